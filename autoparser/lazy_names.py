@@ -1,8 +1,9 @@
-"""Names of a package that are imported from their modules when they are first used.
+"""Names of a package or a module that are imported from their homes when they are first used.
 
-A face has a stub beside it, `__init__.pyi`, which imports each public name from its module. Type
-checkers read the stub, and so does `stub_names` when a name is first asked for: no name is written
-twice. Reading takes 0.3 ms; `lazy_loader` does the same, and costs each start some 3 ms more.
+A face has a stub beside it, such as `__init__.pyi`, which imports each public name from its module.
+Type checkers read the stub, and so does `stub_names` when a name is first asked for: no name is
+written twice. Reading takes 0.3 ms; `lazy_loader` does the same, and costs each start some 3 ms
+more.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from importlib import import_module
 
 
 def stub_names(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the `__getattr__` and the `__dir__` of a package that has a stub."""
+    """Return the `__getattr__` and the `__dir__` of a package or a module that has a stub."""
 
     def find_name(name: str) -> object:
         homes = name_homes(package)
@@ -28,12 +29,14 @@ def stub_names(package: str) -> tuple[Callable[[str], object], Callable[[], list
 
 @cache
 def name_homes(package: str) -> dict[str, str]:
-    """Return the module of every name that the package's stub imports."""
+    """Return the module of every name that the stub of a package or a module imports."""
     # Whoever asks for the version alone needs neither.
     import ast  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
     from pkgutil import get_data  # noqa: PLC0415
 
-    stub = ast.parse(get_data(package, "__init__.pyi") or b"")
+    file = Path(sys.modules[package].__file__ or "").with_suffix(".pyi").name
+    stub = ast.parse(get_data(package, file) or b"")
     return {
         name.name: "." * node.level + (node.module or "")
         for node in stub.body

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, NamedTuple
-
-import typer
+from pathlib import Path
+from typing import Annotated, NamedTuple
 
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
+from . import wings
 from .options import (
     JsonOption,
     OutputOption,
@@ -22,15 +23,6 @@ from .options import (
 from .output import Outlet, open_outlet, print_note, protect_source
 from .request import check_standard_input, read_functions
 from .source import LearntSource, NamedSource
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.core.conversation import Tool
-    from autoparser.analysis.formats.saved_format import SavedFormat
-    from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
 FAILURES = 1
 """The exit code of an analysis that does not pass its self-check."""
@@ -52,30 +44,20 @@ def analyze(
     source: LearntSource,
     phase: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PHASE",
-            help="Show only this phase, in full: its conversations, and where their renders"
-            " differ. May be given several times.",
-        ),
+        "PHASE",
+        "Show only this phase, in full: its conversations, and where their renders"
+        " differ. May be given several times.",
     ] = None,
     full: Annotated[
-        bool,
-        typer.Option(
-            "--full",
-            help="Show all: markers, every setting, a call taken apart, what each phase found.",
-        ),
+        bool, "Show all: markers, every setting, a call taken apart, what each phase found."
     ] = False,
-    diffs: Annotated[
-        bool, typer.Option("--diffs", help="Show all, and after it every phase in full.")
-    ] = False,
+    diffs: Annotated[bool, "Show all, and after it every phase in full."] = False,
     show: Annotated[
         str | None,
-        typer.Option(
-            metavar="WHAT",
-            help="Show only this: summary, findings, markers, switches, settings, call, turn,"
-            " stops, phases, asked, faults; or parser, the grammar by which a model's output is"
-            " read.",
-        ),
+        "WHAT",
+        "Show only this: summary, findings, markers, switches, settings, call, turn,"
+        " stops, phases, asked, faults; or parser, the grammar by which a model's output is"
+        " read.",
     ] = None,
     tokenizer: TokenizerOption = None,
     tools: ToolsOption = None,
@@ -131,35 +113,27 @@ def analyze(
     found = None if offered is None else _tools_in_prompt(analysis, offered)
     with open_outlet(output) as outlet:
         if form is AnalysisForm.FILE:
-            from autoparser.analysis.formats.format_file import file_text
-
-            outlet.text(file_text(analysis.to_file()))
+            outlet.text(wings.file_text(analysis.to_file()))
         elif not as_text:
             told = analysis.to_dict()
             if not of_file:
                 told["unwritten_tokens"] = [*unwritten]
             if found is not None:
-                from autoparser.analysis.core.documents import json_of
-
-                told["tools_in_prompt"] = json_of(found)
+                told["tools_in_prompt"] = wings.json_of(found)
             outlet.json(told)
         else:
             asked = AnalysisExtras(unwritten, found)
             _write_report(analysis, wanted, outlet, asked, show=show, full=full, diffs=diffs)
     check = analysis.check
     if output is not None and not analysis.ok:
-        from autoparser.reports import check_score
-
-        print_note(f"{source.label}: {check_score(check)}, see {output}")
+        print_note(f"{source.label}: {wings.check_score(check)}, see {output}")
     return 0 if analysis.ok and not (found is not None and found.crashes) else FAILURES
 
 
 def _tools_in_prompt(
-    analysis: Analysis | SavedFormat, tools: Sequence[Tool]
-) -> ToolsInPrompt | None:
-    from autoparser.analysis.formats.saved_format import SavedFormat
-
-    return None if isinstance(analysis, SavedFormat) else analysis.tools_in_prompt(tools)
+    analysis: wings.Analysis | wings.SavedFormat, tools: Sequence[wings.Tool]
+) -> wings.ToolsInPrompt | None:
+    return None if isinstance(analysis, wings.SavedFormat) else analysis.tools_in_prompt(tools)
 
 
 class AnalysisExtras(NamedTuple):
@@ -167,28 +141,24 @@ class AnalysisExtras(NamedTuple):
 
     unwritten: Sequence[str]
     """Added tokens of the model's tokenizer that no render writes."""
-    tools: ToolsInPrompt | None
+    tools: wings.ToolsInPrompt | None
     """The tools of `--tools` in the prompt."""
 
 
 def _unwritten_tokens(
-    source: NamedSource, analysis: Analysis | SavedFormat, tokenizer: Path | None
+    source: NamedSource, analysis: wings.Analysis | wings.SavedFormat, tokenizer: Path | None
 ) -> tuple[str, ...]:
     """Return the added tokens of the model's tokenizer that no render writes."""
-    from autoparser.analysis.formats.saved_format import SavedFormat
-    from autoparser.analysis.teaching.taught_analysis import asks_for_tokens, unwritten_tokens
-
-    if isinstance(analysis, SavedFormat) or not asks_for_tokens(analysis):
+    if isinstance(analysis, wings.SavedFormat) or not wings.asks_for_tokens(analysis):
         return ()
-    return unwritten_tokens(analysis, source.added_tokens(tokenizer))
+    return wings.unwritten_tokens(analysis, source.added_tokens(tokenizer))
 
 
 def _check_show(show: str | None, *, alone: bool) -> None:
     if show is None:
         return
-    from autoparser.reports import SECTIONS
 
-    known = [*SECTIONS, PARSER]
+    known = [*wings.SECTIONS, PARSER]
     if show not in known:
         hint = spelling_hint(show, known, f"there are {', '.join(known)}")
         raise AutoparserError(f"there is no {show!r} to show", hint=hint)
@@ -198,7 +168,7 @@ def _check_show(show: str | None, *, alone: bool) -> None:
         )
 
 
-def _phase_names(analysis: Analysis | SavedFormat, asked: Sequence[str]) -> list[str]:
+def _phase_names(analysis: wings.Analysis | wings.SavedFormat, asked: Sequence[str]) -> list[str]:
     """Return the phases that are meant, in any case of letters. Raises AutoparserError."""
     known = [finding.phase for finding in analysis.phases]
     for name in asked:
@@ -209,7 +179,7 @@ def _phase_names(analysis: Analysis | SavedFormat, asked: Sequence[str]) -> list
 
 
 def _write_report(
-    analysis: Analysis | SavedFormat,
+    analysis: wings.Analysis | wings.SavedFormat,
     phases: Sequence[str],
     outlet: Outlet,
     asked: AnalysisExtras,
@@ -218,27 +188,17 @@ def _write_report(
     full: bool,
     diffs: bool,
 ) -> None:
-    from autoparser.analysis.formats.saved_format import SavedFormat
-    from autoparser.reports import (
-        analysis_report,
-        grammar_report,
-        phases_report,
-        saved_report,
-        screen_report,
-        section_report,
-    )
-
     if show is not None:
-        shown = grammar_report if show == PARSER else partial(section_report, name=show)
+        shown = wings.grammar_report if show == PARSER else partial(wings.section_report, name=show)
         report = shown(analysis, width=outlet.width)
     elif not (full or diffs or phases):
-        report = screen_report(analysis, outlet.width, asked.unwritten, asked.tools)
-    elif isinstance(analysis, SavedFormat):
-        report = saved_report(analysis, outlet.width)
+        report = wings.screen_report(analysis, outlet.width, asked.unwritten, asked.tools)
+    elif isinstance(analysis, wings.SavedFormat):
+        report = wings.saved_report(analysis, outlet.width)
     elif phases:
-        report = phases_report(analysis, phases, outlet.width)
+        report = wings.phases_report(analysis, phases, outlet.width)
     else:
-        report = analysis_report(
+        report = wings.analysis_report(
             analysis, outlet.width, diffs=diffs, unwritten=asked.unwritten, tools=asked.tools
         )
     outlet.report(report)

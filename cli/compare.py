@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError
 
+from . import wings
 from .options import (
     SOURCES,
     ExitZeroOption,
@@ -23,13 +26,6 @@ from .options import (
 from .output import Outlet, open_outlet, protect_source, status_line
 from .request import read_switches, warn_of_switches
 from .source import NamedSource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from autoparser.analysis.overview.comparison import Comparison
-    from autoparser.analysis.overview.format_facts import FormatComparison
 
 DIFFERS = 1
 """The exit code where anything differs."""
@@ -69,16 +65,12 @@ def compare(
     name: NameOption = None,
     revision: RevisionOption = None,
     left_revision: Annotated[
-        str | None,
-        typer.Option(metavar="REVISION", help="That of A, in the place of --revision."),
+        str | None, "REVISION", "That of A, in the place of --revision."
     ] = None,
     right_revision: Annotated[
-        str | None,
-        typer.Option(metavar="REVISION", help="That of B, in the place of --revision."),
+        str | None, "REVISION", "That of B, in the place of --revision."
     ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Show every difference, and what was asked.")
-    ] = False,
+    full: Annotated[bool, "Show every difference, and what was asked."] = False,
     exit_zero: ExitZeroOption = False,
 ) -> int:
     """Compare what two templates do, not how they are written.
@@ -97,9 +89,6 @@ def compare(
     for source in (left, right):
         protect_source(source, output)
 
-    from autoparser.analysis.analysis import analyze
-    from autoparser.analysis.overview.comparison import compare_templates as compared
-
     setting = read_switches(switch)
     sources = [
         NamedSource(source, name, own or revision)
@@ -111,9 +100,9 @@ def compare(
     warn_of_switches(left, before, setting)
     warn_of_switches(right, after, setting)
     with status_line("analyzing") as show_step:
-        analyses = analyze(before), analyze(after)
+        analyses = wings.analyze(before), wings.analyze(after)
         show_step("comparing")
-        found = compared(*analyses, setting)
+        found = wings.compare_templates(*analyses, setting)
     with open_outlet(output) as outlet:
         _write_comparison(found, form, outlet, full=full)
     return 0 if found.equal or exit_zero else DIFFERS
@@ -128,8 +117,6 @@ def _compare_formats(
     exit_zero: bool,
 ) -> int:
     """Compare what was learnt, where not both are templates; return the exit code."""
-    from autoparser.analysis.overview.format_facts import compare_formats
-
     if setting:
         raise AutoparserError(
             "a saved format has no template to render: it is compared with no switch set",
@@ -137,47 +124,35 @@ def _compare_formats(
         )
     with status_line("analyzing"):
         left, right = (source.learned_format() for source in sources)
-    found = compare_formats(left, right)
+    found = wings.compare_formats(left, right)
     with open_outlet(output) as outlet:
         _write_format_comparison(found, form, outlet)
     return 0 if found.equal or exit_zero else DIFFERS
 
 
-def _write_format_comparison(found: FormatComparison, form: ComparisonForm, outlet: Outlet) -> None:
-    from autoparser.reports import (
-        comparison_page,
-        format_comparison_document,
-        format_comparison_markdown,
-        format_comparison_report,
-    )
-
+def _write_format_comparison(
+    found: wings.FormatComparison, form: ComparisonForm, outlet: Outlet
+) -> None:
     match form:
         case ComparisonForm.TEXT:
-            outlet.report(format_comparison_report(found, outlet.width))
+            outlet.report(wings.format_comparison_report(found, outlet.width))
         case ComparisonForm.JSON:
-            outlet.json(format_comparison_document(found))
+            outlet.json(wings.format_comparison_document(found))
         case ComparisonForm.MARKDOWN:
-            outlet.text(format_comparison_markdown(found))
+            outlet.text(wings.format_comparison_markdown(found))
         case ComparisonForm.HTML:
-            outlet.text(comparison_page(found, __version__))
+            outlet.text(wings.comparison_page(found, __version__))
 
 
 def _write_comparison(
-    found: Comparison, form: ComparisonForm, outlet: Outlet, *, full: bool
+    found: wings.Comparison, form: ComparisonForm, outlet: Outlet, *, full: bool
 ) -> None:
-    from autoparser.reports import (
-        comparison_document,
-        comparison_markdown,
-        comparison_page,
-        comparison_report,
-    )
-
     match form:
         case ComparisonForm.TEXT:
-            outlet.report(comparison_report(found, outlet.width, in_full=full))
+            outlet.report(wings.comparison_report(found, outlet.width, in_full=full))
         case ComparisonForm.JSON:
-            outlet.json(comparison_document(found))
+            outlet.json(wings.comparison_document(found))
         case ComparisonForm.MARKDOWN:
-            outlet.text(comparison_markdown(found))
+            outlet.text(wings.comparison_markdown(found))
         case ComparisonForm.HTML:
-            outlet.text(comparison_page(found, __version__))
+            outlet.text(wings.comparison_page(found, __version__))

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import Annotated
 
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 from autoparser.analysis.templates.worker_limits import Limits
 
+from . import wings
 from .options import (
     SwitchOption,
     ToolsOption,
@@ -21,25 +20,17 @@ from .options import (
 from .request import file_value, read_switches, read_tools, warn_of_switches
 from .source import STANDARD_INPUT, TemplateSource
 
-if TYPE_CHECKING:
-    from autoparser.analysis.core.conversation import Tool
-    from autoparser.analysis.overview.debugged_prompts import DebuggedConversation
-
 
 def debug(
     *,
     conversation: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME|FILE",
-            help="The conversation: a shipped one by its name, or a YAML or JSON file, a list or"
-            " {messages: [...], tools: [...]}. [default: call]",
-            show_default=False,
-        ),
+        "NAME|FILE",
+        "The conversation: a shipped one by its name, or a YAML or JSON file, a list or"
+        " {messages: [...], tools: [...]}. [default: call]",
     ] = None,
     beside: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE", help="A second one, which the key b shows beside it."),
+        str | None, "NAME|FILE", "A second one, which the key b shows beside it."
     ] = None,
     tools: ToolsOption = None,
     switch: SwitchOption = None,
@@ -65,9 +56,6 @@ def debug(
             "the debugger needs a terminal to read from and to draw on",
             hint="run it in one, on a file, or use autoparser render --trace",
         )
-    from autoparser.analysis.learning.suggestions import suggestions_of, tokens_of
-    from autoparser.analysis.overview.debugged_prompts import shipped_conversations
-    from autoparser.analysis.templates.encoded_template import isolated
 
     from .debugger import DebuggerApp
 
@@ -77,12 +65,12 @@ def debug(
     warn_of_switches(source.label, template, switches)
     template.check_syntax()
     # A file alone knows no special tokens, and many templates fail without.
-    known = tokens_of(template, suggestions_of(template))
+    known = wings.tokens_of(template, wings.suggestions_of(template))
     template = replace(template, special_tokens=known)
     if limits is not None:
-        template = isolated(template, limits)
+        template = wings.isolated(template, limits)
     offered = None if tools is None else tuple(read_tools(tools))
-    shipped = [replace(each, switches=switches) for each in shipped_conversations()]
+    shipped = [replace(each, switches=switches) for each in wings.shipped_conversations()]
     first = _find_conversation(conversation or shipped[0].name, shipped, offered)
     other = None if beside is None else _find_conversation(beside, shipped, offered)
     named = [each for each in (first, other) if each is not None]
@@ -103,8 +91,8 @@ def _has_terminal() -> bool:
 
 
 def _find_conversation(
-    named: str, shipped: Sequence[DebuggedConversation], tools: tuple[Tool, ...] | None
-) -> DebuggedConversation:
+    named: str, shipped: Sequence[wings.DebuggedConversation], tools: tuple[wings.Tool, ...] | None
+) -> wings.DebuggedConversation:
     """Return the conversation of a name or of a file. Raises AutoparserError."""
     found = next((each for each in shipped if each.name == named), None)
     if found is None and not Path(named).exists():

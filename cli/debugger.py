@@ -34,6 +34,8 @@ from autoparser.reports.debugger import (
     template_text,
 )
 
+from . import wings
+
 _ABOVE = 4
 """Lines that stay in sight above the current one."""
 
@@ -250,13 +252,10 @@ class DebuggerApp(App[None]):
         self.run_worker(self._ask_switches, thread=True, exclusive=True)
 
     def _ask_switches(self) -> None:
-        from autoparser.analysis.analysis import analyze
-        from autoparser.analysis.overview.debugged_prompts import switched_renders
-
         try:
             if self.switches is None:
-                self.switches = analyze(self.template).switches
-            renders = [*switched_renders(self.template, self.switches, self.conversation)]
+                self.switches = wings.analyze(self.template).switches
+            renders = [*wings.switched_renders(self.template, self.switches, self.conversation)]
         except AutoparserError as error:
             self.call_from_thread(self.notify, visible(str(error)), severity="error")
             return

@@ -6,13 +6,14 @@ import os
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
+from . import wings
 from .options import (
     EngineName,
     LoosenOption,
@@ -25,23 +26,6 @@ from .options import (
 from .output import open_outlet, print_warning, progress_bar, protect_source
 from .request import ChatRequestOptions, warn_of_loosening, warn_of_request
 from .source import STANDARD_INPUT, LearntSource, NamedSource
-
-if TYPE_CHECKING:
-    from autoparser.analysis.decoding.answer_judge import DecodingReport, DecodingTrial
-    from autoparser.analysis.decoding.answer_writers import (
-        CompletionServer,
-        LoadedModel,
-        ModelFigures,
-    )
-    from autoparser.analysis.decoding.check_vocabulary import MarkerFit
-    from autoparser.analysis.formats.learned_format import LearntFormat
-    from autoparser.analysis.grammar.request_grammar import Grammar
-    from autoparser.analysis.learning.template_turns import TemplateTurns
-    from autoparser.analysis.sources.tokenizer import ModelTokenizer
-    from autoparser.reports import DecodeSetting
-
-    from .source import NamedSource
-
 
 FAULTS = 1
 """The exit code where any answer is not as it should be."""
@@ -72,14 +56,11 @@ def decode(
         int, typer.Option(metavar="TOKENS", min=1, help="Tokens after which an answer is cut.")
     ] = 4000,
     sampler: Annotated[
-        SamplerName, typer.Option(help="What chooses the tokens: random, or a model.")
+        SamplerName, "What chooses the tokens: random, or a model."
     ] = SamplerName.RANDOM,
-    model: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The model of --sampler transformers."),
-    ] = None,
+    model: Annotated[Path | None, "DIR", "The model of --sampler transformers."] = None,
     device: Annotated[
-        str | None, typer.Option(help="Where the model runs: auto, cpu or cuda. [default: auto]")
+        str | None, "Where the model runs: auto, cpu or cuda. [default: auto]"
     ] = None,
     batch: Annotated[
         int | None,
@@ -90,15 +71,8 @@ def decode(
     backend: ServerOptions,
     server_timeout: ServerTimeoutOption = 120.0,
     loosen: LoosenOption = False,
-    free_reasoning: Annotated[
-        bool,
-        typer.Option(
-            "--free-reasoning", help="Leave the reasoning free, and hold what follows it."
-        ),
-    ] = False,
-    show: Annotated[
-        bool, typer.Option("--show", help="Show every answer, and what was found out about it.")
-    ] = False,
+    free_reasoning: Annotated[bool, "Leave the reasoning free, and hold what follows it."] = False,
+    show: Annotated[bool, "Show every answer, and what was found out about it."] = False,
     source: LearntSource,
     result: ResultOptions,
     limits: Limits | None = None,
@@ -130,18 +104,11 @@ def decode(
     request = request_options.read()
     offered, given, setting = request.tools or [], request.prompt, request.setting
 
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.decoding.answer_judge import DecodingTrial
-    from autoparser.analysis.decoding.answer_writers import CompletionServer, ServerEngine
-    from autoparser.analysis.decoding.check_vocabulary import MarkerFit
-    from autoparser.analysis.decoding.message_rendering import NoTurns
-    from autoparser.analysis.formats.saved_format import SavedFormat
-
     analysis = source.learned_format(tokenizer, isolate=limits)
     warn_of_request(source.label, analysis, request)
-    turns: TemplateTurns | NoTurns
-    if isinstance(analysis, SavedFormat):
-        turns = NoTurns("a saved format has no template that would write it again")
+    turns: wings.TemplateTurns | wings.NoTurns
+    if isinstance(analysis, wings.SavedFormat):
+        turns = wings.NoTurns("a saved format has no template that would write it again")
         print_warning(
             source.label, "a saved format has no template that could judge the answers, too"
         )
@@ -164,23 +131,22 @@ def decode(
             tokenizer, model, source, analysis, grammar, loaded, stops=free_reasoning
         )
     begun = analysis.begun(offered, prompt=request.prompt, chat_template_kwargs=setting)[0]
-    trial = DecodingTrial(begun, grammar, parser, ours, turns, given, free_reasoning)
-    fit = MarkerFit() if backend.server is not None else trial.fit
+    trial = wings.DecodingTrial(begun, grammar, parser, ours, turns, given, free_reasoning)
+    fit = wings.MarkerFit() if backend.server is not None else trial.fit
     warn_of_markers(named, fit)
     size = DecodeSize(walks, seed, limit)
     figures = None
     if loaded is not None:
         report, figures = judge_model_answers(trial, loaded, size, batch or BATCH)
     elif backend.server is not None and backend.engine is not None:
-        engine = ServerEngine(backend.engine.value)
-        asks = CompletionServer(backend.server, engine, backend.served_model, server_timeout)
+        engine = wings.ServerEngine(backend.engine.value)
+        asks = wings.CompletionServer(backend.server, engine, backend.served_model, server_timeout)
         report = judge_server_answers(trial, asks, size)
     else:
         report = judge_random_answers(trial, size)
     words = _sampler_words(model, backend)
-    from autoparser.reports import DecodeSetting
 
-    told = DecodeSetting(
+    told = wings.DecodeSetting(
         named, words, seed, limit, fit.plain, figures, free_reasoning, analysis.spoiled
     )
     _write_result(report, told, analysis, result.output, as_json=as_json, show=show)
@@ -239,21 +205,19 @@ def _sampler_words(model: Path | None, backend: ServerOptions) -> str:
 
 
 def _write_result(
-    report: DecodingReport,
-    setting: DecodeSetting,
-    analysis: LearntFormat,
+    report: wings.DecodingReport,
+    setting: wings.DecodeSetting,
+    analysis: wings.LearntFormat,
     output: Path | None,
     *,
     as_json: bool,
     show: bool,
 ) -> None:
-    from autoparser.reports import decode_document, decode_report
-
     with open_outlet(output) as outlet:
         if as_json:
-            outlet.json(decode_document(report, setting, analysis.template))
+            outlet.json(wings.decode_document(report, setting, analysis.template))
         else:
-            outlet.report(decode_report(report, setting, outlet.width, answers=show))
+            outlet.report(wings.decode_report(report, setting, outlet.width, answers=show))
 
 
 MADE = "one token a byte, and one for each marker of the template"
@@ -270,41 +234,33 @@ class DecodeSize(NamedTuple):
     """Tokens of an answer."""
 
 
-def judge_random_answers(trial: DecodingTrial, size: DecodeSize) -> DecodingReport:
+def judge_random_answers(trial: wings.DecodingTrial, size: DecodeSize) -> wings.DecodingReport:
     """Walk through the grammar."""
-    from autoparser.analysis.decoding.answer_judge import judge_answers
-
     walks = trial.walks(size.answers, seed=size.seed, limit=size.limit)
     with progress_bar(size.answers) as advance:
-        return judge_answers(walks, trial.judge, advance)
+        return wings.judge_answers(walks, trial.judge, advance)
 
 
 def judge_server_answers(
-    trial: DecodingTrial, server: CompletionServer, size: DecodeSize
-) -> DecodingReport:
+    trial: wings.DecodingTrial, server: wings.CompletionServer, size: DecodeSize
+) -> wings.DecodingReport:
     """Ask a server."""
-    from autoparser.analysis.decoding.answer_judge import judge_answers
-    from autoparser.analysis.decoding.answer_writers import server_answers
-
-    answers = server_answers(
+    answers = wings.server_answers(
         trial, server, trial.asked, count=size.answers, seed=size.seed, limit=size.limit
     )
     with progress_bar(size.answers) as advance:
-        return judge_answers(answers, trial.judge, advance)
+        return wings.judge_answers(answers, trial.judge, advance)
 
 
 def judge_model_answers(
-    trial: DecodingTrial, model: LoadedModel, size: DecodeSize, batch: int
-) -> tuple[DecodingReport, ModelFigures]:
+    trial: wings.DecodingTrial, model: wings.LoadedModel, size: DecodeSize, batch: int
+) -> tuple[wings.DecodingReport, wings.ModelFigures]:
     """Ask a model, with the mask and without."""
-    from autoparser.analysis.decoding.answer_judge import judge_answers
-    from autoparser.analysis.decoding.answer_writers import ModelFigures, ModelWriter
-
-    reports: list[DecodingReport] = []
+    reports: list[wings.DecodingReport] = []
     speeds: list[float] = []
     with progress_bar(2 * size.answers) as advance:
         for masked in (True, False):
-            writer = ModelWriter(
+            writer = wings.ModelWriter(
                 trial,
                 model,
                 trial.asked,
@@ -313,77 +269,68 @@ def judge_model_answers(
                 limit=size.limit,
                 masked=masked,
             )
-            reports.append(judge_answers(writer.answers(size.answers), trial.judge, advance))
+            reports.append(wings.judge_answers(writer.answers(size.answers), trial.judge, advance))
             speeds.append(writer.tokens_per_second)
-    return reports[0], ModelFigures(model.device, batch, speeds[0], speeds[1], reports[1])
+    return reports[0], wings.ModelFigures(model.device, batch, speeds[0], speeds[1], reports[1])
 
 
-def load_quiet_model(directory: Path, device: str) -> LoadedModel:
+def load_quiet_model(directory: Path, device: str) -> wings.LoadedModel:
     """Load the model, without the bars and the advice of its library."""
     # They are read when it is imported.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-    from autoparser.analysis.decoding.answer_writers import load_model
 
-    return load_model(directory, device)
+    return wings.load_model(directory, device)
 
 
 def load_decode_tokenizer(
     given: Path | None,
     model: Path | None,
     source: NamedSource,
-    analysis: LearntFormat,
-    grammar: Grammar,
-    loaded: LoadedModel | None,
+    analysis: wings.LearntFormat,
+    grammar: wings.Grammar,
+    loaded: wings.LoadedModel | None,
     *,
     stops: bool = False,
-) -> tuple[ModelTokenizer, str]:
+) -> tuple[wings.ModelTokenizer, str]:
     """Load the tokenizer that was named, or the model's or the source's own; or make one.
 
     Gives its name beside it. A model's is never made: its tokens are what they are. With `stops`,
     what ends turns ends an answer in the one that is made, too.
     """
-    from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
-    from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
-
     if loaded is not None:
         path = given or model or Path()
-        return tokenizer_of(path, vocab_size=loaded.width), str(path)
+        return wings.tokenizer_of(path, vocab_size=loaded.width), str(path)
     local = given or _local_tokenizer(source.source)
     if local is not None and local.exists():
-        return tokenizer_of(local), str(local)
+        return wings.tokenizer_of(local), str(local)
     # What is not a path has no directory that declares the end of an answer; the template does.
     found = source.tokenizer(given, analysis.template, segmenting=False)
     if found is None:
-        return made_tokenizer(grammar, stops=stops), MADE
+        return wings.made_tokenizer(grammar, stops=stops), MADE
     end = analysis.template.special_tokens.get("eos_token")
-    return tokenizer_of(found, eos=end), str(given or source.source)
+    return wings.tokenizer_of(found, eos=end), str(given or source.source)
 
 
-def bytes_tokenizer(grammar: Grammar) -> tuple[ModelTokenizer, str]:
+def bytes_tokenizer(grammar: wings.Grammar) -> tuple[wings.ModelTokenizer, str]:
     """Make the tokenizer by which text is judged, and name it."""
-    from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
-
-    return made_tokenizer(grammar, markers=False), OF_SERVER
+    return wings.made_tokenizer(grammar, markers=False), OF_SERVER
 
 
 def _local_tokenizer(source: str | None) -> Path | None:
     """Find the tokenizer of the model that a local source is of."""
-    from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside
-
-    beside = None if source in (None, STANDARD_INPUT) else tokenizer_beside(source)
+    beside = None if source in (None, STANDARD_INPUT) else wings.tokenizer_beside(source)
     # A GGUF file and a model on the Hub are their own tokenizers.
     return None if beside is None or beside == source else Path(beside).parent
 
 
-def warn_of_markers(tokenizer: str, fit: MarkerFit) -> None:
+def warn_of_markers(tokenizer: str, fit: wings.MarkerFit) -> None:
     """Warn of a tokenizer that looks like another model's."""
     if not fit.frame:
         return
-    from autoparser.reports import visible
 
-    names = ", ".join(map(visible, fit.plain))
+    names = ", ".join(map(wings.visible, fit.plain))
     print_warning(
         tokenizer,
         "this tokenizer may be another model's: these markers of the"

@@ -10,6 +10,7 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
+from . import wings
 from .options import PrintedOptions
 from .output import open_outlet, write_file
 
@@ -32,8 +33,6 @@ def demo(
 
     Exit code: 0 if the files are there, 2 if not.
     """
-    from autoparser.reports import demo_report
-
     as_json = result.is_json
     texts = {output / name: _text_of(name) for name in FILES}
     for path, text in texts.items():
@@ -57,7 +56,7 @@ def demo(
         if as_json:
             outlet.json({"files": [str(path) for path in texts]})
         else:
-            outlet.report(demo_report([str(path) for path in texts]))
+            outlet.report(wings.demo_report([str(path) for path in texts]))
 
 
 def _text_of(name: str) -> str:

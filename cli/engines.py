@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
+from . import wings
 from .options import (
     ResultOptions,
     TokenizerOption,
@@ -25,12 +24,9 @@ def engines(
     *,
     python: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PATH",
-            help="The bin/python of an environment with vLLM, SGLang or llama.cpp (the package"
-            " xllamacpp). May be given several times. [default: the one that runs this]",
-            show_default=False,
-        ),
+        "PATH",
+        "The bin/python of an environment with vLLM, SGLang or llama.cpp (the package"
+        " xllamacpp). May be given several times. [default: the one that runs this]",
     ] = None,
     tokenizer: TokenizerOption = None,
     source: NamedSource,
@@ -51,32 +47,26 @@ def engines(
     source.check()
     protect_source(source.source, result.output)
 
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.engines.engine_ranking import try_engines
-    from autoparser.reports import engines_document, engines_report
-
     found = _find_engines(python or [sys.executable])
     with status_line("analyzing") as show_step:
         analysis = source.analysis(source.template(tokenizer), isolate=limits)
         held = source.tokenizer(tokenizer, analysis.template, segmenting=False)
         vocabulary = None if held is None else [*held.get_vocab(with_added_tokens=True)]
-        tried = try_engines(source.label, analysis, found, show_step, vocabulary)
+        tried = wings.try_engines(source.label, analysis, found, show_step, vocabulary)
     with open_outlet(result.output) as outlet:
         if as_json:
-            outlet.json(engines_document(tried))
+            outlet.json(wings.engines_document(tried))
         else:
-            outlet.report(engines_report(tried, outlet.width))
+            outlet.report(wings.engines_report(tried, outlet.width))
     return 0 if tried.ok else FINDINGS
 
 
 def _find_engines(pythons: list[str]) -> list[tuple[str, str]]:
     """Return the engines, each with its Python. Raises AutoparserError where there is none."""
-    from autoparser.analysis.engines.engine_process import ENGINES, engines_of
-
-    found = [(engine, python) for python in pythons for engine in engines_of(python)]
+    found = [(engine, python) for python in pythons for engine in wings.engines_of(python)]
     if not found:
         raise AutoparserError(
             f"there is no engine to ask in {', '.join(pythons)}",
-            hint=f"name a Python that has {' or '.join(ENGINES)}: --python PATH/bin/python",
+            hint=f"name a Python that has {' or '.join(wings.ENGINES)}: --python PATH/bin/python",
         )
     return found

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
+from . import wings
 from .options import (
     OutputOption,
     SwitchOption,
@@ -19,14 +21,6 @@ from .options import (
 from .output import open_outlet, print_report, print_warning, protect_source, report_width
 from .request import read_switches, warn_of_settings
 from .source import LearntSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from autoparser.analysis.core.turn_format import TurnFormat
-    from autoparser.analysis.export.export_limits import Export
-    from autoparser.analysis.export.response_template import ExportTrial
-    from autoparser.analysis.formats.learned_format import LearntFormat
 
 FINDINGS = 1
 """The exit code where the target does not express all, or does not read what it should."""
@@ -56,10 +50,8 @@ def export(
     ] = ExportForm.RESPONSE_TEMPLATE,
     dialect: Annotated[
         ExportDialect,
-        typer.Option(
-            help="common, which transformers, vLLM and SGLang load alike, or transformers, which"
-            " names reasoning as templates do, and joins content from around a call."
-        ),
+        "common, which transformers, vLLM and SGLang load alike, or transformers, which"
+        " names reasoning as templates do, and joins content from around a call.",
     ] = ExportDialect.COMMON,
     output: OutputOption = None,
     check: Annotated[
@@ -90,34 +82,27 @@ def export(
     protect_source(source.source, output)
     switches = read_switches(switch)
 
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.export.export_limits import TemplateDialect
-    from autoparser.analysis.export.response_template import response_template
-    from autoparser.reports import export_report, json_text
-
     analysis = source.learned_format(tokenizer)
     warn_of_settings(source.label, analysis, switches)
     format_ = analysis.under(switches).format if switches else analysis.formats.united
     eos = analysis.template.special_tokens.get("eos_token", "")
-    exported = response_template(format_, TemplateDialect(dialect), eos)
+    exported = wings.response_template(format_, wings.TemplateDialect(dialect), eos)
     trial = None if check is False else _try_export(analysis, format_, exported, asked=bool(check))
     with open_outlet(output) as outlet:
         outlet.json(exported.document)
-    warnings = list(_export_warnings(analysis, json_text(exported.document)))
+    warnings = list(_export_warnings(analysis, wings.json_text(exported.document)))
     for warning in warnings:
         print_warning(source.label, warning)
-    print_report(export_report(exported, trial, report_width()), beside=True)
+    print_report(wings.export_report(exported, trial, report_width()), beside=True)
     good = not warnings and exported.whole and (trial is None or trial.ok)
     return 0 if good else FINDINGS
 
 
-def _export_warnings(analysis: LearntFormat, text: str) -> Iterator[str]:
+def _export_warnings(analysis: wings.LearntFormat, text: str) -> Iterator[str]:
     """Yield warnings about the document."""
-    from autoparser.reports import check_doubt
-
     verdict = analysis.check
     if not verdict.ok:
-        yield check_doubt(verdict, "the document may be wrong")
+        yield wings.check_doubt(verdict, "the document may be wrong")
     for token, stand_in in analysis.stand_ins.items():
         if stand_in in text:
             yield (
@@ -127,13 +112,10 @@ def _export_warnings(analysis: LearntFormat, text: str) -> Iterator[str]:
 
 
 def _try_export(
-    analysis: LearntFormat, format_: TurnFormat, exported: Export, *, asked: bool
-) -> ExportTrial | None:
+    analysis: wings.LearntFormat, format_: wings.TurnFormat, exported: wings.Export, *, asked: bool
+) -> wings.ExportTrial | None:
     """Try the export out; None where there is nothing to try it with, and nobody insists."""
-    from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.export.response_template import transformers_parser, try_out
-
-    if not isinstance(analysis, Analysis):
+    if not isinstance(analysis, wings.Analysis):
         if not asked:
             return None
         raise AutoparserError(
@@ -142,9 +124,9 @@ def _try_export(
         )
     # It advises to install a framework, of which its parser has no need.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-    parse = transformers_parser()
+    parse = wings.transformers_parser()
     if parse is not None:
-        return try_out(format_, exported, parse, analysis.prober())
+        return wings.try_out(format_, exported, parse, analysis.prober())
     if not asked:
         return None
     raise AutoparserError(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from . import wings
 from .options import PrintedOptions, RevisionOption
 from .output import open_outlet
 
@@ -38,13 +39,10 @@ def fetch(
 
     Exit code: 0 if it is there, 2 if not.
     """
-    from autoparser.analysis.sources.template_loading import fetch as fetched
-    from autoparser.reports import fetch_report, fetched_document
-
     as_json = result.is_json
-    found = fetched(model, revision=revision, to=output)
+    found = wings.fetch(model, revision=revision, to=output)
     with open_outlet(None) as outlet:
         if as_json:
-            outlet.json(fetched_document(found))
+            outlet.json(wings.fetched_document(found))
         else:
-            outlet.report(fetch_report(found, None if output is None else str(output)))
+            outlet.report(wings.fetch_report(found, None if output is None else str(output)))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import Annotated
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
+from . import wings
 from .lint_options import LintOptions
 from .options import (
     ResultOptions,
@@ -18,11 +17,6 @@ from .options import (
     help_order,
 )
 from .output import open_outlet, print_note, print_report, protect_source, report_width, write_file
-
-if TYPE_CHECKING:
-    from autoparser.analysis.editing.lint_fixes import FixRun
-    from autoparser.analysis.lint.project_run import LintRequest
-    from autoparser.analysis.lint.project_sources import InputProblem
 
 REMAINING = 1
 """The exit code where a finding stays, or would be fixed by changes that were not written."""
@@ -40,12 +34,8 @@ def fix(
     sources: SourcesArgument,
     options: LintOptions,
     unsafe_fixes: UnsafeFixesOption = False,
-    write: Annotated[
-        bool, typer.Option("--write", help="Change the files; without it they stay as they are.")
-    ] = False,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Beside --write: show the unified diff, too.")
-    ] = False,
+    write: Annotated[bool, "Change the files; without it they stay as they are."] = False,
+    diff: Annotated[bool, "Beside --write: show the unified diff, too."] = False,
     result: ResultOptions,
     limits: Limits | None = None,
 ) -> int:
@@ -63,11 +53,9 @@ def fix(
     options.check()
     for source in sources:
         protect_source(source, result.output)
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.editing.lint_fixes import fix_sources
 
     request = options.request(sources, options.settings(), options.cache_folder(), limits)
-    run = fix_sources(request, unsafe=unsafe_fixes)
+    run = wings.fix_sources(request, unsafe=unsafe_fixes)
     unwritten = write_fixes(run) if write else ()
     _write_result(
         run, unwritten, result.output, as_json=as_json, written=write, shows_diff=diff or not write
@@ -77,22 +65,17 @@ def fix(
     return REMAINING if run.remaining or (run.changed and not write) else 0
 
 
-def fix_files(request: LintRequest, *, unsafe: bool) -> None:
+def fix_files(request: wings.LintRequest, *, unsafe: bool) -> None:
     """Change the files of templates in which something can be fixed, and name those that stay."""
-    from autoparser.analysis.editing.lint_fixes import fix_sources
-    from autoparser.reports.lint import problem_words
-
-    for each in write_fixes(fix_sources(request, unsafe=unsafe)):
-        print_note(f"{each.path}: {problem_words(each)}")
+    for each in write_fixes(wings.fix_sources(request, unsafe=unsafe)):
+        print_note(f"{each.path}: {wings.problem_words(each)}")
 
 
-def write_fixes(run: FixRun) -> tuple[InputProblem, ...]:
+def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
     """Write every changed template to its file, and return what a link kept from that.
 
     Raises AutoparserError where a template has no file of its own.
     """
-    from autoparser.analysis.lint.project_sources import InputProblem
-
     changed = [each for each in run.templates if each.fixed.changed]
     for each in changed:
         if not each.writable:
@@ -101,34 +84,32 @@ def write_fixes(run: FixRun) -> tuple[InputProblem, ...]:
                 file=each.inspected.path,
                 hint="take the diff, or the text of --json, and put it there",
             )
-    problems: list[InputProblem] = []
+    problems: list[wings.InputProblem] = []
     for each in changed:
         path = each.inspected.path
         if each.inspected.linked_out:
             # Who names a folder means what is in it.
             words = "not changed: a link leads out of the folder that was named"
-            problems.append(InputProblem(path, words, "name the file itself"))
+            problems.append(wings.InputProblem(path, words, "name the file itself"))
         else:
             write_file(Path(each.fixed.original.origin or path), each.fixed.template.text)
     return tuple(problems)
 
 
 def _write_result(
-    run: FixRun,
-    unwritten: tuple[InputProblem, ...],
+    run: wings.FixRun,
+    unwritten: tuple[wings.InputProblem, ...],
     output: Path | None,
     *,
     as_json: bool,
     written: bool,
     shows_diff: bool,
 ) -> None:
-    from autoparser.reports import fix_diff, fix_document, fix_report
-
     with open_outlet(output) as outlet:
         if as_json:
-            outlet.json(fix_document(run, written=written, unwritten=unwritten))
+            outlet.json(wings.fix_document(run, written=written, unwritten=unwritten))
             return
         if shows_diff:
-            outlet.text(fix_diff(run))
-    report = fix_report(run, report_width(), written=written, unwritten=unwritten)
+            outlet.text(wings.fix_diff(run))
+    report = wings.fix_report(run, report_width(), written=written, unwritten=unwritten)
     print_report(report, beside=True)

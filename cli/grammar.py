@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Literal, cast
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
+from . import wings
 from .options import (
     LoosenOption,
     OutputOption,
@@ -21,13 +22,6 @@ from .options import (
 from .output import Outlet, open_outlet, print_warning, protect_source
 from .request import ChatRequestOptions, read_output, warn_of_loosening, warn_of_request
 from .source import STANDARD_INPUT, LearntSource, NamedSource
-
-if TYPE_CHECKING:
-    from autoparser.analysis.core.provenance import NamedTemplate
-    from autoparser.analysis.formats.learned_format import LearntFormat
-    from autoparser.analysis.grammar.request_grammar import Grammar
-    from autoparser.analysis.grammar.schema_loosening import GrammarForm
-    from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 REFUSED = 1
 """The exit code where the grammar does not accept what `--accepts` names."""
@@ -60,12 +54,9 @@ def grammar(
     ] = None,
     accepts: Annotated[
         Path | None,
-        typer.Option(
-            "--accepts",
-            metavar="FILE",
-            help="Write no grammar: say whether it accepts this output, or where it refuses it and"
-            " what was allowed there; by the tokens of --tokenizer, else by bytes.",
-        ),
+        "FILE",
+        "Write no grammar: say whether it accepts this output, or where it refuses it and"
+        " what was allowed there; by the tokens of --tokenizer, else by bytes.",
     ] = None,
     tokenizer: TokenizerOption = None,
     strict: Annotated[
@@ -77,10 +68,7 @@ def grammar(
             show_default=False,
         ),
     ] = None,
-    lazy: Annotated[
-        bool,
-        typer.Option("--lazy", help="Begin with the calls, for engines that wait for a trigger."),
-    ] = False,
+    lazy: Annotated[bool, "Begin with the calls, for engines that wait for a trigger."] = False,
     loosen: LoosenOption = False,
     output: OutputOption = None,
     source: LearntSource,
@@ -127,7 +115,7 @@ def grammar(
     return 0
 
 
-_HELD_BY: Mapping[GrammarFormat, GrammarForm] = {
+_HELD_BY: Mapping[GrammarFormat, wings.GrammarForm] = {
     GrammarFormat.GBNF: "gbnf",
     GrammarFormat.EBNF: "gbnf",
     GrammarFormat.LARK: "lark",
@@ -146,69 +134,66 @@ def _read_answer(path: Path, source: str | None) -> str:
 
 
 def _write_acceptance(
-    made: Grammar, form: GrammarFormat | None, tokenizer: object | None, text: str, outlet: Outlet
+    made: wings.Grammar,
+    form: GrammarFormat | None,
+    tokenizer: object | None,
+    text: str,
+    outlet: Outlet,
 ) -> int:
     """Report whether the grammar accepts a text; return the exit code."""
-    from autoparser.analysis.grammar.acceptance import GrammarDialect
-    from autoparser.reports import acceptance_document, acceptance_report
-
     if form is GrammarFormat.STRUCTURAL_TAG:
         raise AutoparserError(
             "a structural tag leaves text free, and no reader here says where it refuses some",
             hint="give --format lark, gbnf or json",
         )
     by_bytes = form in (GrammarFormat.GBNF, GrammarFormat.EBNF)
-    dialect = GrammarDialect.GBNF if by_bytes else GrammarDialect.LARK
+    dialect = wings.GrammarDialect.GBNF if by_bytes else wings.GrammarDialect.LARK
     found = made.accepts(text, tokenizer, dialect=dialect)
     unit: Literal["byte", "token"] = "byte" if by_bytes or tokenizer is None else "token"
     message = made.parser().parse(text) if found.accepted else None
     if form is GrammarFormat.JSON:
-        outlet.json(acceptance_document(found, message, text, unit))
+        outlet.json(wings.acceptance_document(found, message, text, unit))
     else:
-        outlet.report(acceptance_report(found, message, text, unit, outlet.width))
+        outlet.report(wings.acceptance_report(found, message, text, unit, outlet.width))
     return 0 if found.accepted else REFUSED
 
 
 def _opaque_tokens(
-    source: NamedSource, tokenizer: Path | None, analysis: LearntFormat, *, needed: bool
-) -> OpaqueTokens | None:
+    source: NamedSource, tokenizer: Path | None, analysis: wings.LearntFormat, *, needed: bool
+) -> wings.OpaqueTokens | None:
     """Return the tokens that a grammar is made for; None where there are none, nor need be."""
-    from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
-
     loaded = source.tokenizer(
         tokenizer,
         analysis.template,
         segmenting=False,
         needed="Lark is made for a tokenizer" if needed else None,
     )
-    return None if loaded is None else tokenizer_of(loaded).opaque
+    return None if loaded is None else wings.tokenizer_of(loaded).opaque
 
 
 def _grammar_text(
-    made: Grammar,
+    made: wings.Grammar,
     form: GrammarFormat,
-    known: OpaqueTokens | None,
-    template: NamedTemplate,
+    known: wings.OpaqueTokens | None,
+    template: wings.NamedTemplate,
 ) -> str:
     """Write a grammar as text; as JSON, with what the template is.
 
     Raises GrammarError and SchemaError for what cannot be said.
     """
-    from autoparser.reports import grammar_document, json_text
-
     match form:
         case GrammarFormat.GBNF | GrammarFormat.EBNF:
             # xgrammar reads what llama.cpp does.
             return made.gbnf()
         case GrammarFormat.LARK:
-            return made.lark(cast("OpaqueTokens", known))
+            return made.lark(cast("wings.OpaqueTokens", known))
         case GrammarFormat.STRUCTURAL_TAG:
-            return json_text(made.structural_tag(), indent=2)
+            return wings.json_text(made.structural_tag(), indent=2)
         case GrammarFormat.JSON:
-            return json_text(grammar_document(made, known, template), indent=2)
+            return wings.json_text(wings.grammar_document(made, known, template), indent=2)
 
 
-def _warn_of_markers(source: str, made: Grammar, known: OpaqueTokens) -> None:
+def _warn_of_markers(source: str, made: wings.Grammar, known: wings.OpaqueTokens) -> None:
     """Warn of markers that are not tokens of the tokenizer."""
     missing = [token for token in made.preserved_tokens if token not in known.ids]
     if missing:

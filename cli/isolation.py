@@ -17,6 +17,7 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
 
+from . import wings
 from .options import Command, add_options, grouped_values, option_parameter
 
 MEGABYTE = 1_000_000
@@ -52,7 +53,6 @@ def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Par
                     metavar="SECONDS",
                     min=0.1,
                     help=f"{time} [default: {usual}]",
-                    show_default=False,
                 ),
             ],
         ),
@@ -61,10 +61,7 @@ def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Par
             Annotated[
                 int | None,
                 typer.Option(
-                    metavar="MB",
-                    min=10,
-                    help=f"Memory that it may take. [default: {megabytes}]",
-                    show_default=False,
+                    metavar="MB", min=10, help=f"Memory that it may take. [default: {megabytes}]"
                 ),
             ],
         ),
@@ -76,20 +73,12 @@ def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Par
                     metavar="CHARACTERS",
                     min=1,
                     help=f"How long a render may become. [default: {limits.characters}]",
-                    show_default=False,
                 ),
             ],
         ),
         option_parameter(
             "no_isolation",
-            Annotated[
-                bool,
-                typer.Option(
-                    "--no-isolation",
-                    help="Trust the template: no worker process, no limits.",
-                    show_default=False,
-                ),
-            ],
+            Annotated[bool, "Trust the template: no worker process, no limits."],
             default=False,
         ),
     ]
@@ -112,11 +101,8 @@ def in_worker(
             arguments = grouped_values(command, values)
             if limits is None:
                 return command(**arguments)
-            # Later: who starts no worker does not wait for what starts processes.
-            from autoparser.analysis.templates.worker_pool import run_task
-
             file = values.get("source")
-            return run_task(command, limits=limits, file=file, terminal=True, **arguments)
+            return wings.run_task(command, limits=limits, file=file, terminal=True, **arguments)
 
         return _with_limits(command, run, seconds, one_render=one_render, harmless=harmless)
 
@@ -130,14 +116,12 @@ def in_workers(command: Command) -> Command:
     """
 
     def run(limits: Limits | None, values: dict[str, Any]) -> object:
-        from autoparser.analysis.sources.local_files import pipe_seconds
-
         # What the command reads and writes itself is not under a worker's limits.
-        before = pipe_seconds.set(None if limits is None else limits.seconds)
+        before = wings.pipe_seconds.set(None if limits is None else limits.seconds)
         try:
             return command(**grouped_values(command, values), limits=limits)
         finally:
-            pipe_seconds.reset(before)
+            wings.pipe_seconds.reset(before)
 
     return _with_limits(command, run, None, one_render=False)
 

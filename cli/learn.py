@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
-
-import typer
+from typing import Annotated, NamedTuple
 
 from autoparser.analysis.core.errors import AutoparserError
 
+from . import wings
 from .options import (
     JsonOption,
     OutputOption,
@@ -22,15 +21,6 @@ from .options import (
 from .output import open_outlet, print_note, print_report, protect_source, report_width
 from .request import file_value, read_log, read_tools
 from .source import NamedSource
-
-if TYPE_CHECKING:
-    from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.core.conversation import Tool
-    from autoparser.analysis.learning.examples import Example
-    from autoparser.analysis.learning.outputs import LoggedOutput
-    from autoparser.analysis.teaching.example_learning import TaughtFormat
-    from autoparser.analysis.teaching.output_learning import InferredFormat
-    from autoparser.analysis.teaching.suggested_labels import SuggestedReader
 
 ODD = 1
 """The exit code where an example or an output does not fit the format that was learnt."""
@@ -48,19 +38,15 @@ def learn(
     *,
     examples: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="YAML or JSON: a list of {output: …, message: {content, reasoning, tool_calls}}.",
-        ),
+        "FILE",
+        "YAML or JSON: a list of {output: …, message: {content, reasoning, tool_calls}}.",
     ] = None,
     outputs: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A log: a line is a raw output, as text or a JSON string, or {completion: …,"
-            " prompt: …}; with --tools, or a response_template or response_schema"
-            " beside the template.",
-        ),
+        "FILE",
+        "A log: a line is a raw output, as text or a JSON string, or {completion: …,"
+        " prompt: …}; with --tools, or a response_template or response_schema"
+        " beside the template.",
     ] = None,
     tools: ToolsOption = None,
     form: Annotated[
@@ -114,51 +100,41 @@ def learn(
 class _LearnResult(NamedTuple):
     """The format that was learned, and whether it reads all examples."""
 
-    found: TaughtFormat | InferredFormat
+    found: wings.TaughtFormat | wings.InferredFormat
     ok: bool
 
 
 def _write_result(
     learnt: _LearnResult, output: Path | None, *, to_file: bool, as_json: bool
 ) -> None:
-    from autoparser.reports import learned_document, learned_report
-
     with open_outlet(output) as outlet:
         if to_file:
             outlet.text(_file_text(learnt.found.analysis))
         elif as_json:
-            outlet.json(learned_document(learnt.found, ok=learnt.ok))
+            outlet.json(wings.learned_document(learnt.found, ok=learnt.ok))
         else:
-            outlet.report(learned_report(learnt.found, outlet.width))
+            outlet.report(wings.learned_report(learnt.found, outlet.width))
     if to_file:
-        print_report(learned_report(learnt.found, report_width()), beside=True)
+        print_report(wings.learned_report(learnt.found, report_width()), beside=True)
 
 
-def _file_text(analysis: Analysis) -> str:
+def _file_text(analysis: wings.Analysis) -> str:
     """Return the text of the file that holds a format."""
-    from autoparser.analysis.formats.format_file import file_text
-
-    return file_text(analysis.to_file())
+    return wings.file_text(analysis.to_file())
 
 
-# The engine is imported when it is needed, so that help does without it.
+def _from_examples(path: Path) -> Callable[[wings.Analysis], _LearnResult]:
+    given = wings.given_examples(file_value(path, "the examples"), str(path))
 
-
-def _from_examples(path: Path) -> Callable[[Analysis], _LearnResult]:
-    from autoparser.analysis.learning.examples import given_examples
-    from autoparser.analysis.teaching.example_learning import learn as taught
-
-    given = given_examples(file_value(path, "the examples"), str(path))
-
-    def learnt(analysis: Analysis) -> _LearnResult:
-        found = taught(analysis, given)
+    def learnt(analysis: wings.Analysis) -> _LearnResult:
+        found = wings.learn(analysis, given)
         _name_contradictions(analysis, given)
         return _LearnResult(found, found.ok)
 
     return learnt
 
 
-def _name_contradictions(analysis: Analysis, given: Sequence[Example]) -> None:
+def _name_contradictions(analysis: wings.Analysis, given: Sequence[wings.Example]) -> None:
     """Report examples that the model's own files read differently."""
     reader = _label_reader(analysis)
     odd = () if reader is None else reader.contradicted(given)
@@ -167,29 +143,24 @@ def _name_contradictions(analysis: Analysis, given: Sequence[Example]) -> None:
         print_note(f"{reader.file}: {words}, the first {odd[0].place}: the examples count")
 
 
-def _label_reader(analysis: Analysis) -> SuggestedReader | None:
-    from autoparser.analysis.teaching.suggested_labels import suggested_reader
-
+def _label_reader(analysis: wings.Analysis) -> wings.SuggestedReader | None:
     opening = analysis.formats.default.opening
-    return suggested_reader(analysis.template, "" if opening is None else opening.text)
+    return wings.suggested_reader(analysis.template, "" if opening is None else opening.text)
 
 
 def _from_outputs(
     path: Path, tools: Path | None, tokens: Sequence[str]
-) -> Callable[[Analysis], _LearnResult]:
+) -> Callable[[wings.Analysis], _LearnResult]:
     """Learn from outputs that nobody has labelled, by the tools or by the model's own files."""
-    from autoparser.analysis.learning.outputs import OutputError, given_outputs
-    from autoparser.analysis.teaching.output_learning import learn_outputs
-
     offered = None if tools is None else read_tools(tools)
-    given = given_outputs(read_log(path), str(path))
+    given = wings.given_outputs(read_log(path), str(path))
 
-    def learnt(analysis: Analysis) -> _LearnResult:
+    def learnt(analysis: wings.Analysis) -> _LearnResult:
         if offered is None:
             return _from_suggestions(analysis, given, ())
         try:
-            found = learn_outputs(analysis, given, offered, tokens)
-        except OutputError:
+            found = wings.learn_outputs(analysis, given, offered, tokens)
+        except wings.OutputError:
             if _label_reader(analysis) is None:
                 raise
             return _from_suggestions(analysis, given, offered)
@@ -199,12 +170,9 @@ def _from_outputs(
 
 
 def _from_suggestions(
-    analysis: Analysis, given: Sequence[LoggedOutput], offered: Sequence[Tool]
+    analysis: wings.Analysis, given: Sequence[wings.LoggedOutput], offered: Sequence[wings.Tool]
 ) -> _LearnResult:
     """Learn from outputs whose meaning the model's own files suggest; the outputs confirm it."""
-    from autoparser.analysis.core.verdicts import EvidenceKind
-    from autoparser.analysis.teaching.example_learning import learn as taught
-
     reader = _label_reader(analysis)
     if reader is None:
         raise AutoparserError(
@@ -215,6 +183,6 @@ def _from_suggestions(
     labelled = reader.labelled(given, offered)
     read = f"its {reader.key} reads {len(labelled)} of {len(given)} outputs"
     print_note(f"{reader.file}: {read}, and suggests what they mean")
-    found = taught(analysis, labelled, EvidenceKind.OUTPUT)
+    found = wings.learn(analysis, labelled, wings.EvidenceKind.OUTPUT)
     ok = found.ok and len(labelled) == len(given)
     return _LearnResult(found, ok)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,7 +17,7 @@ from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 from autoparser.analysis.templates.worker_limits import Limits
 
-from . import DISTRIBUTION
+from . import DISTRIBUTION, wings
 from .fix import fix_files
 from .lint_options import LintOptions
 from .options import (
@@ -33,15 +34,6 @@ from .output import PLAIN_WIDTH, open_outlet, progress_bar, protect_source, writ
 from .request import check_standard_input, read_functions
 from .source import STANDARD_INPUT
 from .watch import watch_files
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.text import Text
-
-    from autoparser.analysis.lint.inspection import LintRun
-    from autoparser.analysis.lint.other_jinjas import OtherJinja
-    from autoparser.analysis.lint.project_run import LintRequest
 
 
 class FindingForm(StrEnum):
@@ -64,13 +56,11 @@ class ReportDetail:
     explain: bool = False
     evidence: bool = False
 
-    def report(self, run: LintRun, width: int) -> Text:
+    def report(self, run: wings.LintRun, width: int) -> wings.Text:
         """Return the report for a terminal of this width."""
-        from autoparser.reports.lint import lint_report, statistics_report
-
         if self.statistics:
-            return statistics_report(run, width)
-        return lint_report(run, width, evidence=self.evidence, explain=self.explain)
+            return wings.statistics_report(run, width)
+        return wings.lint_report(run, width, evidence=self.evidence, explain=self.explain)
 
 
 def report_files(given: Sequence[str], output: Path | None) -> list[tuple[FindingForm, Path]]:
@@ -93,42 +83,31 @@ def report_files(given: Sequence[str], output: Path | None) -> list[tuple[Findin
     return found
 
 
-def findings_text(run: LintRun, form: FindingForm, shown: ReportDetail) -> str:
+def findings_text(run: wings.LintRun, form: FindingForm, shown: ReportDetail) -> str:
     """Return the text of a file in this form."""
-    from autoparser.reports.lint import (
-        concise_report,
-        github_report,
-        junit_report,
-        lint_document,
-        markdown_report,
-        sarif_report,
-    )
-
     match form:
         case FindingForm.TEXT:
             return f"{shown.report(run, PLAIN_WIDTH).plain}\n"
         case FindingForm.CONCISE:
-            return concise_report(run)
+            return wings.concise_report(run)
         case FindingForm.JSON:
             # ASCII alone: no reader and no terminal takes it for anything else.
-            return json.dumps(lint_document(run), indent=2, allow_nan=False) + "\n"
+            return json.dumps(wings.lint_document(run), indent=2, allow_nan=False) + "\n"
         case FindingForm.SARIF:
-            return sarif_report(run, __version__, _pages_address())
+            return wings.sarif_report(run, __version__, _pages_address())
         case FindingForm.GITHUB:
-            return github_report(run)
+            return wings.github_report(run)
         case FindingForm.JUNIT:
-            return junit_report(run)
+            return wings.junit_report(run)
         case FindingForm.MARKDOWN:
-            return markdown_report(run)
+            return wings.markdown_report(run)
 
 
 def _pages_address() -> str | None:
     """Return the address of the rules' pages, below the package's documentation, or None."""
-    from importlib.metadata import PackageNotFoundError, metadata
-
     try:
-        listed = metadata(DISTRIBUTION).get_all("Project-URL") or []
-    except PackageNotFoundError:
+        listed = wings.metadata(DISTRIBUTION).get_all("Project-URL") or []
+    except wings.PackageNotFoundError:
         return None
     urls = dict(each.split(", ", 1) for each in listed if ", " in each)
     home = urls.get("Documentation")
@@ -155,18 +134,11 @@ def lint(
     *,
     sources: SourcesArgument,
     options: LintOptions,
-    write_baseline: Annotated[
-        bool,
-        typer.Option("--write-baseline", help="Write all findings to the file of --baseline."),
-    ] = False,
+    write_baseline: Annotated[bool, "Write all findings to the file of --baseline."] = False,
     fail_on: Annotated[
         str | None,
-        typer.Option(
-            metavar="SEVERITY",
-            help="Exit with 1 from this severity on: error, warning, info, or never."
-            " [default: error]",
-            show_default=False,
-        ),
+        "SEVERITY",
+        "Exit with 1 from this severity on: error, warning, info, or never. [default: error]",
     ] = None,
     exit_zero: ExitZeroOption = False,
     form: Annotated[
@@ -179,44 +151,26 @@ def lint(
     output: OutputOption = None,
     report: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FORMAT=FILE",
-            help="Write this file, too, such as sarif=lint.sarif. May be given several times.",
-        ),
+        "FORMAT=FILE",
+        "Write this file, too, such as sarif=lint.sarif. May be given several times.",
     ] = None,
-    statistics: Annotated[
-        bool, typer.Option("--statistics", help="Count by rule instead of showing each finding.")
-    ] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show each rule's page below its first finding.")
-    ] = False,
-    show_evidence: Annotated[
-        bool,
-        typer.Option("--show-evidence", help="Show the renders by which each finding was seen."),
-    ] = False,
+    statistics: Annotated[bool, "Count by rule instead of showing each finding."] = False,
+    explain: Annotated[bool, "Show each rule's page below its first finding."] = False,
+    show_evidence: Annotated[bool, "Show the renders by which each finding was seen."] = False,
     tools: ToolsOption = None,
     engines: Annotated[
         bool,
-        typer.Option(
-            "--engines",
-            help="Render whole conversations by other programs' Jinja, too: minijinja, llama.cpp's"
-            " (xllamacpp) and @huggingface/jinja, where they are installed.",
-        ),
+        "Render whole conversations by other programs' Jinja, too: minijinja, llama.cpp's"
+        " (xllamacpp) and @huggingface/jinja, where they are installed.",
     ] = False,
     python: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PATH",
-            help="The bin/python of an environment where --engines looks, too. May be given"
-            " several times.",
-        ),
+        "PATH",
+        "The bin/python of an environment where --engines looks, too. May be given several times.",
     ] = None,
     watch: WatchOption = False,
     fix: Annotated[
-        bool,
-        typer.Option(
-            "--fix", help="First change the files as 'autoparser fix --write' does; see there."
-        ),
+        bool, "First change the files as 'autoparser fix --write' does; see there."
     ] = False,
     unsafe_fixes: UnsafeFixesOption = False,
     limits: Limits | None = None,
@@ -249,7 +203,7 @@ def lint(
     # What is written as known is all that is found.
     counted = replace(options, baseline=None) if write_baseline else options
 
-    def lint_request() -> LintRequest:
+    def lint_request() -> wings.LintRequest:
         return counted.request(
             sources,
             counted.settings(),
@@ -276,11 +230,10 @@ def lint(
         fix_files(lint_request(), unsafe=unsafe_fixes)
     if not watch:
         return lint_once()
-    from autoparser.analysis.lint.project_run import places_of
 
     settings = options.settings()
     files = [settings.file, options.baseline, options.tokenizer, tools]
-    beside = [*places_of(sources, settings), *files]
+    beside = [*wings.places_of(sources, settings), *files]
     return watch_files(", ".join(sources), lint_once, beside=beside)
 
 
@@ -327,15 +280,13 @@ def _check_use(
         )
 
 
-def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[OtherJinja, ...]:
+def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja, ...]:
     """Return the programs to ask. Raises AutoparserError where there is none, or none is wanted."""
     if not wanted:
         if pythons:
             raise AutoparserError("--python is of --engines", hint="add --engines")
         return ()
-    from autoparser.analysis.lint.other_jinjas import installed_jinjas
-
-    found = installed_jinjas([sys.executable, *pythons])
+    found = wings.installed_jinjas([sys.executable, *pythons])
     if not found:
         raise AutoparserError(
             f"there is no other Jinja in {', '.join([sys.executable, *pythons])} nor in node",
@@ -345,13 +296,9 @@ def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[OtherJinja, ...]:
     return found
 
 
-def _run_lint(request: LintRequest) -> LintRun:
-    from contextlib import ExitStack
-
-    from autoparser.analysis.lint.project_run import lint_project
-
+def _run_lint(request: wings.LintRequest) -> wings.LintRun:
     with ExitStack() as stack:
-        return lint_project(
+        return wings.lint_project(
             request,
             lambda total: (
                 stack.enter_context(progress_bar(total, "linting"))
@@ -361,13 +308,11 @@ def _run_lint(request: LintRequest) -> LintRun:
         )
 
 
-def _write_baseline(run: LintRun, file: Path) -> int:
-    from autoparser.analysis.lint.project_run import baseline_of
-    from autoparser.reports.lint import many
-
-    found = baseline_of(run)
+def _write_baseline(run: wings.LintRun, file: Path) -> int:
+    found = wings.baseline_of(run)
     write_file(file, found.text())
-    counted = f"{many(len(found.entries), 'finding')} of {many(len(run.templates), 'template')}"
+    findings, templates = len(found.entries), len(run.templates)
+    counted = f"{wings.many(findings, 'finding')} of {wings.many(templates, 'template')}"
     typer.echo(f"{file}: {counted}", err=True)
     for problem in run.problems:
         line = AutoparserError(
@@ -378,7 +323,7 @@ def _write_baseline(run: LintRun, file: Path) -> int:
 
 
 def _write_findings(
-    run: LintRun, form: FindingForm, output: Path | None, shown: ReportDetail
+    run: wings.LintRun, form: FindingForm, output: Path | None, shown: ReportDetail
 ) -> None:
     with open_outlet(output) as outlet:
         if form is FindingForm.TEXT:

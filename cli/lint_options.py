@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
+from . import wings
 from .options import (
     BaselineOption,
     CacheDirOption,
@@ -25,18 +26,6 @@ from .options import (
     TemplateOption,
     TokenizerOption,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from autoparser.analysis.core.conversation import Tool
-    from autoparser.analysis.lint.baselines import Baseline
-    from autoparser.analysis.lint.linting import FindingFilter
-    from autoparser.analysis.lint.other_jinjas import OtherJinja
-    from autoparser.analysis.lint.project_run import LintRequest
-    from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
-    from autoparser.analysis.lint.rule import Profile
-    from autoparser.analysis.templates.worker_limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +55,22 @@ class LintOptions:
                 "--config and --isolated contradict each other", hint="leave one out"
             )
 
-    def settings(self) -> ProjectSettings:
+    def settings(self) -> wings.ProjectSettings:
         """Return the settings of the project, or empty ones."""
-        # Imported here so that help does without the engine.
-        from autoparser.analysis.lint.project_settings import (
-            ProjectSettings,
-            find_settings,
-            read_settings,
-        )
-
         if self.isolated:
-            return ProjectSettings()
-        return find_settings(Path.cwd()) if self.config is None else read_settings(self.config)
+            return wings.ProjectSettings()
+        return (
+            wings.find_settings(Path.cwd())
+            if self.config is None
+            else wings.read_settings(self.config)
+        )
 
     def cache_folder(self) -> Path | None:
         """Return the folder of the cache, made where it is named. Raises AutoparserError."""
         if self.no_cache:
             return None
         if self.cache_dir is None:
-            from platformdirs import user_cache_path
-
-            return user_cache_path("autoparser", appauthor=False) / "lint"
+            return wings.user_cache_path("autoparser", appauthor=False) / "lint"
         try:
             self.cache_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -101,34 +85,28 @@ class LintOptions:
     def request(
         self,
         sources: Sequence[str],
-        settings: ProjectSettings,
+        settings: wings.ProjectSettings,
         cache: Path | None,
-        limits: Limits | None,
+        limits: wings.Limits | None,
         *,
         fail_on: str | None = None,
-        jinjas: tuple[OtherJinja, ...] = (),
-        tools: tuple[Tool, ...] = (),
-    ) -> LintRequest:
+        jinjas: tuple[wings.OtherJinja, ...] = (),
+        tools: tuple[wings.Tool, ...] = (),
+    ) -> wings.LintRequest:
         """Return which templates are looked at and what of it counts.
 
         Raises AutoparserError where options and settings contradict each other, or leave no rule.
         """
-        from autoparser.analysis.lint.hit import Confidence
-        from autoparser.analysis.lint.project_run import LintRequest
-        from autoparser.analysis.lint.project_settings import FailOn, RuleChoice
-        from autoparser.analysis.lint.registry import all_rules, rules_for
-        from autoparser.analysis.lint.rule import RuleNeed
-        from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
-        from autoparser.analysis.templates.worker_pool import usual_jobs
-
         selected = settings.select if self.select is None else _split_list(self.select)
         profile = _finding_profile(settings, self.profile, chosen=selected is not None)
         beside = [
-            each.code for each in all_rules() if jinjas and each.needs is RuleNeed.OTHER_JINJAS
+            each.code
+            for each in wings.all_rules()
+            if jinjas and each.needs is wings.RuleNeed.OTHER_JINJAS
         ]
         if selected is None:
-            beside += [each.code for each in rules_for(profile)]
-        choice = RuleChoice(
+            beside += [each.code for each in wings.rules_for(profile)]
+        choice = wings.RuleChoice(
             selected,
             settings.ignore if self.ignore is None else _split_list(self.ignore),
             (*settings.extend_select, *_split_list(self.extend_select or []), *beside),
@@ -139,20 +117,24 @@ class LintOptions:
         for given in (self.tokenizer, settings.tokenizer):
             if given is not None:
                 # Read once here, so that it is an error of its own and not one of every template.
-                load_tokenizer(given)
-        usual = settings.fail_on or FailOn.ERROR
-        return LintRequest(
+                wings.load_tokenizer(given)
+        usual = settings.fail_on or wings.FailOn.ERROR
+        return wings.LintRequest(
             tuple(sources),
             rules,
             settings,
-            usual if fail_on is None else FailOn(_known_value(fail_on, [*FailOn], "--fail-on")),
-            Confidence(_known_value(self.min_confidence, [*Confidence], "--min-confidence")),
+            usual
+            if fail_on is None
+            else wings.FailOn(_known_value(fail_on, [*wings.FailOn], "--fail-on")),
+            wings.Confidence(
+                _known_value(self.min_confidence, [*wings.Confidence], "--min-confidence")
+            ),
             _finding_filter(settings, profile, self.min_severity, choice),
             self.tokenizer,
             None if self.baseline is None else _load_baseline(self.baseline),
             self.revision,
             self.template_place,
-            self.jobs or usual_jobs(),
+            self.jobs or wings.usual_jobs(),
             limits,
             jinjas,
             cache,
@@ -160,29 +142,28 @@ class LintOptions:
         )
 
 
-def _finding_profile(settings: ProjectSettings, given: str | None, *, chosen: bool) -> Profile:
+def _finding_profile(
+    settings: wings.ProjectSettings, given: str | None, *, chosen: bool
+) -> wings.Profile:
     """Return whose findings are shown: whoever selects rules and names none wants all they find."""
-    from autoparser.analysis.lint.rule import Profile
-
     if given is not None:
-        return Profile(_known_value(given, [*Profile], "--profile"))
-    return settings.profile or (Profile.STRICT if chosen else Profile.RELEASE)
+        return wings.Profile(_known_value(given, [*wings.Profile], "--profile"))
+    return settings.profile or (wings.Profile.STRICT if chosen else wings.Profile.RELEASE)
 
 
 def _finding_filter(
-    settings: ProjectSettings, profile: Profile, severity: str | None, choice: RuleChoice
-) -> FindingFilter:
+    settings: wings.ProjectSettings,
+    profile: wings.Profile,
+    severity: str | None,
+    choice: wings.RuleChoice,
+) -> wings.FindingFilter:
     """Return what is shown."""
-    from autoparser.analysis.lint.hit import Severity
-    from autoparser.analysis.lint.linting import FindingFilter
-    from autoparser.analysis.lint.project_settings import codes_of
-
-    return FindingFilter(
+    return wings.FindingFilter(
         profile,
-        settings.min_severity or Severity.INFO
+        settings.min_severity or wings.Severity.INFO
         if severity is None
-        else Severity(_known_value(severity, [*Severity], "--min-severity")),
-        codes_of(choice.extend_select),
+        else wings.Severity(_known_value(severity, [*wings.Severity], "--min-severity")),
+        wings.codes_of(choice.extend_select),
     )
 
 
@@ -197,7 +178,5 @@ def _known_value(given: str, known: Sequence[str], option: str) -> str:
     raise AutoparserError(f"{option} cannot be {given!r}", hint=hint)
 
 
-def _load_baseline(file: Path) -> Baseline:
-    from autoparser.analysis.lint.baselines import read_baseline
-
-    return read_baseline(file)
+def _load_baseline(file: Path) -> wings.Baseline:
+    return wings.read_baseline(file)

@@ -11,6 +11,9 @@ makes the group of their values again, for the command:
 
     def engines(python: PythonOption = None, *, result: ResultOptions) -> int: ...
     # autoparser engines [--python PATH] [--format FORM] [--json] [--output FILE]
+
+An option is `Annotated[kind, "its help"]` or `Annotated[kind, "METAVAR", "its help"]`, named as its
+parameter; one that is more, such as a short name or bounds, has a `typer.Option`.
 """
 
 from __future__ import annotations
@@ -62,7 +65,8 @@ def flat_parameters(command: Command) -> list[inspect.Parameter]:
         if parameter.name == LIMITS:
             continue
         if group is None:
-            found.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            kind = parameter.annotation
+            found.append(option_parameter(parameter.name, kind, default=parameter.default))
             continue
         types = inspect.get_annotations(group, eval_str=True)
         found += [
@@ -79,7 +83,18 @@ LIMITS = "limits"
 
 
 def option_parameter(name: str, kind: Any, *, default: object = None) -> inspect.Parameter:
-    """Return the parameter of an option."""
+    """Return the parameter of an option; `Annotated[kind, metavar, help]` is short for typer's."""
+    plain, *told = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    if told and isinstance(told[-1], str):
+        *metavar, text = told
+        option = typer.Option(
+            # Of a flag without a name of its own typer makes two, --name and --no-name.
+            *([f"--{name.replace('_', '-')}"] if plain is bool else []),
+            metavar=metavar[0] if metavar else None,
+            help=text,
+            show_default="[default:" not in text,
+        )
+        kind = Annotated[plain, option]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
@@ -155,9 +170,7 @@ SourceArgument = Annotated[
     str | None,
     typer.Argument(metavar="TEMPLATE", help=SOURCES, show_default=False),
 ]
-NameOption = Annotated[
-    str | None, typer.Option(help="Which of several named templates, such as tool_use.")
-]
+NameOption = Annotated[str | None, "Which of several named templates, such as tool_use."]
 SourcesArgument = Annotated[
     list[str],
     typer.Argument(
@@ -169,50 +182,29 @@ SourcesArgument = Annotated[
 ]
 SelectOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="RULES",
-        help="Only these rules: codes, beginnings of codes such as AP3, names, or ALL;"
-        " several with commas.",
-    ),
+    "RULES",
+    "Only these rules: codes, beginnings of codes such as AP3, names, or ALL; several with commas.",
 ]
-IgnoreOption = Annotated[list[str] | None, typer.Option(metavar="RULES", help="Not these rules.")]
-ExtendSelectOption = Annotated[
-    list[str] | None, typer.Option(metavar="RULES", help="These rules, too.")
-]
+IgnoreOption = Annotated[list[str] | None, "RULES", "Not these rules."]
+ExtendSelectOption = Annotated[list[str] | None, "RULES", "These rules, too."]
 ConfigOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="The settings: a pyproject.toml with [tool.autoparser.lint], or an"
-        " autoparser.toml. [default: the nearest from here upward]",
-        show_default=False,
-    ),
+    "FILE",
+    "The settings: a pyproject.toml with [tool.autoparser.lint], or an"
+    " autoparser.toml. [default: the nearest from here upward]",
 ]
-IsolatedOption = Annotated[bool, typer.Option("--isolated", help="Read no settings.")]
-BaselineOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Findings in this file are known, and do not fail."),
-]
+IsolatedOption = Annotated[bool, "Read no settings."]
+BaselineOption = Annotated[Path | None, "FILE", "Findings in this file are known, and do not fail."]
 ProfileOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="PROFILE",
-        help="Whose findings are shown and count: release, strict (all), engines, training or"
-        " cache. [default: release; strict with --select]",
-        show_default=False,
-    ),
+    "PROFILE",
+    "Whose findings are shown and count: release, strict (all), engines, training or"
+    " cache. [default: release; strict with --select]",
 ]
 MinSeverityOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SEVERITY",
-        help="Findings from here on: info, warning or error. [default: info]",
-        show_default=False,
-    ),
+    str | None, "SEVERITY", "Findings from here on: info, warning or error. [default: info]"
 ]
-MinConfidenceOption = Annotated[
-    str, typer.Option(metavar="CONFIDENCE", help="Findings from here on: low, medium or high.")
-]
+MinConfidenceOption = Annotated[str, "CONFIDENCE", "Findings from here on: low, medium or high."]
 NoCacheOption = Annotated[
     bool,
     typer.Option(
@@ -231,10 +223,7 @@ CacheDirOption = Annotated[
         show_default=False,
     ),
 ]
-RevisionOption = Annotated[
-    str | None,
-    typer.Option(metavar="REVISION", help="A branch, tag or commit of a model on the Hub."),
-]
+RevisionOption = Annotated[str | None, "REVISION", "A branch, tag or commit of a model on the Hub."]
 TemplateOption = Annotated[
     str | None,
     typer.Option(
@@ -246,61 +235,38 @@ TemplateOption = Annotated[
 ]
 EncoderOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="MODULE:FUNCTION",
-        help="Run this Python function in the place of a template: path/to/module.py:function or"
-        " package.module:function. Values of its parameters follow as ?name=value&name=value.",
-    ),
+    "MODULE:FUNCTION",
+    "Run this Python function in the place of a template: path/to/module.py:function or"
+    " package.module:function. Values of its parameters follow as ?name=value&name=value.",
 ]
 TokenizerOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="PATH",
-        help="A tokenizer.json, a directory that holds one, a GGUF file, or a model on the Hub;"
-        " else the one beside the template.",
-    ),
+    "PATH",
+    "A tokenizer.json, a directory that holds one, a GGUF file, or a model on the Hub;"
+    " else the one beside the template.",
 ]
 
 SwitchOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE",
-        help="Set this variable of the template, as chat_template_kwargs do. May be given several"
-        " times.",
-    ),
+    "NAME=VALUE",
+    "Set this variable of the template, as chat_template_kwargs do. May be given several times.",
 ]
 
 ToolsOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="The tools offered, OpenAI's or an MCP server's, as YAML or JSON: a list, or"
-        " {tools: [...]}.",
-    ),
+    "FILE",
+    "The tools offered, OpenAI's or an MCP server's, as YAML or JSON: a list, or {tools: [...]}.",
 ]
-ToolChoiceOption = Annotated[
-    str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
-]
-NoParallelOption = Annotated[
-    bool, typer.Option("--no-parallel", help="The request allows one call only.")
-]
+ToolChoiceOption = Annotated[str, "CHOICE", "auto, none, required, or the name of a tool."]
+NoParallelOption = Annotated[bool, "The request allows one call only."]
 LoosenOption = Annotated[
-    bool,
-    typer.Option(
-        "--loosen",
-        help="Leave out what schemas say and a grammar cannot hold, and name it as a warning.",
-    ),
+    bool, "Leave out what schemas say and a grammar cannot hold, and name it as a warning."
 ]
 JsonSchemaOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="The answer is JSON by this schema: markers in it are text."),
+    Path | None, "FILE", "The answer is JSON by this schema: markers in it are text."
 ]
 PromptOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="The rendered prompt or its tail; else the template's default prompt.",
-    ),
+    Path | None, "FILE", "The rendered prompt or its tail; else the template's default prompt."
 ]
 
 
@@ -314,18 +280,12 @@ class EngineName(StrEnum):
 
 ServerOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="URL",
-        help="Let a server write: http://HOST:PORT with /v1/completions. The grammar is sent"
-        " in the request field of its --engine.",
-    ),
+    "URL",
+    "Let a server write: http://HOST:PORT with /v1/completions. The grammar is sent"
+    " in the request field of its --engine.",
 ]
-EngineOption = Annotated[
-    EngineName | None, typer.Option(help="What runs behind --server.", show_default=False)
-]
-ServedModelOption = Annotated[
-    str, typer.Option(metavar="NAME", help="The model's name at the server, if it wants one.")
-]
+EngineOption = Annotated[EngineName | None, "What runs behind --server."]
+ServedModelOption = Annotated[str, "NAME", "The model's name at the server, if it wants one."]
 
 ServerTimeoutOption = Annotated[
     float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
@@ -343,16 +303,11 @@ JobsOption = Annotated[
         "--jobs", "-j", metavar="N", min=1, help="How many processes. [default: one a core]"
     ),
 ]
-ExitZeroOption = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 whatever is found.")]
+ExitZeroOption = Annotated[bool, "Exit with 0 whatever is found."]
 UnsafeFixesOption = Annotated[
-    bool,
-    typer.Option(
-        "--unsafe-fixes", help="Make edits, too, that change renders which no finding calls wrong."
-    ),
+    bool, "Make edits, too, that change renders which no finding calls wrong."
 ]
-WatchOption = Annotated[
-    bool, typer.Option("--watch", help="Run again whenever a file that it reads changes.")
-]
+WatchOption = Annotated[bool, "Run again whenever a file that it reads changes."]
 
 
 def format_option(forms: str) -> Any:

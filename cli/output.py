@@ -11,15 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError, is_inert, one_line
 
-if TYPE_CHECKING:
-    from rich.text import Text
-
+from . import wings
 
 PLAIN_WIDTH = 80
 """Characters in a line of a report that is written to a file."""
@@ -53,19 +50,15 @@ def quiet_standard_output() -> None:
 
 def report_width() -> int:
     """Return the width of the terminal, or of plain text where there is none."""
-    from rich.console import Console
-
-    return min(Console().width, WIDEST)
+    return min(wings.Console().width, WIDEST)
 
 
-def print_report(report: Text, *, beside: bool = False) -> None:
+def print_report(report: wings.Text, *, beside: bool = False) -> None:
     """Print a report, with styles only where a terminal takes them.
 
     `beside` prints it on standard error, where standard output is a document.
     """
-    from rich.console import Console
-
-    console = Console(stderr=beside)
+    console = wings.Console(stderr=beside)
     try:
         console.print(_with_links(report) if console.is_terminal else report, soft_wrap=True)
     except SystemExit:
@@ -73,19 +66,17 @@ def print_report(report: Text, *, beside: bool = False) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
 
 
-def _with_links(report: Text) -> Text:
+def _with_links(report: wings.Text) -> wings.Text:
     """Return a report whose places in files are links to these files, where there are such.
 
     Terminals that know no links show the text alone.
     """
-    from rich.style import Style
-
     linked = report.copy()
     for span in report.spans:
-        place = span.style.meta.get("place") if isinstance(span.style, Style) else None
+        place = span.style.meta.get("place") if isinstance(span.style, wings.Style) else None
         file = None if place is None else Path(place)
         if file is not None and file.exists():
-            linked.stylize(Style(link=file.absolute().as_uri()), span.start, span.end)
+            linked.stylize(wings.Style(link=file.absolute().as_uri()), span.start, span.end)
     return linked
 
 
@@ -100,9 +91,8 @@ def print_text(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    from autoparser.reports import visible_lines
 
-    sys.stdout.write(visible_lines(text))
+    sys.stdout.write(wings.visible_lines(text))
     sys.stdout.flush()
     print_note("some characters are shown as escapes here; a pipe or a file gets the text as it is")
 
@@ -123,7 +113,7 @@ class Outlet:
         """The width of a report, in characters."""
         return report_width() if self.output is None else PLAIN_WIDTH
 
-    def report(self, report: Text) -> None:
+    def report(self, report: wings.Text) -> None:
         """Write a report for people."""
         if self.output is None:
             print_report(report)
@@ -139,9 +129,7 @@ class Outlet:
 
     def json(self, value: object, indent: int | None = 2) -> None:
         """Write a value as JSON, in ASCII: on one line without an indent."""
-        from autoparser.reports import json_text
-
-        self.text(f"{json_text(value, indent)}\n")
+        self.text(f"{wings.json_text(value, indent)}\n")
 
     def close(self) -> None:
         """Write the file, where there is one."""
@@ -203,9 +191,7 @@ def write_file(path: Path, text: str) -> None:
 
 def _write_pipe(path: Path, content: bytes) -> None:
     """Write into a named pipe. Raises AutoparserError where nobody reads it in time."""
-    from autoparser.analysis.sources.local_files import pipe_patience
-
-    seconds = pipe_patience()
+    seconds = wings.pipe_patience()
     ends = None if seconds is None else monotonic() + seconds
     descriptor: int | None = None
     try:
@@ -256,15 +242,11 @@ def progress_bar(total: int, words: str = "decoding") -> Generator[Callable[[], 
 
     Gives what is to be called after each step.
     """
-    from rich.console import Console
-
-    console = Console(stderr=True)
+    console = wings.Console(stderr=True)
     if not console.is_terminal:
         yield lambda: None
         return
-    from rich.progress import Progress
-
-    with Progress(console=console, transient=True) as bar:
+    with wings.Progress(console=console, transient=True) as bar:
         task = bar.add_task(words, total=total)
         yield lambda: bar.advance(task)
 
@@ -272,9 +254,7 @@ def progress_bar(total: int, words: str = "decoding") -> Generator[Callable[[], 
 @contextmanager
 def status_line(first: str) -> Generator[Callable[[str], object]]:
     """Show a status line on a terminal; yield a function that changes its words."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
+    console = wings.Console(stderr=True)
     if not console.is_terminal:
         yield lambda words: None  # noqa: ARG005 - nobody watches
         return

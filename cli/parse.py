@@ -7,12 +7,13 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
+from . import wings
 from .options import (
     ResultOptions,
     TokenizerOption,
@@ -21,12 +22,6 @@ from .options import (
 from .output import Outlet, open_outlet, protect_source
 from .request import ChatRequestOptions, RequestValues, read_output, warn_of_request
 from .source import STANDARD_INPUT, LearntSource
-
-if TYPE_CHECKING:
-    from autoparser.analysis.formats.learned_format import LearntFormat
-    from autoparser.analysis.formats.output_explanation import DeviationExplanation
-    from autoparser.analysis.parsing.output_parser import OutputParser
-    from autoparser.analysis.parsing.parsed_message import ParsedMessage
 
 NOT_ALL_READ = 1
 """The exit code where a call is malformed or unknown, a closer is stray, or the output was cut."""
@@ -53,40 +48,20 @@ def parse(
         ),
     ] = None,
     strip_code_fence: Annotated[
-        bool,
-        typer.Option(
-            "--strip-code-fence", help="Leave out the fence of Markdown around that answer."
-        ),
+        bool, "Leave out the fence of Markdown around that answer."
     ] = False,
-    cut: Annotated[
-        bool, typer.Option("--cut", help="The output was cut on purpose, as by a token limit.")
-    ] = False,
+    cut: Annotated[bool, "The output was cut on purpose, as by a token limit."] = False,
     reasoning: Annotated[
         ReasoningPlace,
-        typer.Option(
-            help="Where reasoning goes: apart, into the content without its markers, or into the"
-            " content with its markers as they came."
-        ),
+        "Where reasoning goes: apart, into the content without its markers, or into the"
+        " content with its markers as they came.",
     ] = ReasoningPlace.SEPARATE,
     keep_reasoning: Annotated[
-        bool,
-        typer.Option(
-            "--keep-reasoning",
-            help="Reasoning that nothing closes is reasoning to its end, calls in it too.",
-        ),
+        bool, "Reasoning that nothing closes is reasoning to its end, calls in it too."
     ] = False,
-    whole_calls: Annotated[
-        bool, typer.Option("--whole-calls", help="Stream a call only once it has closed.")
-    ] = False,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain", help="Say what is not as the template writes it, where, and why."
-        ),
-    ] = False,
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Show the deltas as they would come.")
-    ] = False,
+    whole_calls: Annotated[bool, "Stream a call only once it has closed."] = False,
+    explain: Annotated[bool, "Say what is not as the template writes it, where, and why."] = False,
+    stream: Annotated[bool, "Show the deltas as they would come."] = False,
     chunk: Annotated[
         int | None,
         typer.Option(
@@ -140,100 +115,91 @@ def parse(
     with open_outlet(result.output) as outlet:
         message = give(analysis, parser, text, why, outlet, complete=not cut, as_json=as_json)
 
-    from autoparser.reports import all_read
-
-    return 0 if all_read(message) else NOT_ALL_READ
+    return 0 if wings.all_read(message) else NOT_ALL_READ
 
 
 def _explain_output(
-    analysis: LearntFormat, request: RequestValues, text: str, *, complete: bool
-) -> tuple[DeviationExplanation, ...]:
+    analysis: wings.LearntFormat, request: RequestValues, text: str, *, complete: bool
+) -> tuple[wings.DeviationExplanation, ...]:
     """Explain what is not as the template writes it; the template's other prompts are tried."""
-    from autoparser.analysis.formats.output_explanation import OutputReading, explain_output
-    from autoparser.analysis.formats.text_restoring import PromptedParser
 
-    def parser_after(prompt: str | None, setting: Mapping[str, object] | None) -> OutputParser:
+    def parser_after(
+        prompt: str | None, setting: Mapping[str, object] | None
+    ) -> wings.OutputParser:
         options = replace(request, prompt=prompt).options
         return analysis.parser(request.tools, chat_template_kwargs=setting, **options)
 
     prompt, setting = request.prompt, request.setting
     begun = analysis.begun(request.tools, prompt=prompt, chat_template_kwargs=setting)[0]
     others = [
-        PromptedParser(type(begun)(format_, opening), parser_after(opening.text, opening.setting))
+        wings.PromptedParser(
+            type(begun)(format_, opening), parser_after(opening.text, opening.setting)
+        )
         for format_ in analysis.formats
         for opening in format_.openings
     ]
-    return explain_output(
-        OutputReading(begun, parser_after(prompt, setting), others), text, complete=complete
+    return wings.explain_output(
+        wings.OutputReading(begun, parser_after(prompt, setting), others), text, complete=complete
     )
 
 
 def _write_message(
-    analysis: LearntFormat,
-    parser: OutputParser,
+    analysis: wings.LearntFormat,
+    parser: wings.OutputParser,
     text: str,
-    why: Sequence[DeviationExplanation] | None,
+    why: Sequence[wings.DeviationExplanation] | None,
     outlet: Outlet,
     *,
     complete: bool,
     as_json: bool,
-) -> ParsedMessage:
+) -> wings.ParsedMessage:
     message = parser.parse(text, complete=complete)
     if as_json:
-        from autoparser.reports import message_document
-
-        outlet.json(message_document(message, text, analysis.template, why))
+        outlet.json(wings.message_document(message, text, analysis.template, why))
     elif why is None:
-        from autoparser.reports import message_report
-
-        outlet.report(message_report(message, text, outlet.width))
+        outlet.report(wings.message_report(message, text, outlet.width))
     else:
-        from autoparser.reports import parsed_report, spans_report
-
         # What was asked for comes first.
-        outlet.report(parsed_report(message, outlet.width))
+        outlet.report(wings.parsed_report(message, outlet.width))
         _write_explanations(why, text, outlet)
-        outlet.report(spans_report(message, text, outlet.width))
+        outlet.report(wings.spans_report(message, text, outlet.width))
     return message
 
 
 def _write_explanations(
-    why: Sequence[DeviationExplanation] | None, text: str, outlet: Outlet
+    why: Sequence[wings.DeviationExplanation] | None, text: str, outlet: Outlet
 ) -> None:
     if why is None:
         return
-    from autoparser.reports import explanation_report
 
-    outlet.report(explanation_report(why, text, outlet.width))
+    outlet.report(wings.explanation_report(why, text, outlet.width))
 
 
 def _write_stream(
-    analysis: LearntFormat,
-    parser: OutputParser,
+    analysis: wings.LearntFormat,
+    parser: wings.OutputParser,
     text: str,
-    why: Sequence[DeviationExplanation] | None,
+    why: Sequence[wings.DeviationExplanation] | None,
     outlet: Outlet,
     *,
     size: int,
     complete: bool,
     as_json: bool,
-) -> ParsedMessage:
-    from autoparser.reports import chunk_document, chunk_report, end_document, end_report
-
+) -> wings.ParsedMessage:
     stream = parser.stream()
     for start in range(0, len(text), size):
         chunk = text[start : start + size]
         deltas = stream.feed(chunk)
         if as_json:
-            outlet.json(chunk_document(chunk, deltas), indent=None)
+            outlet.json(wings.chunk_document(chunk, deltas), indent=None)
         else:
-            outlet.report(chunk_report(chunk, deltas, size))
+            outlet.report(wings.chunk_report(chunk, deltas, size))
     deltas = stream.finish(complete=complete)
     message = stream.message
     if as_json:
-        end = end_document(deltas, message, text, analysis.template, why)
+        end = wings.end_document(deltas, message, text, analysis.template, why)
         outlet.json(end, indent=None)
     else:
-        outlet.report(end_report(deltas, message, size))
+        outlet.report(wings.end_report(deltas, message, size))
         _write_explanations(why, text, outlet)
     return message

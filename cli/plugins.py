@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from . import wings
 from .options import ResultOptions
 from .output import open_outlet
 
@@ -26,16 +27,9 @@ def plugins(
         PluginTask, typer.Argument(metavar="check", help="Look at them.", show_default=False)
     ],
     python: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH",
-            help="The Python of another environment, such as path/to/venv/bin/python.",
-        ),
+        str | None, "PATH", "The Python of another environment, such as path/to/venv/bin/python."
     ] = None,
-    no_import: Annotated[
-        bool,
-        typer.Option("--no-import", help="Look at what is installed, and import no engine."),
-    ] = False,
+    no_import: Annotated[bool, "Look at what is installed, and import no engine."] = False,
     import_timeout: Annotated[
         float,
         typer.Option(metavar="SECONDS", min=0.1, help="How long importing the engines may take."),
@@ -52,13 +46,11 @@ def plugins(
     """
     del task
     as_json = result.is_json
-    from autoparser.analysis.engines.plugin_check import plugin_check
-    from autoparser.reports import plugins_document, plugins_report
 
-    found = plugin_check(python, imports=not no_import, timeout=import_timeout)
+    found = wings.plugin_check(python, imports=not no_import, timeout=import_timeout)
     with open_outlet(result.output) as outlet:
         if as_json:
-            outlet.json(plugins_document(found))
+            outlet.json(wings.plugins_document(found))
         else:
-            outlet.report(plugins_report(found, outlet.width))
+            outlet.report(wings.plugins_report(found, outlet.width))
     return 0 if found.ok else MISSING

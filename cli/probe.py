@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
+from . import wings
 from .options import (
     ExitZeroOption,
     ResultOptions,
@@ -21,12 +22,6 @@ from .options import (
 from .output import Outlet, open_outlet, print_note, print_warning, protect_source
 from .request import read_switches, warn_of_switches
 from .source import NamedSource, ServedSource
-
-if TYPE_CHECKING:
-    from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.engines.engine_server import ServedModel
-    from autoparser.analysis.engines.server_probe import ServerProbe
-    from autoparser.analysis.templates.chat_template import ChatTemplate
 
 FOUND = 1
 """The exit code where a server reads otherwise."""
@@ -56,18 +51,11 @@ def probe(
     served_model: ServedModelOption = "",
     rung: Annotated[
         RungName | None,
-        typer.Option(
-            help="How texts come before its parser: given to it, forced upon its model, or sampled."
-            " Else the first of these that it has a way for.",
-            show_default=False,
-        ),
+        "How texts come before its parser: given to it, forced upon its model, or sampled."
+        " Else the first of these that it has a way for.",
     ] = None,
-    no_ranking: Annotated[
-        bool, typer.Option("--no-ranking", help="Ask its own parsers alone, not all that it has.")
-    ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Probe a server that is not on this machine.")
-    ] = False,
+    no_ranking: Annotated[bool, "Ask its own parsers alone, not all that it has."] = False,
+    yes: Annotated[bool, "Probe a server that is not on this machine."] = False,
     api_key: Annotated[
         str,
         typer.Option(
@@ -75,9 +63,7 @@ def probe(
         ),
     ] = "",
     server_timeout: ServerTimeoutOption = 120.0,
-    edges: Annotated[
-        bool, typer.Option("--edges", help="Whitespace at the edges of a part counts, too.")
-    ] = False,
+    edges: Annotated[bool, "Whitespace at the edges of a part counts, too."] = False,
     exit_zero: ExitZeroOption = False,
     result: ResultOptions,
     limits: Limits | None = None,
@@ -96,28 +82,23 @@ def probe(
     as_json = result.is_json
     settings = read_switches(switch)
     protect_source(source.source, result.output)
-    from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.engines.engine_server import TextRoute
-    from autoparser.analysis.engines.probe_client import ProbeClient, checked_address
-    from autoparser.analysis.engines.server_probe import probe_server, server_at
-    from autoparser.reports import check_doubt
 
-    address = checked_address(url, anywhere=yes)
-    with ProbeClient(address, timeout=server_timeout, key=api_key) as client:
-        server = server_at(client, served_model)
+    address = wings.checked_address(url, anywhere=yes)
+    with wings.ProbeClient(address, timeout=server_timeout, key=api_key) as client:
+        server = wings.server_at(client, served_model)
         template, label = _probed_template(server.served, source)
         warn_of_switches(label, template, settings)
-        analysis = analyzed(template, isolate=limits or False)
+        analysis = wings.analyze(template, isolate=limits or False)
         if not analysis.check.ok:
             print_warning(
-                label, check_doubt(analysis.check, "texts may not be what a model writes")
+                label, wings.check_doubt(analysis.check, "texts may not be what a model writes")
             )
-        found = probe_server(
+        found = wings.probe_server(
             server,
             analysis,
             url=address,
             settings=settings,
-            rung=None if rung is None else TextRoute(rung.value),
+            rung=None if rung is None else wings.TextRoute(rung.value),
             ranked=not no_ranking,
         )
     with open_outlet(result.output) as outlet:
@@ -125,12 +106,12 @@ def probe(
     return 0 if exit_zero or found.ok(edges=edges) else FOUND
 
 
-def _probed_template(served: ServedModel, source: NamedSource) -> tuple[ChatTemplate, str]:
+def _probed_template(
+    served: wings.ServedModel, source: NamedSource
+) -> tuple[wings.ChatTemplate, str]:
     """Return the template, and what messages call it. Raises AutoparserError."""
-    from autoparser.analysis.templates.chat_template import ChatTemplate
-
     if source.source is None and served.template is not None:
-        return ChatTemplate(served.template, dict(served.special_tokens)), SERVED
+        return wings.ChatTemplate(served.template, dict(served.special_tokens)), SERVED
     named = source.source or served.template_place
     if named is None:
         raise AutoparserError(
@@ -145,11 +126,9 @@ def _probed_template(served: ServedModel, source: NamedSource) -> tuple[ChatTemp
 
 
 def _write_result(
-    found: ServerProbe, analysis: Analysis, label: str, outlet: Outlet, *, as_json: bool
+    found: wings.ServerProbe, analysis: wings.Analysis, label: str, outlet: Outlet, *, as_json: bool
 ) -> None:
-    from autoparser.reports import probe_document, probe_report
-
     if as_json:
-        outlet.json(probe_document(found, analysis.template))
+        outlet.json(wings.probe_document(found, analysis.template))
     else:
-        outlet.report(probe_report(found, label, outlet.width))
+        outlet.report(wings.probe_report(found, label, outlet.width))

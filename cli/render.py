@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 
+from . import wings
 from .options import (
     OutputOption,
     SwitchOption,
@@ -28,13 +30,6 @@ from .request import (
 )
 from .source import NamedSource
 
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
-    from autoparser.analysis.history.renderer import Renderer as TokenRenderer
-    from autoparser.analysis.history.training_template import TrainingTemplate
-    from autoparser.analysis.templates.chat_template import ChatTemplate
-
 
 class RenderForm(StrEnum):
     """The forms of a render."""
@@ -48,11 +43,8 @@ def render(
     *,
     messages: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The conversation, as YAML or JSON: a list, or {messages: [...]}; - is standard"
-            " input.",
-        ),
+        "FILE",
+        "The conversation, as YAML or JSON: a list, or {messages: [...]}; - is standard input.",
     ] = None,
     tools: ToolsOption = None,
     switch: SwitchOption = None,
@@ -66,17 +58,10 @@ def render(
         ),
     ] = None,
     tokens: Annotated[
-        bool,
-        typer.Option(
-            "--tokens", help="Show the tokens: of which message each is, and the loss mask."
-        ),
+        bool, "Show the tokens: of which message each is, and the loss mask."
     ] = False,
     trace: Annotated[
-        bool,
-        typer.Option(
-            "--trace",
-            help="Show which line of the template wrote what, which tests held, with what values.",
-        ),
+        bool, "Show which line of the template wrote what, which tests held, with what values."
     ] = False,
     tokenizer: TokenizerOption = None,
     form: Annotated[
@@ -140,7 +125,7 @@ def render(
             _write_tokens(
                 template,
                 source,
-                cast("Tokenizer", loaded),
+                cast("wings.Tokenizer", loaded),
                 source.tokenizer_name(tokenizer),
                 conversation,
                 offered,
@@ -160,11 +145,11 @@ def render(
         raise _with_token_hint(failure, template)
 
 
-def _with_token_hint(failure: TemplateRenderError, template: ChatTemplate) -> TemplateRenderError:
+def _with_token_hint(
+    failure: TemplateRenderError, template: wings.ChatTemplate
+) -> TemplateRenderError:
     """Return the error with a hint, if the template failed for want of a special token."""
-    from autoparser.analysis.learning.suggestions import stand_ins_of, suggestions_of
-
-    unknown = stand_ins_of(template, suggestions_of(template))
+    unknown = wings.stand_ins_of(template, wings.suggestions_of(template))
     name = next((each for each in unknown if each in failure.reason), None)
     if name is None or failure.hint is not None:
         return failure
@@ -179,16 +164,14 @@ def _with_token_hint(failure: TemplateRenderError, template: ChatTemplate) -> Te
 
 
 def _write_trace(
-    template: ChatTemplate, variables: Mapping[str, object], outlet: Outlet, *, as_json: bool
+    template: wings.ChatTemplate, variables: Mapping[str, object], outlet: Outlet, *, as_json: bool
 ) -> TemplateRenderError | None:
     """Write a render step by step, and return the error that ended it, or None."""
-    from autoparser.reports import render_trace_document, render_trace_report
-
     trace = template.step_through(variables)
     if as_json:
-        outlet.json(render_trace_document(trace, template))
+        outlet.json(wings.render_trace_document(trace, template))
     else:
-        outlet.report(render_trace_report(trace, outlet.width))
+        outlet.report(wings.render_trace_report(trace, outlet.width))
     return trace.failure
 
 
@@ -217,9 +200,9 @@ def _check_use(given: set[str], form: RenderForm) -> None:
 
 
 def _write_tokens(
-    template: ChatTemplate,
+    template: wings.ChatTemplate,
     source: NamedSource,
-    loaded: Tokenizer,
+    loaded: wings.Tokenizer,
     named: str,
     messages: Sequence[Mapping[str, object]],
     tools: Sequence[object] | None,
@@ -229,49 +212,37 @@ def _write_tokens(
     prompt: bool,
     as_json: bool,
 ) -> None:
-    from dataclasses import replace
-
-    from autoparser.analysis.history.renderer import Renderer
-    from autoparser.reports import tokens_document, tokens_report
-
     special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
     template = replace(template, special_tokens={**template.special_tokens, **special})
-    renderer = Renderer(source.analysis(template), loaded, switches=switches)
+    renderer = wings.Renderer(source.analysis(template), loaded, switches=switches)
     _warn_of_stops(named, renderer)
     found = renderer.attribute(messages, tools, add_generation_prompt=prompt)
     rendered, pieces = renderer.tokens(found)
     roles = [str(message["role"]) for message in messages]
     if as_json:
-        outlet.json(tokens_document(rendered, pieces, roles, template))
+        outlet.json(wings.tokens_document(rendered, pieces, roles, template))
     else:
-        outlet.report(tokens_report(rendered, pieces, roles, outlet.width))
+        outlet.report(wings.tokens_report(rendered, pieces, roles, outlet.width))
 
 
-def _warn_of_stops(tokenizer: str, renderer: TokenRenderer) -> None:
+def _warn_of_stops(tokenizer: str, renderer: wings.Renderer) -> None:
     """Warn of stop strings that are several tokens."""
-    from autoparser.reports import visible
-
     for stop in renderer.analysis.format.stop_strings:
         size = len(renderer.encode(stop))
         if size > 1:
             print_warning(
                 tokenizer,
-                f"the stop string {visible(stop)} is {size} tokens:"
+                f"the stop string {wings.visible(stop)} is {size} tokens:"
                 " is this the model's own tokenizer?",
             )
 
 
 def _write_training_template(source: NamedSource, outlet: Outlet) -> bool:
-    from autoparser.analysis.editing.edit_proof import EditProof, ProvenEdit
-    from autoparser.analysis.history.training_template import training_template
-    from autoparser.analysis.lint.subject import Subject
-    from autoparser.reports import training_lines
-
     analysis = source.analysis(source.template())
-    made: TrainingTemplate = training_template(analysis)
-    proof = EditProof(Subject(analysis.template, analysis=analysis))
+    made: wings.TrainingTemplate = wings.training_template(analysis)
+    proof = wings.EditProof(wings.Subject(analysis.template, analysis=analysis))
     same = proof.unchanged(made.template) if made.patched else None
     outlet.text(made.template.text)
-    for line in training_lines(made, same):
+    for line in wings.training_lines(made, same):
         print_note(f"{source.label}: {line}")
-    return made.proof.passed and (same is None or isinstance(same, ProvenEdit))
+    return made.proof.passed and (same is None or isinstance(same, wings.ProvenEdit))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from autoparser import __version__
 
+from . import wings
 from .options import (
     OutputOption,
     TokenizerOption,
@@ -17,11 +19,6 @@ from .options import (
 from .output import open_outlet, protect_source, status_line
 from .request import read_tools
 from .source import LearntSource, NamedSource
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from autoparser.analysis.core.conversation import Tool
 
 
 class ReportForm(StrEnum):
@@ -56,20 +53,15 @@ def report(
 
 
 def _template_page(source: NamedSource, tools: Path | None, tokenizer: Path | None) -> str:
-    from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.core.conversation import function_of
-    from autoparser.analysis.overview.portrait import portray_template
-    from autoparser.reports import report_page
-
-    offered = None if tools is None else [function_of(tool) for tool in read_tools(tools)]
+    offered = None if tools is None else [wings.function_of(tool) for tool in read_tools(tools)]
     if source.saved:
         return _saved_page(source, offered, tokenizer)
     template = source.template(tokenizer)
     loaded = source.tokenizer(tokenizer, template, segmenting=True)
     place = source.source
     with status_line("analyzing") as show_step:
-        analysis = analyzed(template)
-        portrait = portray_template(
+        analysis = wings.analyze(template)
+        portrait = wings.portray_template(
             analysis,
             tools=offered,
             tokenizer=loaded,
@@ -77,17 +69,15 @@ def _template_page(source: NamedSource, tools: Path | None, tokenizer: Path | No
             directory=Path(place) if place and Path(place).is_dir() else None,
             progress=show_step,
         )
-        return report_page(portrait, __version__)
+        return wings.report_page(portrait, __version__)
 
 
-def _saved_page(source: NamedSource, tools: Sequence[Tool] | None, tokenizer: Path | None) -> str:
-    from autoparser.analysis.overview.portrait import example_tools, written_grammar
-    from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
-    from autoparser.reports import saved_page
-
+def _saved_page(
+    source: NamedSource, tools: Sequence[wings.Tool] | None, tokenizer: Path | None
+) -> str:
     learnt = source.saved_format()
     loaded = source.tokenizer(tokenizer, learnt.template, segmenting=True)
-    opaque = None if loaded is None else tokenizer_of(loaded).opaque
-    offered = tuple(example_tools() if tools is None else tools)
-    grammar = written_grammar(learnt, offered, opaque)
-    return saved_page(learnt, grammar, offered, __version__)
+    opaque = None if loaded is None else wings.tokenizer_of(loaded).opaque
+    offered = tuple(wings.example_tools() if tools is None else tools)
+    grammar = wings.written_grammar(learnt, offered, opaque)
+    return wings.saved_page(learnt, grammar, offered, __version__)

@@ -6,14 +6,16 @@ AutoparserError that names the file, the place in it and what was expected there
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
+from . import wings
 from .options import (
     JsonSchemaOption,
     NoParallelOption,
@@ -25,15 +27,6 @@ from .options import (
 from .output import print_warning
 from .source import STANDARD_INPUT
 
-if TYPE_CHECKING:
-    from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.core.conversation import Json, Tool
-    from autoparser.analysis.formats.saved_format import SavedFormat
-    from autoparser.analysis.grammar.schema_loosening import Loosening
-    from autoparser.analysis.parsing.turn_request import RequestOptions
-    from autoparser.analysis.templates.chat_template import ChatTemplate
-
-
 CHOICES = ("auto", "none", "required")
 
 
@@ -41,7 +34,7 @@ CHOICES = ("auto", "none", "required")
 class RequestValues:
     """A request as options name it, its files read."""
 
-    tools: Sequence[Tool] | None
+    tools: Sequence[wings.Tool] | None
     tool_choice: str
     parallel: bool
     json_schema: Mapping[str, Any] | None
@@ -55,7 +48,7 @@ class RequestValues:
         return self.switches or None
 
     @property
-    def options(self) -> RequestOptions:
+    def options(self) -> wings.RequestOptions:
         """The options of a parser or a grammar, beside tools and switches."""
         return {
             "prompt": self.prompt,
@@ -95,9 +88,8 @@ def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
     """Raise AutoparserError where the choice is none of the words and no tool's name."""
     if choice in CHOICES:
         return
-    from autoparser.analysis.parsing.turn_request import request_of
 
-    names = list(request_of(tools).tools or ())
+    names = list(wings.request_of(tools).tools or ())
     if choice in names:
         return
     words = ", ".join(CHOICES)
@@ -108,25 +100,23 @@ def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
     )
 
 
-def warn_of_request(source: str, analysis: Analysis | SavedFormat, request: RequestValues) -> None:
+def warn_of_request(
+    source: str, analysis: wings.Analysis | wings.SavedFormat, request: RequestValues
+) -> None:
     """Warn of what may make the message wrong."""
     check = analysis.check
     if not check.ok:
-        from autoparser.reports import check_doubt
-
-        print_warning(source, check_doubt(check, "the message may be wrong"))
+        print_warning(source, wings.check_doubt(check, "the message may be wrong"))
     if request.tools and all(each.calls is None for each in analysis.formats):
         print_warning(source, "this template writes no tool calls, so none is found")
     if request.prompt is not None:
-        from autoparser.reports import prompt_warning
-
-        warning = prompt_warning(analysis.formats, request.prompt)
+        warning = wings.prompt_warning(analysis.formats, request.prompt)
         if warning is not None:
             print_warning(request.prompt_file, warning)
     warn_of_settings(source, analysis, request.switches)
 
 
-def warn_of_loosening(source: str, loosened: Iterable[Loosening]) -> None:
+def warn_of_loosening(source: str, loosened: Iterable[wings.Loosening]) -> None:
     """Warn of the parts of schemas that a grammar leaves out."""
     for each in loosened:
         print_warning(source, str(each))
@@ -136,34 +126,34 @@ CLOCK = "strftime_now"
 """A function, which no text can stand for."""
 
 
-def read_switches(given: Sequence[str] | None) -> dict[str, Json]:
+def read_switches(given: Sequence[str] | None) -> dict[str, wings.Json]:
     """Return the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
     if not given:
         return {}
-    from autoparser.analysis.templates.source_text import PASSED, variable_value
 
-    found: dict[str, Json] = {}
+    found: dict[str, wings.Json] = {}
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not name.isidentifier():
             raise AutoparserError(
                 f"{each!r} sets no variable", hint="give --switch NAME=VALUE, as in thinking=true"
             )
-        if name in (*PASSED, CLOCK):
+        if name in (*wings.PASSED, CLOCK):
             raise AutoparserError(
                 f"{name} is not a switch", hint="it has an option of its own, or none is needed"
             )
-        found[name] = variable_value(value)
+        found[name] = wings.variable_value(value)
     return found
 
 
-def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str, object]) -> None:
+def warn_of_switches(
+    source: str, template: wings.ChatTemplate, switches: Mapping[str, object]
+) -> None:
     """Warn of switches that the template never reads."""
     if not switches:
         return
-    from autoparser.analysis.learning.suggestions import suggestions_of
 
-    read = suggestions_of(template).names
+    read = wings.suggestions_of(template).names
     for name in switches:
         if name in read:
             continue
@@ -172,14 +162,13 @@ def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str,
 
 
 def warn_of_settings(
-    source: str, learnt: Analysis | SavedFormat, switches: Mapping[str, object]
+    source: str, learnt: wings.Analysis | wings.SavedFormat, switches: Mapping[str, object]
 ) -> None:
     """Warn of switches that change nothing in the learned format, as far as is known."""
     if not switches:
         return
-    from autoparser.analysis.formats.saved_format import SavedFormat
 
-    if not isinstance(learnt, SavedFormat):
+    if not isinstance(learnt, wings.SavedFormat):
         warn_of_switches(source, learnt.template, switches)
         return
     known = sorted(switch.name for switch in learnt.switches)
@@ -204,18 +193,14 @@ def read_log(path: Path) -> str:
     return _read_text(path, "the log")
 
 
-def read_tools(path: Path) -> list[Tool]:
+def read_tools(path: Path) -> list[wings.Tool]:
     """Return the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
-    from autoparser.analysis.core.request_files import given_tools
-
-    return [*given_tools(file_value(path, "the tools"), str(path))]
+    return [*wings.given_tools(file_value(path, "the tools"), str(path))]
 
 
-def read_functions(path: Path) -> tuple[Tool, ...]:
+def read_functions(path: Path) -> tuple[wings.Tool, ...]:
     """Return the functions of such tools, without wrappers. Raises AutoparserError for none."""
-    from autoparser.analysis.core.conversation import function_of
-
-    found = tuple(map(function_of, read_tools(path)))
+    found = tuple(map(wings.function_of, read_tools(path)))
     if not found:
         hint = "name a file with tools, such as what MCP's tools/list answers"
         raise AutoparserError("this list of tools is empty", file=str(path), hint=hint)
@@ -233,23 +218,18 @@ def check_standard_input(*named: object) -> None:
 
 def read_messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
-    from autoparser.analysis.core.request_files import given_messages
-
-    return given_messages(file_value(path, "the messages"), str(path))
+    return wings.given_messages(file_value(path, "the messages"), str(path))
 
 
 def read_schema(path: Path) -> Mapping[str, Any]:
     """Return the JSON schema of a YAML or JSON file: it, or OpenAI's `json_schema` around it."""
-    from autoparser.analysis.core.documents import read_value
-    from autoparser.analysis.core.request_files import given_schema
-
     value, file = file_value(path, "the JSON schema"), str(path)
     hint = 'write an object such as {"type": "object", "properties": …}'
-    given = read_value(value, dict[str, Any], file=file, hint=hint)
+    given = wings.read_value(value, dict[str, Any], file=file, hint=hint)
     for wrapper in ("json_schema", "schema"):
         inner = given.get(wrapper, given)
-        given = read_value(inner, dict[str, Any], file=file, place=wrapper, hint=hint)
-    given_schema(given, file)
+        given = wings.read_value(inner, dict[str, Any], file=file, place=wrapper, hint=hint)
+    wings.given_schema(given, file)
     return given
 
 
@@ -261,14 +241,12 @@ def file_value(path: Path, what: str) -> object:
 
 def _read_text(path: Path, what: str) -> str:
     """Return the text of a file, or of standard input, as long as it is not too much."""
-    from autoparser.analysis.sources.local_files import read_bounded, read_path
-
     hint = f"name a file that holds {what}"
     if str(path) == STANDARD_INPUT:
-        content = read_bounded(sys.stdin.buffer, "standard input", hint)
+        content = wings.read_bounded(sys.stdin.buffer, "standard input", hint)
         return _decode_text(content, "standard input")
     try:
-        return _decode_text(read_path(path, hint), str(path))
+        return _decode_text(wings.read_path(path, hint), str(path))
     except FileNotFoundError:
         reason = "there is no such file"
     except OSError as error:
@@ -290,8 +268,6 @@ def _decode_text(content: bytes, file: str) -> str:
 
 def _load_value(text: str, path: Path) -> Any:
     """Read a text as JSON where it is named so or begins so, else as YAML."""
-    import json
-
     named = path.suffix.lower() == ".json"
     if named or text.lstrip()[:1] in ("{", "["):
         try:

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
+from . import wings
 from .options import (
     ResultOptions,
     SwitchOption,
@@ -21,11 +22,6 @@ from .options import (
 from .output import open_outlet, print_report, print_warning, protect_source, report_width
 from .request import file_value, read_log, read_switches, warn_of_switches
 from .source import NamedSource
-
-if TYPE_CHECKING:
-    from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.formats.learned_format import LearntFormat
-    from autoparser.analysis.history.scenarios import EngineProfile, Scenario
 
 FOUND = 1
 """The exit code where a verdict that --fail-on names was found."""
@@ -49,51 +45,32 @@ def roundtrip(
     source: NamedSource,
     tokenizer: TokenizerOption = None,
     scenario: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Play only this scenario, in full. May be given several times."
-        ),
+        list[str] | None, "NAME", "Play only this scenario, in full. May be given several times."
     ] = None,
-    scenarios: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Play the scenarios of this YAML file, too."),
-    ] = None,
+    scenarios: Annotated[Path | None, "FILE", "Play the scenarios of this YAML file, too."] = None,
     profile: Annotated[
         str | None,
-        typer.Option(
-            metavar="ENGINE",
-            help="Put turns into the history as this engine does: vllm, sglang, transformers.",
-        ),
+        "ENGINE",
+        "Put turns into the history as this engine does: vllm, sglang, transformers.",
     ] = None,
     switch: SwitchOption = None,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="Show every scenario, and one that breaks for each cause."),
-    ] = False,
+    full: Annotated[bool, "Show every scenario, and one that breaks for each cause."] = False,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="WHAT",
-            help="Exit with 1 where such a verdict is found: any (or what users send is spoiled),"
-            " string, tokens, or a cause such as json-spacing.",
-        ),
+        "WHAT",
+        "Exit with 1 where such a verdict is found: any (or what users send is spoiled),"
+        " string, tokens, or a cause such as json-spacing.",
     ] = None,
     log: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Instead of scenarios: JSON lines of an engine's prompts and completions, as text"
-            " or token ids; what of its prefix cache was lost, and why.",
-        ),
+        "FILE",
+        "Instead of scenarios: JSON lines of an engine's prompts and completions, as text"
+        " or token ids; what of its prefix cache was lost, and why.",
     ] = None,
     to: Annotated[
         EditForm | None,
-        typer.Option(
-            "--to",
-            help="template: the template with the least change under which the scenarios hold, as"
-            " a unified diff, or in full with --output.",
-            show_default=False,
-        ),
+        "template: the template with the least change under which the scenarios hold, as"
+        " a unified diff, or in full with --output.",
     ] = None,
     result: ResultOptions,
 ) -> int:
@@ -107,9 +84,6 @@ def roundtrip(
     Exit code: 0, or 1 if there is a verdict that --fail-on names, or something breaks and no edit
     is found for --to template, 2 if there is nothing to play, or a limit ended renders.
     """
-    from autoparser.analysis.history.round_trips import failing_rows, round_trip
-    from autoparser.reports import roundtrip_document, roundtrip_report, roundtrip_screen
-
     as_json = result.is_json
     if full and as_json:
         raise refuse_full("JSON")
@@ -135,7 +109,7 @@ def roundtrip(
     warn_of_switches(source.label, template, setting)
     if to is not None:
         return _write_edit(analysis, chosen, engine, result.output)
-    found = round_trip(
+    found = wings.round_trip(
         analysis,
         chosen,
         tokenizer=loaded,
@@ -145,16 +119,16 @@ def roundtrip(
     )
     with open_outlet(result.output) as outlet:
         if as_json:
-            outlet.json(roundtrip_document(analysis, found))
+            outlet.json(wings.roundtrip_document(analysis, found))
         elif full or scenario:
             in_full = bool(scenario)
-            outlet.report(roundtrip_report(analysis, found, outlet.width, in_full=in_full))
+            outlet.report(wings.roundtrip_report(analysis, found, outlet.width, in_full=in_full))
         else:
-            outlet.report(roundtrip_screen(analysis, found, outlet.width))
+            outlet.report(wings.roundtrip_screen(analysis, found, outlet.width))
     if found.beyond:
         return INCOMPLETE
     spoiled = "any" in wanted and analysis.spoiled is not None
-    return FOUND if spoiled or failing_rows(found.rows, wanted) else 0
+    return FOUND if spoiled or wings.failing_rows(found.rows, wanted) else 0
 
 
 def _report_log(
@@ -164,31 +138,25 @@ def _report_log(
 
     A template can be asked which setting of its switches would have lost nothing.
     """
-    from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.history.round_trips import fixing_settings, round_trip
-    from autoparser.analysis.history.scenario_files import shipped_scenarios
-    from autoparser.analysis.history.traffic import prefix_losses, traffic_of
-    from autoparser.reports import traffic_document, traffic_report
-
     learnt = source.learned_format(tokenizer, noted=False)
     loaded = source.tokenizer(tokenizer, learnt.template, segmenting=True)
     _warn_of_check(source.label, learnt)
-    logged = traffic_of(read_log(log), str(log), tokenizer=loaded)
+    logged = wings.traffic_of(read_log(log), str(log), tokenizer=loaded)
     if logged.left_out:
         count = len(logged.left_out)
         lines = "a line is left out" if count == 1 else f"{count} lines are left out, the first"
         print_warning(log, f"{lines}: {logged.left_out[0].message} ({logged.left_out[0].place})")
-    found = prefix_losses(learnt, logged.records, tokenizer=loaded)
+    found = wings.prefix_losses(learnt, logged.records, tokenizer=loaded)
     causes = {loss.cause for loss in found.losses}
     settings = {}
-    if causes and isinstance(learnt, Analysis):
-        played = round_trip(learnt, shipped_scenarios(), progress=_count_scenarios)
-        settings = fixing_settings(played.rows, causes)
+    if causes and isinstance(learnt, wings.Analysis):
+        played = wings.round_trip(learnt, wings.shipped_scenarios(), progress=_count_scenarios)
+        settings = wings.fixing_settings(played.rows, causes)
     with open_outlet(result.output) as outlet:
         if result.is_json:
-            outlet.json(traffic_document(found, logged.left_out, settings))
+            outlet.json(wings.traffic_document(found, logged.left_out, settings))
         else:
-            outlet.report(traffic_report(found, outlet.width, settings))
+            outlet.report(wings.traffic_report(found, outlet.width, settings))
     return 0
 
 
@@ -201,35 +169,31 @@ def _refuse_beside(given: Mapping[str, object], beside: str) -> None:
 
 
 def _write_edit(
-    analysis: Analysis,
-    scenarios: Sequence[Scenario],
-    profile: EngineProfile | None,
+    analysis: wings.Analysis,
+    scenarios: Sequence[wings.Scenario],
+    profile: wings.EngineProfile | None,
     output: Path | None,
 ) -> int:
     """Write the edited template, or what it changes; what it fixes goes to standard error."""
-    from autoparser.analysis.editing.preserving_edits import preserving_template
-    from autoparser.analysis.history.scenarios import engine_decides, played_by
-    from autoparser.reports import preserving_report, template_diff
-
     if profile is not None:
-        scenarios = [played_by(each, profile) for each in scenarios if not engine_decides(each)]
-    found = preserving_template(analysis, scenarios)
+        scenarios = [
+            wings.played_by(each, profile) for each in scenarios if not wings.engine_decides(each)
+        ]
+    found = wings.preserving_template(analysis, scenarios)
     with open_outlet(output) as outlet:
         original = analysis.template
         outlet.text(
-            template_diff(original, found.template) if output is None else found.template.text
+            wings.template_diff(original, found.template) if output is None else found.template.text
         )
-    print_report(preserving_report(found, report_width()), beside=True)
+    print_report(wings.preserving_report(found, report_width()), beside=True)
     return FOUND if found.left and not found.edits else 0
 
 
-def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
+def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[wings.Scenario]:
     """Return the scenarios to play. Raises AutoparserError for a name that none has."""
-    from autoparser.analysis.history.scenario_files import scenarios_of, shipped_scenarios
-
-    known = list(shipped_scenarios())
+    known = list(wings.shipped_scenarios())
     if file is not None:
-        own = scenarios_of(file_value(file, "the scenarios"), str(file))
+        own = wings.scenarios_of(file_value(file, "the scenarios"), str(file))
         replaced = {each.name for each in own}
         known = [*(each for each in known if each.name not in replaced), *own]
     by_name = {each.name: each for each in known}
@@ -242,20 +206,15 @@ def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[Scena
     return [by_name[each] for each in names] or known
 
 
-def _engine_profile(name: str) -> EngineProfile:
+def _engine_profile(name: str) -> wings.EngineProfile:
     """Return an engine's profile. Raises AutoparserError for a name that none has."""
-    from autoparser.analysis.history.scenarios import PROFILES
-
-    if name not in PROFILES:
-        raise _unknown_name("engine", name, list(PROFILES))
-    return PROFILES[name]
+    if name not in wings.PROFILES:
+        raise _unknown_name("engine", name, list(wings.PROFILES))
+    return wings.PROFILES[name]
 
 
 def _check_kinds(asked: Sequence[str]) -> Sequence[str]:
-    from autoparser.analysis.history.round_trips import code_of
-    from autoparser.analysis.history.trip_causes import Cause
-
-    known = [*LEVELS, *map(code_of, Cause)]
+    known = [*LEVELS, *map(wings.code_of, wings.Cause)]
     for each in asked:
         if each not in known:
             raise _unknown_name("verdict", each, known)
@@ -267,13 +226,13 @@ def _unknown_name(what: str, given: str, known: Sequence[str]) -> AutoparserErro
     return AutoparserError(f"there is no {what} {given!r}", hint=hint)
 
 
-def _warn_of_check(source: str, analysis: LearntFormat) -> None:
+def _warn_of_check(source: str, analysis: wings.LearntFormat) -> None:
     """Warn of a check that failed, which may make verdicts wrong."""
-    from autoparser.reports import check_doubt
-
     check = analysis.check
     if not check.ok:
-        print_warning(source, check_doubt(check, "what is sampled may not be what a model writes"))
+        print_warning(
+            source, wings.check_doubt(check, "what is sampled may not be what a model writes")
+        )
 
 
 def _count_scenarios(done: int, total: int) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from . import wings
 from .options import OutputOption, format_option
 from .output import open_outlet
 
@@ -36,20 +37,16 @@ def rule(
 
     Exit code: 0, or 2 if there is no such rule.
     """
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.lint.registry import all_rules, rule_of
-    from autoparser.reports.lint import page_markdown, rule_page, rule_table, rules_index
-
     markdown = form is RuleForm.MARKDOWN
-    found = None if which is None else rule_of(which)
+    found = None if which is None else wings.rule_of(which)
     with open_outlet(output) as outlet:
         if found is None:
-            rules = all_rules()
+            rules = wings.all_rules()
             if markdown:
-                outlet.text(rules_index(rules))
+                outlet.text(wings.rules_index(rules))
             else:
-                outlet.report(rule_table(rules, outlet.width))
+                outlet.report(wings.rule_table(rules, outlet.width))
         elif markdown:
-            outlet.text(page_markdown(found))
+            outlet.text(wings.page_markdown(found))
         else:
-            outlet.report(rule_page(found, outlet.width))
+            outlet.report(wings.rule_page(found, outlet.width))

@@ -6,15 +6,16 @@ import json
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated, TextIO
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
-from . import DISTRIBUTION
+from . import DISTRIBUTION, wings
 from .options import (
     EngineName,
     LoosenOption,
@@ -26,11 +27,6 @@ from .output import print_note
 from .request import read_switches, warn_of_switches
 from .source import NamedSource
 
-if TYPE_CHECKING:
-    from autoparser.analysis.core.conversation import Json
-    from autoparser.analysis.engines.chat_application import AnsweredChat, ChatEndpoint
-    from autoparser.analysis.engines.chat_request import ServingLimits
-
 MEGABYTE = 1_000_000
 GRACE = 10
 """Seconds that chats have to come to their end when the server is told to stop."""
@@ -41,7 +37,7 @@ BESIDE = 64
 def serve(
     *,
     backend: ServerOptions,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    host: Annotated[str, "The address to listen at."] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any that is free.")
     ] = 8080,
@@ -58,18 +54,14 @@ def serve(
     ] = 256,
     traffic_log: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write prompts and completions there, as roundtrip --log reads them. Without it"
-            " nothing that a user says is written anywhere.",
-        ),
+        "FILE",
+        "Write prompts and completions there, as roundtrip --log reads them. Without it"
+        " nothing that a user says is written anywhere.",
     ] = None,
     learnt: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A format that autoparser learn wrote for this template: answers are read by it.",
-        ),
+        "FILE",
+        "A format that autoparser learn wrote for this template: answers are read by it.",
     ] = None,
     switch: SwitchOption = None,
     source: NamedSource,
@@ -91,9 +83,8 @@ def serve(
     source.check()
     switches = read_switches(switch)
     _require_extra()
-    from autoparser.analysis.engines.chat_request import ServingLimits
 
-    bounds = ServingLimits(int(max_body * MEGABYTE), max_seconds, max_chats)
+    bounds = wings.ServingLimits(int(max_body * MEGABYTE), max_seconds, max_chats)
     with ExitStack() as opened:
         log = opened.enter_context(_open_log(traffic_log))
         endpoint = _chat_endpoint(
@@ -120,33 +111,26 @@ def _chat_endpoint(
     source: NamedSource,
     backend: ServerOptions,
     tokenizer: Path | None,
-    switches: Mapping[str, Json],
-    bounds: ServingLimits,
+    switches: Mapping[str, wings.Json],
+    bounds: wings.ServingLimits,
     *,
     loosen: bool,
-    done: Callable[[AnsweredChat], None] | None,
+    done: Callable[[wings.AnsweredChat], None] | None,
     limits: Limits | None,
     learnt: Path | None,
-) -> ChatEndpoint:
-    from autoparser.analysis.decoding.answer_writers import CompletionServer, ServerEngine
-    from autoparser.analysis.engines.chat_application import ChatEndpoint
-    from autoparser.analysis.engines.chat_preparer import ChatPreparer
-    from autoparser.analysis.engines.completion_backend import CompletionBackend
-    from autoparser.analysis.formats.saved_format import load_format
-    from autoparser.analysis.teaching.taught_analysis import with_saved
-
+) -> wings.ChatEndpoint:
     address, served = backend.server or "", backend.served_model
-    kind = ServerEngine(backend.engine or "")
-    CompletionServer(address, kind, served).check()
+    kind = wings.ServerEngine(backend.engine or "")
+    wings.CompletionServer(address, kind, served).check()
     template = source.template(tokenizer)
     analysis = source.analysis(template, isolate=limits)
     if learnt is not None:
-        analysis = with_saved(analysis, load_format(learnt))
+        analysis = wings.with_saved(analysis, wings.load_format(learnt))
     warn_of_switches(source.label, template, switches)
     found = source.tokenizer(tokenizer, template, segmenting=True)
-    return ChatEndpoint(
-        ChatPreparer(analysis, switches=switches, tokenizer=found, loosen=loosen),
-        CompletionBackend(address, kind, model=served, connections=bounds.requests),
+    return wings.ChatEndpoint(
+        wings.ChatPreparer(analysis, switches=switches, tokenizer=found, loosen=loosen),
+        wings.CompletionBackend(address, kind, model=served, connections=bounds.requests),
         model=served or source.label,
         limits=bounds,
         done=done,
@@ -155,8 +139,6 @@ def _chat_endpoint(
 
 def _require_extra() -> None:
     """Raise AutoparserError where the packages of the extra are not installed."""
-    from importlib import import_module
-
     for module in ("uvicorn", "autoparser.analysis.engines.chat_application"):
         try:
             import_module(module)
@@ -176,7 +158,9 @@ def _open_socket(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _run_server(endpoint: ChatEndpoint, listening: socket.socket, bounds: ServingLimits) -> None:
+def _run_server(
+    endpoint: wings.ChatEndpoint, listening: socket.socket, bounds: wings.ServingLimits
+) -> None:
     """Answer until told to stop."""
     import uvicorn
 
@@ -202,10 +186,10 @@ def _open_log(path: Path | None) -> AbstractContextManager[TextIO | None]:
         ) from error
 
 
-def _log_writer(log: TextIO) -> Callable[[AnsweredChat], None]:
+def _log_writer(log: TextIO) -> Callable[[wings.AnsweredChat], None]:
     """Return what writes a chat as a line of the log."""
 
-    def write(chat: AnsweredChat) -> None:
+    def write(chat: wings.AnsweredChat) -> None:
         line = {
             "prompt": chat.prompt,
             "completion": chat.completion,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 from autoparser.analysis.core.errors import AutoparserError, TokenizerError
 
+from . import wings
 from .options import (
     EncoderOption,
     NameOption,
@@ -18,26 +20,13 @@ from .options import (
 )
 from .output import print_note, print_warning
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tokenizers import Tokenizer
-
-    from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.formats.learned_format import LearntFrom
-    from autoparser.analysis.formats.saved_format import SavedFormat
-    from autoparser.analysis.templates.chat_template import ChatTemplate
-    from autoparser.analysis.templates.worker_limits import Limits
-
 STANDARD_INPUT = "-"
 
 
 def names_saved_format(arguments: Mapping[str, Any]) -> bool:
     """Return whether options name a saved format, which runs nothing."""
-    from autoparser.analysis.formats.saved_format import is_saved_format
-
     named = arguments["source"] if arguments["encoder"] is None else None
-    return named not in (None, STANDARD_INPUT) and is_saved_format(named)
+    return named not in (None, STANDARD_INPUT) and wings.is_saved_format(named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,32 +70,34 @@ class NamedSource:
         return names_saved_format({"source": self.source, "encoder": self.encoder})
 
     def learned_format(
-        self, tokenizer: Path | None = None, *, isolate: Limits | None = None, noted: bool = True
-    ) -> Analysis | SavedFormat:
+        self,
+        tokenizer: Path | None = None,
+        *,
+        isolate: wings.Limits | None = None,
+        noted: bool = True,
+    ) -> wings.Analysis | wings.SavedFormat:
         """Read the format where it is saved, else load the template and analyse it.
 
         ``isolate`` are the limits of the worker that analyses; None analyses here.
         """
         if self.saved:
             return self.saved_format()
-        from autoparser.analysis.analysis import analyze
 
         return self._warn_of_limits(
-            analyze(self.template(tokenizer, noted=noted), isolate=isolate or False)
+            wings.analyze(self.template(tokenizer, noted=noted), isolate=isolate or False)
         )
 
-    def analysis(self, template: ChatTemplate, *, isolate: Limits | None = None) -> Analysis:
+    def analysis(
+        self, template: wings.ChatTemplate, *, isolate: wings.Limits | None = None
+    ) -> wings.Analysis:
         """Analyse its template; what a saved format holds counts more than the renders of now.
 
         ``isolate`` are the limits of the worker that analyses; None analyses here.
         """
-        from autoparser.analysis.analysis import analyze
-        from autoparser.analysis.teaching.taught_analysis import with_saved
+        found = self._warn_of_limits(wings.analyze(template, isolate=isolate or False))
+        return wings.with_saved(found, self.saved_format()) if self.saved else found
 
-        found = self._warn_of_limits(analyze(template, isolate=isolate or False))
-        return with_saved(found, self.saved_format()) if self.saved else found
-
-    def _warn_of_limits(self, found: Analysis) -> Analysis:
+    def _warn_of_limits(self, found: wings.Analysis) -> wings.Analysis:
         """Return an analysis, and say on standard error where a limit ended some of its renders."""
         if found.beyond:
             ended = "a render was" if found.beyond == 1 else f"{found.beyond} renders were"
@@ -114,10 +105,8 @@ class NamedSource:
             print_warning(self.label, f"{ended} ended by a limit: {words}")
         return found
 
-    def saved_format(self) -> SavedFormat:
+    def saved_format(self) -> wings.SavedFormat:
         """Read the saved format that it is. Raises AutoparserError."""
-        from autoparser.analysis.formats.saved_format import load_format
-
         for option, value in (("--name", self.name), ("--revision", self.revision)):
             if value is not None:
                 raise AutoparserError(
@@ -125,41 +114,37 @@ class NamedSource:
                     file=self.label,
                     hint="leave it out",
                 )
-        return load_format(self.source or "")
+        return wings.load_format(self.source or "")
 
-    def template(self, tokenizer: Path | None = None, *, noted: bool = True) -> ChatTemplate:
+    def template(self, tokenizer: Path | None = None, *, noted: bool = True) -> wings.ChatTemplate:
         """Load it; ``noted`` says on standard error what it is where its name does not say that.
 
         ``tokenizer`` reads the ids of an encoder that gives ids. Of a saved format it is the
         template that was learnt from, where that is there and unchanged: else it raises
         TemplateNeededError.
         """
-        from autoparser.analysis.sources.encoders import load_encoder
-        from autoparser.analysis.sources.template_loading import load_template
-        from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside
-
         if self.saved:
-            from autoparser.analysis.formats.format_template import template_of_format
-
-            return template_of_format(self.saved_format(), self.template_place)
+            return wings.template_of_format(self.saved_format(), self.template_place)
         if self.encoder is not None:
-            beside = None if self.source is None else tokenizer_beside(self.source)
-            template: ChatTemplate = load_encoder(self.encoder, tokenizer=tokenizer or beside)
+            beside = None if self.source is None else wings.tokenizer_beside(self.source)
+            template: wings.ChatTemplate = wings.load_encoder(
+                self.encoder, tokenizer=tokenizer or beside
+            )
         else:
-            template = load_template(self.source or "", name=self.name, revision=self.revision)
+            template = wings.load_template(
+                self.source or "", name=self.name, revision=self.revision
+            )
         if noted:
-            from autoparser.reports import provenance_words
-
-            words = provenance_words(template.source)
+            words = wings.provenance_words(template.source)
             if words is not None:
                 print_note(f"{self.label}: {words}")
         return template
 
     def tokenizer_name(self, given: Path | None) -> str:
         """Return what messages about its tokenizer call that."""
-        from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside
-
-        beside = None if self.source in (None, STANDARD_INPUT) else tokenizer_beside(self.source)
+        beside = (
+            None if self.source in (None, STANDARD_INPUT) else wings.tokenizer_beside(self.source)
+        )
         return str(given or beside or self.label)
 
     def added_tokens(self, given: Path | None = None) -> tuple[str, ...]:
@@ -168,13 +153,9 @@ class NamedSource:
         They only suggest, so nothing is fetched for them, and a tokenizer that cannot be read has
         none; one that was named raises TokenizerError.
         """
-        from pathlib import Path
-
-        from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside, tokenizer_of
-
         here = self.source is not None and self.source != STANDARD_INPUT
         here = here and Path(self.source or "").exists()
-        beside = tokenizer_beside(self.source or "") if here else None
+        beside = wings.tokenizer_beside(self.source or "") if here else None
         if given is None and beside is None:
             return ()
         try:
@@ -183,40 +164,38 @@ class NamedSource:
             if given is not None:
                 raise
             return ()
-        return () if loaded is None else tuple(each.text for each in tokenizer_of(loaded).added)
+        return (
+            () if loaded is None else tuple(each.text for each in wings.tokenizer_of(loaded).added)
+        )
 
     def tokenizer(
         self,
         given: Path | None,
-        template: LearntFrom | None = None,
+        template: wings.LearntFrom | None = None,
         *,
         segmenting: bool,
         needed: str | None = None,
-    ) -> Tokenizer | None:
+    ) -> wings.Tokenizer | None:
         """Load the tokenizer that was named, else the source's own; None where it has none.
 
         ``template`` says at which commit. ``segmenting`` says that texts are to be cut as the
         model's own tokenizer cuts them. ``needed`` is what cannot be done without, in words;
         then none is an error.
         """
-        from autoparser.analysis.sources.tokenizer_loading import (
-            load_tokenizer,
-            read_tokenizer,
-            tokenizer_beside,
-        )
-
         if given is not None:
             # A bare word is a path; only what holds a slash may be a model on the Hub.
             remote = not given.exists() and "/" in str(given)
-            load = load_tokenizer if remote else read_tokenizer
+            load = wings.load_tokenizer if remote else wings.read_tokenizer
             return load(given, segmenting=segmenting)
-        beside = None if self.source in (None, STANDARD_INPUT) else tokenizer_beside(self.source)
+        beside = (
+            None if self.source in (None, STANDARD_INPUT) else wings.tokenizer_beside(self.source)
+        )
         problem = None
         if beside is not None:
             commit = None if template is None or template.source is None else template.source.commit
             own = beside == self.source
             try:
-                return load_tokenizer(
+                return wings.load_tokenizer(
                     beside, revision=commit or self.revision, segmenting=segmenting
                 )
             except TokenizerError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated, TextIO
 
 import typer
 
@@ -19,16 +19,9 @@ from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
+from . import wings
 from .options import JobsOption, OutputOption, format_option
 from .output import Outlet, open_outlet, print_note, progress_bar, protect_source
-
-if TYPE_CHECKING:
-    from autoparser.analysis.overview.survey import (
-        SurveyJournal,
-        SurveyLook,
-        SurveyRecord,
-        SurveySummary,
-    )
 
 
 class SurveyForm(StrEnum):
@@ -61,19 +54,13 @@ def survey(
         ),
     ] = None,
     lint: Annotated[
-        bool,
-        typer.Option(
-            "--lint", help="Count what lint finds in each template, too; takes half as long again."
-        ),
+        bool, "Count what lint finds in each template, too; takes half as long again."
     ] = False,
     reports: Annotated[
         Path | None,
-        typer.Option(
-            "--reports",
-            metavar="DIR",
-            help="Write each template's report here, and index.html, which sorts, filters and"
-            " links them; with --lint.",
-        ),
+        "DIR",
+        "Write each template's report here, and index.html, which sorts, filters and"
+        " links them; with --lint.",
     ] = None,
     jobs: JobsOption = None,
     *,
@@ -97,13 +84,11 @@ def survey(
         )
     for place in places:
         protect_source(place, output)
-    from autoparser.analysis.overview.survey import templates_in
-    from autoparser.analysis.templates.worker_pool import usual_jobs
 
-    sources = templates_in(places)
+    sources = wings.templates_in(places)
     pages = None if reports is None else report_folder(reports)
     wanted = _SurveyPlan(kept, pages, linted=lint or pages is not None)
-    records = _survey_records(sources, wanted, jobs or usual_jobs(), limits)
+    records = _survey_records(sources, wanted, jobs or wings.usual_jobs(), limits)
     with open_outlet(output) as outlet:
         _write_survey(records, form, outlet)
     if pages is not None:
@@ -120,49 +105,41 @@ class _SurveyPlan:
     pages: SurveyReports | None
     linted: bool
 
-    def done(self, record: SurveyRecord) -> bool:
+    def done(self, record: wings.SurveyRecord) -> bool:
         """Return whether an earlier survey wrote all of them."""
         if record.error:
             return True
         written = self.pages is None or self.pages.has(record.source, record.sha256)
         return written and not (self.linted and record.findings is None)
 
-    def look(self) -> SurveyLook:
-        from autoparser.analysis.overview.survey import SurveyLook
-
+    def look(self) -> wings.SurveyLook:
         if self.pages is None:
-            return SurveyLook(self.linted)
-        from autoparser.reports import report_page
+            return wings.SurveyLook(self.linted)
 
-        draw = partial(report_page, version=__version__, index=INDEX)
-        return SurveyLook(self.linted, draw)
+        draw = partial(wings.report_page, version=__version__, index=INDEX)
+        return wings.SurveyLook(self.linted, draw)
 
 
-def _write_index(records: Sequence[SurveyRecord], pages: SurveyReports) -> None:
-    from autoparser.analysis.overview.survey import summary_of
-
-    pages.write_index(summary_of(records), records, __version__)
+def _write_index(records: Sequence[wings.SurveyRecord], pages: SurveyReports) -> None:
+    pages.write_index(wings.summary_of(records), records, __version__)
     print_note(f"the reports begin with {pages.folder / INDEX}")
 
 
-def _write_survey(records: Sequence[SurveyRecord], form: SurveyForm, outlet: Outlet) -> None:
-    from autoparser.analysis.overview.survey import summary_of
-    from autoparser.reports import survey_page, survey_report
-
-    summary = summary_of(records)
+def _write_survey(records: Sequence[wings.SurveyRecord], form: SurveyForm, outlet: Outlet) -> None:
+    summary = wings.summary_of(records)
     if form is SurveyForm.HTML:
-        outlet.text(survey_page(summary, records, __version__))
+        outlet.text(wings.survey_page(summary, records, __version__))
     else:
-        outlet.report(survey_report(summary, outlet.width))
+        outlet.report(wings.survey_report(summary, outlet.width))
 
 
 def _survey_records(
     sources: Sequence[str], wanted: _SurveyPlan, jobs: int, limits: Limits | None
-) -> list[SurveyRecord]:
-    from autoparser.analysis.overview.survey import SurveyJournal, journal_of, line_of, start_survey
-
+) -> list[wings.SurveyRecord]:
     file = wanted.kept
-    journal = SurveyJournal() if file is None else journal_of(_read_records(file), str(file))
+    journal = (
+        wings.SurveyJournal() if file is None else wings.journal_of(_read_records(file), str(file))
+    )
     waiting = [(source, _source_digest(source)) for source in sources]
     before = {each: journal.records[each] for each in waiting if each in journal.records}
     known = {each: record for each, record in before.items() if wanted.done(record)}
@@ -171,7 +148,7 @@ def _survey_records(
     left = [each for each in waiting if each not in known]
     with (
         # First of all: workers are forked, and the bar is drawn by a thread.
-        start_survey(jobs, limits, wanted.look()) as surveyed,
+        wings.start_survey(jobs, limits, wanted.look()) as surveyed,
         _open_records(file, journal) as lines,
         progress_bar(len(left), "surveying") as advance,
     ):
@@ -182,7 +159,7 @@ def _survey_records(
                 # Before its record, which says that it is there.
                 wanted.pages.write(record, found.page)
             if lines is not None:
-                lines.write(line_of(record))
+                lines.write(wings.line_of(record))
                 # What is done stays done, whatever comes.
                 lines.flush()
             advance()
@@ -194,13 +171,8 @@ def _source_digest(source: str) -> str:
 
     A saved format is known by its file: the same template may have been learnt otherwise.
     """
-    import hashlib
-
-    from autoparser.analysis.formats.analysis_document import digest_of
-    from autoparser.analysis.sources.template_loading import load_template
-
     try:
-        return digest_of(load_template(source).text)
+        return wings.digest_of(wings.load_template(source).text)
     except AutoparserError:
         return hashlib.sha256(Path(source).read_bytes()).hexdigest()
 
@@ -222,7 +194,7 @@ def _read_records(path: Path) -> bytes:
 
 
 @contextmanager
-def _open_records(path: Path | None, journal: SurveyJournal) -> Generator[TextIO | None]:
+def _open_records(path: Path | None, journal: wings.SurveyJournal) -> Generator[TextIO | None]:
     """Open the file after its whole lines. Raises AutoparserError."""
     if path is None:
         yield None
@@ -257,22 +229,20 @@ class SurveyReports:
         """Return whether the page of this text exists."""
         return (self.folder / page_name(source, digest)).is_file()
 
-    def write(self, record: SurveyRecord, page: str) -> None:
+    def write(self, record: wings.SurveyRecord, page: str) -> None:
         """Write a template's own page."""
         self._write(page_name(record.source, record.sha256), page)
 
     def write_index(
-        self, summary: SurveySummary, records: Sequence[SurveyRecord], version: str
+        self, summary: wings.SurveySummary, records: Sequence[wings.SurveyRecord], version: str
     ) -> None:
         """Write the survey's page with links to those that are there."""
-        from autoparser.reports import survey_page
-
         pages = {
             record.source: page_name(record.source, record.sha256)
             for record in records
             if self.has(record.source, record.sha256)
         }
-        self._write(INDEX, survey_page(summary, records, version, pages))
+        self._write(INDEX, wings.survey_page(summary, records, version, pages))
 
     def _write(self, name: str, text: str) -> None:
         path = self.folder / name

@@ -18,6 +18,7 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 
+from . import wings
 from .options import Command, WatchOption, add_options, option_parameter
 from .output import print_note
 from .source import STANDARD_INPUT
@@ -70,9 +71,8 @@ def watch_files(
     """
     if source == STANDARD_INPUT:
         raise AutoparserError("standard input cannot be watched", hint="name a file")
-    from autoparser.analysis.sources.hub_requests import hub_name
 
-    if not Path(source).exists() and hub_name(source) is not None:
+    if not Path(source).exists() and wings.hub_name(source) is not None:
         raise AutoparserError("a model on the Hub cannot be watched", file=source, hint=_FETCH)
     files = PolledFiles([Path(source), *filter(None, beside)])
     try:
