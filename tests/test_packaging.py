@@ -74,11 +74,12 @@ def imported_modules(file: Path) -> Iterator[str]:
 
 
 def imported(*folders: str) -> set[str]:
-    """Name the distributions of all that is imported by a statement, wherever it stands."""
+    """Name the distributions of all that is imported by a statement, also by one of a stub."""
     modules = {
         name.partition(".")[0]
         for folder in folders
-        for file in (ROOT / folder).rglob("*.py")
+        for file in (ROOT / folder).rglob("*.py*")
+        if file.suffix in (".py", ".pyi")
         for name in imported_modules(file)
     }
     distributions = packages_distributions()
