@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -176,9 +177,8 @@ def _write_edit(
 ) -> int:
     """Write the edited template, or what it changes; what it fixes goes to standard error."""
     if profile is not None:
-        scenarios = [
-            wings.played_by(each, profile) for each in scenarios if not wings.engine_decides(each)
-        ]
+        played = (each for each in scenarios if not each.about_engine)
+        scenarios = [replace(each, engine=profile.engine) for each in played]
     found = wings.preserving_template(analysis, scenarios)
     with open_outlet(output) as outlet:
         original = analysis.template

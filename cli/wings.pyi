@@ -116,8 +116,6 @@ from autoparser.analysis.history.scenarios import (
     PROFILES as PROFILES,
     EngineProfile as EngineProfile,
     Scenario as Scenario,
-    engine_decides as engine_decides,
-    played_by as played_by,
 )
 from autoparser.analysis.history.traffic import (
     prefix_losses as prefix_losses,

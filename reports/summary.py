@@ -13,10 +13,8 @@ from autoparser.analysis.core.message_shape import StringArguments, departures_o
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.text_format import (
     ContentParts,
-    MediaSlot,
     MediaTreatment,
     PartsOutcome,
-    Placeholder,
     TurnPart,
 )
 from autoparser.analysis.core.turn_format import Begun, Formats
@@ -30,6 +28,7 @@ from autoparser.analysis.formats.format_view import (
 )
 from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
+from autoparser.analysis.overview.format_facts import slot_text
 
 from .blocks import Blocks, Row, joined, rows, sentence
 from .places import provenance_words
@@ -333,9 +332,9 @@ def _words(media: MediaTreatment) -> Text:
         lost = ", and the text beside them is lost" if media.loses_text else ""
         return sentence(_SAID[media.outcome], lost, _why(media.reason))
     many = "for each part" if media.each else "once, however many there are"
-    alone = sentence(" (", quoted(placeholder_text(media.alone)), " for the only one)")
+    alone = sentence(" (", quoted(slot_text(media.alone)), " for the only one)")
     only = alone if media.alone else ""
-    written = quoted(placeholder_text(media.placeholder))
+    written = quoted(slot_text(media.placeholder))
     said = sentence(written, f" {many}", only, f", {media.place}")
     if not media.earlier:
         said.append(", in the last message alone")
@@ -350,13 +349,6 @@ def _words(media: MediaTreatment) -> Text:
 
 def _why(reason: str) -> str:
     return f" ({visible(reason)})" if reason else ""
-
-
-def placeholder_text(placeholder: Placeholder) -> str:
-    """Return what stands for a part, its slots by name: `<image_«number»>`."""
-    return "".join(
-        f"«{piece.value}»" if isinstance(piece, MediaSlot) else piece for piece in placeholder
-    )
 
 
 SAMPLES: Mapping[JsonType, Json] = {

@@ -11,7 +11,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from jiter import from_json
 
@@ -154,20 +154,12 @@ class EngineMessages:
         string = form is ArgumentsAs.STRING or (
             form is ArgumentsAs.TEMPLATE and shape.arguments_as_string
         )
-        calls = message.get("tool_calls")
-        if not isinstance(calls, list):
-            return message
-        given: list[Json] = []
+        # They were made by the shape for this message alone.
+        calls = cast("list[dict[str, Any]]", message.get("tool_calls", []))
         for call, text in zip(calls, texts, strict=True):
-            if not isinstance(call, dict):
-                continue
-            arguments: Json = text if string else json_value(text)
-            function = call.get("function")
-            if shape.calls is CallForm.WRAPPED and isinstance(function, dict):
-                given.append({**call, "function": {**function, "arguments": arguments}})
-            else:
-                given.append({**call, "arguments": arguments})
-        return {**message, "tool_calls": given}
+            function = call["function"] if shape.calls is CallForm.WRAPPED else call
+            function["arguments"] = text if string else json_value(text)
+        return message
 
 
 def json_value(text: str) -> Json:
@@ -207,28 +199,20 @@ def remember_message(
     engine = messages.engine
     seen = _calls(format_, parsed, engine)
     content = _content(format_, parsed, sampled, engine)
-    made = _makes_ids(format_, engine)
+    naming = format_.calls is not None and format_.calls.naming is not None
+    made = engine.ids is Ids.MADE or (engine.ids is Ids.NAMED and not naming)
     calls = tuple(_call(call, at, made=made) for at, call in enumerate(seen))
     said = Message(content, parsed.reasoning_content or "", calls)
     return Remembered(messages.turn(said, [_text(call, engine) for call in seen]), calls)
 
 
-def _makes_ids(format_: TurnFormat, engine: EngineHabits) -> bool:
-    """Return whether the engine makes its own ids, not those that the model wrote."""
-    naming = format_.calls is not None and format_.calls.naming is not None
-    return engine.ids is Ids.MADE or (engine.ids is Ids.NAMED and not naming)
+_BROKEN = (Status.REPAIRED, Status.MALFORMED)
 
 
 def has_unreadable_call(parsed: ParsedMessage) -> bool:
     """Return whether a call was not written whole; a forgiving parser may read it all the same."""
-    return parsed.partial_call is not None or any(map(_broken, parsed.tool_calls))
-
-
-def _broken(call: ParsedCall) -> bool:
-    return call.status in _BROKEN
-
-
-_BROKEN = (Status.REPAIRED, Status.MALFORMED)
+    broken = any(call.status in _BROKEN for call in parsed.tool_calls)
+    return broken or parsed.partial_call is not None
 
 
 def _calls(
@@ -238,15 +222,12 @@ def _calls(
     if engine.malformed is UnreadCalls.CONTENT and has_unreadable_call(parsed):
         return ()
     if engine.malformed is UnreadCalls.DROPPED:
-        return [call for call in parsed.tool_calls if not _broken(call)]
+        return [call for call in parsed.tool_calls if call.status not in _BROKEN]
     partial = parsed.partial_call
     if partial is None or not partial.name:
         return parsed.tool_calls
-    arguments = _unstopped(format_, partial.arguments)
-    return (
-        *parsed.tool_calls,
-        replace(partial, arguments=json.dumps(readable_part(arguments))),
-    )
+    arguments = json.dumps(readable_part(_unstopped(format_, partial.arguments)))
+    return (*parsed.tool_calls, replace(partial, arguments=arguments))
 
 
 def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits) -> str:
@@ -306,12 +287,9 @@ def call_opener(format_: TurnFormat) -> str:
 
 def _call(call: ParsedCall, at: int, *, made: bool) -> ToolCall:
     plain = PLAIN_IDS[at] if at < len(PLAIN_IDS) else f"{PLAIN_IDS[0][:7]}{at:02}"
-    return ToolCall(call.name, _decoded(call), MADE_ID.format(at + 1) if made else call.id or plain)
-
-
-def _decoded(call: ParsedCall) -> Mapping[str, Json]:
     value = json_value(call.arguments)
-    return value if isinstance(value, dict) else {}
+    arguments = value if isinstance(value, dict) else {}
+    return ToolCall(call.name, arguments, MADE_ID.format(at + 1) if made else call.id or plain)
 
 
 def _text(call: ParsedCall, engine: EngineHabits) -> str:

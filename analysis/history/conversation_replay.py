@@ -6,7 +6,7 @@ Contract: a replay is a pure function of its exchange; a template's refusal is p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool
@@ -19,7 +19,7 @@ from autoparser.analysis.learning.prober import Prober, choose_sentinels
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.analysis.templates.render_trace import RenderTrace
+from autoparser.analysis.templates.render_trace import RenderTrace, SourceMap
 
 from .client_memory import (
     EngineMessages,
@@ -59,7 +59,7 @@ class Replay:
     parsed: ParsedMessage
     kept: Remembered
     """The message as it stands in the history."""
-    text: str
+    text: str = ""
     """The next prompt, or empty if the template raised."""
     error: TemplateRenderError | None = None
 
@@ -79,7 +79,7 @@ class Replay:
     @property
     def holds(self) -> bool:
         """Whether the next prompt begins with the last one and what was sampled."""
-        return self.error is None and self.at is None
+        return self.at is None
 
 
 class ReplayStage:
@@ -189,16 +189,14 @@ class ReplayStage:
         kept = remember_message(
             self._messages(exchange.engine), begun.format, parsed, exchange.sampled
         )
-        return self._rendered(exchange, begun.format, prompt, parsed, kept)
+        return self._rendered(Replay(exchange, begun.format, prompt, parsed, kept))
 
     def again(self, replay: Replay) -> Replay:
         """Render a step that was played through another template, as far as it was read there.
 
         Raises TemplateRenderError if there is no prompt to begin with.
         """
-        exchange = replay.exchange
-        prompt = self._prompt_of(exchange)
-        return self._rendered(exchange, replay.format, prompt, replay.parsed, replay.kept)
+        return self._rendered(replace(replay, prompt=self._prompt_of(replay.exchange)))
 
     def places_at(self, replay: Replay, at: int) -> Iterator[int]:
         """Return the places of the template that wrote what stands there in the next prompt.
@@ -206,20 +204,11 @@ class ReplayStage:
         And those that wrote it while the turn was the last one. Nothing where it cannot be
         rendered.
         """
-        exchange = replay.exchange
-        turn = [*self._before(exchange), replay.kept.message]
-        prober = self._offering(exchange.tools)
-        for messages in (turn, [*turn, *self._after(exchange, replay.kept)]):
+        for next_prompt in (False, True):
             try:
-                written = prober.mapped_messages(
-                    messages,
-                    tools=bool(exchange.tools),
-                    generation=messages is not turn,
-                    setting=exchange.setting,
-                )
+                span = self._mapped(replay, next_prompt=next_prompt).span_at(at)
             except TemplateRenderError:
                 continue
-            span = written.span_at(at)
             if span is not None:
                 yield span.start
 
@@ -228,53 +217,40 @@ class ReplayStage:
 
         None if that is not known: after its end, and where the turn itself goes on.
         """
-        exchange = replay.exchange
-        if exchange.next is Next.CONTINUATION:
+        if replay.exchange.next is Next.CONTINUATION:
             return None
-        written = self._offering(exchange.tools).mapped_messages(
-            [
-                *self._before(exchange),
-                replay.kept.message,
-                *self._after(exchange, replay.kept),
-            ],
+        return self._mapped(replay, next_prompt=True).line_at(at)
+
+    def _mapped(self, replay: Replay, *, next_prompt: bool) -> SourceMap:
+        """Render the next prompt, or what ends with the turn, with the places that wrote it."""
+        exchange = replay.exchange
+        return self._offering(exchange.tools).mapped_messages(
+            self._history(replay, following=next_prompt),
             tools=bool(exchange.tools),
-            generation=True,
+            generation=next_prompt,
             setting=exchange.setting,
         )
-        return written.line_at(at)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Return the next prompt with another message in the history, or empty if it raises."""
-        kept = Remembered(message, replay.kept.calls)
-        known = replay.exchange, replay.format, replay.prompt, replay.parsed
-        return self._rendered(*known, kept).text
+        return self._rendered(replace(replay, kept=replace(replay.kept, message=message))).text
 
-    def _rendered(
-        self,
-        exchange: Exchange,
-        format_: TurnFormat,
-        prompt: Prompt,
-        parsed: ParsedMessage,
-        kept: Remembered,
-    ) -> Replay:
-        messages = [*self._before(exchange), kept.message]
-        prober = self._offering(exchange.tools)
+    def _rendered(self, replay: Replay) -> Replay:
+        """Render the next prompt of a step that was parsed."""
+        exchange = replay.exchange
+        continued = exchange.next is Next.CONTINUATION
+        messages = self._history(replay, following=not continued)
+        prober, offered = self._offering(exchange.tools), bool(exchange.tools)
         try:
-            if exchange.next is Next.CONTINUATION:
-                text = render_continued(
-                    prober, messages, tools=bool(exchange.tools), setting=exchange.setting
-                )
+            if continued:
+                text = render_continued(prober, messages, tools=offered, setting=exchange.setting)
             else:
-                messages += self._after(exchange, kept)
                 text = prober.render_messages(
-                    messages,
-                    tools=bool(exchange.tools),
-                    generation=True,
-                    setting=exchange.setting,
+                    messages, tools=offered, generation=True, setting=exchange.setting
                 )
         except TemplateRenderError as error:
-            return Replay(exchange, format_, prompt, parsed, kept, "", error)
-        return Replay(exchange, format_, prompt, parsed, kept, text)
+            return replace(replay, text="", error=error)
+        return replace(replay, text=text, error=None)
 
     def _prompt_of(self, exchange: Exchange) -> Prompt:
         return self.prompt(exchange.history, exchange.tools, exchange.setting, exchange.engine)
@@ -288,12 +264,15 @@ class ReplayStage:
         )
         return EngineMessages(self.analysis.shape, habits, parts)
 
-    def _before(self, exchange: Exchange) -> list[Mapping[str, Json]]:
-        return self._messages(exchange.engine).conversation(exchange.history, SYSTEM)
-
-    def _after(self, exchange: Exchange, kept: Remembered) -> list[Mapping[str, Json]]:
-        coming = following_messages(kept.calls, exchange.next, exchange.answers)
-        return self._messages(exchange.engine).conversation(coming)
+    def _history(self, replay: Replay, *, following: bool) -> list[Mapping[str, Json]]:
+        """Return the messages up to the turn, or those that follow it, too."""
+        exchange, kept = replay.exchange, replay.kept
+        messages = self._messages(exchange.engine)
+        history = [*messages.conversation(exchange.history, SYSTEM), kept.message]
+        if following:
+            coming = following_messages(kept.calls, exchange.next, exchange.answers)
+            history += messages.conversation(coming)
+        return history
 
     def _parser(self, begun: Begun, prompt: Prompt, exchange: Exchange) -> OutputParser:
         opening, tools = begun.opening, exchange.tools

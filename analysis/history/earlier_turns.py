@@ -111,10 +111,10 @@ class History:
         header = self._header
         if not header or not self._is_headed(base):
             return False
-        if header not in past.found and header in past.text.removesuffix(opening).removesuffix(
-            header
-        ):
-            past.found.add(header)
+        if header not in past.found:
+            before = past.text.removesuffix(opening).removesuffix(header)
+            if header in before:
+                past.found.add(header)
         return header not in past.found
 
     def answers(self, past: PromptPast, opening: str) -> bool:
@@ -154,19 +154,17 @@ class History:
         thought = self._after(base, turn, new, reasoning=True)
         dropped = thought is not None and not thought[1].startswith(thought[0])
         if plain is not None and not plain[1].startswith(plain[0]):
-            if not self._same_but_blocks(*plain):
+            before, after = plain
+            if not self.bare(after).startswith(self.bare(before)):
                 return EarlierTurns.CHANGED
             stays = thought is not None and not dropped
             return EarlierTurns.NOT_BLANKS if stays else EarlierTurns.NOT_BLOCKS
         if dropped:
             return EarlierTurns.NOT_REASONING
-        longer = [each[1] for each in (plain, thought) if each is not None]
         after = rest(1 + base.answered)
-        return (
-            EarlierTurns.ALL
-            if all(text.endswith(after) for text in longer)
-            else EarlierTurns.DEPENDS
-        )
+        if all(each is None or each[1].endswith(after) for each in (plain, thought)):
+            return EarlierTurns.ALL
+        return EarlierTurns.DEPENDS
 
     def _after(
         self, base: Base, turn: Message, new: Messages, *, reasoning: bool
@@ -197,9 +195,6 @@ class History:
         # What the prompt writes of the turn itself is asked for elsewhere.
         ended = base.renders.attempt(messages)
         return prompt if ended is None else prompt[: common_length(ended, prompt)], after
-
-    def _same_but_blocks(self, before: str, after: str) -> bool:
-        return self.bare(after).startswith(self.bare(before))
 
     def bare(self, text: str) -> str:
         """Return a text without whitespace and without the marks of reasoning."""

@@ -250,11 +250,8 @@ class Shares:
         self._joints = joints
         self._roles = [str(message.get("role")) for message in messages]
 
-    def cut(self) -> list[MessageShare]:
-        """Return the shares in the order of the text; text in none is the template's."""
-        return list(self._cut())
-
-    def _cut(self) -> Iterator[MessageShare]:
+    def cut(self) -> Iterator[MessageShare]:
+        """Yield the shares in the order of the text; text in none is the template's."""
         runs = self._places.runs
         if not runs:
             return
@@ -355,14 +352,9 @@ class Shares:
         begin = self._header_start(before, message)
         if not self._is_assistant(message):
             return begin, begin
-        written = max(
-            (
-                common_length(opening.text, before[begin:])
-                for opening in self._joints.format.openings
-            ),
-            default=0,
-        )
-        return begin, begin + written
+        openings = self._joints.format.openings
+        written = (common_length(opening.text, before[begin:]) for opening in openings)
+        return begin, begin + max(written, default=0)
 
     def _header_start(self, before: str, message: int) -> int:
         """Return where the header of the first message begins; text before it is the template's.
@@ -387,7 +379,8 @@ class Shares:
         text = self._renders.attempt(dialogue)
         if text is not None:
             places = find_places(self._renders, dialogue, text, generation=False)
-            Shares(self._renders, dialogue, text, places, self._joints).cut()
+            # Their headers are known then.
+            list(Shares(self._renders, dialogue, text, places, self._joints).cut())
 
 
 _ONLY_FIRST = ("system", "developer")
@@ -444,13 +437,13 @@ def attribute_render(
     places = find_places(
         renders, messages, text, generation=generation, reasoning_fields=reasoning_fields
     )
-    shares = Shares(renders, messages, text, places, joints).cut()
+    shares = list(Shares(renders, messages, text, places, joints).cut())
     roles = [message.get("role") for message in messages]
     sampled = _sampled(shares, roles, places, text, joints.format)
     own = generation_ranges(renders, messages, text, generation=generation)
     counted = sampled if own is None else own
     segments = _segments(text, shares, places, sampled, counted)
-    return Attributed(text, tuple(segments), own is not None)
+    return Attributed(text, segments, own is not None)
 
 
 def _sampled(
@@ -510,7 +503,7 @@ def _segments(
     places: Places,
     sampled: Sequence[tuple[int, int]],
     counted: Sequence[tuple[int, int]],
-) -> Iterator[Segment]:
+) -> tuple[Segment, ...]:
     cuts = {0, len(text)}
     cuts.update(place for share in shares for place in (share.start, share.end))
     cuts.update(place for run in places.runs for place in (run.start, run.end))
@@ -519,26 +512,23 @@ def _segments(
     texts = _Cursor([(run.start, run.end, places.message(run)) for run in places.runs])
     model = _Cursor([(start, end, 0) for start, end in sampled])
     loss = _Cursor([(start, end, 0) for start, end in counted])
-    last: Segment | None = None
+    found: list[Segment] = []
     for start, end in pairwise(sorted(cuts)):
         brought = texts.at(start)
         owner = owners.at(start) if brought is None else brought
         segment = Segment(
-            start,
+            found[-1].start if found else start,
             end,
             TEMPLATE if owner is None else owner,
             brought is not None,
             model.at(start) is not None,
             loss.at(start) is not None,
         )
-        if last is not None and replace(segment, start=last.start, end=last.end) == last:
-            last = replace(last, end=end)
-            continue
-        if last is not None:
-            yield last
-        last = segment
-    if last is not None:
-        yield last
+        if found and replace(found[-1], end=end) == segment:
+            found[-1] = segment
+        else:
+            found.append(replace(segment, start=start))
+    return tuple(found)
 
 
 class _Cursor:

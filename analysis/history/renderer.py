@@ -27,7 +27,6 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from .history_renders import BridgeRefusal, HistoryRenders
 from .media_tokens import (
     Expand,
-    MediaSpan,
     check_placed,
     expand_placeholders,
     media_parts,
@@ -124,31 +123,27 @@ class Renderer:
         and TokenizerError.
         """
         found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
-        rendered = self.tokens(found)[0]
-        spans = self._media(messages, tools, found.text, generation=add_generation_prompt)
-        if not spans:
+        tokens = self._text.encode(found.text)
+        rendered = own_tokens(found, tokens)
+        prepared = messages_of(messages)
+        if not media_parts(prepared):
             return rendered
-        placed = media_tokens(spans, self._text.encode(found.text))
+        spans = media_spans(
+            self._renders(tools),
+            prepared,
+            found.text,
+            self.analysis.content_parts_under(self.switches).media,
+            generation=add_generation_prompt,
+        )
+        placed = media_tokens(spans, tokens)
         rendered = replace(rendered, media=placed)
         if expand is None:
             return rendered
         check_placed(spans, placed)
         return expand_placeholders(rendered, expand)
 
-    def _media(
-        self,
-        messages: Sequence[object],
-        tools: Sequence[object] | None,
-        text: str,
-        *,
-        generation: bool,
-    ) -> Sequence[MediaSpan]:
-        given = messages_of(messages)
-        if not media_parts(given):
-            return ()
-        renders = HistoryRenders.of(self.analysis.rendering, tools_of(tools), self.switches)
-        treatments = self.analysis.content_parts_under(self.switches).media
-        return media_spans(renders, given, text, treatments, generation=generation)
+    def _renders(self, tools: Sequence[object] | None) -> HistoryRenders:
+        return HistoryRenders.of(self.analysis.rendering, tools_of(tools), self.switches)
 
     def tokens(self, attributed: Attributed) -> tuple[RenderedTokens, tuple[str, ...]]:
         """Return the tokens of an attributed text, and the text of each.
@@ -167,7 +162,7 @@ class Renderer:
     ) -> Attributed:
         """Return the conversation's text, attributed. Raises as `render` does."""
         return attribute_render(
-            HistoryRenders.of(self.analysis.rendering, tools_of(tools), self.switches),
+            self._renders(tools),
             messages_of(messages),
             self._joints,
             generation=add_generation_prompt,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,7 +21,7 @@ from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.shown import Shown
 
 from .conversation_replay import ReplayStage
-from .scenarios import EngineProfile, Next, Scenario, UnreadCalls, engine_decides, played_by
+from .scenarios import EngineProfile, Next, Scenario, UnreadCalls
 from .trip_causes import Cause
 from .trip_verdict import Encoder, Outcome, Verdict, judge_scenario
 
@@ -115,9 +115,9 @@ def round_trip(
     rows: list[Row] = []
     left_out: list[tuple[Scenario, Next, str]] = []
     for at, given in enumerate(scenarios):
-        scenario = given if profile is None else played_by(given, profile)
+        scenario = given if profile is None else replace(given, engine=profile.engine)
         for coming in given.next:
-            if profile is not None and engine_decides(given):
+            if profile is not None and given.about_engine:
                 reason = f"{profile.engine.name} decides what it is about"
                 left_out.append((given, coming, reason))
                 continue

@@ -7,7 +7,7 @@ whose message comes next. It names no model and no marker: the format at hand wr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from autoparser.analysis.core.conversation import Dialogue, Message, Tool, UserMessage
@@ -131,6 +131,11 @@ class Scenario:
     answers: Answers = Answers.ALL
     engine: EngineHabits = field(default_factory=EngineHabits)
 
+    @property
+    def about_engine(self) -> bool:
+        """Whether it is about a habit of an engine, which a profile would replace."""
+        return self.engine != EngineHabits()
+
 
 # Profiles of known engines: what they put into the history, by their code.
 #
@@ -206,13 +211,3 @@ PROFILES: Mapping[str, EngineProfile] = {
     ),
 }
 """Every profile by the name that a person gives."""
-
-
-def played_by(scenario: Scenario, profile: EngineProfile) -> Scenario:
-    """Return a scenario as this engine plays it."""
-    return replace(scenario, engine=profile.engine)
-
-
-def engine_decides(scenario: Scenario) -> bool:
-    """Return whether a scenario is about a habit, which a profile would replace."""
-    return scenario.engine != EngineHabits()

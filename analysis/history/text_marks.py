@@ -7,10 +7,9 @@ any case, `lower`. Its beginning occurs neither in the template nor in what is r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from itertools import count, product
 from typing import TypeAlias
 
@@ -63,20 +62,15 @@ def text_leaves(
 
 def replace_texts(messages: Messages, texts: Mapping[tuple[int, Path], str]) -> list[Message]:
     """Return the conversation with some texts replaced."""
-    touched = {at for at, _ in texts}
+    replaced: dict[int, dict[Path, str]] = {}
+    for (at, path), text in texts.items():
+        replaced.setdefault(at, {})[path] = text
     return [
-        {
-            key: _replaced(item, (key,), partial(_text_at, texts, at))
-            for key, item in message.items()
-        }
-        if at in touched
+        {key: _replaced(item, (key,), replaced[at]) for key, item in message.items()}
+        if at in replaced
         else message
         for at, message in enumerate(messages)
     ]
-
-
-def _text_at(texts: Mapping[tuple[int, Path], str], message: int, path: Path) -> str | None:
-    return texts.get((message, path))
 
 
 def _texts(message: Message, reasoning: Sequence[str]) -> Iterator[tuple[Path, LeafKind, str]]:
@@ -113,15 +107,14 @@ def _strings(
                 yield from _strings(item, (*path, key), kind, parts=parts)
 
 
-def _replaced(value: object, path: Path, text_for: Callable[[Path], str | None]) -> object:
+def _replaced(value: object, path: Path, texts: Mapping[Path, str]) -> object:
     if isinstance(value, str):
-        text = text_for(path)
-        return value if text is None else text
+        return texts.get(path, value)
     if is_row(value):
-        items = [_replaced(item, (*path, at), text_for) for at, item in enumerate(value)]
+        items = [_replaced(item, (*path, at), texts) for at, item in enumerate(value)]
         return items if isinstance(value, list) else tuple(items)
     if is_mapping(value):
-        return {key: _replaced(item, (*path, key), text_for) for key, item in value.items()}
+        return {key: _replaced(item, (*path, key), texts) for key, item in value.items()}
     return value
 
 
@@ -132,6 +125,8 @@ def fields_of(shape: MessageShape) -> tuple[str, ...]:
 
 
 _DIGITS = "bcdfghjklm"
+_AS_LETTERS = str.maketrans("0123456789", _DIGITS)
+_AS_DIGITS = str.maketrans(_DIGITS, "0123456789")
 MARK_DIGITS = 5
 """Digits of a mark's number: enough for fifty thousand texts."""
 
@@ -169,7 +164,7 @@ class Marks:
         text = self.leaves[leaf].text
         start, end = _edges(text)
         if style is Style.MIDDLE:
-            middle = start + max(1, (end - start) // 2)
+            middle = _middle(text)
             return f"{text[:middle]}{self._word(2 * leaf)}{text[middle:]}"
         if style is Style.OUTER:
             start, end = 0, len(text)
@@ -186,7 +181,7 @@ class Marks:
             piece = marked[at : match.start()]
             pieces.append(piece)
             length += len(piece)
-            found.append((_number(match[1].lower()), length))
+            found.append((int(match[1].lower().translate(_AS_DIGITS)), length))
             at = match.end()
         pieces.append(marked[at:])
         return "".join(pieces), found
@@ -195,31 +190,26 @@ class Marks:
         self, text: str, found: Sequence[tuple[int, int]], styles: Mapping[int, Style]
     ) -> list[Run]:
         """Return which stretches of a text the marks stand for; `styles` are those of the texts."""
-        return list(self._runs(text, found, styles))
-
-    def _runs(
-        self, text: str, found: Sequence[tuple[int, int]], styles: Mapping[int, Style]
-    ) -> Iterator[Run]:
+        runs: list[Run] = []
         opened: dict[int, int] = {}
         for number, place in found:
             leaf, closes = divmod(number, 2)
             if styles[leaf] is Style.MIDDLE:
-                yield self._around(text, leaf, place)
+                runs.append(self._around(text, leaf, place))
             elif not closes:
                 if leaf in opened:
-                    yield self._forward(text, leaf, opened[leaf])
+                    runs.append(self._forward(text, leaf, opened[leaf]))
                 opened[leaf] = place
             elif leaf in opened:
-                yield Run(opened.pop(leaf), place, leaf)
+                runs.append(Run(opened.pop(leaf), place, leaf))
             else:
-                yield self._backward(text, leaf, place)
-        for leaf, place in opened.items():
-            yield self._forward(text, leaf, place)
+                runs.append(self._backward(text, leaf, place))
+        runs += (self._forward(text, leaf, place) for leaf, place in opened.items())
+        return runs
 
     def _around(self, text: str, leaf: int, place: int) -> Run:
         whole = self.leaves[leaf].text
-        start, end = _edges(whole)
-        middle = start + max(1, (end - start) // 2)
+        middle = _middle(whole)
         before = suffix_length(text[:place], whole[:middle])
         after = prefix_length(text[place:], whole[middle:])
         return Run(place - before, place + after, leaf)
@@ -235,8 +225,7 @@ class Marks:
         return Run(place - suffix_length(text[:place], core), place, leaf)
 
     def _word(self, number: int) -> str:
-        digits = f"{number:0{MARK_DIGITS}d}"
-        return self._prefix + "".join(_DIGITS[int(digit)] for digit in digits)
+        return self._prefix + f"{number:0{MARK_DIGITS}d}".translate(_AS_LETTERS)
 
 
 def unused_word(haystack: str, least: int = 4) -> str:
@@ -246,13 +235,12 @@ def unused_word(haystack: str, least: int = 4) -> str:
     return next(word for word in words if word not in lower)
 
 
+def _middle(text: str) -> int:
+    """Return the middle of a text that is not blank, after its first letter at least."""
+    start, end = _edges(text)
+    return start + max(1, (end - start) // 2)
+
+
 def _edges(text: str) -> tuple[int, int]:
     start = len(text) - len(text.lstrip())
     return start, max(start, len(text.rstrip()))
-
-
-def _number(digits: str) -> int:
-    value = 0
-    for digit in digits:
-        value = value * 10 + _DIGITS.index(digit)
-    return value

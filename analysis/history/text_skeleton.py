@@ -344,12 +344,12 @@ class Skeletons:
 
     def turn(self, parsed: ParsedMessage, new: Messages) -> Turn:
         """Return the turn with sentinels in place of its content and reasoning."""
-        answered = [str(message.get("tool_call_id") or "") for message in new]
-        answered = [id_ for id_ in answered if id_]
+        answered = [str(id_) for message in new if (id_ := message.get("tool_call_id"))]
         spare = [*answered, *self.marks.ids[len(answered) :]]
+        spare += (f"call{at:05d}" for at in range(len(spare), len(parsed.tool_calls)))
         calls = tuple(
-            ToolCall(call.name, _arguments(call.arguments), call.id or _at(spare, at))
-            for at, call in enumerate(parsed.tool_calls)
+            ToolCall(call.name, _arguments(call.arguments), call.id or id_)
+            for call, id_ in zip(parsed.tool_calls, spare, strict=False)
         )
         content = self.marks.content if (parsed.content or "").strip() or not calls else ""
         reasoning = self.marks.reasoning if (parsed.reasoning_content or "").strip() else ""
@@ -393,20 +393,13 @@ class Skeletons:
         """
         marks = self.marks
         thought = marks.reasoning if reasoning else ""
-        told = Turn(marks.content, thought)
+        answer_turn = Turn(marks.content, thought)
+        user, next_user = UserMessage(marks.user), UserMessage(marks.next_user)
         if call is None:
-            return (
-                UserMessage(marks.user),
-                told,
-                UserMessage(marks.next_user),
-                told,
-                UserMessage(marks.user),
-            )
-        called = Turn(reasoning=thought, calls=(call,))
+            return (user, answer_turn, next_user, answer_turn, user)
         answer = ToolResult(marks.answer, call.name, call.id)
-        cycle: Dialogue = (called, answer)
-        begun = cycle if answered else ()
-        return (UserMessage(marks.user), *cycle, told, UserMessage(marks.next_user), *begun)
+        cycle: Dialogue = (Turn(reasoning=thought, calls=(call,)), answer)
+        return (user, *cycle, answer_turn, next_user, *(cycle if answered else ()))
 
     @property
     def numbered(self) -> bool:
@@ -418,11 +411,6 @@ class Skeletons:
         """Whether the template writes calls in a turn."""
         layout = self._format.layouts.get(Presence(calls=True))
         return self._format.calls is not None and layout is not None and not layout.refusal
-
-
-def refused_as(error: TemplateRenderError) -> RefusedBridge:
-    """Return a template's refusal as a refusal of the bridge."""
-    return RefusedBridge(Reason.REFUSED, error.reason)
 
 
 def _number_pattern(format_: TurnFormat) -> re.Pattern[str] | None:
@@ -446,7 +434,3 @@ def _arguments(text: str) -> dict[str, Json]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _at(ids: Sequence[str], at: int) -> str:
-    return ids[at] if at < len(ids) else f"call{at:05d}"

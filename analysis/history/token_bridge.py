@@ -50,7 +50,6 @@ from .text_skeleton import (
     RenderPattern,
     Skeletons,
     pattern_of,
-    refused_as,
     words_of,
 )
 from .turn_response import ReadOutput, Responses
@@ -60,7 +59,6 @@ from .turn_response import ReadOutput, Responses
 # A prompt may offer a hundred tools and end with a tool result, but the text after a turn hardly
 # ever depends on tools that are not called, or on the call before. This is checked once for each
 # kind of turn against the render with all of it.
-
 
 MOST_KINDS = 256
 """The most kinds of turns that are cached; the names of called tools are part of a kind."""
@@ -124,12 +122,6 @@ class ShorterBases:
             if whole is not None and place(shorter) == whole:
                 self._known[kind] = shorter, whole.notes
                 return
-
-
-def named_in(turn: Turn, new: Messages) -> tuple[str, ...]:
-    """Return the tools that a turn and the messages after it name."""
-    called = (call.name for call in turn.calls)
-    return (*called, *(str(message["name"]) for message in new if "name" in message))
 
 
 _BEFORE = 16
@@ -223,20 +215,16 @@ class Bridge:
         if counted is not None:
             return BridgeRefusal(Reason.DEPENDS, counted)
         response = self._responses.parse(completion, prompt, tools=tools)
-        try:
+        refusal = BridgeRefusal(Reason.NOTHING_NEW)
+        for forced in (False, True) if force else (False,):
+            purpose = Purpose(self._retention, roles, forced, [])
             try:
-                purpose = Purpose(self._retention, roles, False, [])
-                bridged = self._bridged(past, completion, messages, response, tools, purpose)
-            except RefusedBridge:
-                if not force:
-                    raise
-                purpose = Purpose(self._retention, roles, True, [])
-                bridged = self._bridged(past, completion, messages, response, tools, purpose)
-        except RefusedBridge as refused:
-            return refused.refusal
-        except TemplateRenderError as error:
-            return refused_as(error).refusal
-        return bridged
+                return self._bridged(past, completion, messages, response, tools, purpose)
+            except RefusedBridge as refused:
+                refusal = refused.refusal
+            except TemplateRenderError as error:
+                return BridgeRefusal(Reason.REFUSED, error.reason)
+        return refusal
 
     def _counted(self, new: Messages) -> str | None:
         """Return a new part that is numbered through the conversation, in words, or None."""
@@ -358,7 +346,10 @@ class Bridge:
 
     def _placed_after(self, base: Base, turn: NewTurn, purpose: Purpose) -> tuple[Continued, int]:
         """Place the turn and the new messages after a base, or an equivalent shorter one."""
-        named = named_in(turn.turn, turn.new)
+        named = (
+            *(call.name for call in turn.turn.calls),
+            *(str(message["name"]) for message in turn.new if "name" in message),
+        )
         kind: tuple[object, ...] = (base.prompt, turn.turn.presence, turn.lead, turn.number)
         kind = (*kind, named, purpose.roles, purpose.force)
         shorter = self._shorter.base(kind)
@@ -469,15 +460,12 @@ class Bridge:
         key = (found.turn.presence, len(found.turn.calls), lead, found.base.prompt, purpose.roles)
         if key not in self._kept_turns:
             self._kept_turns[key] = self._changed(found, found.text[:place])
-        match self._kept_turns[key]:
-            case Reason.HISTORY_REWRITTEN as reason:
-                purpose.keep(reason, "the turn that the model wrote")
-            case Reason.REASONING_DROPPED as reason:
-                words = "of the turn that the model wrote"
-                is_empty = not found.turn.reasoning
-                purpose.keep_reasoning(reason, dropped_block(words, is_empty=is_empty))
-            case _:
-                pass
+        reason, whose = self._kept_turns[key], "the turn that the model wrote"
+        if reason is Reason.HISTORY_REWRITTEN:
+            purpose.keep(reason, whose)
+        elif reason is not None:
+            is_empty = not found.turn.reasoning
+            purpose.keep_reasoning(reason, dropped_block(f"of {whose}", is_empty=is_empty))
 
     def _changed(self, found: Continued, text: str) -> Reason | None:
         """Return what changes if the turn is the last one, or None; `text` is up to its end."""

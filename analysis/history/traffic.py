@@ -11,7 +11,7 @@ completion is lost: its reasoning was dropped.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, cast
@@ -28,7 +28,7 @@ from autoparser.analysis.sources.tokenizer import TokenText
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
 from .traffic_lineage import LoggedTurn, request_lineage
-from .trip_causes import Cause, EditKind, edits_of
+from .trip_causes import Cause, edits_of
 from .trip_verdict import shared_tokens
 
 if TYPE_CHECKING:
@@ -256,24 +256,13 @@ class _TrafficReader:
             before = self.origins[before].before
 
 
-_CAUSES: Mapping[EditKind, Cause] = {
-    EditKind.REASONING_EDGE: Cause.REASONING_STRIPPED,
-    EditKind.CONTENT_EDGE: Cause.CONTENT_STRIPPED,
-    EditKind.ARGUMENT_SPACE: Cause.JSON_SPACING,
-    EditKind.JOINT: Cause.WHITESPACE,
-    EditKind.LITERAL: Cause.LITERALS,
-    EditKind.ESCAPE: Cause.JSON_ESCAPES,
-    EditKind.VALUE: Cause.VALUES,
-}
-
-
 def _edited(parsed: ParsedMessage, earlier: TrafficRecord, text: str, here: int) -> Cause | None:
     """Return the cause of an edit, taken from the next prompt, after which the texts agree more."""
     for edit in edits_of(parsed, earlier.completion, text, here - len(earlier.prompt), here):
         whole = earlier.prompt + edit.sampled
         added = max(0, len(edit.sampled) - len(earlier.completion))
         if prefix_length(whole, text) > here + added:
-            return _CAUSES[edit.kind]
+            return edit.cause
     return None
 
 

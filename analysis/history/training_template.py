@@ -126,11 +126,14 @@ class _AskedTurns:
         return prepare_messages(self._shape.messages(dialogue, self._system))
 
     def conversations(self, *, briefly: bool, written: bool) -> Iterator[tuple[Dialogue, bool]]:
-        """Return the conversations, each with whether a generation prompt follows."""
-        for dialogue, generation in _asked(briefly=briefly):
-            said = self._calls or not any(isinstance(it, Turn) and it.calls for it in dialogue)
-            if said or not written:
-                yield dialogue, generation
+        """Yield the conversations, each with whether a generation prompt follows."""
+        messages = [case.message for case in battery_messages()]
+        if briefly:
+            one_of_each = {str(message.presence): message for message in reversed(messages)}
+            messages = [*one_of_each.values()]
+        if written and not self._calls:
+            messages = [message for message in messages if not message.calls]
+        yield from product(_dialogues(messages), (False,) if briefly else (False, True))
 
     def attributed(self, messages: Messages, text: str, *, generation: bool) -> Attributed:
         """Say whose each character of a render is."""
@@ -225,15 +228,6 @@ def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             found.append((start, end))
     return found
-
-
-def _asked(*, briefly: bool) -> Iterator[tuple[Dialogue, bool]]:
-    """Return the conversations, each with whether a generation prompt follows."""
-    messages = [case.message for case in battery_messages()]
-    if not briefly:
-        return product(_dialogues(messages), (False, True))
-    one_of_each = {str(message.presence): message for message in reversed(messages)}
-    return product(_dialogues(one_of_each.values()), (False,))
 
 
 def _dialogues(messages: Iterable[Turn]) -> Iterator[Dialogue]:

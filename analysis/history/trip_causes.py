@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.message_shape import ContentForm, ReasoningForm
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
-from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
 
@@ -73,34 +73,35 @@ class BrokenStep:
 
     stage: ReplayStage
     replay: Replay
-    at: int
-    """The offset in the whole where the texts differ; the text's length if it raised."""
+
+    @property
+    def at(self) -> int:
+        """The offset in the whole where the texts differ; 0 if the template raised."""
+        return self.replay.at or 0
 
     @property
     def exchange(self) -> Exchange:
         """How the step went."""
         return self.replay.exchange
 
-    @property
-    def format(self) -> TurnFormat:
-        """The format of turns under the step's setting."""
-        return self.replay.format
-
     def moves(self, exchange: Exchange) -> bool:
         """Return whether the difference is gone, or later, when this exchange is played."""
         other = self.stage.play(exchange)
-        if other.holds:
-            return True
-        if other.error is not None or other.at is None:
-            return False
+        at = other.at
+        if at is None or other.error is not None:
+            return at is None
         before, after = self.exchange.sampled, exchange.sampled
         if before == after:
             # Another engine may make another prompt of the same history.
             further = len(other.prompt.text) - len(self.replay.prompt.text)
-            return other.at > self.at + further
+            return at > self.at + further
         # The texts can be compared only after the edit, where they have a common suffix.
         common = suffix_length(before, after)
-        return len(other.whole) - other.at < common
+        return len(other.whole) - at < common
+
+    def moves_with(self, **habits: Any) -> bool:
+        """Return whether the difference is gone, or later, under an engine with other habits."""
+        return self.moves(replace(self.exchange, engine=replace(self.exchange.engine, **habits)))
 
     def same_with(self, **changes: Json) -> bool:
         """Return whether the next prompt is the same with other fields of the message."""
@@ -137,21 +138,25 @@ def fault_of(
         return None
     exchange = replay.exchange
     if cause is Cause.RETOKENIZED:
-        return Culprit.ENGINE if plain is None or plain != exchange.sampled else Culprit.MODEL
-    case = BrokenStep(stage, replay, len(replay.text) if replay.at is None else replay.at)
-    engine = exchange.engine
-    if engine != EngineHabits() and case.moves(replace(exchange, engine=EngineHabits())):
+        return Culprit.MODEL if plain == exchange.sampled else Culprit.ENGINE
+    case = BrokenStep(stage, replay)
+    if exchange.engine != EngineHabits() and case.moves(replace(exchange, engine=EngineHabits())):
         return Culprit.TEMPLATE if _breaks_as_sent(case) else Culprit.ENGINE
-    if cause in _OF_CALLS and _not_whole(replay.parsed):
+    broken = has_unreadable_call(replay.parsed)
+    # No template could write back a call that was cut or is malformed.
+    if cause in (Cause.CALL_LOST, Cause.CALL_REPAIRED) and (
+        broken or replay.parsed.status is Status.MALFORMED
+    ):
         return Culprit.MODEL
-    if plain is not None and plain != exchange.sampled:
-        departs = len(replay.prompt.text) + prefix_length(plain, exchange.sampled)
+    meant = None if plain == exchange.sampled else plain
+    if meant is not None:
+        departs = len(replay.prompt.text) + prefix_length(meant, exchange.sampled)
         if case.at < departs:
             return Culprit.TEMPLATE
-    if has_unreadable_call(replay.parsed):
+    if broken:
         return Culprit.MODEL
-    if plain is not None and plain != exchange.sampled:
-        straight = stage.play(replace(exchange, sampled=plain, cut=False))
+    if meant is not None:
+        straight = stage.play(replace(exchange, sampled=meant, cut=False))
         if straight.kept.message == replay.kept.message:
             return Culprit.MODEL
     return Culprit.TEMPLATE
@@ -163,24 +168,12 @@ def _breaks_as_sent(case: BrokenStep) -> bool:
     A template has to expect arguments as an object, calls in their wrapper and an empty text beside
     them. An engine that drops or strips something, or turns texts into parts, is at fault.
     """
-    engine = case.exchange.engine
-    arguments, messages = ArgumentsAs.TEMPLATE, MessagesAs.TEMPLATE
+    engine, as_sent = case.exchange.engine, EngineHabits()
     if engine.arguments is ArgumentsAs.OBJECT:
-        arguments = ArgumentsAs.OBJECT
+        as_sent = replace(as_sent, arguments=ArgumentsAs.OBJECT)
     if engine.messages is not MessagesAs.TEMPLATE:
-        messages = MessagesAs.API
-    handing_on = EngineHabits(arguments=arguments, messages=messages)
-    if handing_on == EngineHabits():
-        return False
-    return not case.moves(replace(case.exchange, engine=handing_on))
-
-
-_OF_CALLS = (Cause.CALL_LOST, Cause.CALL_REPAIRED)
-
-
-def _not_whole(parsed: ParsedMessage) -> bool:
-    """Return whether a call was cut or is malformed: no template could write it back."""
-    return has_unreadable_call(parsed) or parsed.status is Status.MALFORMED
+        as_sent = replace(as_sent, messages=MessagesAs.API)
+    return as_sent != EngineHabits() and not case.moves(replace(case.exchange, engine=as_sent))
 
 
 # Edits of a sampled text where the next prompt departs from it.
@@ -189,24 +182,13 @@ def _not_whole(parsed: ParsedMessage) -> bool:
 # a value. If the step then holds, or breaks later, that thing is the cause.
 
 
-class EditKind(StrEnum):
-    """What an edit takes over."""
-
-    REASONING_EDGE = "whitespace at the reasoning's edge"
-    CONTENT_EDGE = "whitespace at the content's edge"
-    ARGUMENT_SPACE = "whitespace in an argument"
-    """In JSON, or in the value itself: the parsed values tell which."""
-    JOINT = "whitespace between parts"
-    LITERAL = "true, false, null"
-    ESCAPE = "an escape"
-    VALUE = "an argument's value"
-
-
 @dataclass(frozen=True, slots=True)
 class Edit:
     """A sampled text with one thing changed."""
 
-    kind: EditKind
+    cause: Cause
+    """What the template does if this makes the difference go away; where other whitespace in an
+    argument changes a value, it is not JSON_SPACING but VALUES."""
     sampled: str
 
 
@@ -217,12 +199,6 @@ _IN_JSON = re.compile(r'(?:":|["}\]],)$')
 _LITERALS = ({"true", "True"}, {"false", "False"}, {"null", "None"})
 
 
-def edits_at(replay: Replay, at: int) -> Iterator[Edit]:
-    """Yield the possible edits where the texts differ, at offset `at` of the whole."""
-    here = at - len(replay.prompt.text)
-    return edits_of(replay.parsed, replay.exchange.sampled, replay.text, here, at)
-
-
 def edits_of(
     parsed: ParsedMessage, sampled: str, text: str, here: int, there: int
 ) -> Iterator[Edit]:
@@ -230,7 +206,7 @@ def edits_of(
     if here < 0:
         return
     yield from _whitespace(parsed, sampled, text, here, there)
-    inside = _span(parsed, here)
+    inside = next((span for span in parsed.spans if span.start <= here < span.end), None)
     if inside is not None and inside.kind is SpanKind.ARGUMENTS:
         yield from _word(sampled, text, here, there)
         yield from _escape(sampled, text, here, there)
@@ -241,21 +217,18 @@ def _whitespace(
     parsed: ParsedMessage, sampled: str, text: str, here: int, there: int
 ) -> Iterator[Edit]:
     """Take over the whitespace around the difference."""
-    before = here - len(sampled[:here].rstrip())
-    start, start_there = here - before, there - before
-    end, end_there = _behind_space(sampled, here), _behind_space(text, there)
+    start = len(sampled[:here].rstrip())
+    start_there = there - (here - start)
+    end, end_there = (
+        len(each) - len(each[at:].lstrip()) for each, at in ((sampled, here), (text, there))
+    )
     ours, theirs = sampled[start:end], text[start_there:end_there]
-    if ours == theirs:
-        return
-    edited = sampled[:start] + theirs + sampled[end:]
-    yield Edit(_kind_of_space(parsed, sampled, start, end), edited)
+    if ours != theirs:
+        kind = _kind_of_space(parsed, sampled, start, end)
+        yield Edit(kind, _spliced(sampled, (start, end), theirs))
 
 
-def _behind_space(text: str, at: int) -> int:
-    return at + len(text[at:]) - len(text[at:].lstrip())
-
-
-def _kind_of_space(parsed: ParsedMessage, sampled: str, start: int, end: int) -> EditKind:
+def _kind_of_space(parsed: ParsedMessage, sampled: str, start: int, end: int) -> Cause:
     """Return the kind of an edit of whitespace: JOINT if it separates parts of the turn."""
     kinds = {
         span.kind
@@ -264,16 +237,12 @@ def _kind_of_space(parsed: ParsedMessage, sampled: str, start: int, end: int) ->
         or (start == end and span.start < start < span.end)
     }
     if SpanKind.REASONING in kinds:
-        return EditKind.REASONING_EDGE
+        return Cause.REASONING_STRIPPED
     if SpanKind.CONTENT in kinds:
-        return EditKind.CONTENT_EDGE
+        return Cause.CONTENT_STRIPPED
     if SpanKind.ARGUMENTS in kinds or (parsed.tool_calls and _IN_JSON.search(sampled[:start])):
-        return EditKind.ARGUMENT_SPACE
-    return EditKind.JOINT
-
-
-def _span(parsed: ParsedMessage, at: int) -> Span | None:
-    return next((span for span in parsed.spans if span.start <= at < span.end), None)
+        return Cause.JSON_SPACING
+    return Cause.WHITESPACE
 
 
 def _word(sampled: str, text: str, here: int, there: int) -> Iterator[Edit]:
@@ -282,16 +251,15 @@ def _word(sampled: str, text: str, here: int, there: int) -> Iterator[Edit]:
         return
     words = {ours.group(), theirs.group()}
     if any(words <= pair for pair in _LITERALS):
-        yield Edit(EditKind.LITERAL, _spliced(sampled, ours.span(), theirs.group()))
+        yield Edit(Cause.LITERALS, _spliced(sampled, ours.span(), theirs.group()))
 
 
 def _escape(sampled: str, text: str, here: int, there: int) -> Iterator[Edit]:
     ours, theirs = _around(_ESCAPE, sampled, here), _around(_ESCAPE, text, there)
     for span in (ours.span() if ours else (here, here), (here, here + 1)):
         for given in (theirs.group() if theirs else "", text[there : there + 1]):
-            edited = _spliced(sampled, span, given)
-            if given and _same_json(sampled[span[0] : span[1]], given):
-                yield Edit(EditKind.ESCAPE, edited)
+            if given and _same_json(sampled[slice(*span)], given):
+                yield Edit(Cause.JSON_ESCAPES, _spliced(sampled, span, given))
 
 
 def _same_json(left: str, right: str) -> bool:
@@ -307,7 +275,7 @@ def _value(sampled: str, text: str, span: Span, start: int) -> Iterator[Edit]:
     behind = sampled[span.end : span.end + 12]
     end = text.find(behind, start) if behind else -1
     if end >= 0:
-        yield Edit(EditKind.VALUE, _spliced(sampled, (span.start, span.end), text[start:end]))
+        yield Edit(Cause.VALUES, _spliced(sampled, (span.start, span.end), text[start:end]))
 
 
 def _around(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
@@ -332,7 +300,7 @@ def cause_of(stage: ReplayStage, replay: Replay) -> Cause | None:
         return None
     if replay.error is not None:
         return Cause.RAISES
-    case = BrokenStep(stage, replay, len(replay.text) if replay.at is None else replay.at)
+    case = BrokenStep(stage, replay)
     return next((cause for cause, found in _HYPOTHESES if found(case)), Cause.REWRITTEN)
 
 
@@ -351,10 +319,6 @@ def _earlier_reasoning(case: BrokenStep) -> bool:
     return (
         without.text == case.replay.text and without.prompt.text != case.replay.prompt.text
     ) or without.holds
-
-
-def _earlier(case: BrokenStep) -> bool:
-    return case.at < len(case.replay.prompt.base)
 
 
 def _reasoning_dropped(case: BrokenStep) -> bool:
@@ -377,7 +341,7 @@ def _reasoning_dropped(case: BrokenStep) -> bool:
 
 def _empty_block_dropped(case: BrokenStep) -> bool:
     """Test whether it helps to omit the empty reasoning block that the model wrote."""
-    block = case.format.reasoning
+    block = case.replay.format.reasoning
     sampled = case.exchange.sampled
     if block is None or not block.close.core or case.replay.parsed.reasoning_content:
         return False
@@ -387,26 +351,15 @@ def _empty_block_dropped(case: BrokenStep) -> bool:
     return case.moves(replace(case.exchange, sampled=rest.lstrip()))
 
 
-def _header(case: BrokenStep) -> bool:
-    return case.at < len(case.replay.prompt.text)
-
-
 def _end(case: BrokenStep) -> bool:
     """Test whether it helps to omit the string that stopped the model."""
     sampled = case.exchange.sampled
     if _call_repaired(case):
         return False
-    for stop in case.format.stop_strings:
+    for stop in case.replay.format.stop_strings:
         if sampled.endswith(stop) and case.at >= len(case.replay.whole) - len(stop):
             return case.moves(replace(case.exchange, sampled=sampled.removesuffix(stop)))
     return False
-
-
-def _ids(case: BrokenStep) -> bool:
-    engine = case.exchange.engine
-    return engine.ids is not Ids.KEPT and case.moves(
-        replace(case.exchange, engine=replace(engine, ids=Ids.KEPT))
-    )
 
 
 def _ids_added(case: BrokenStep) -> bool:
@@ -429,10 +382,9 @@ NEAR = 64
 
 def _argument_form(case: BrokenStep) -> bool:
     """Test whether it helps to give the arguments as an object."""
-    engine = case.exchange.engine
-    if engine.arguments is ArgumentsAs.OBJECT or not case.replay.kept.calls:
+    if case.exchange.engine.arguments is ArgumentsAs.OBJECT or not case.replay.kept.calls:
         return False
-    return case.moves(replace(case.exchange, engine=replace(engine, arguments=ArgumentsAs.OBJECT)))
+    return case.moves_with(arguments=ArgumentsAs.OBJECT)
 
 
 def _encoded_twice(case: BrokenStep) -> bool:
@@ -440,47 +392,6 @@ def _encoded_twice(case: BrokenStep) -> bool:
     # That begins with a quote that was not sampled, or a backslash before one that was.
     quoted = case.replay.text[case.at :].startswith(('"', "\\"))
     return quoted and _argument_form(case)
-
-
-def _rewritten_by_engine(case: BrokenStep) -> bool:
-    engine = case.exchange.engine
-    return engine.rewrites_json and case.moves(
-        replace(case.exchange, engine=replace(engine, rewrites_json=False))
-    )
-
-
-def _dropped_by_engine(case: BrokenStep) -> bool:
-    """Test whether it helps if the engine leaves the call's text in the content."""
-    engine = case.exchange.engine
-    return engine.malformed is UnreadCalls.DROPPED and case.moves(
-        replace(case.exchange, engine=replace(engine, malformed=UnreadCalls.CONTENT))
-    )
-
-
-def _stripped_by_engine(case: BrokenStep) -> bool:
-    engine = case.exchange.engine
-    return engine.strips_reasoning and case.moves(
-        replace(case.exchange, engine=replace(engine, strips_reasoning=False))
-    )
-
-
-def _reasoning_not_sent(case: BrokenStep) -> bool:
-    """Test whether it helps to send the reasoning in the field that the template reads."""
-    engine = case.exchange.engine
-    return engine.reasoning_fields is not None and case.moves(
-        replace(case.exchange, engine=replace(engine, reasoning_fields=None))
-    )
-
-
-def _beside_calls(habit: BesideCalls) -> Callable[[BrokenStep], bool]:
-    """Return the hypothesis that the engine breaks it by this habit with content beside calls."""
-
-    def found(case: BrokenStep) -> bool:
-        engine = case.exchange.engine
-        faithful = replace(engine, beside_calls=BesideCalls.VERBATIM)
-        return engine.beside_calls is habit and case.moves(replace(case.exchange, engine=faithful))
-
-    return found
 
 
 def _order(case: BrokenStep) -> bool:
@@ -538,58 +449,69 @@ def _content_dropped(case: BrokenStep) -> bool:
     return case.same_with(content=[] if parts else "")
 
 
-def _edited(*kinds: EditKind) -> Callable[[BrokenStep], bool]:
+def _by_habit(field: str, faithful: object, *habits: object) -> Callable[[BrokenStep], bool]:
+    """Return the hypothesis that a habit of the engine breaks it, and a faithful one does not.
+
+    Without `habits` any but the faithful one is meant.
+    """
+
+    def found(case: BrokenStep) -> bool:
+        habit = getattr(case.exchange.engine, field)
+        meant = habit in habits if habits else habit != faithful
+        return meant and case.moves_with(**{field: faithful})
+
+    return found
+
+
+def _edited(*causes: Cause) -> Callable[[BrokenStep], bool]:
     """Return the hypothesis that an edit of one of these kinds at the difference removes it."""
-    return lambda case: any(
-        edit.kind in kinds and _explains(case, edit) for edit in edits_at(case.replay, case.at)
-    )
+    return lambda case: any(True for _ in _explaining(case, *causes))
 
 
-def _explains(case: BrokenStep, edit: Edit) -> bool:
-    return case.moves(replace(case.exchange, sampled=edit.sampled))
+def _explaining(case: BrokenStep, *causes: Cause) -> Iterator[Exchange]:
+    """Yield the step with each edit of one of these kinds that removes the difference."""
+    replay = case.replay
+    here = case.at - len(replay.prompt.text)
+    for edit in edits_of(replay.parsed, case.exchange.sampled, replay.text, here, case.at):
+        exchange = replace(case.exchange, sampled=edit.sampled)
+        if edit.cause in causes and case.moves(exchange):
+            yield exchange
 
 
 def _spacing(case: BrokenStep) -> bool:
     """Test whether other whitespace in the arguments helps and leaves their values the same."""
+    values = [call.arguments for call in case.replay.kept.calls]
     return any(
-        edit.kind is EditKind.ARGUMENT_SPACE
-        and _explains(case, edit)
-        and _values(case.stage.play(replace(case.exchange, sampled=edit.sampled)))
-        == _values(case.replay)
-        for edit in edits_at(case.replay, case.at)
+        [call.arguments for call in case.stage.play(exchange).kept.calls] == values
+        for exchange in _explaining(case, Cause.JSON_SPACING)
     )
 
 
-def _values(replay: Replay) -> list[Mapping[str, Json]]:
-    return [call.arguments for call in replay.kept.calls]
-
+_VERBATIM = BesideCalls.VERBATIM
 
 _HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
     (Cause.REASONING_DROPPED, _earlier_reasoning),
-    (Cause.EARLIER, _earlier),
-    (Cause.REASONING_DROPPED, _reasoning_not_sent),
+    (Cause.EARLIER, lambda case: case.at < len(case.replay.prompt.base)),
+    (Cause.REASONING_DROPPED, _by_habit("reasoning_fields", None)),
     (Cause.REASONING_DROPPED, _reasoning_dropped),
-    (Cause.CALL_LOST, _dropped_by_engine),
-    (Cause.HEADER, _header),
+    (Cause.CALL_LOST, _by_habit("malformed", UnreadCalls.CONTENT, UnreadCalls.DROPPED)),
+    (Cause.HEADER, lambda case: case.at < len(case.replay.prompt.text)),
     (Cause.REASONING_DROPPED, _empty_block_dropped),
     (Cause.END, _end),
-    (Cause.IDS, _ids),
+    (Cause.IDS, _by_habit("ids", Ids.KEPT)),
     (Cause.IDS, _ids_added),
-    (Cause.REASONING_STRIPPED, _stripped_by_engine),
-    (Cause.CONTENT_STRIPPED, _beside_calls(BesideCalls.STRIPPED)),
-    (Cause.CONTENT_DROPPED, _beside_calls(BesideCalls.DROPPED)),
+    (Cause.REASONING_STRIPPED, _by_habit("strips_reasoning", False)),
+    (Cause.CONTENT_STRIPPED, _by_habit("beside_calls", _VERBATIM, BesideCalls.STRIPPED)),
+    (Cause.CONTENT_DROPPED, _by_habit("beside_calls", _VERBATIM, BesideCalls.DROPPED)),
     (Cause.ENCODED_TWICE, _encoded_twice),
-    (Cause.JSON_SPACING, _rewritten_by_engine),
+    (Cause.JSON_SPACING, _by_habit("rewrites_json", False)),
     (Cause.ARGUMENT_FORM, _argument_form),
     (Cause.CALL_REPAIRED, _call_repaired),
-    (Cause.REASONING_STRIPPED, _edited(EditKind.REASONING_EDGE)),
-    (Cause.CONTENT_STRIPPED, _edited(EditKind.CONTENT_EDGE)),
+    *((each, _edited(each)) for each in (Cause.REASONING_STRIPPED, Cause.CONTENT_STRIPPED)),
     (Cause.JSON_SPACING, _spacing),
-    (Cause.WHITESPACE, _edited(EditKind.JOINT)),
-    (Cause.LITERALS, _edited(EditKind.LITERAL)),
-    (Cause.JSON_ESCAPES, _edited(EditKind.ESCAPE)),
+    *((each, _edited(each)) for each in (Cause.WHITESPACE, Cause.LITERALS, Cause.JSON_ESCAPES)),
     (Cause.ORDER, _order),
     (Cause.CALL_LOST, _call_lost),
     (Cause.CONTENT_DROPPED, _content_dropped),
-    (Cause.VALUES, _edited(EditKind.ARGUMENT_SPACE, EditKind.VALUE)),
+    (Cause.VALUES, _edited(Cause.JSON_SPACING, Cause.VALUES)),
 )

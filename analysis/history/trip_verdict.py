@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -75,20 +75,6 @@ def _said(message: Message) -> tuple[object, ...]:
         (each.name, json.dumps(dict(each.arguments), sort_keys=True)) for each in message.calls
     ]
     return message.reasoning, message.content, calls
-
-
-def format_meaning(
-    usual: TurnFormat, write: Callable[[TurnFormat], str], right: Callable[[str], bool]
-) -> TurnFormat | None:
-    """Return the first format whose text is right, or None."""
-    return next((each for each in _formats(usual) if right(write(each))), None)
-
-
-def _formats(usual: TurnFormat) -> Iterator[TurnFormat]:
-    """Yield the format, and the same with nothing stripped from strings in calls."""
-    yield usual
-    if usual.calls is not None:
-        yield respell_calls(usual, Spelling(whole=True))
 
 
 # The token level: whether the prompt's and the sampled tokens are a prefix of the next prompt's.
@@ -366,7 +352,11 @@ def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
         return says_message(stage.read(exchange), text, message)
 
     if not said.unwritten and not right(said.text):
-        meant = format_meaning(usual, write, right)
+        formats = [usual]
+        if usual.calls is not None:
+            # The same with nothing stripped from strings in calls.
+            formats.append(respell_calls(usual, Spelling(whole=True)))
+        meant = next((each for each in formats if right(write(each))), None)
         if meant is None:
             _check_alike(said, write(usual))
         else:
@@ -425,33 +415,23 @@ def _judged(
         # The limit ended the render; whether the template raises is unknown.
         reason = f"a limit ended the next request: {error.reason}"
         return Verdict(exchange.setting, exchange.next, Outcome.NOT_APPLICABLE, reason=reason)
-    if error is not None:
-        return Verdict(
-            exchange.setting,
-            exchange.next,
-            Outcome.RAISES,
-            cause=Cause.RAISES,
-            reason=error.reason,
-            sampled=exchange.sampled,
-            status=replay.parsed.status,
-            fault=fault_of(stage, replay, Cause.RAISES, written.plain),
-            unconfirmed=written.unconfirmed,
-        )
     tokens = None
-    if encoder is not None:
+    if encoder is not None and error is None:
         tokens = encoder.compare(
             replay.prompt.text, exchange.sampled, replay.text, newlines=written.single_newlines
         )
     cause = cause_of(stage, replay)
     if cause is None and tokens is not None and not tokens.holds:
         cause = Cause.RETOKENIZED
+    outcome = Outcome.HOLDS if replay.holds else Outcome.BREAKS
     return Verdict(
         exchange.setting,
         exchange.next,
-        Outcome.HOLDS if replay.holds else Outcome.BREAKS,
+        outcome if error is None else Outcome.RAISES,
         tokens,
         cause,
-        _difference(stage, replay),
+        _difference(stage, replay) if error is None else None,
+        "" if error is None else error.reason,
         sampled=exchange.sampled,
         status=replay.parsed.status,
         fault=fault_of(stage, replay, cause, written.plain),

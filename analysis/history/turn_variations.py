@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,
     Row,
@@ -51,20 +50,20 @@ def respell_calls(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
     calls = format_.calls
     if calls is None:
         raise NotWrittenError("the template writes no calls")
-    return replace(format_, calls=_calls(calls, spelling))
-
-
-def _calls(calls: CallFormat, spelling: Spelling) -> CallFormat:
     arguments = calls.arguments
     if arguments.verbatim:
         usual = json_notation()
         arguments = replace(arguments, members=usual.object, values=usual, verbatim=False)
-    return replace(
-        calls,
-        row=_call_row(calls.row, spelling),
-        empty_row=None if calls.empty_row is None else _call_row(calls.empty_row, spelling),
-        arguments=_respelled_arguments(arguments, spelling),
+    arguments = replace(
+        arguments,
+        members=_container(arguments.members, spelling),
+        values=_notation(arguments.values, spelling),
     )
+    empty_row = None if calls.empty_row is None else _call_row(calls.empty_row, spelling)
+    calls = replace(
+        calls, row=_call_row(calls.row, spelling), empty_row=empty_row, arguments=arguments
+    )
+    return replace(format_, calls=calls)
 
 
 _COLON = re.compile(r'": *(?=["{\[]|$)')
@@ -79,14 +78,6 @@ def _call_row(row: Row, spelling: Spelling) -> Row:
     return tuple(
         item if isinstance(item, RowSlot) else _COMMA.sub(comma, _COLON.sub(f'"{colon}', item))
         for item in row
-    )
-
-
-def _respelled_arguments(arguments: ArgumentFormat, spelling: Spelling) -> ArgumentFormat:
-    return replace(
-        arguments,
-        members=_container(arguments.members, spelling),
-        values=_notation(arguments.values, spelling),
     )
 
 
@@ -171,50 +162,15 @@ def _with(pieces: Pieces, at: int, text: str) -> Pieces:
     return (*pieces[:at], replace(pieces[at], text=text), *pieces[at + 1 :])
 
 
-def _behind(kind: SampledKind, text: str) -> Rewrite:
-    """Append text to a part."""
+def _changed(kind: SampledKind, change: Callable[[str], str], *, beside: int = 0) -> Rewrite:
+    """Return the rewrite that changes the text of a part, or of the piece that stands beside it."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
         del format_, message
-        at = _at(pieces, kind)
-        return _with(pieces, at, pieces[at].text + text)
-
-    return rewrite
-
-
-def _before(kind: SampledKind, text: str) -> Rewrite:
-    """Prepend text to a part."""
-
-    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
-        del format_, message
-        at = _at(pieces, kind)
-        return _with(pieces, at, text + pieces[at].text)
-
-    return rewrite
-
-
-def _close_of_reasoning(text: Callable[[str], str]) -> Rewrite:
-    """Change the whitespace after the text that closes the reasoning."""
-
-    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
-        del format_, message
-        at = _at(pieces, SampledKind.REASONING) + 1
-        if at + 1 >= len(pieces) or not pieces[at].text.strip():
-            raise NotWrittenError("nothing follows the reasoning")
-        return _with(pieces, at, text(pieces[at].text))
-
-    return rewrite
-
-
-def _tight(kind: SampledKind) -> Rewrite:
-    """Leave out the whitespace before a part."""
-
-    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
-        del format_, message
-        at = _at(pieces, kind)
-        if not at:
-            return pieces
-        return _with(pieces, at - 1, pieces[at - 1].text.rstrip())
+        at = _at(pieces, kind) + beside
+        if beside > 0 and (at + 1 >= len(pieces) or not pieces[at].text.strip()):
+            raise NotWrittenError(f"nothing follows the {kind}")
+        return pieces if at < 0 else _with(pieces, at, change(pieces[at].text))
 
     return rewrite
 
@@ -235,14 +191,16 @@ def _cut_in(kind: SampledKind) -> Rewrite:
 
 def _cut_call(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
     at = _at(pieces, SampledKind.CALLS)
-    text, start, end = _last_arguments(pieces[at], format_, message)
-    return (*pieces[:at], replace(pieces[at], text=text[: start + (end - start) * 2 // 3]))
+    start, end = _last_arguments(pieces[at], format_, message)
+    kept = pieces[at].text[: start + (end - start) * 2 // 3]
+    return (*pieces[:at], replace(pieces[at], text=kept))
 
 
 def _malformed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
     """Leave out the arguments from the middle of a value on, so that the value is not closed."""
     at = _at(pieces, SampledKind.CALLS)
-    text, start, end = _last_arguments(pieces[at], format_, message)
+    text = pieces[at].text
+    start, end = _last_arguments(pieces[at], format_, message)
     words = [value for value in message.calls[-1].arguments.values() if isinstance(value, str)]
     word = next((word for word in words if len(word) > 1 and word in text[start:end]), None)
     cut = start + (end - start) * 2 // 3
@@ -253,22 +211,20 @@ def _malformed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
 
 def _unclosed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
     at = _at(pieces, SampledKind.CALLS)
-    text, _, end = _last_arguments(pieces[at], format_, message)
-    if not text[end:].strip():
+    _, end = _last_arguments(pieces[at], format_, message)
+    if not pieces[at].text[end:].strip():
         raise NotWrittenError("nothing closes a call")
-    return _with(pieces, at, text[:end])
+    return _with(pieces, at, pieces[at].text[:end])
 
 
-def _last_arguments(
-    piece: SampledPiece, format_: TurnFormat, message: Message
-) -> tuple[str, int, int]:
+def _last_arguments(piece: SampledPiece, format_: TurnFormat, message: Message) -> tuple[int, int]:
     """Find the range of the last call's arguments."""
     calls = format_.calls
     arguments = "" if calls is None else calls.arguments.write(message.calls[-1].arguments)
     start = piece.text.rfind(arguments)
     if not arguments or start < 0:
         raise NotWrittenError("the arguments are not to be found")
-    return piece.text, start, start + len(arguments)
+    return start, start + len(arguments)
 
 
 def _newline_before_calls(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
@@ -291,28 +247,34 @@ VARIATIONS: Mapping[str, Variation] = {
     ),
     "newline-after-reasoning": Variation(
         "a newline more after the reasoning's end",
-        rewrite=_close_of_reasoning(lambda text: text + "\n"),
+        rewrite=_changed(SampledKind.REASONING, lambda text: f"{text}\n", beside=1),
     ),
     "no-space-after-reasoning": Variation(
-        "no whitespace after the reasoning's end", rewrite=_close_of_reasoning(str.rstrip)
+        "no whitespace after the reasoning's end",
+        rewrite=_changed(SampledKind.REASONING, str.rstrip, beside=1),
     ),
     "newline-ends-reasoning": Variation(
-        "a newline more at the reasoning's end", rewrite=_behind(SampledKind.REASONING, "\n")
+        "a newline more at the reasoning's end",
+        rewrite=_changed(SampledKind.REASONING, lambda text: f"{text}\n"),
     ),
     "space-ends-reasoning": Variation(
-        "a space at the reasoning's end", rewrite=_behind(SampledKind.REASONING, " ")
+        "a space at the reasoning's end",
+        rewrite=_changed(SampledKind.REASONING, lambda text: f"{text} "),
     ),
     "newline-begins-content": Variation(
-        "a newline before the content", rewrite=_before(SampledKind.CONTENT, "\n")
+        "a newline before the content",
+        rewrite=_changed(SampledKind.CONTENT, lambda text: f"\n{text}"),
     ),
     "newline-ends-content": Variation(
-        "a newline after the content", rewrite=_behind(SampledKind.CONTENT, "\n")
+        "a newline after the content",
+        rewrite=_changed(SampledKind.CONTENT, lambda text: f"{text}\n"),
     ),
     "newline-before-calls": Variation(
         "a newline more before the calls", rewrite=_newline_before_calls
     ),
     "no-space-before-calls": Variation(
-        "no whitespace before the calls", rewrite=_tight(SampledKind.CALLS)
+        "no whitespace before the calls",
+        rewrite=_changed(SampledKind.CALLS, str.rstrip, beside=-1),
     ),
     "cut-reasoning": Variation(
         "cut within the reasoning", rewrite=_cut_in(SampledKind.REASONING), cut=True

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Row, RowSlot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import type_of
-from autoparser.analysis.core.text_format import ContentParts, EdgeStrip, MediaSlot, Placeholder
+from autoparser.analysis.core.text_format import ContentParts, EdgeStrip, MediaSlot
 from autoparser.analysis.core.turn_format import joints_of
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 from autoparser.analysis.formats.analysis_document import describe_format
@@ -159,14 +159,14 @@ def _calls(calls: CallFormat) -> Iterator[Fact]:
         "the section opens": calls.section_open,
         "the section closes": calls.section_close,
         "between two calls": calls.separator,
-        "a call": _row(calls.row),
-        "a call without arguments": "" if calls.empty_row is None else _row(calls.empty_row),
+        "a call": slot_text(calls.row),
+        "a call without arguments": "" if calls.empty_row is None else slot_text(calls.empty_row),
         "after later calls": calls.later_close,
         "several calls": calls.limit.value,
         "arguments open": members.open,
         "arguments close": members.close,
         "between two arguments": members.separator,
-        "an argument": _row(members.entry),
+        "an argument": slot_text(members.entry),
         "the order of arguments": members.order.value,
         "types that raise": ", ".join(sorted(arguments.refused)),
         "arguments as a whole": _whole(calls),
@@ -190,8 +190,11 @@ def _whole(calls: CallFormat) -> str:
     return "JSON text inside a JSON string" if calls.arguments.encoded else "written out"
 
 
-def _row(row: Row) -> str:
-    return "".join(f"«{piece.value}»" if isinstance(piece, RowSlot) else piece for piece in row)
+def slot_text(pieces: Iterable[str | RowSlot | MediaSlot]) -> str:
+    """Return a row of literals with its slots by name: `<image_«number»>`."""
+    return "".join(
+        f"«{piece.value}»" if isinstance(piece, RowSlot | MediaSlot) else piece for piece in pieces
+    )
 
 
 def _retention(retention: ReasoningRetention) -> Iterator[Fact]:
@@ -231,21 +234,15 @@ def _content_parts(parts: ContentParts) -> Iterator[Fact]:
     yield (aspect, "a list of texts", ""), parts.texts.value
     for media in parts.media:
         name = media.kind.value
-        yield (aspect, name, ""), _placeholder(media.placeholder) or media.outcome.value
+        yield (aspect, name, ""), slot_text(media.placeholder) or media.outcome.value
         if media.alone:
-            yield (aspect, f"the only {name}", ""), _placeholder(media.alone)
+            yield (aspect, f"the only {name}", ""), slot_text(media.alone)
         if media.place is not None:
             many = "for each part" if media.each else "once"
             yield (aspect, f"where {name} stands", ""), f"{many}, {media.place.value}"
             yield (aspect, f"who may send {name}", ""), ", ".join(media.roles)
         for form, outcome in media.forms.items():
             yield (aspect, f"the form {form}", ""), outcome.value
-
-
-def _placeholder(placeholder: Placeholder) -> str:
-    return "".join(
-        f"«{piece.value}»" if isinstance(piece, MediaSlot) else piece for piece in placeholder
-    )
 
 
 def _json(value: Json) -> str:

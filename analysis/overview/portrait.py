@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -27,7 +27,6 @@ from autoparser.analysis.decoding.answer_judge import DecodingTrial
 from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
 from autoparser.analysis.decoding.matcher_grammar import new_mask
 from autoparser.analysis.formats.learned_format import LearntFormat
-from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.history.conversation_replay import ReplayStage
 from autoparser.analysis.history.round_trips import RoundTrip, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
@@ -45,9 +44,9 @@ from .portrait_conversation import PortraitConversation, TokenStrip, strip_of, t
 # An invented conversation rendered step by step, for the template's source beside its prompt.
 
 
-_CITY = "Oslo"
-_ID = "aB3dE6gH1"
-"""Nine letters and digits, as some templates demand."""
+_THOUGHT = "The user asks about Oslo."
+# The id has nine letters and digits, as some templates demand.
+_CALL = ToolCall("get_weather", {"city": "Oslo", "days": 1}, "aB3dE6gH1")
 
 
 def traced_prompt(analysis: Analysis, tools: Sequence[Tool]) -> RenderTrace:
@@ -65,14 +64,13 @@ def traced_prompt(analysis: Analysis, tools: Sequence[Tool]) -> RenderTrace:
 
 
 def _entries(*, calls: bool) -> Sequence[Entry]:
-    question = UserMessage(f"What is the weather in {_CITY}?")
+    question = UserMessage("What is the weather in Oslo?")
     if not calls:
         return [question, Message("It is sunny."), UserMessage("Thank you.")]
-    call = ToolCall("get_weather", {"city": _CITY, "days": 1}, _ID)
     return [
         question,
-        Message("", f"The user asks about {_CITY}.", (call,)),
-        ToolResult('{"sky": "clear"}', call.name, call.id),
+        Message("", _THOUGHT, (_CALL,)),
+        ToolResult('{"sky": "clear"}', _CALL.name, _CALL.id),
     ]
 
 
@@ -100,24 +98,16 @@ def switch_views(analysis: Analysis, tools: Sequence[Tool]) -> tuple[SwitchView,
     """
     if not analysis.switches:
         return ()
-    message = _message(analysis)
-    settings = [
-        {},
-        *({switch.name: value} for switch in analysis.switches for value in switch.values),
-    ]
-    offered = tools if message.calls else ()
-    views = (_view(analysis, message, offered, setting) for setting in settings)
-    return tuple(view for view in views if view is not None)
-
-
-def _message(analysis: Analysis) -> Message:
     format_ = analysis.formats.fullest
-    call = ToolCall("get_weather", {"city": "Oslo", "days": 1})
-    return Message(
+    message = Message(
         "Let me look.",
-        "" if format_.reasoning is None else "The user asks about Oslo.",
-        () if format_.calls is None else (call,),
+        "" if format_.reasoning is None else _THOUGHT,
+        () if format_.calls is None else (replace(_CALL, id=""),),
     )
+    values = [{switch.name: value} for switch in analysis.switches for value in switch.values]
+    offered = tools if message.calls else ()
+    views = (_view(analysis, message, offered, setting) for setting in ({}, *values))
+    return tuple(view for view in views if view is not None)
 
 
 def _view(
@@ -161,13 +151,10 @@ def written_grammar(
         grammar = analysis.grammar(list(tools))
     except AutoparserError as error:
         return GrammarForms({}, {"any form": str(error)}, (), (), analysis.format.stop_strings)
-    return _in_every_form(grammar, opaque or OpaqueTokens())
-
-
-def _in_every_form(grammar: Grammar, opaque: OpaqueTokens) -> GrammarForms:
+    tokens = opaque or OpaqueTokens()
     writers: dict[str, Callable[[], str]] = {
         "GBNF": grammar.gbnf,
-        "Lark": lambda: grammar.lark(opaque),
+        "Lark": lambda: grammar.lark(tokens),
         "structural tag": lambda: json.dumps(
             grammar.structural_tag(), indent=2, ensure_ascii=False
         ),
@@ -305,7 +292,7 @@ def portray_template(
 
     Raises AutoparserError for a tokenizer that cannot encode the template's prompts.
     """
-    say = progress or _silent
+    say = progress or (lambda _: None)
     scenarios = shipped_scenarios()
     chosen = tuple(example_tools() if tools is None else tools)
     say("looking for what rules find")
@@ -353,7 +340,3 @@ def portray_template(
 def example_tools() -> Sequence[Tool]:
     """Return the tools of the shipped scenarios, for an example request."""
     return next((each.tools for each in shipped_scenarios() if each.tools), ())
-
-
-def _silent(doing: str) -> None:
-    del doing

@@ -7,9 +7,8 @@ of the prompt and of the turn; the next prompt reuses those that it begins with.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from tokenizers import Tokenizer
 
@@ -77,66 +76,25 @@ def strip_of(stage: ReplayStage, row: Row, tokens: TokenText | None) -> TokenStr
     """Cut the turn of a row, as its usual verdict has it."""
     if tokens is not None:
         try:
-            return _strip(stage, row, _TokenCut(tokens, row), tokens=True)
+            # Of the tokens that share a character, the first has it.
+            return _strip(stage, row, lambda text: tokens.encode(text).pieces(text), tokens=True)
         except AutoparserError:
             # The tokenizer has no token for a character that only this turn has.
             pass
-    return _strip(stage, row, _WordCut(), tokens=False)
+    return _strip(stage, row, _WORDS.findall, tokens=False)
 
 
-class _Cut(Protocol):
-    """How texts are cut."""
-
-    def text(self, text: str) -> list[str]:
-        """Cut a prompt."""
-        ...
-
-    def sampled(self, text: str) -> list[str]:
-        """Cut what the model wrote, as it wrote it."""
-        ...
-
-    def following(self, text: str, prompt: int) -> list[str]:
-        """Cut the next prompt; the last one was `prompt` characters long."""
-        ...
-
-
-class _WordCut:
-    """Cuts into words and signs."""
-
-    def text(self, text: str) -> list[str]:
-        return _WORDS.findall(text)
-
-    def sampled(self, text: str) -> list[str]:
-        return self.text(text)
-
-    def following(self, text: str, prompt: int) -> list[str]:
-        # No word goes across the place where the model began to write.
-        return [*self.text(text[:prompt]), *self.text(text[prompt:])]
-
-
-class _TokenCut:
-    """Cuts into tokens."""
-
-    def __init__(self, tokens: TokenText, row: Row) -> None:
-        self._tokens = tokens
-        self._newlines = SINGLE_NEWLINES in row.scenario.variations
-
-    def text(self, text: str) -> list[str]:
-        """Return the text of each token; of those that share a character the first has it."""
-        return self._tokens.encode(text).pieces(text)
-
-    def sampled(self, text: str) -> list[str]:
-        pieces = AT_NEWLINES.findall(text) if self._newlines else [text]
-        return [token for piece in pieces for token in self.text(piece)]
-
-    def following(self, text: str, prompt: int) -> list[str]:  # noqa: ARG002 - tokens go across
-        return self.text(text)
-
-
-def _strip(stage: ReplayStage, row: Row, cut: _Cut, *, tokens: bool) -> TokenStrip:
-    verdict = row.verdict
-    prompt, sampled = _prompt(stage, row), verdict.sampled
-    asked, pieces = cut.text(prompt), cut.sampled(sampled)
+def _strip(
+    stage: ReplayStage, row: Row, cut: Callable[[str], list[str]], *, tokens: bool
+) -> TokenStrip:
+    verdict, scenario = row.verdict, row.scenario
+    try:
+        prompt = stage.prompt(scenario.history, scenario.tools, verdict.setting).text
+    except TemplateRenderError:
+        prompt = ""
+    sampled = verdict.sampled
+    written = AT_NEWLINES.findall(sampled) if SINGLE_NEWLINES in scenario.variations else [sampled]
+    asked, pieces = cut(prompt), [token for each in written for token in cut(each)]
     lead = tuple(asked[-LEAD:])
     if verdict.outcome is Outcome.RAISES:
         return TokenStrip(lead, len(lead), tuple(pieces), 0, (), tokens)
@@ -147,7 +105,9 @@ def _strip(stage: ReplayStage, row: Row, cut: _Cut, *, tokens: bool) -> TokenStr
         # As far as the verdict has it, the next prompt: what both have, and a little more.
         after = after[: len(prompt) + difference.at] + difference.rendered
         whole = len(difference.rendered) < CONTEXT
-    following = cut.following(after, len(prompt))
+    # No word goes across the place where the model began to write; tokens do.
+    at = 0 if tokens else len(prompt)
+    following = [*cut(after[:at]), *cut(after[at:])]
     shared = shared_tokens([*asked, *pieces], following)
     lost = len(asked) + len(pieces) - shared
     instead = following[shared : len(following) if whole else -1]
@@ -159,14 +119,6 @@ def _strip(stage: ReplayStage, row: Row, cut: _Cut, *, tokens: bool) -> TokenStr
         tuple(instead[:INSTEAD] or ("",)) if lost else (),
         tokens,
     )
-
-
-def _prompt(stage: ReplayStage, row: Row) -> str:
-    scenario = row.scenario
-    try:
-        return stage.prompt(scenario.history, scenario.tools, row.verdict.setting).text
-    except TemplateRenderError:
-        return ""
 
 
 CITIES = ("Oslo", "Quito", "Rio", "Ulm", "Hanoi", "Lagos", "Lima", "Turin", "Osaka", "Accra")

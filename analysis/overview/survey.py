@@ -40,6 +40,7 @@ from autoparser.analysis.teaching.taught_analysis import with_saved
 from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
 from autoparser.analysis.templates.worker_pool import WorkerPool
 
+from .format_facts import slot_text
 from .portrait import Portrait, portray_template
 
 # The templates below directories, and saved formats that stand there without one.
@@ -255,14 +256,8 @@ def _call(calls: CallFormat) -> str:
     members = calls.arguments.members
     arguments = "«arguments»"
     if not (members.values or calls.arguments.values).is_json or members.values is not None:
-        entry = "".join(f"«{p.value}»" if isinstance(p, RowSlot) else p for p in members.entry)
-        arguments = f"{members.open}{entry}{members.close}"
-    return "".join(
-        (arguments if piece is RowSlot.ARGUMENTS else f"«{piece.value}»")
-        if isinstance(piece, RowSlot)
-        else piece
-        for piece in calls.row
-    )
+        arguments = f"{members.open}{slot_text(members.entry)}{members.close}"
+    return slot_text(arguments if piece is RowSlot.ARGUMENTS else piece for piece in calls.row)
 
 
 # The records as JSON Lines, so that an interrupted survey can be resumed.
