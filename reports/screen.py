@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from msgspec import structs
 from rich.text import Text
 
 from autoparser.analysis.core.call_format import ArgumentForm, CallFormat, CallLimit
@@ -173,7 +174,7 @@ def screen_turn(learnt: LearntFormat, width: int, height: int) -> Lines:
     longest = min(max(height - len(notes) - 2, SHORTEST), LONGEST)
     drawn = fact_lines(list(_part_rows(learnt, message)), width, words=False)
     if len(drawn) > longest and len(message.calls) > 1:
-        message = replace(message, calls=message.calls[:1])
+        message = structs.replace(message, calls=message.calls[:1])
         drawn = fact_lines(list(_part_rows(learnt, message)), width, words=False)
         notes = drawn_lines(_note_blocks(format_, message), width)
     if len(drawn) > longest:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .call_notation import (
     JSON_ESCAPES,
@@ -39,8 +41,7 @@ class ArgumentForm(StrEnum):
     STRING = "JSON string"
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentFormat:
+class ArgumentFormat(Struct, frozen=True):
     """How a call's arguments are written."""
 
     members: ContainerNotation
@@ -73,8 +74,7 @@ class ArgumentFormat:
         return json.dumps(text, ensure_ascii=False) if self.encoded else text
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class FreeWord:
+class FreeWord(Struct, frozen=True, order=True):
     """A word of a call that a template writes by default.
 
     A message may say another one, and so may a model.
@@ -86,8 +86,7 @@ class FreeWord:
     end: int
 
 
-@dataclass(frozen=True)
-class CallFormat:
+class CallFormat(Struct, frozen=True, dict=True):
     """How a message's calls are written."""
 
     row: Row

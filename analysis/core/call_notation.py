@@ -6,9 +6,11 @@ import ast
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .conversation import Json
 from .schema_keywords import JsonType, type_of
@@ -44,8 +46,7 @@ class MemberOrder(StrEnum):
         return sorted(keys, key=str.lower if self is MemberOrder.SORTED_FOLDED else None)
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerNotation:
+class ContainerNotation(Struct, frozen=True):
     """How an array or an object is written."""
 
     open: str = ""
@@ -104,8 +105,7 @@ class ContainerNotation:
             yield "".join(pieces)
 
 
-@dataclass(frozen=True, slots=True)
-class ValueNotation:
+class ValueNotation(Struct, frozen=True):
     """How a value of each type is written."""
 
     string: StringText
@@ -195,8 +195,7 @@ _NAME, _ID, _ARGUMENTS = "zname", "zid", "zarguments"
 _INDEX = 7
 
 
-@dataclass(frozen=True, slots=True)
-class JsonFields:
+class JsonFields(Struct, frozen=True):
     """The names of its JSON fields, and where in the text of a call its JSON stands."""
 
     fun_name_is_key: bool = False
@@ -322,8 +321,7 @@ def _key_of(members: dict[str, Json], value: Json) -> str | None:
 # nothing.
 
 
-@dataclass(frozen=True, slots=True)
-class NamingId:
+class NamingId(Struct, frozen=True):
     """How an id carries a name."""
 
     row: Row = ()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .errors import is_list, is_mapping
 
@@ -46,8 +48,7 @@ class Presence(NamedTuple):
         return " + ".join(name for name, there in self._asdict().items() if there) or "nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """One call of a function, its arguments decoded."""
 
     name: str
@@ -55,8 +56,7 @@ class ToolCall:
     id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One assistant message. An empty text is an absent one."""
 
     content: str = ""
@@ -98,8 +98,7 @@ class MediaKind(StrEnum):
     AUDIO = "audio"
 
 
-@dataclass(frozen=True, slots=True)
-class MediaForm:
+class MediaForm(Struct, frozen=True):
     """One way of giving a part."""
 
     kind: MediaKind
@@ -157,8 +156,7 @@ def media_kind(part: object) -> MediaKind | None:
 # A conversation as the engine thinks of it: users, assistants and answers, no field names yet.
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
+class UserMessage(Struct, frozen=True):
     """One user message."""
 
     text: str
@@ -166,8 +164,7 @@ class UserMessage:
     """Images, videos and sounds that come before the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """One tool result: the answer to the call with this id."""
 
     text: str
@@ -198,8 +195,7 @@ class MessageAgreement(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class ReadCall:
+class ReadCall(Struct, frozen=True):
     """A call as a program gives it."""
 
     name: str
@@ -216,8 +212,7 @@ class ReadCall:
         return {"name": self.name, "arguments": arguments}
 
 
-@dataclass(frozen=True, slots=True)
-class ReadMessage:
+class ReadMessage(Struct, frozen=True):
     """A message as a program gives it. An empty text is an absent one."""
 
     content: str = ""
@@ -231,8 +226,7 @@ class ReadMessage:
         return cls(message.content, message.reasoning, tuple(calls))
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingVerdict:
+class ReadingVerdict(Struct, frozen=True):
     """How one message was read, and the first difference where it was read otherwise."""
 
     agreement: MessageAgreement
@@ -247,8 +241,7 @@ class ReadingVerdict:
         return self.agreement is not MessageAgreement.OTHER
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingJudge:
+class ReadingJudge(Struct, frozen=True):
     """Judges what was read of texts that a template wrote."""
 
     written_alike: Callable[[Message, Message], bool]

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import msgspec
-from msgspec import Meta, Struct, inspect, to_builtins
+from msgspec import Meta, Struct, field, inspect, to_builtins
 
 from .errors import AutoparserError, is_mapping, kind_of, missing_name_hint, spelling_hint
 
@@ -39,8 +38,7 @@ _KINDS: Mapping[type[inspect.Type], str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedValue:
+class ExpectedValue(Struct, frozen=True):
     """What stands at a place in words, and what may be written there."""
 
     kind: str

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, product, zip_longest
+
+from msgspec import Struct
 
 from .text_alignment import edge_units, first_marker, is_unit
 
 
-@dataclass(frozen=True)
-class TemplateLiteral:
+class TemplateLiteral(Struct, frozen=True, dict=True):
     """Text that the template writes, the whitespace at its edges apart.
 
     What of it looks like a marker is answered once, for all who read it.
@@ -122,8 +122,7 @@ _MOST_FREE = 2
 """So many gaps of a text may be any of these; a further one is as it is written, or missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkerBlock:
+class MarkerBlock(Struct, frozen=True):
     """What opens and closes reasoning or content."""
 
     open: TemplateLiteral

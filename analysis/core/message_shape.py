@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .conversation import Json, Message, Tool, ToolCall
 
@@ -66,8 +68,7 @@ class StringArguments(StrEnum):
     RAISES = "raise"
 
 
-@dataclass(frozen=True, slots=True)
-class MessageShape:
+class MessageShape(Struct, frozen=True):
     """What a template wants of the messages it is given."""
 
     system: bool = False
@@ -176,8 +177,7 @@ USUAL_REASONING = "reasoning_content"
 """The field in which chat APIs and transformers give reasoning."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormDeparture:
+class FormDeparture(Struct, frozen=True):
     """One thing in which a template's shape departs from the form that users send."""
 
     usual: str
@@ -211,7 +211,7 @@ def put_together(departures: Sequence[FormDeparture]) -> FormDeparture:
     change = {
         name: getattr(each.shape, name)
         for each in departures
-        for name in MessageShape.__slots__
+        for name in MessageShape.__struct_fields__
         if getattr(each.shape, name) != getattr(taken, name)
     }
     return FormDeparture(
@@ -279,7 +279,7 @@ def departures_of(shape: MessageShape) -> tuple[FormDeparture, ...]:
         FormDeparture(
             usual,
             wanted,
-            replace(shape, **change),  # type: ignore[arg-type]
+            replace(shape, **change),
             shape,
             convention="reasoning_field" in change,
         )

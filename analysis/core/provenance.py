@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from msgspec import convert
+from msgspec import Struct, convert
 
 from .documents import JsonDocument
 
@@ -22,8 +21,7 @@ class SourceKind(StrEnum):
     ENCODER = "encoder"
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Struct, frozen=True):
     """A source as it was found; the same source at the same commit gives the same value."""
 
     kind: SourceKind

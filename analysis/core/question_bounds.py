@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from .conversation import Json, function_of
 from .documents import Count, SettingValues
 from .errors import is_list, is_mapping
 
 
-@dataclass(frozen=True, slots=True)
-class AskedBounds:
+class AskedBounds(Struct, frozen=True):
     """What the requests of some renders held at most."""
 
     forms: dict[str, Count]
@@ -38,8 +38,7 @@ class AskedBounds:
     """The characters of the names of tools, sorted."""
 
 
-@dataclass(slots=True)
-class AskedTally:
+class AskedTally(Struct):
     """Counts what is asked, render by render."""
 
     _forms: Counter[frozenset[str]] = field(default_factory=Counter[frozenset[str]])

@@ -6,14 +6,15 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import takewhile
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from .conversation import Json
 from .schema_keywords import (
@@ -313,8 +314,7 @@ def _told(error: Any) -> Any:
     return library.exceptions.best_match([error])
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaFlaw:
+class SchemaFlaw(Struct, frozen=True):
     """What keeps a schema from being one."""
 
     path: tuple[str | int, ...]
@@ -442,17 +442,17 @@ def _dropped(schema: Schema, keyword: str) -> Json:
     return rest
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaDocument:
+class SchemaDocument(Struct, frozen=True, dict=True):
     """The whole schema; every reference in it that leads anywhere is a pointer from its root."""
 
     root: Json
-    known: dict[str, frozenset[JsonType]] = field(
-        default_factory=dict[str, frozenset[JsonType]], repr=False, compare=False
-    )
-    """The types that were found after a reference."""
-    refers: bool = field(default=True, repr=False, compare=False)
+    refers: bool = True
     """Whether anything in it may refer to another place."""
+
+    @cached_property
+    def known(self) -> dict[str, frozenset[JsonType]]:
+        """The types that were found after a reference."""
+        return {}
 
     @classmethod
     def of(cls, schema: Json) -> SchemaDocument:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 from math import gcd, lcm
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from .conversation import Json
 from .errors import spelling_hint
@@ -387,8 +388,7 @@ _Own: TypeAlias = Callable[[Schema], Json]
 """What a schema's own keywords say of something inside its values."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaPart:
+class SchemaPart(Struct, frozen=True):
     """A schema inside a document. It never raises: what is not a schema says nothing."""
 
     document: SchemaDocument

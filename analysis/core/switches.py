@@ -5,8 +5,9 @@ Callers know them as `chat_template_kwargs`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from .conversation import Json
 
@@ -23,8 +24,7 @@ class SwitchEffect(StrEnum):
     RAISES = "the template raises"
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Struct, frozen=True):
     """A variable that changes a render."""
 
     name: str
@@ -69,8 +69,7 @@ class Switch:
         return tuple((one, *more) for one, more in zip(self.values, equal, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class UnmovedVariable:
+class UnmovedVariable(Struct, frozen=True):
     """A variable that the template reads, of which no effect was found."""
 
     name: str

@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 _UNIT = re.compile(
     r"""
@@ -198,8 +199,7 @@ def first_marker(text: str) -> str:
 # The difference of two renders: what both begin with, what both end with, what each has alone.
 
 
-@dataclass(frozen=True, slots=True)
-class DiffSplit:
+class DiffSplit(Struct, frozen=True):
     """Two texts, split where they differ."""
 
     prefix: str
@@ -227,8 +227,7 @@ def diff_split(left: str, right: str) -> DiffSplit:
 Label = TypeVar("Label")
 
 
-@dataclass(frozen=True, slots=True)
-class AlignedPieces(Generic[Label]):
+class AlignedPieces(Struct, Generic[Label], frozen=True):
     """Slots in order, and the literals before, between and after them."""
 
     literals: tuple[str, ...]
@@ -263,8 +262,7 @@ def find_slots(text: str, labels: Mapping[str, Label]) -> AlignedPieces[Label]:
 # Taking apart what repeats: calls in a section, arguments in a call, items in an array.
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatedText:
+class RepeatedText(Struct, frozen=True):
     """What surrounds repeated things, cut into its parts."""
 
     prefix: str

@@ -7,11 +7,11 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from markupsafe import escape
+from msgspec import Struct, field
 
 from .conversation import MediaKind
 
@@ -43,8 +43,7 @@ _STRIPPED: Mapping[EdgeStrip, str | None] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StrippedEdges:
+class StrippedEdges(Struct, frozen=True):
     """What the two edges of a text lose."""
 
     left: EdgeStrip = EdgeStrip.NOTHING
@@ -132,8 +131,7 @@ ESCAPES_BY_RULE = tuple(_BY_RULE)
 """The escapes that one rule tells for all characters; a table is read off a render instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class StringGuard:
+class StringGuard(Struct, frozen=True):
     """A wrapper written only around strings that hold one of these characters."""
 
     characters: str
@@ -141,8 +139,7 @@ class StringGuard:
     close: str
 
 
-@dataclass(frozen=True, slots=True)
-class StringText:
+class StringText(Struct, frozen=True):
     """How a string value or a key is written."""
 
     open: str = ""
@@ -199,8 +196,7 @@ class TurnPart(StrEnum):
     CALLS = "calls"
 
 
-@dataclass(frozen=True, slots=True)
-class TurnLayout:
+class TurnLayout(Struct, frozen=True):
     """How a turn with certain parts is laid out."""
 
     parts: tuple[TurnPart, ...] = ()
@@ -252,8 +248,7 @@ Placeholder: TypeAlias = tuple[str | MediaSlot, ...]
 """What stands for a part: texts, and between them what differs from part to part."""
 
 
-@dataclass(frozen=True, slots=True)
-class MediaTreatment:
+class MediaTreatment(Struct, frozen=True):
     """What becomes of parts of one kind."""
 
     kind: MediaKind
@@ -280,8 +275,7 @@ class MediaTreatment:
     """The template's own words, where it refuses such parts or crashes."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContentParts:
+class ContentParts(Struct, frozen=True):
     """What becomes of a user's content that is a list of parts."""
 
     texts: PartsOutcome

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .call_format import CallFormat, CallLimit
 from .call_notation import RowSlot
@@ -27,8 +29,7 @@ class RefusedMessageError(ValueError):
     """The template does not write such a message: it raises."""
 
 
-@dataclass(frozen=True)
-class TurnFormat(TurnShape):
+class TurnFormat(TurnShape, frozen=True):
     """An assistant turn, and what follows from how it was seen.
 
     It is answered once: what opens and closes a part, what ends a turn.
@@ -146,8 +147,7 @@ START = "start"
 END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class PartJoint:
+class PartJoint(Struct, frozen=True):
     """A literal between two neighbours, and the turns that have it there."""
 
     before: str
@@ -181,8 +181,7 @@ def joints_of(format_: TurnFormat) -> tuple[PartJoint, ...]:
 # and after content, an output does not end at the first one, and does at the second.
 
 
-@dataclass(frozen=True, slots=True)
-class StopText:
+class StopText(Struct, frozen=True):
     """A text that ends a turn."""
 
     text: str
@@ -192,8 +191,7 @@ class StopText:
     """It also stands inside turns: only after content, or after a call, an output ends there."""
 
 
-@dataclass(frozen=True, slots=True)
-class StopTexts:
+class StopTexts(Struct, frozen=True):
     """What ends turns, that which the template writes first."""
 
     after_content: tuple[StopText, ...]
@@ -317,8 +315,7 @@ def _between(format_: TurnFormat, layout: TurnLayout) -> Iterator[str]:
 # All formats of a template: which of them a prompt or a setting belongs to is answered here.
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(Struct, frozen=True):
     """A format, and the generation prompt that begins its turns."""
 
     format: TurnFormat
@@ -326,8 +323,7 @@ class Begun:
     """None: no generation prompt is known, as where the template raises on being asked for one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Formats:
+class Formats(Struct, frozen=True):
     """One format for every setting of the switches that changes a turn, equal ones shared.
 
     Each format holds the openings of its settings; none is in two formats.
@@ -335,9 +331,9 @@ class Formats:
 
     each: tuple[TurnFormat, ...]
     """The default's first."""
-    base: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    base: Mapping[str, Json]
     """What is set by default: nothing, but where the template cannot be rendered without it."""
-    fullest: TurnFormat = field(kw_only=True)
+    fullest: TurnFormat
     """The format that shows most of a message: the default's, unless that keeps reasoning out."""
     untried: int = 0
     """Settings beyond the number that is tried."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .call_format import ArgumentForm, CallFormat
 from .conversation import Json, Presence
@@ -27,8 +29,7 @@ class PromptProgress(StrEnum):
     OTHER = "text that the turn in the history does not have"
 
 
-@dataclass(frozen=True, slots=True)
-class TurnOpening:
+class TurnOpening(Struct, frozen=True):
     """The generation prompt under one setting of the switches."""
 
     setting: Mapping[str, Json]
@@ -48,8 +49,7 @@ class TurnOpening:
         return self.text if self.stands_for is None else self.stands_for
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnd:
+class TurnEnd(Struct, frozen=True):
     """What closes a turn."""
 
     after: TurnPart
@@ -59,8 +59,7 @@ class TurnEnd:
     """After an earlier turn, as far as it can be told from the next message; None: unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningRetention:
+class ReasoningRetention(Struct, frozen=True):
     """When the reasoning of an earlier turn is still in the prompt."""
 
     tool_loop: bool | None = None
@@ -78,8 +77,7 @@ class ReasoningRetention:
         return {self.next_user, self.next_user_without_tools} == {True, False}
 
 
-@dataclass(frozen=True)
-class TurnShape:
+class TurnShape(Struct, frozen=True, dict=True):
     """An assistant turn as it was seen, from where the text before it ends to the text's end."""
 
     header: str

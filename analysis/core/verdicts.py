@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from .conversation import Json, Message
 
@@ -28,8 +29,7 @@ TEXTS_DIFFER = "the texts differ"
 """The reason of a failure for which no part of the message can be named."""
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateCrash:
+class TemplateCrash(Struct, frozen=True):
     """One exception of a template, and the messages that raise it."""
 
     titles: tuple[str, ...]
@@ -47,8 +47,7 @@ class TemplateCrash:
     are rendered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A message that the format writes differently from the template, or that it crashes on."""
 
     title: str
@@ -71,8 +70,7 @@ class Failure:
         return self.foretold, self.reason == TEXTS_DIFFER, size
 
 
-@dataclass(frozen=True, slots=True)
-class FormFault:
+class FormFault(Struct, frozen=True):
     """A conversation that loses what it says where it is given as users send it."""
 
     title: str
@@ -85,8 +83,7 @@ class FormFault:
     """The render of the same conversation in the form that the template takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskedForm:
+class AskedForm(Struct, frozen=True):
     """What becomes of messages as users send them, where the template wants another form."""
 
     usual: str
@@ -118,8 +115,7 @@ class AskedForm:
         return not self.spoiled
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """The verdict on a format, and what it rests on."""
 
     total: int
@@ -190,8 +186,7 @@ class GateQuestion(StrEnum):
     READ = "read back"
 
 
-@dataclass(frozen=True, slots=True)
-class GateFault:
+class GateFault(Struct, frozen=True):
     """A text that the template writes after its prompt, and what is wrong with it."""
 
     question: GateQuestion
@@ -203,8 +198,7 @@ class GateFault:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """What came of all continuations."""
 
     asked: int = 0

@@ -18,11 +18,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from math import isfinite
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.schema_keywords import schema_map

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from msgspec import structs
+
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult, UserMessage
 from autoparser.analysis.core.message_battery import battery_tools
 from autoparser.analysis.core.message_shape import EmptyContent, offered_tools
@@ -221,8 +223,8 @@ def _around(conversation: WholeConversation, voice: Voice) -> WholeConversation:
     def entry(given: Message | UserMessage | ToolResult) -> Message | UserMessage | ToolResult:
         if isinstance(given, Message):
             content, reasoning = text(given.content), text(given.reasoning)
-            return replace(given, content=content, reasoning=reasoning)
-        return replace(given, text=text(given.text))
+            return structs.replace(given, content=content, reasoning=reasoning)
+        return structs.replace(given, text=text(given.text))
 
     dialogue: Dialogue = tuple(entry(each) for each in conversation.dialogue)
     return replace(conversation, dialogue=dialogue, system=text(conversation.system))
@@ -447,7 +449,7 @@ def _written_out(subject: Subject) -> Iterator[ProofConversation]:
             end = whole.rfind(last.content) + len(last.content)
             if asked and whole.startswith(asked) and end > len(asked):
                 text = whole[len(asked) : end].removeprefix(subject.format.header)
-                said = replace(last, content=text, reasoning="")
+                said = structs.replace(last, content=text, reasoning="")
                 for rest in ((), (UserMessage("So?"),)):
                     dialogue: Dialogue = (*before.dialogue, said, *rest)
                     written = replace(each, dialogue=dialogue)

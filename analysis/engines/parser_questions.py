@@ -9,8 +9,10 @@ that tells it, which this package's parser shows; it never says what is right.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
+
+from msgspec.structs import replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import (

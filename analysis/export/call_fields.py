@@ -28,7 +28,9 @@ The target's `json` reads calls that are JSON as a whole, and a transform arrang
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import JsonFields, RowSlot

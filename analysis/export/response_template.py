@@ -16,6 +16,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, Message, ToolCall, with_properties
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, battery_tools
@@ -69,7 +71,7 @@ def response_template(
     """
     format_ = format_.whole
     if eos and eos not in format_.stop_strings:
-        format_ = replace(format_, stop_strings=(*format_.stop_strings, eos))
+        format_ = structs.replace(format_, stop_strings=(*format_.stop_strings, eos))
     around = TargetSurroundings(
         format_, build_expression(Formats.of(format_), ParserRequest()), joints_of(format_)
     )

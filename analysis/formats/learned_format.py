@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Unpack
 
-from msgspec import convert
+from msgspec import convert, structs
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
@@ -413,7 +413,7 @@ def _same(begun: Begun | None, formats: Formats, also: Formats) -> Begun | None:
     if begun is None:
         return None
     at = next((at for at, each in enumerate(formats) if each is begun.format), 0)
-    return replace(begun, format=also.each[at])
+    return structs.replace(begun, format=also.each[at])
 
 
 def _known(tokenizer: object, *, eos: Sequence[str] | None = None) -> ModelTokenizer:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import json_of

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_battery import loose_tools
@@ -199,7 +201,7 @@ def _misread(turns: TemplateTurns, parsed: ParsedMessage, asked: Message, text: 
     if message == asked:
         return ""
     # A call that is taken for content is written as the same text again.
-    fewer = replace(asked, calls=asked.calls[: len(message.calls)])
+    fewer = structs.replace(asked, calls=asked.calls[: len(message.calls)])
     if len(message.calls) > len(asked.calls) or turns.written(fewer).continuation != text:
         return f"calls are written: {len(asked.calls)}, read: {len(message.calls)}"
     again = turns.written(message)
@@ -212,6 +214,7 @@ def _with_ids_of(asked: Message, message: Message) -> Message:
     """Return the message that was read, with the requested ids in place of unwritten ones."""
     known = dict(enumerate(call.id for call in asked.calls))
     calls = (
-        replace(call, id=call.id or known.get(at, "")) for at, call in enumerate(message.calls)
+        structs.replace(call, id=call.id or known.get(at, ""))
+        for at, call in enumerate(message.calls)
     )
-    return replace(message, calls=tuple(calls))
+    return structs.replace(message, calls=tuple(calls))

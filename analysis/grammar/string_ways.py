@@ -13,6 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from json.encoder import encode_basestring
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_notation import ContainerNotation, RowSlot, ValueNotation
 from autoparser.analysis.core.schema_document import ROOT
 from autoparser.analysis.core.schema_keywords import JsonType, Schema, UnheldKeywordError
@@ -259,7 +261,7 @@ def string_ways(
             for (regex, close, _), each in zip(enclosed, shapes, strict=True)
             if each is not None
         ]
-    inner = spelled_shape(shape, replace(text, open="", close=""))
+    inner = spelled_shape(shape, structs.replace(text, open="", close=""))
     if inner is None:
         return []
     # Non-emptiness alone needs no shape.

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from jiter import from_json
+from msgspec import structs
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import (
@@ -132,15 +133,19 @@ class EngineMessages:
         if self.engine.messages is MessagesAs.TEMPLATE:
             return self.best
         form = self.engine.messages is MessagesAs.API_PARTS and self.parts
-        shape = replace(self.best, calls=CallForm.WRAPPED, empty_content=EmptyContent.EMPTY)
+        shape = structs.replace(self.best, calls=CallForm.WRAPPED, empty_content=EmptyContent.EMPTY)
         parts = ContentForm.PARTS
-        return replace(shape, user_content=parts, assistant_content=parts) if form else shape
+        return (
+            structs.replace(shape, user_content=parts, assistant_content=parts) if form else shape
+        )
 
     @property
     def _result_shape(self) -> MessageShape:
         """Return that of a result, whose texts an engine that makes parts joins again."""
         parts = self.engine.messages is MessagesAs.API_PARTS
-        return replace(self.best, assistant_content=ContentForm.TEXT) if parts else self.best
+        return (
+            structs.replace(self.best, assistant_content=ContentForm.TEXT) if parts else self.best
+        )
 
     def _result(self, message: Mapping[str, Json]) -> Mapping[str, Json]:
         """Leave out the function's name, which a result of OpenAI's API does not have."""

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
@@ -115,7 +117,7 @@ def _turn(format_: TurnFormat, message: Message, *, opened: bool) -> Pieces:
     missing = TurnPart.REASONING not in layout.parts and bool(message.reasoning)
     if missing:
         # A template may show reasoning beside other parts only, and yet let the model reason.
-        layout = format_.layouts[replace(message, reasoning="").presence]
+        layout = format_.layouts[structs.replace(message, reasoning="").presence]
     written = [SampledPiece(SampledKind.MARKUP, layout.literals[0])]
     for part, literal in zip(layout.parts, layout.literals[1:], strict=True):
         written += [_part(format_, part, message), SampledPiece(SampledKind.MARKUP, literal)]
@@ -137,7 +139,7 @@ def _with_content(
     In a format whose calls have a header of their own it is not: nothing then shows what a model
     writes around content beside calls.
     """
-    usual = format_.layouts[replace(message, calls=()).presence]
+    usual = format_.layouts[structs.replace(message, calls=()).presence]
     place = usual.parts.index(TurnPart.CONTENT) if TurnPart.CONTENT in usual.parts else -1
     front = usual.literals[place].rstrip() if place >= 0 else None
     kinds = [piece.kind for piece in written[:-1]]

@@ -25,6 +25,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
+from msgspec import structs
+
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import (
@@ -384,7 +386,7 @@ class Skeletons:
         calls = self._format.calls
         if number is None or calls is None:
             return self._format
-        return replace(self._format, calls=replace(calls, index_base=number))
+        return structs.replace(self._format, calls=structs.replace(calls, index_base=number))
 
     def earlier(self, *, reasoning: bool, call: ToolCall | None, answered: bool = True) -> Dialogue:
         """Return a history of a finished exchange and one under way, with this call.

@@ -17,6 +17,8 @@ from functools import partial
 from itertools import accumulate
 from typing import TypeAlias
 
+from msgspec import structs
+
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message as Turn
 from autoparser.analysis.core.errors import TemplateRenderError
@@ -537,7 +539,7 @@ class Bridge:
         prompt = found.base.prompt
         if shown.endswith(own) and prompt.endswith(shown.removesuffix(own)):
             return
-        turn = replace(turn, content=content, reasoning=reasoning)
+        turn = structs.replace(turn, content=content, reasoning=reasoning)
         number = next(iter(self._skeletons.numbers(own)), None)
         before, same, end = self._skeletons.written(turn, number).rpartition(own)
         ends = tuple(each.text for each in self._stops)

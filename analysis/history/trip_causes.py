@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from msgspec import structs
+
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.message_shape import ContentForm, ReasoningForm
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
@@ -310,7 +312,7 @@ def _earlier_reasoning(case: BrokenStep) -> bool:
     if case.at >= len(case.replay.prompt.base):
         return False
     bare = tuple(
-        replace(entry, reasoning="") if isinstance(entry, Message) else entry
+        structs.replace(entry, reasoning="") if isinstance(entry, Message) else entry
         for entry in exchange.history
     )
     if bare == exchange.history:

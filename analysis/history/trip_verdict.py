@@ -27,6 +27,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from autoparser.analysis.core.conversation import Message, UserMessage
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting
@@ -187,7 +189,7 @@ def template_sample(
 def _without_one_call(message: Message) -> Iterator[Message]:
     calls = message.calls
     for at in range(len(calls) if len(calls) > 1 else 0):
-        yield replace(message, calls=(*calls[:at], *calls[at + 1 :]))
+        yield structs.replace(message, calls=(*calls[:at], *calls[at + 1 :]))
 
 
 def _stopped(text: str, message: Message, stops: Sequence[str]) -> str:
@@ -402,7 +404,7 @@ def _thinking(format_: TurnFormat, scenario: Scenario, opening: TurnOpening | No
         written is PromptProgress.REASONING_CLOSED or not always
     ):
         return message
-    thought = replace(message, reasoning=THOUGHT)
+    thought = structs.replace(message, reasoning=THOUGHT)
     return message if format_.layouts[thought.presence].refusal else thought
 
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,
     Row,
@@ -53,17 +55,17 @@ def respell_calls(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
     arguments = calls.arguments
     if arguments.verbatim:
         usual = json_notation()
-        arguments = replace(arguments, members=usual.object, values=usual, verbatim=False)
-    arguments = replace(
+        arguments = structs.replace(arguments, members=usual.object, values=usual, verbatim=False)
+    arguments = structs.replace(
         arguments,
         members=_container(arguments.members, spelling),
         values=_notation(arguments.values, spelling),
     )
     empty_row = None if calls.empty_row is None else _call_row(calls.empty_row, spelling)
-    calls = replace(
+    calls = structs.replace(
         calls, row=_call_row(calls.row, spelling), empty_row=empty_row, arguments=arguments
     )
-    return replace(format_, calls=calls)
+    return structs.replace(format_, calls=calls)
 
 
 _COLON = re.compile(r'": *(?=["{\[]|$)')
@@ -85,7 +87,7 @@ def _notation(notation: ValueNotation, spelling: Spelling) -> ValueNotation:
     true, false, null = _LITERALS.get(
         spelling.literals or "", (notation.true, notation.false, notation.null)
     )
-    return replace(
+    return structs.replace(
         notation,
         string=_text(notation.string, spelling),
         array=_container(notation.array, spelling),
@@ -100,7 +102,7 @@ def _container(container: ContainerNotation, spelling: Spelling) -> ContainerNot
     separator = container.separator
     if separator.strip() == "," and spelling.comma is not None:
         separator = spelling.comma
-    return replace(
+    return structs.replace(
         container,
         separator=separator,
         entry=_row(container.entry, spelling),
@@ -123,9 +125,9 @@ def _row(row: Row, spelling: Spelling) -> Row:
 
 def _text(text: StringText, spelling: Spelling) -> StringText:
     if spelling.whole:
-        text = replace(text, edges=StrippedEdges())
+        text = structs.replace(text, edges=StrippedEdges())
     if spelling.ascii_only and text.escape is StringEscape.JSON:
-        return replace(text, escape=StringEscape.JSON_ASCII)
+        return structs.replace(text, escape=StringEscape.JSON_ASCII)
     return text
 
 

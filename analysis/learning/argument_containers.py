@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,
     Row,
@@ -84,7 +86,7 @@ def _nested(
         else recognize_notation(rich, text, margin=margin, indent=entries.indent)
     )
     if known is not None:
-        return replace(known.object if keyed else known.array, values=known)
+        return structs.replace(known.object if keyed else known.array, values=known)
     return _learnt(Place(site, marks, keyed), depth - 1)
 
 
@@ -100,7 +102,7 @@ def _learnt(place: Place, depth: int) -> ContainerNotation | None:
         return None
     types = learn_types(place, entries, strings, depth)
     cut = entries.repetition
-    return replace(
+    return structs.replace(
         container_of(entries, strings, types, learn_key(place) if place.keyed else StringText()),
         open=cut.prefix,
         close=cut.suffix,
@@ -129,7 +131,11 @@ def known_object(types: TypedRows) -> ValueNotation | None:
     """Return the known notation of the objects inside a container."""
     container = types.containers.get(JsonType.OBJECT)
     values = None if container is None else container.values
-    if container is None or values is None or replace(container, values=None) != values.object:
+    if (
+        container is None
+        or values is None
+        or structs.replace(container, values=None) != values.object
+    ):
         return None
     return values
 
@@ -178,9 +184,9 @@ def _values(strings: Strings, types: TypedRows, signs: _Signs) -> ValueNotation:
     text = strings.text
     if text.escape is not StringEscape.PYTHON:
         opening, close, _ = signs[JsonType.STRING]
-        text = replace(text, open=opening, close=close)
+        text = structs.replace(text, open=opening, close=close)
     number = next((StringText(*signs[kind][:2]) for kind in NUMBERS if kind in signs), StringText())
-    outer = replace(
+    outer = structs.replace(
         usual,
         string=text,
         number=number,
@@ -190,7 +196,9 @@ def _values(strings: Strings, types: TypedRows, signs: _Signs) -> ValueNotation:
         array=types.containers.get(JsonType.ARRAY, usual.array),
         object=types.containers.get(JsonType.OBJECT, usual.object),
     )
-    return replace(outer, array=_tied(outer.array, outer), object=_tied(outer.object, outer))
+    return structs.replace(
+        outer, array=_tied(outer.array, outer), object=_tied(outer.object, outer)
+    )
 
 
 def _tied(container: ContainerNotation, outer: ValueNotation) -> ContainerNotation:
@@ -198,22 +206,22 @@ def _tied(container: ContainerNotation, outer: ValueNotation) -> ContainerNotati
     inner = container.values
     if inner is None or inner.is_json or inner == python_notation():
         return container
-    plain = replace(inner, array=outer.array, object=outer.object)
+    plain = structs.replace(inner, array=outer.array, object=outer.object)
     if plain == outer:
-        return replace(container, values=None)
-    if replace(plain, null=outer.null) == outer:
+        return structs.replace(container, values=None)
+    if structs.replace(plain, null=outer.null) == outer:
         row = container.row(JsonType.NULL)
         if row is None:
-            return replace(container, values=None)
+            return structs.replace(container, values=None)
         own = tuple(inner.null if piece is RowSlot.VALUE else piece for piece in row)
         typed = {**container.typed, JsonType.NULL: tuple(piece for piece in own if piece)}
-        return replace(container, values=None, typed=typed)
-    nested = replace(
+        return structs.replace(container, values=None, typed=typed)
+    nested = structs.replace(
         inner,
-        array=replace(outer.array, values=None),
-        object=replace(outer.object, values=None),
+        array=structs.replace(outer.array, values=None),
+        object=structs.replace(outer.object, values=None),
     )
-    return replace(container, values=nested)
+    return structs.replace(container, values=nested)
 
 
 # The place of a call's arguments, and whether they are one value.

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.conversation import Message, Presence, ToolResult
 from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
@@ -261,7 +263,7 @@ class CallsFrame:
             return self
         return replace(
             self,
-            repetition=replace(
+            repetition=structs.replace(
                 cut,
                 prefix=cut.prefix + header,
                 open=cut.open.removeprefix(header),
@@ -282,7 +284,7 @@ class CallsFrame:
         rest = written[len(close) :]
         return replace(
             self,
-            repetition=replace(
+            repetition=structs.replace(
                 cut, close=close, separator=rest + cut.separator, suffix=rest + cut.suffix
             ),
         )

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, Message, Presence
@@ -151,7 +153,7 @@ def examine_t4(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     marks = observer.prober.sentinels
     call = observer.call(0)
     one = observer.turn(Message(calls=(call,)))
-    other = observer.turn(Message(calls=(replace(call, name=marks.names[1]),)))
+    other = observer.turn(Message(calls=(structs.replace(call, name=marks.names[1]),)))
     slot = learn_slot(RowSlot.NAME, marks.names[0], one.text, other.text)
     if not draft.shows_calls:
         conclusion = "no calls to compare"
@@ -242,7 +244,7 @@ def examine_t7(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     marks = observer.prober.sentinels
     call = observer.call(0)
     one = observer.turn(Message(calls=(call,)))
-    other = observer.turn(Message(calls=(replace(call, id=marks.ids[1]),)))
+    other = observer.turn(Message(calls=(structs.replace(call, id=marks.ids[1]),)))
     slot = learn_slot(RowSlot.ID, marks.ids[0], one.text, other.text)
     if slot is not None and draft.name is None and draft.frame is not None:
         several = draft.frame.limit is CallLimit.MANY

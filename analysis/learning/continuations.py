@@ -8,8 +8,10 @@ turns have.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, UserMessage
 from autoparser.analysis.core.message_battery import (

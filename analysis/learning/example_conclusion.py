@@ -9,7 +9,9 @@ and put together as the phases do it. The format that writes most examples exact
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import Row, RowSlot

@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.text_alignment import (
@@ -116,10 +118,12 @@ def _cuts(example: AlignedExample, at: int) -> Iterator[AlignedExample]:
         marks = list(example.marks)
         if before is not None and right is not None:
             marks[at - 1] = replace(
-                before, end=right[0], edges=replace(before.edges, right=right[1])
+                before, end=right[0], edges=structs.replace(before.edges, right=right[1])
             )
         if after is not None and left is not None:
-            marks[at] = replace(after, start=left[0], edges=replace(after.edges, left=left[1]))
+            marks[at] = replace(
+                after, start=left[0], edges=structs.replace(after.edges, left=left[1])
+            )
         if at == 0 or at == len(marks) or marks[at - 1].end <= marks[at].start:
             yield replace(example, marks=tuple(marks))
 
@@ -276,7 +280,7 @@ def with_emptied_reasoning(
     ):
         return dict(seen), ()
     added = {
-        presence._replace(reasoning=True): replace(
+        presence._replace(reasoning=True): structs.replace(
             layout,
             parts=(TurnPart.REASONING, *layout.parts),
             literals=(opening, rest, *layout.literals[1:]),
@@ -299,7 +303,7 @@ def with_worded_calls(format_: TurnFormat) -> TurnFormat:
     layouts, _ = complete_layout({Presence(calls=True): called}, known, format_.header, turn_end)
     unworded = dict(format_.not_rendered)
     unworded.pop(TurnPart.CALLS, None)
-    return replace(format_, layouts=layouts, not_rendered=unworded)
+    return structs.replace(format_, layouts=layouts, not_rendered=unworded)
 
 
 def _joined(

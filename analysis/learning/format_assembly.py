@@ -11,6 +11,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_format import ArgumentForm, ArgumentFormat, CallFormat
 from autoparser.analysis.core.call_notation import RowSlot, json_notation
 from autoparser.analysis.core.conversation import Presence
@@ -73,7 +75,7 @@ def assemble_format(observer: Observer, draft: Draft, settings: Sequence[Setting
     known = {repr(setting) for setting in settings}
     own = [prompt for prompt in draft.prompts if repr(prompt.setting) in known]
     openings = describe_openings(own, draft.header, format_.reasoning)
-    return _with_whole_header(replace(format_, openings=openings))
+    return _with_whole_header(structs.replace(format_, openings=openings))
 
 
 def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
@@ -91,7 +93,7 @@ def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
         calls = _with_id(place_stretches(calls, call, draft.free), draft)
         # If a marker opens calls, no other one does.
         if not calls.is_marked:
-            calls = replace(calls, leads=draft.leads.markers)
+            calls = structs.replace(calls, leads=draft.leads.markers)
     layout = draft.layouts.get(Presence(calls=True))
     bare = None if draft.enclosure is None else draft.enclosure.without
     if calls is None or bare is None or layout is None or layout.parts != (TurnPart.CALLS,):
@@ -100,7 +102,7 @@ def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
     if not bare.startswith(head) or not bare.endswith(tail):
         return calls
     text = bare[len(head) : len(bare) - len(tail)]
-    return replace(calls, empty_row=row_without_arguments(text, calls, slots))
+    return structs.replace(calls, empty_row=row_without_arguments(text, calls, slots))
 
 
 def _with_id(calls: CallFormat, draft: Draft) -> CallFormat:
@@ -110,7 +112,7 @@ def _with_id(calls: CallFormat, draft: Draft) -> CallFormat:
         return calls
     numbered = RowSlot.INDEX in seen.row and not calls.has(RowSlot.INDEX)
     base = seen.base if numbered else calls.index_base
-    return replace(calls, id_row=seen.row, index_base=base)
+    return structs.replace(calls, id_row=seen.row, index_base=base)
 
 
 def _arguments(marks: Sentinels, draft: Draft) -> ArgumentFormat | None:
@@ -136,7 +138,7 @@ def _arguments(marks: Sentinels, draft: Draft) -> ArgumentFormat | None:
         return None
     # The text that encloses the entries is a part of the call.
     values = members.values or json_notation()
-    return ArgumentFormat(replace(members, values=None), values, refused=refused)
+    return ArgumentFormat(structs.replace(members, values=None), values, refused=refused)
 
 
 def _with_whole_header(format_: TurnFormat) -> TurnFormat:
@@ -159,8 +161,10 @@ def _with_whole_header(format_: TurnFormat) -> TurnFormat:
     )
     if first.written is not PromptProgress.OTHER and (not opens or closed):
         return format_
-    openings = tuple(replace(each, written=PromptProgress.HEADER) for each in format_.openings)
-    return replace(format_, header=first.text, openings=openings)
+    openings = tuple(
+        structs.replace(each, written=PromptProgress.HEADER) for each in format_.openings
+    )
+    return structs.replace(format_, header=first.text, openings=openings)
 
 
 # Formats of all settings: the phases run once for all settings that write turns alike.

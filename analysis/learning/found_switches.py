@@ -17,6 +17,8 @@ from itertools import combinations, product
 from math import prod
 from typing import TypeAlias
 
+from msgspec import structs
+
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
@@ -165,7 +167,7 @@ class Ground:
     def _shown(self, dialogue: Dialogue, setting: Setting, *, generation: bool = False) -> Probe:
         if self.media:
             dialogue = tuple(
-                replace(each, media=self.media) if isinstance(each, UserMessage) else each
+                structs.replace(each, media=self.media) if isinstance(each, UserMessage) else each
                 for each in dialogue
             )
         return self.prober.probe(dialogue, tools=self.tools, generation=generation, setting=setting)
@@ -261,7 +263,7 @@ def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Groun
     """Yield the grounds, the usual one first."""
     yield Ground(prober, tools=True, calls=calls, only="")
     yield Ground(prober, tools=False, calls=False, only="without tools")
-    system = replace(prober.shape, system=True)
+    system = structs.replace(prober.shape, system=True)
     if system != prober.shape:
         beside = prober.using(shape=system)
         yield Ground(beside, tools=True, calls=calls, only="beside a system message")

@@ -18,6 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from string import digits
 
+from msgspec import structs
+
 from autoparser.analysis.core.conversation import (
     MEDIA_FORMS,
     Dialogue,
@@ -238,7 +240,7 @@ def _written(
     both = _seen(scene, [part, part])
     repeated = _repeated(one.added, both.added)
     followed = _seen(replace(scene, followed=True), [part])
-    return replace(
+    return structs.replace(
         found,
         placeholder=tuple(_with_data(repeated.placeholder, scene.prober.sentinels.values[2])),
         alone=tuple(_with_data(repeated.alone, scene.prober.sentinels.values[2])),

@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit, FreeWord
 from autoparser.analysis.core.call_notation import RowSlot, json_notation

@@ -13,6 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from msgspec import structs
+
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, battery_tools
@@ -51,9 +53,9 @@ def group_failures(crashes: Iterable[TemplateCrash]) -> tuple[TemplateCrash, ...
     """Merge crashes that differ only in their messages."""
     found: dict[TemplateCrash, tuple[str, ...]] = {}
     for crash in crashes:
-        cause = replace(crash, titles=())
+        cause = structs.replace(crash, titles=())
         found[cause] = (*found.get(cause, ()), *crash.titles)
-    return tuple(replace(cause, titles=titles) for cause, titles in found.items())
+    return tuple(structs.replace(cause, titles=titles) for cause, titles in found.items())
 
 
 def is_needed(
@@ -85,15 +87,15 @@ def is_needed(
 def _without_unwritten(message: Message, format_: TurnFormat) -> Message:
     written = {part for layout in format_.layouts.values() for part in layout.parts}
     if TurnPart.CALLS not in written:
-        message = replace(message, calls=())
+        message = structs.replace(message, calls=())
     if TurnPart.REASONING not in written:
-        message = replace(message, reasoning="")
+        message = structs.replace(message, reasoning="")
     return message
 
 
 def _without_nulls(message: Message) -> Message:
-    calls = [replace(call, arguments=_known(call.arguments)) for call in message.calls]
-    return replace(message, calls=tuple(calls))
+    calls = [structs.replace(call, arguments=_known(call.arguments)) for call in message.calls]
+    return structs.replace(message, calls=tuple(calls))
 
 
 def _known(members: Mapping[str, Json]) -> dict[str, Json]:
@@ -131,7 +133,7 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
         answer = judge.answer(case)
         failure, crash = answer.failure, answer.crash
         if failure is not None:
-            failures.append(replace(failure, crash=crash))
+            failures.append(structs.replace(failure, crash=crash))
         elif crash is not None:
             crashes.append(crash)
             failures += [judge.crashed(case, crash)] if crash.needed else []
@@ -169,7 +171,9 @@ class _Judge:
         # dropped, not refused, must show.
         field = prober.shape.reasoning_field or REASONING_FIELDS[0]
         self._prober = prober
-        prober = prober.using(tools=tools, shape=replace(prober.shape, reasoning_field=field))
+        prober = prober.using(
+            tools=tools, shape=structs.replace(prober.shape, reasoning_field=field)
+        )
         self._format = format_
         self.observer = Observer(prober)
         strict = prober.as_transformers()
@@ -214,21 +218,21 @@ class _Judge:
     ) -> tuple[FormOutcome, AskedForm]:
         """Return the outcome of a conversation in another form, and the form that counts it."""
         prober = self.observer.prober
-        form = replace(form, asked=form.asked + 1)
+        form = structs.replace(form, asked=form.asked + 1)
         wanted = prober.probe(dialogue, generation=generation)
         usual = prober.using(shape=departure.shape).probe(dialogue, generation=generation)
         if usual.error is not None:
             reason = form.reason or usual.error.reason
-            return FormOutcome.RAISED, replace(form, raised=form.raised + 1, reason=reason)
+            return FormOutcome.RAISED, structs.replace(form, raised=form.raised + 1, reason=reason)
         lost = lost_text(dialogue, prober.tools, usual.text, wanted.text)
         if lost is None:
             return FormOutcome.KEPT, form
         bare = prober.probe(without_reasoning(dialogue), generation=generation)
         if departure.convention and usual.text == bare.text:
-            return FormOutcome.UNREAD, replace(form, unread=form.unread + 1)
+            return FormOutcome.UNREAD, structs.replace(form, unread=form.unread + 1)
         fault = form.fault or FormFault(title, str(lost), usual.text, wanted.text)
         spoiled = (*form.spoiled, title)
-        return FormOutcome.SPOILED, replace(form, spoiled=spoiled, fault=fault)
+        return FormOutcome.SPOILED, structs.replace(form, spoiled=spoiled, fault=fault)
 
     def _conversations(self) -> Iterator[tuple[str, Dialogue, bool]]:
         """Yield users' conversations: every message of the battery, and some to be answered."""
@@ -259,7 +263,7 @@ class _Judge:
             return answer
         failure, blamed = min(failing, key=lambda each: each[0].rank)
         titles = ", ".join(each.title for each, _ in failing)
-        return blamed._replace(failure=replace(failure, title=titles))
+        return blamed._replace(failure=structs.replace(failure, title=titles))
 
     def _answer_alone(self, part: BatteryCase) -> _Answer:
         """Check a part alone; its tool is offered only here."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
+
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import (
     Dialogue,
@@ -129,7 +131,9 @@ def words_of_setting(setting: Setting) -> str:
 def describe_shape(shape: MessageShape, plain: MessageShape) -> str:
     """Describe in words how a shape differs from a plainer one."""
     names = [
-        name for name in MessageShape.__slots__ if getattr(shape, name) != getattr(plain, name)
+        name
+        for name in MessageShape.__struct_fields__
+        if getattr(shape, name) != getattr(plain, name)
     ]
     return ", ".join(f"{name}={getattr(shape, name)}" for name in names) or "the plain shape"
 
@@ -267,7 +271,7 @@ def call_shape(
             break
         if best[0] >= _ARGUMENTS_SHOWN and (count > _FEW or "answered" in change):
             continue
-        shape = replace(prober.shape, **change)  # type: ignore[arg-type]
+        shape = replace(prober.shape, **change)
         candidate = prober.using(shape=shape)
         shown, outcome = _shown_of_call(candidate)
         if count == 0 or shown > best[0]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
 
+from msgspec import structs
+
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Presence, Tool, ToolCall
 from autoparser.analysis.core.message_shape import (
     FormDeparture,
@@ -142,7 +144,8 @@ def lost_text(
 def without_reasoning(dialogue: Dialogue) -> Dialogue:
     """Return the same conversation without any reasoning."""
     return tuple(
-        replace(entry, reasoning="") if isinstance(entry, Message) else entry for entry in dialogue
+        structs.replace(entry, reasoning="") if isinstance(entry, Message) else entry
+        for entry in dialogue
     )
 
 
@@ -150,26 +153,26 @@ def said_parts(message: Message) -> Iterator[SaidPart]:
     """Yield the texts of an assistant message; of arguments the names, strings and numbers."""
     if text := message.reasoning.strip():
         lost = LostText(text, "the reasoning")
-        yield SaidPart(lost, replace(message, reasoning=_OTHER), TurnPart.REASONING)
+        yield SaidPart(lost, structs.replace(message, reasoning=_OTHER), TurnPart.REASONING)
     if text := message.content.strip():
         lost = LostText(text, "the assistant's message")
-        yield SaidPart(lost, replace(message, content=_OTHER), TurnPart.CONTENT)
+        yield SaidPart(lost, structs.replace(message, content=_OTHER), TurnPart.CONTENT)
     for at, call in enumerate(message.calls):
 
         def put(lost: LostText, changed: ToolCall, at: int = at) -> SaidPart:
             calls = (*message.calls[:at], changed, *message.calls[at + 1 :])
-            return SaidPart(lost, replace(message, calls=calls), TurnPart.CALLS)
+            return SaidPart(lost, structs.replace(message, calls=calls), TurnPart.CALLS)
 
-        yield put(LostText(call.name, "a call's name"), replace(call, name=_OTHER))
+        yield put(LostText(call.name, "a call's name"), structs.replace(call, name=_OTHER))
         for key, value in call.arguments.items():
             renamed = {(_OTHER if each == key else each): it for each, it in call.arguments.items()}
             name = LostText(key, "the name of an argument", whole=False)
-            yield put(name, replace(call, arguments=renamed))
+            yield put(name, structs.replace(call, arguments=renamed))
             if isinstance(value, bool) or not isinstance(value, (str, int)):
                 continue
             given = LostText(str(value), "a call's arguments", whole=isinstance(value, int))
             other = _OTHER if isinstance(value, str) else 5
-            yield put(given, replace(call, arguments={**call.arguments, key: other}))
+            yield put(given, structs.replace(call, arguments={**call.arguments, key: other}))
 
 
 def _spoken(dialogue: Dialogue, system: str) -> Iterator[tuple[str, str]]:
@@ -307,7 +310,7 @@ class TemplateTurns:
         """Whether tools are offered to the template."""
         self._observer = Observer(
             prober.using(
-                shape=replace(shape, reasoning_field=field),
+                shape=structs.replace(shape, reasoning_field=field),
                 setting=setting,
                 tools=tools if self.offers else (),
                 sentinels=replace(prober.sentinels, user=QUESTION, system=SYSTEM),
@@ -356,10 +359,10 @@ class TemplateTurns:
         """Return the message without the texts whose removal changes nothing."""
         whole = self.written(message).text
         reasoning, content = message.reasoning, message.content
-        if reasoning and self.written(replace(message, reasoning="")).text == whole:
-            message = replace(message, reasoning="")
-        if content and self.written(replace(message, content="")).text == whole:
-            message = replace(message, content="")
+        if reasoning and self.written(structs.replace(message, reasoning="")).text == whole:
+            message = structs.replace(message, reasoning="")
+        if content and self.written(structs.replace(message, content="")).text == whole:
+            message = structs.replace(message, content="")
         return message
 
     def beginning(self, message: Message, text: str) -> str:
@@ -375,7 +378,7 @@ class TemplateTurns:
         made = self._observer.prober.sentinels.ids[0]
         # As long as the sentinel: some templates require nine letters and digits.
         calls = (
-            replace(call, id=call.id or f"{made[:-2]}{at:02}")
+            structs.replace(call, id=call.id or f"{made[:-2]}{at:02}")
             for at, call in enumerate(message.calls)
         )
-        return replace(message, calls=tuple(calls))
+        return structs.replace(message, calls=tuple(calls))

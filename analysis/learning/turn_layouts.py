@@ -7,7 +7,9 @@ the joints, `learn_turn_end` and `learn_ends` find the end of a turn, `learn_hea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.conversation import Message, Presence

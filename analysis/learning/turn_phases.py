@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json, Presence
 from autoparser.analysis.core.message_shape import EmptyContent, Setting
@@ -327,7 +329,9 @@ def _null_beside_calls(observer: Observer, draft: Draft) -> Probe | None:
     if not draft.shows_calls or draft.fullest is not None:
         return None
     prober = observer.prober
-    null = Observer(prober.using(shape=replace(prober.shape, empty_content=EmptyContent.NULL)))
+    null = Observer(
+        prober.using(shape=structs.replace(prober.shape, empty_content=EmptyContent.NULL))
+    )
     turn = null.shown(CALLS)
     same = not turn.refusal and turn.text == observer.shown(CALLS).text
     return None if same else turn.probe

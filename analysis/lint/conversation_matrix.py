@@ -15,6 +15,8 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import product
 
+from msgspec import structs
+
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
@@ -177,7 +179,7 @@ class WholeConversation:
     def messages(self, shape: MessageShape) -> list[dict[str, Json]]:
         """Return the messages, the system's first, in the shape that a template takes."""
         wanted = _otherwise(shape) if self.other_form else shape
-        messages = replace(wanted, system=False).messages(self.dialogue)
+        messages = structs.replace(wanted, system=False).messages(self.dialogue)
         if self.system:
             messages.insert(0, {"role": "system", "content": wanted.user_text(self.system)})
         return messages
@@ -198,7 +200,7 @@ def _otherwise(shape: MessageShape) -> MessageShape:
     def other(form: ContentForm) -> ContentForm:
         return ContentForm.TEXT if form is ContentForm.PARTS else ContentForm.PARTS
 
-    return replace(
+    return structs.replace(
         shape,
         user_content=other(shape.user_content),
         assistant_content=other(shape.assistant_content),

@@ -8,6 +8,8 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
+from msgspec import structs
+
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import (
     MEDIA_FORMS,
@@ -118,9 +120,9 @@ class ComparedRequest:
 
     def messages(self, shape: MessageShape) -> list[dict[str, Json]]:
         """Return the messages in the shape that a template takes."""
-        wanted = shape if self.system is None else replace(shape, system=self.system)
+        wanted = shape if self.system is None else structs.replace(shape, system=self.system)
         if self.arguments_as_string is not None:
-            wanted = replace(wanted, arguments_as_string=self.arguments_as_string)
+            wanted = structs.replace(wanted, arguments_as_string=self.arguments_as_string)
         shaped = wanted.messages(self.dialogue, SYSTEM)
         if self.first:
             shaped.insert(0, {"role": self.first, "content": shape.user_text(SYSTEM)})
@@ -188,7 +190,7 @@ def _answers(message: Message) -> Dialogue:
 def _scenes() -> Sequence[tuple[str, Dialogue]]:
     calls = next(case.message.calls for case in battery_messages() if len(case.message.calls) > 1)
     called = _calling(calls[:1])
-    both = replace(_calling(calls[:2]), content="I look it up.")
+    both = structs.replace(_calling(calls[:2]), content="I look it up.")
     return (
         ("a question", (_QUESTION,)),
         ("an answer, last", (_QUESTION, _TOLD)),

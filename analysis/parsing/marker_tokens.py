@@ -16,6 +16,8 @@ from functools import cached_property
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from autoparser.analysis.core.errors import is_mapping, is_row
 from autoparser.analysis.core.text_alignment import is_unit
 
@@ -83,6 +85,9 @@ def _texts(value: object) -> Iterator[str]:
     elif is_row(value):
         for item in value:
             yield from _texts(item)
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from _texts(getattr(value, name))
     elif is_dataclass(value):
         for each in fields(value):
             yield from _texts(getattr(value, each.name))

@@ -14,6 +14,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_format import ArgumentFormat, CallLimit
 from autoparser.analysis.core.call_notation import json_notation
 from autoparser.analysis.core.literals import TemplateLiteral, spaced_spellings
@@ -436,7 +438,7 @@ class SectionReader:
         for at, unit in enumerate(literal.units):
             if (yield from behind_space(tape, unit)):
                 rest = literal.core[literal.core.index(unit) :] if at else literal.core
-                yield from read_literal(tape, replace(literal, core=rest))
+                yield from read_literal(tape, structs.replace(literal, core=rest))
                 return True
             if any(map(str.isalnum, unit)):
                 return False

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_format import CallFormat, FreeWord
 from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Presence
@@ -500,7 +502,7 @@ def _frame(format_: TurnFormat) -> _ExpressionFrame:
     return _ExpressionFrame(
         format=format_,
         header=TemplateLiteral.of(format_.header),
-        content=replace(content, close=close),
+        content=structs.replace(content, close=close),
         opening_of_calls=opening_of_calls(format_),
         goes_on=_goes_on(format_),
         lead=leading_whitespace(format_, format_.header, TurnStart.HEADER),

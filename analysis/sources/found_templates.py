@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from autoparser.analysis.core.errors import (
     TemplateNotFoundError,
@@ -27,8 +29,7 @@ DEFAULT_NAME = "default"
 """The name of a template that is given none, as transformers calls it."""
 
 
-@dataclass(frozen=True)
-class FoundTemplate:
+class FoundTemplate(Struct, frozen=True):
     """One template as it was found."""
 
     text: str
@@ -41,8 +42,7 @@ class FoundTemplate:
     """The same file within its directory or repository, or None if the source is the file."""
 
 
-@dataclass(frozen=True)
-class FoundTemplates:
+class FoundTemplates(Struct, frozen=True):
     """All templates of one source; there is at least one."""
 
     by_name: Mapping[str, FoundTemplate]

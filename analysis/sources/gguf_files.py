@@ -13,9 +13,10 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from autoparser.analysis.core.errors import TemplateNotFoundError, TemplateReadError
 
@@ -173,8 +174,7 @@ SMALLEST = {
 SMALLEST_PAIR = 8 + 1 + 4 + 1
 
 
-@dataclass(frozen=True, slots=True)
-class GgufHeader:
+class GgufHeader(Struct, frozen=True):
     """The header that was read."""
 
     file: str
@@ -330,8 +330,7 @@ SPECIAL_TOKENS = {
 CONTROL, USER_DEFINED = 3, 4
 
 
-@dataclass(frozen=True, slots=True)
-class GgufContents:
+class GgufContents(Struct, frozen=True):
     """The parts of a header that are used here."""
 
     file: str

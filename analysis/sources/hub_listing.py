@@ -15,11 +15,12 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, Self
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateReadError
 
@@ -130,8 +131,7 @@ MOST_FILES = 100_000
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
-@dataclass(frozen=True, slots=True)
-class HubListing:
+class HubListing(Struct, frozen=True):
     """The files of a model at one commit."""
 
     repository: str

@@ -24,9 +24,11 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from autoparser.analysis.core.errors import (
     AutoparserError,
@@ -44,8 +46,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 CLOSED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
-@dataclass(frozen=True, slots=True)
-class HubQuestion:
+class HubQuestion(Struct, frozen=True):
     """A request to the Hub, as errors describe it."""
 
     repository: str
@@ -298,8 +299,7 @@ _OTHERS = ("datasets", "spaces")
 """Other things than models on the Hub."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedModel:
+class NamedModel(Struct, frozen=True):
     """The model that a URL names, which may not exist."""
 
     repository: str
@@ -393,8 +393,7 @@ _OF_FILES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HubName:
+class HubName(Struct, frozen=True):
     """A model on the Hub, and what of it is meant."""
 
     repository: str

@@ -14,9 +14,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from autoparser.analysis.core.documents import SAVED_FORMATS
 from autoparser.analysis.core.errors import (
@@ -299,8 +300,7 @@ def _held_texts(holder: object) -> Mapping[str, str]:
 _PLAIN_NAME = re.compile(r"\w[\w.\- ]{0,99}")
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedFiles:
+class FetchedFiles(Struct, frozen=True):
     """What was fetched."""
 
     source: Provenance

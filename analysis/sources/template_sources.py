@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from autoparser.analysis.core.errors import TemplateNotFoundError, TemplateReadError
 from autoparser.analysis.core.provenance import Provenance, SourceKind

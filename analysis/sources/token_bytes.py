@@ -12,9 +12,10 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from autoparser.analysis.core.errors import TokenizerError, is_mapping
 
@@ -146,15 +147,15 @@ _MOST = 8192
 """Texts whose pieces are remembered; names of tools are among them, ever new ones."""
 
 
-@dataclass(frozen=True)
-class OpaqueTokens:
+class OpaqueTokens(Struct, frozen=True, dict=True):
     """The tokens of a tokenizer that are not text in a grammar; without any, all is text."""
 
     ids: Mapping[str, int] = field(default_factory=dict[str, int])
     """By their texts."""
-    _known: dict[str, Sequence[str | int]] = field(
-        default_factory=dict[str, "Sequence[str | int]"], repr=False, compare=False
-    )
+
+    @cached_property
+    def _known(self) -> dict[str, Sequence[str | int]]:
+        return {}
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
@@ -236,8 +237,7 @@ class TokenIndex:
 # it.
 
 
-@dataclass(frozen=True)
-class SearchMarker:
+class SearchMarker(Struct, frozen=True, dict=True):
     """A marker that is searched for (Knuth, Morris, Pratt); ``matched`` is how much stands so far.
 
     The search forgets nothing that could still become the marker, and looks at each byte once.

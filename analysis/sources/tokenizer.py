@@ -9,11 +9,13 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from operator import index
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from autoparser.analysis.core.errors import TokenizerError
 
@@ -39,8 +41,7 @@ class FastTokenizer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedText:
+class EncodedText(Struct, frozen=True):
     """The tokens of a text, in the order of the text: their ids, and what each of them is for.
 
     A character that makes several tokens is the place of each of them; whitespace that a
@@ -262,8 +263,7 @@ _loaded: dict[str, LLTokenizer] = {}
 _lock = Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class AddedToken:
+class AddedToken(Struct, frozen=True):
     """A token that stands beside the learned vocabulary."""
 
     id: int
@@ -274,8 +274,7 @@ class AddedToken:
     """Whether llguidance reaches it by ``<[id]>`` alone, never through its text."""
 
 
-@dataclass(frozen=True, eq=False)
-class ModelTokenizer:
+class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
     """A tokenizer as everything here asks it; made by `tokenizer_of`, shared by all requests."""
 
     hf: Tokenizer

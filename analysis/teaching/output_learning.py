@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from msgspec import structs
+
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, Tool, ToolCall
 from autoparser.analysis.core.documents import place_in
@@ -405,7 +407,7 @@ def _said(reader: OutputParser, text: str) -> Message:
         read = message_of(reader.parse(text, complete=False))
     except ValueError:
         return Message(text)
-    return replace(read, calls=())
+    return structs.replace(read, calls=())
 
 
 def _readings(

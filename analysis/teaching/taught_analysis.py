@@ -14,6 +14,8 @@ from dataclasses import replace
 from enum import StrEnum
 from itertools import groupby
 
+from msgspec import structs
+
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, ToolResult, same_json
 from autoparser.analysis.core.errors import AutoparserError
@@ -112,7 +114,7 @@ def taught_analysis(
     base = analysis.format
     new = {part: kind for part in TurnPart if part in shown - base.shown}
     known = {part: old for part, old in base.not_rendered.items() if part not in shown}
-    format_ = replace(format_, not_rendered={**known, **new})
+    format_ = structs.replace(format_, not_rendered={**known, **new})
     each = tuple(format_ if old is base else _taught(old, format_) for old in analysis.formats)
     formats = _among(analysis.formats, each)
     return replace(analysis, formats=formats)
@@ -120,7 +122,7 @@ def taught_analysis(
 
 def widened_analysis(analysis: Analysis, format_: TurnFormat, kind: EvidenceKind) -> Analysis:
     """Let the parser read calls of another format as well as the template's own."""
-    known = replace(format_, not_rendered={TurnPart.CALLS: kind})
+    known = structs.replace(format_, not_rendered={TurnPart.CALLS: kind})
     each = tuple(_called(old, known) for old in analysis.formats)
     return replace(analysis, also=_among(analysis.formats, each))
 
@@ -144,7 +146,7 @@ def _taught(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
 
 def _called(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
     called = {presence: layout for presence, layout in format_.layouts.items() if presence.calls}
-    return replace(
+    return structs.replace(
         old,
         layouts={**old.layouts, **called},
         calls=format_.calls,

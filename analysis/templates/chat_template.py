@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError, nodes
 from jinja2.exceptions import SecurityError
+from msgspec import Struct
 
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
@@ -410,8 +411,7 @@ class ChatTemplate:
         return ChatTemplate, given
 
 
-@dataclass(frozen=True)
-class _Compiled:
+class _Compiled(Struct, frozen=True):
     tree: nodes.Template
     code: CodeType
     template: Template

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
 
@@ -26,8 +27,7 @@ def statement_spans(tokens: Sequence[TemplateToken]) -> Iterator[list[TemplateTo
             inside.append(token)
 
 
-@dataclass(frozen=True, slots=True)
-class StatementStretch:
+class StatementStretch(Struct, frozen=True):
     """Tokens between two that part an expression, at one depth of brackets."""
 
     tokens: tuple[TemplateToken, ...]

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate, groupby
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from autoparser.analysis.core.errors import TemplateRenderError
 
@@ -40,8 +41,7 @@ class StepKind(StrEnum):
     """It sets a variable."""
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateSite:
+class TemplateSite(Struct, frozen=True):
     """A place of a template that does something."""
 
     kind: StepKind
@@ -55,8 +55,7 @@ class TemplateSite:
     """The number of the test or the loop that decides whether it runs; None: nothing does."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeenValue:
+class SeenValue(Struct, frozen=True):
     """What a name stood for when it was asked for."""
 
     name: str
@@ -65,8 +64,7 @@ class SeenValue:
     """Its value."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceStep:
+class TraceStep(Struct, frozen=True):
     """Something that a template did."""
 
     kind: StepKind
@@ -82,8 +80,7 @@ class TraceStep:
     """What its names stood for, in the order in which they were asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptPiece:
+class PromptPiece(Struct, frozen=True):
     """A stretch of the prompt."""
 
     text: str
@@ -96,16 +93,14 @@ class PromptPiece:
     """How many steps had been made when it was written."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSite:
+class OpenSite(Struct, frozen=True):
     """A place whose work was not done when the render ended."""
 
     site: int
     seen: tuple[SeenValue, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RenderTrace:
+class RenderTrace(Struct, frozen=True):
     """One render, step by step."""
 
     text: str
@@ -163,8 +158,7 @@ class SourceSpan(NamedTuple):
     """From 1, or None if it is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceMap:
+class SourceMap(Struct, frozen=True):
     """A whole render, stretch by stretch."""
 
     spans: tuple[SourceSpan, ...] = ()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import accumulate
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from .source_text import TemplateToken, template_tokens
 
@@ -27,8 +28,7 @@ class ItemKind(StrEnum):
     NESTED = "nested"
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateItem:
+class TemplateItem(Struct, frozen=True):
     """A part of a template that stands by itself; places are characters of its text."""
 
     kind: ItemKind
@@ -44,8 +44,7 @@ class TemplateItem:
     """What a loop calls the item it is at, or a tag sets."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatementBody:
+class StatementBody(Struct, frozen=True):
     """What stands between two tags that belong together, or in the whole template."""
 
     start: int
@@ -53,8 +52,7 @@ class StatementBody:
     items: tuple[TemplateItem, ...]
 
 
-@dataclass(slots=True)
-class _OpenTag:
+class _OpenTag(Struct):
     start: int
     word: str
     name: str

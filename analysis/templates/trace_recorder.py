@@ -23,11 +23,11 @@ from __future__ import annotations
 import reprlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import TypeVar
 
 from jinja2 import Undefined, nodes
+from msgspec import Struct
 
 from .render_trace import OpenSite, PromptPiece, SeenValue, StepKind, TemplateSite, TraceStep
 from .source_text import TemplateToken, written_places
@@ -96,8 +96,7 @@ def value_words(value: object) -> str:
 _OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSite:
+class FoundSite(Struct, frozen=True):
     """A site as the syntax tree has it."""
 
     kind: StepKind

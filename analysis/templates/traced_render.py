@@ -8,7 +8,6 @@ twice and nothing that the template itself leaves out is computed at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import CodeType
 from typing import Any, cast
@@ -16,6 +15,7 @@ from typing import Any, cast
 from jinja2 import Template, nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.sandbox import SandboxedEnvironment
+from msgspec import Struct
 
 from autoparser.analysis.core.errors import TemplateRenderError
 
@@ -96,8 +96,7 @@ RECORDER = "autoparser_recorder"
 """What the compiled code calls the recorder; names of a template get a prefix from Jinja."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceableTemplate:
+class TraceableTemplate(Struct, frozen=True):
     """The code, and what its numbers mean."""
 
     text: str
@@ -107,8 +106,7 @@ class TraceableTemplate:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _RecorderCalls:
+class _RecorderCalls(Struct, frozen=True):
     """What is written before an expression in the compiled code, by the expression's identity."""
 
     before: Mapping[int, str]

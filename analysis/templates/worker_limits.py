@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import signal
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from autoparser.analysis.core.errors import AutoparserError, Limit, TaskLimitError, WorkerDiedError
 
 MEGABYTE = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """What a task may take. The defaults are an order above what real templates need."""
 
     render_seconds: float | None = 5.0

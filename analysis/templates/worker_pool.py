@@ -24,11 +24,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from time import monotonic
 from types import MappingProxyType, TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
+
+from msgspec import Struct
 
 from autoparser.analysis.core.errors import AutoparserError
 
@@ -234,8 +235,7 @@ GROWN_TOO_LARGE = 300_000_000
 """Bytes by which a worker may grow over its tasks before it is replaced."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskOutcome(Generic[Value]):
+class TaskOutcome(Struct, Generic[Value], frozen=True):
     """The outcome of one task."""
 
     value: Value | None = None

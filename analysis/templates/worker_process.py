@@ -21,12 +21,13 @@ import traceback
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from copyreg import dispatch_table
-from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, cast
+
+from msgspec import Struct
 
 from autoparser.analysis.core.errors import Limit
 
@@ -39,8 +40,7 @@ from .worker_limits import LimitReached, Limits, TaskLimitReached, limit_error, 
 # are unpickled as coming from this program. Frozen mappings are pickled as such.
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRequest:
+class TaskRequest(Struct, frozen=True):
     """A task: a function of a module, its arguments, and its limits."""
 
     function: Callable[..., object]
@@ -51,8 +51,7 @@ class TaskRequest:
     """The subject of the task, as errors name it."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerReply:
+class WorkerReply(Struct, frozen=True):
     """How a task ended."""
 
     value: object = None
@@ -233,8 +232,7 @@ _USER_TICKS, _SYSTEM_TICKS = 11, 12
 """Fields after the name, from 0: ``utime`` and ``stime`` of proc_pid_stat(5)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessActivity:
+class ProcessActivity(Struct, frozen=True):
     """The activity of a process at one moment."""
 
     state: str

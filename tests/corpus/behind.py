@@ -8,9 +8,11 @@ that the template takes its messages in. Messages and tools are none of the batt
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from autoparser import ChatTemplate, TemplateRenderError
 from autoparser.analysis.core.call_notation import NamingId

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from autoparser import AutoparserError, ChatTemplate, analyze, document
 
 
@@ -21,11 +23,15 @@ def written(value: object) -> str:
     """Write a value out, down to its last field."""
     if isinstance(value, ChatTemplate):
         return value.name or ""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        inside = [
-            f"{field.name}={written(getattr(value, field.name))}"
-            for field in dataclasses.fields(value)
-        ]
+    if isinstance(value, Struct) or (
+        dataclasses.is_dataclass(value) and not isinstance(value, type)
+    ):
+        names = (
+            value.__struct_fields__
+            if isinstance(value, Struct)
+            else [field.name for field in dataclasses.fields(value)]
+        )
+        inside = [f"{name}={written(getattr(value, name))}" for name in names]
         return f"{type(value).__name__}({', '.join(inside)})"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{written(key)}: {written(value[key])}' for key in value)}}}"

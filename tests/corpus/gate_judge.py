@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import cache
 
 from llguidance import LLMatcher, LLTokenizer
+from msgspec import structs
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
@@ -195,12 +196,14 @@ def _message(message: Message, parsed: ParsedMessage) -> Message:
 def _written(asked: Asker, behind: Behind) -> Message:
     """Take from a message what changes nothing when it is taken away: it was never written."""
     message, whole = behind.message, behind.whole
-    if asked.render(replace(message, content="")) == whole:
-        message = replace(message, content="")
-    if asked.render(replace(message, reasoning="")) == whole:
-        message = replace(message, reasoning="")
+    if asked.render(structs.replace(message, content="")) == whole:
+        message = structs.replace(message, content="")
+    if asked.render(structs.replace(message, reasoning="")) == whole:
+        message = structs.replace(message, reasoning="")
     for call in reversed(message.calls):
-        fewer = replace(message, calls=tuple(each for each in message.calls if each is not call))
+        fewer = structs.replace(
+            message, calls=tuple(each for each in message.calls if each is not call)
+        )
         if asked.render(fewer) == whole:
             message = fewer
     for at, call in enumerate(message.calls):
@@ -218,8 +221,8 @@ def _with(
 ) -> Message:
     given = {key: value for key, value in arguments.items() if key != without}
     calls = [*message.calls]
-    calls[at] = replace(calls[at], arguments=given)
-    return replace(message, calls=tuple(calls))
+    calls[at] = structs.replace(calls[at], arguments=given)
+    return structs.replace(message, calls=tuple(calls))
 
 
 def _difference(expected: Message, found: Message) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.message_battery import battery_messages, battery_tools, loose_tools
@@ -53,7 +55,7 @@ def calls_written(asked: Asker, turn: Behind) -> tuple[ToolCall, ...]:
     kept: list[ToolCall] = []
     for call in message.calls:
         others = tuple(each for each in message.calls if each is not call)
-        if asked.render(replace(message, calls=others)) != turn.whole:
+        if asked.render(structs.replace(message, calls=others)) != turn.whole:
             kept.append(call)
     return tuple(kept)
 

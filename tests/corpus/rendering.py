@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
 from tokenizers import AddedToken, Tokenizer
 
 from autoparser import AutoparserError, ChatTemplate

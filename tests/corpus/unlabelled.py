@@ -14,11 +14,11 @@ import multiprocessing
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import yaml
+from msgspec.structs import replace
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis, analyze

@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from msgspec import structs
+
 from autoparser.analysis.core.conversation import Message, ToolResult, UserMessage
 from autoparser.analysis.core.message_shape import FormDeparture, departures_of
 from autoparser.analysis.learning.template_turns import (
@@ -60,7 +62,7 @@ def _with_reasoning(
     entry: UserMessage | Message | ToolResult,
 ) -> UserMessage | Message | ToolResult:
     if isinstance(entry, Message) and entry.calls and entry.content:
-        return replace(entry, reasoning="A tool is due.")
+        return structs.replace(entry, reasoning="A tool is due.")
     return entry
 
 

@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate, TurnFormat, analyze
-from autoparser.analysis.formats.format_view import view_of
-from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import request_of
 from tests.analysis.tiny import turn
 
 TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
@@ -73,38 +70,6 @@ def test_the_section_of_the_calls_does_not_hide_what_closes_reasoning() -> None:
     block = _format("planned").reasoning
     assert block is not None
     assert (block.open.core, block.close.core) == ("<plan>", "</plan>")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "planned",
-        "t2-recipient-header",
-        "j2-2-tags-around-content",
-        "t8-3-id-name-arguments",
-        "reasoning-forced-open",
-        "reasoning-delimiter",
-    ],
-)
-def test_view_and_expression_read_the_same_answer(name: str) -> None:
-    analysis = analyze(
-        PLANNED
-        if name == "planned"
-        else ChatTemplate((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"))
-    )
-    markers = view_of(analysis.formats, requires_nonnull_content=False).markers
-    parsed = build_expression(analysis.formats, request_of()).reasoning
-    answer = analysis.formats.fullest.reasoning
-    told = ("", "") if answer is None else (answer.open.core, answer.close.core)
-    assert (markers.reasoning_start, markers.reasoning_end) == told
-    assert parsed == analysis.format.reasoning
-
-
-def test_an_answer_is_given_once() -> None:
-    format_ = _format("planned")
-    assert format_.reasoning is format_.reasoning
-    assert format_.calls is not None
-    assert format_.calls.json_fields is format_.calls.json_fields
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import pytest
 from llguidance import LLMatcher, LLTokenizer
+from msgspec.structs import replace
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 
 from autoparser import ChatTemplate
@@ -24,9 +22,9 @@ def changes(shape: MessageShape) -> dict[str, object]:
     """Return what a shape has otherwise than the plain one."""
     plain = MessageShape()
     return {
-        field.name: getattr(shape, field.name)
-        for field in fields(shape)
-        if getattr(shape, field.name) != getattr(plain, field.name)
+        name: getattr(shape, name)
+        for name in shape.__struct_fields__
+        if getattr(shape, name) != getattr(plain, name)
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
@@ -39,23 +40,23 @@ def checked(analysis: Analysis, format_: TurnFormat) -> Check:
 def with_calls(**changes: object) -> Callable[[TurnFormat], TurnFormat]:
     def change(format_: TurnFormat) -> TurnFormat:
         assert format_.calls is not None
-        return replace(format_, calls=replace(format_.calls, **changes))  # type: ignore[arg-type]
+        return structs.replace(format_, calls=structs.replace(format_.calls, **changes))
 
     return change
 
 
 def with_layout(presence: Presence, **changes: object) -> Callable[[TurnFormat], TurnFormat]:
     def change(format_: TurnFormat) -> TurnFormat:
-        layout = replace(format_.layouts[presence], **changes)  # type: ignore[arg-type]
-        return replace(format_, layouts={**format_.layouts, presence: layout})
+        layout = structs.replace(format_.layouts[presence], **changes)
+        return structs.replace(format_, layouts={**format_.layouts, presence: layout})
 
     return change
 
 
 def with_refused_null(format_: TurnFormat) -> TurnFormat:
     assert format_.calls is not None
-    arguments = replace(format_.calls.arguments, refused=frozenset({JsonType.NULL}))
-    return replace(format_, calls=replace(format_.calls, arguments=arguments))
+    arguments = structs.replace(format_.calls.arguments, refused=frozenset({JsonType.NULL}))
+    return structs.replace(format_, calls=structs.replace(format_.calls, arguments=arguments))
 
 
 def test_the_right_format_passes() -> None:

@@ -12,6 +12,8 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_notation import ContainerNotation, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.literals import TemplateLiteral
@@ -91,9 +93,10 @@ def with_ids(format_: TurnFormat, message: Message) -> Message:
         return format_.with_naming_ids(message)
     # No render shows how: ids as models of such templates write them.
     named = (
-        replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(message.calls)
+        structs.replace(call, id=f"functions.{call.name}:{at}")
+        for at, call in enumerate(message.calls)
     )
-    return replace(message, calls=tuple(named))
+    return structs.replace(message, calls=tuple(named))
 
 
 def surviving(format_: TurnFormat, message: Message) -> Read:

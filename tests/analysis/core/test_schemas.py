@@ -1,0 +1,271 @@
+"""What is read of JSON schemas; jsonschema judges whether two of them mean the same."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_document import ROOT, SchemaDocument
+from autoparser.analysis.core.schema_keywords import (
+    JsonType,
+    SchemaError,
+    schema_references,
+    type_of,
+    with_names_told_apart,
+)
+from autoparser.analysis.core.schema_parts import (
+    ANY,
+    SchemaPart,
+    flat_conjunction,
+    kinds_of,
+)
+from autoparser.analysis.grammar.schema_reader import SchemaReader
+from tests.lanes import sampled
+
+TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "schemas.yaml").read_text("utf-8"))
+
+
+def table(name: str) -> pytest.MarkDecorator:
+    """Pass each case of a table of `schemas.yaml` to a test."""
+    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: str(case)[:80])
+
+
+def whole(schema: Any) -> Any:
+    """Return a schema with the definitions of the table that it may refer to."""
+    return {"$defs": TABLES["definitions"], **schema} if isinstance(schema, dict) else schema
+
+
+def named(types: str | None) -> frozenset[str] | None:
+    return None if types is None else frozenset(types.split())
+
+
+@table("types")
+def test_a_schema_allows_the_types_of_the_table(case: Any) -> None:
+    document = SchemaDocument.of(whole(case["schema"]))
+    found = kinds_of(document.root, document)
+    assert found == (named(case["types"]) if case["types"] is not None else ANY)
+    assert SchemaPart.of(whole(case["schema"])).kinds == named(case["types"])
+
+
+@table("not_schemas")
+def test_what_is_not_a_schema_raises_and_says_nothing_of_members(case: Any) -> None:
+    document = SchemaDocument.of(case["schema"])
+    with pytest.raises(SchemaError) as caught:
+        kinds_of(document.root, document)
+    assert case["words"] in str(caught.value)
+    part = SchemaPart.of(case["schema"])
+    assert (part.kinds, part.member("a").kinds, part.item(0).kinds) == (None, None, None)
+    assert not part.names
+
+
+@table("members")
+def test_a_member_has_the_types_of_the_table(case: Any) -> None:
+    assert SchemaPart.of(whole(case["schema"])).member("name").kinds == named(case["types"])
+
+
+@table("items")
+def test_items_have_the_types_of_the_table(case: Any) -> None:
+    part = SchemaPart.of(case["schema"])
+    found = [part.item(at).kinds for at in range(len(case["types"]))]
+    assert found == [named(each) for each in case["types"]]
+
+
+def test_names_are_collected_from_every_subschema() -> None:
+    schema: Any = {
+        "properties": {"a": {}},
+        "allOf": [{"properties": {"b": {}}}, {"required": ["c"]}],
+        "anyOf": [{"$ref": "#/$defs/Login"}, {"properties": {"d": {}}}],
+    }
+    assert SchemaPart.of(whole(schema)).names == {"a", "b", "c", "d", "name", "tries"}
+
+
+def test_references_that_fork_forty_times_are_read_in_time() -> None:
+    forks: dict[str, Any] = {
+        f"D{at}": {"anyOf": [{"$ref": f"#/$defs/D{at + 1}"}, {"$ref": f"#/$defs/D{at + 1}"}]}
+        for at in range(40)
+    }
+    forks["D40"] = {"type": "object", "properties": {"a": {"type": "string"}}}
+    part = SchemaPart.of({"$ref": "#/$defs/D0", "$defs": forks})
+    assert part.kinds == frozenset({JsonType.OBJECT})
+    assert part.member("a").kinds in (None, {JsonType.STRING})
+    assert part.names <= {"a"}
+
+
+@table("same_pointers")
+def test_a_schema_of_pointers_stays_the_same_object(case: Any) -> None:
+    assert SchemaDocument.of(case["schema"]).root is case["schema"]
+
+
+@table("names")
+def test_anchors_and_ids_become_pointers_of_the_same_meaning(case: Any) -> None:
+    root: Any = SchemaDocument.of(case["schema"]).root
+    assert all(reference.startswith(ROOT + "/") for reference in schema_references(root))
+    assert verdicts(root, ["x", 3, None, {}, []]) == verdicts(
+        case["schema"], ["x", 3, None, {}, []]
+    )
+    assert SchemaPart.of(case["schema"]).kinds == frozenset({JsonType.STRING})
+
+
+@table("lost_references")
+def test_a_reference_that_leads_nowhere_stays(case: Any) -> None:
+    part: Any = SchemaPart.of(case["schema"])
+    assert "$ref" in part.document.root
+    assert part.kinds is None
+
+
+@table("joined")
+def test_two_schemas_are_joined_as_in_the_table(case: Any) -> None:
+    assert flat_conjunction(case["first"], case["second"]) == case["both"]
+
+
+def verdicts(schema: Any, values: list[Any]) -> list[bool]:
+    judge = Draft202012Validator(schema)
+    return [judge.is_valid(value) for value in values]
+
+
+ROWS = [row for most in range(5) for row in itertools.combinations("abcd", most)]
+OBJECTS: list[Json] = [3, *(dict[str, Json](dict.fromkeys(row, 1)) for row in ROWS)]
+
+
+@table("exclusive_members")
+def test_one_of_required_members_becomes_an_any_of_with_the_same_meaning(case: Any) -> None:
+    found: Any = with_names_told_apart(case["schema"])
+    assert "oneOf" not in str(found)
+    assert verdicts(found, OBJECTS) == verdicts(case["schema"], OBJECTS)
+
+
+@table("other_options")
+def test_other_options_stay_as_they_are(case: Any) -> None:
+    assert with_names_told_apart(case["schema"]) == case["schema"]
+
+
+VALUES: list[Any] = [
+    *(None, True, False, 0, 1, 2, 3, 5, 6, 12, -1, 2.5, 4.0, "", "a", "ab", "abc", "b"),
+    *([], ["a"], [1], [1, "a"], ["a", "ab", 3], {}, {"a": 1}, {"a": "ab"}, {"b": 2}),
+    *({"a": 3, "b": "a"}, {"a": 6, "c": None}, {"a": {"a": 2}}, {"b": [1]}),
+]
+TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
+
+
+def leaf(rng: random.Random) -> dict[str, Any]:
+    makers: list[Callable[[], dict[str, Any]]]
+    makers = [
+        lambda: {"type": rng.choice(TYPES)},
+        lambda: {"type": rng.sample(TYPES, 3)},
+        lambda: {"minimum": rng.randint(0, 5), "maximum": rng.randint(3, 12)},
+        lambda: {"exclusiveMinimum": rng.randint(0, 3)},
+        lambda: {"multipleOf": rng.choice([2, 3, 0.5])},
+        lambda: {"minLength": rng.randint(0, 2), "maxLength": rng.randint(1, 3)},
+        lambda: {"pattern": rng.choice(["a", "^a", "b$"])},
+        lambda: {"enum": rng.sample(VALUES, 6)},
+        lambda: {"const": rng.choice(VALUES)},
+        lambda: {"not": {"type": rng.choice(TYPES)}},
+        lambda: {"required": rng.sample(["a", "b"], 1)},
+        lambda: {"minProperties": 1, "maxProperties": 2},
+        lambda: {"uniqueItems": True, "maxItems": 2},
+        lambda: {"$ref": f"#/$defs/{rng.choice(['one', 'two'])}"},
+    ]
+    return rng.choice(makers)()
+
+
+def some_schema(rng: random.Random, depth: int = 3) -> dict[str, Any]:
+    """Make a schema of a few keywords."""
+    found = leaf(rng)
+    for _ in range(rng.randint(0, 2)):
+        if depth == 0:
+            break
+
+        def inner() -> dict[str, Any]:
+            return some_schema(rng, depth - 1)
+
+        makers: list[Callable[[], dict[str, Any]]]
+        makers = [
+            lambda: {"allOf": [inner(), inner()]},
+            lambda: {"anyOf": [inner(), inner()]},
+            lambda: {"oneOf": [inner(), inner()]},
+            lambda: {"if": inner(), "then": inner()},
+            lambda: {"if": inner(), "else": inner()},
+            lambda: {"properties": {"a": inner(), rng.choice("bc"): inner()}},
+            lambda: {"properties": {"a": inner()}, "additionalProperties": inner()},
+            lambda: {"patternProperties": {"^a": inner()}, "additionalProperties": False},
+            lambda: {"prefixItems": [inner()], "items": inner()},
+            lambda: {"items": inner()},
+            lambda: {"contains": inner(), "maxContains": 1},
+            lambda: {"propertyNames": {"maxLength": 1}},
+            lambda: {"properties": {"a": inner()}, "unevaluatedProperties": False},
+            lambda: leaf(rng),
+        ]
+        found |= rng.choice(makers)()
+    return found
+
+
+def unlike(part: SchemaPart, value: Any) -> str:
+    """Say where a value is of a type that its part of the schema has not; nothing if nowhere."""
+    kinds = part.kinds
+    whole = isinstance(value, float) and value.is_integer()
+    if kinds is not None and not {type_of(value), *([JsonType.INTEGER] * whole)} & kinds:
+        return f"{value!r} is none of {sorted(kinds)}"
+    inner = [(part.item(at), each) for at, each in enumerate(value)] if type(value) is list else []
+    if isinstance(value, dict):
+        inner = [(part.member(name), each) for name, each in value.items()]
+    return next(filter(None, (unlike(each, below) for each, below in inner)), "")
+
+
+DEFS: dict[str, Any] = {
+    "one": {"properties": {"a": {"minimum": 2}}, "required": ["a"], "minLength": 1},
+    "two": {"allOf": [{"type": ["string", "integer", "object"]}, {"maximum": 5}]},
+}
+
+
+@pytest.mark.parametrize("seed", sampled(range(400), 4))
+def test_a_joined_schema_accepts_what_the_original_accepts(seed: int) -> None:
+    rng = random.Random(seed)
+    schema: dict[str, Any] = {
+        "allOf": [some_schema(rng) for _ in range(rng.randint(1, 3))],
+        "$ref": rng.choice(["#/$defs/one", "#/$defs/two", "#/$defs/all"]),
+        **leaf(rng),
+        "$defs": {**DEFS, "all": True},
+    }
+    merged = SchemaReader(schema).resolved(schema)
+    assert "$ref" not in merged or "unevaluatedProperties" in str(merged)
+    before = Draft202012Validator(schema)
+    after = Draft202012Validator({**merged, "$defs": schema["$defs"]})
+    part = SchemaPart.of(schema)
+    for value in VALUES:
+        valid = before.is_valid(value)
+        assert after.is_valid(value) == valid, (value, schema, merged)
+        assert not valid or not unlike(part, value), schema
+
+
+USE = """
+import sys
+from autoparser.analysis.core.schema_document import schema_validator
+check = schema_validator({"format": "%s"}, unknown_formats=set())
+print(bool(check("%s")), "lark" in sys.modules, bool(check("no address")), "lark" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("format_", "value", "printed"),
+    [
+        ("date", "2026-11-22", "False False True False"),
+        ("iri", "https://example.org/ä", "False True True True"),
+    ],
+)
+def test_the_grammar_of_addresses_is_imported_for_addresses_alone(
+    format_: str, value: str, printed: str
+) -> None:
+    command = [sys.executable, "-c", USE % (format_, value)]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)  # noqa: S603
+    assert done.stdout.strip() == printed

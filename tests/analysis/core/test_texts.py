@@ -1,0 +1,179 @@
+"""Texts compared and cut: common ends, repetitions, slots, markers, and the names in ids."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings, strategies as st
+
+from autoparser.analysis.core.call_notation import NamingId, RowSlot
+from autoparser.analysis.core.errors import missing_name_hint, nearest_word, spelling_hint
+from autoparser.analysis.core.literals import TemplateLiteral, spaced_spellings
+from autoparser.analysis.core.text_alignment import (
+    common_prefix,
+    common_suffix,
+    diff_split,
+    differing_parts,
+    edge_units,
+    find_slots,
+    is_unit,
+    prefix_length,
+    split_repetition,
+)
+
+TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "texts.yaml").read_text("utf-8"))
+MARKUP = st.text(st.sampled_from('ab1 _<>/|[]"\n=⟦⟧.{}'), max_size=24)
+LABELS = {"XX": "x", "YY": "y", "XXL": "long"}
+
+
+def table(name: str) -> pytest.MarkDecorator:
+    """Pass each case of a table of `texts.yaml` to a test."""
+    return pytest.mark.parametrize("case", TABLES[name], ids=str)
+
+
+@table("prefixes")
+def test_a_common_beginning_cuts_no_unit(case: Any) -> None:
+    assert common_prefix(*case["texts"]) == case["expected"], case["reason"]
+
+
+@table("suffixes")
+def test_a_common_end_cuts_no_unit(case: Any) -> None:
+    assert common_suffix(*case["texts"]) == case["expected"], case["reason"]
+
+
+@table("splits")
+def test_two_texts_are_split_where_they_differ(case: Any) -> None:
+    split = diff_split(case["left"], case["right"])
+    assert [split.prefix, split.left, split.right, split.suffix] == case["expected"], case["reason"]
+
+
+@table("units")
+def test_a_text_is_one_marker_or_not(case: Any) -> None:
+    assert is_unit(case["text"]) is case["expected"], case["reason"]
+
+
+@table("differing_parts")
+def test_differing_parts_stand_between_what_two_texts_share(case: Any) -> None:
+    assert [*differing_parts(case["left"], case["right"])] == case["expected"]
+
+
+@settings(max_examples=60)
+@given(MARKUP, MARKUP)
+def test_any_two_texts_are_put_together_from_their_parts(left: str, right: str) -> None:
+    split = diff_split(left, right)
+    assert split.prefix + split.left + split.suffix == left
+    assert split.prefix + split.right + split.suffix == right
+    assert common_prefix(left, right) == common_prefix(right, left) == split.prefix
+    assert common_suffix(left, right) == common_suffix(right, left)
+    length = prefix_length(left, right)
+    assert left[:length] == right[:length]
+    assert left[length : length + 1] != right[length : length + 1] or left == right
+    assert "".join(edge_units(left)) == left
+    assert "" not in edge_units(left)
+
+
+@table("repetitions")
+def test_what_stands_around_repeated_things_is_taken_apart(case: Any) -> None:
+    found = split_repetition(case["before"], case["between"], case["after"])
+    parts = [found.prefix, found.open, found.separator, found.close, found.suffix]
+    assert parts == case["expected"], case["reason"]
+
+
+@settings(max_examples=60)
+@given(MARKUP, MARKUP, MARKUP)
+def test_any_repetition_is_put_together_from_its_parts(
+    before: str, between: str, after: str
+) -> None:
+    found = split_repetition(before, between, after)
+    assert found.prefix + found.open == before
+    assert found.close + found.separator + found.open == between
+    assert found.close + found.suffix == after
+
+
+@table("slots")
+def test_sentinels_are_slots_and_all_else_is_literal(case: Any) -> None:
+    pieces = find_slots(case["text"], LABELS)
+    assert [*pieces.literals] == case["literals"], case["reason"]
+    assert [*pieces.slots] == case["slots"], case["reason"]
+
+
+def test_the_first_and_the_last_slot_of_some_labels_are_found() -> None:
+    pieces = find_slots("a1b2a3", {"a": "a", "b": "b"})
+    assert (pieces.first("a"), pieces.last("a"), pieces.first("c")) == (0, 2, None)
+    assert pieces.last("cd") is None
+    assert find_slots("text", {}).literals == ("text",)
+
+
+@table("literals")
+def test_a_literal_is_noticed_by_its_markers(case: Any) -> None:
+    literal = TemplateLiteral.of(case["text"])
+    found = {name: getattr(literal, name) for name in ("units", "markers", "trigger", "mark")}
+    listed = {name: [*each] if isinstance(each, tuple) else each for name, each in found.items()}
+    assert listed == {name: case[name] for name in found}, case["reason"]
+    assert literal.noticed_by_marker is (case["trigger"] in case["markers"]), case["reason"]
+
+
+@table("spellings")
+def test_whitespace_may_be_other_except_between_words(case: Any) -> None:
+    first, *found = spaced_spellings(case["text"])
+    assert first == case["text"]
+    assert {*found} >= {*case["others"]}
+    assert bool(found) == bool(case["others"])
+    assert {"".join(each.split()) for each in found} <= {"".join(first.split())}
+
+
+def test_a_text_of_many_gaps_has_no_more_spellings_than_one_of_eight() -> None:
+    # Without a bound, each gap doubles them: six more are sixty-four times as many.
+    spelled = spaced_spellings("<a>" + "\n<b>" * 8)
+    longer = spaced_spellings("<a>" + "\n<b>" * 8 + "\n<c>" * 6)
+    assert len(longer) == len(spelled)
+    assert {each.removesuffix("\n<c>" * 6) for each in longer} == {*spelled}
+
+
+@table("ids")
+def test_an_id_of_unknown_form_names_the_only_tool_that_stands_whole_in_it(case: Any) -> None:
+    assert NamingId().name_in(case["call_id"], case["offered"]) == case["name"]
+
+
+PUT_TOGETHER = NamingId(("functions.", RowSlot.NAME, ":", RowSlot.INDEX))
+TAKEN_APART = NamingId((RowSlot.ID, "~", RowSlot.NAME, "/", RowSlot.ID))
+
+
+@pytest.mark.parametrize(
+    ("naming", "call_id", "name"),
+    [
+        (PUT_TOGETHER, "functions.delete:0", "delete"),
+        (PUT_TOGETHER, "functions.files.delete:11", "files.delete"),
+        # An id of another form is read by the general rule.
+        (PUT_TOGETHER, "delete:0", "delete"),
+        (TAKEN_APART, "7~delete/aB3", "delete"),
+        (TAKEN_APART, "delete", "delete"),
+    ],
+)
+def test_an_id_of_known_form_is_read_by_its_row(naming: NamingId, call_id: str, name: str) -> None:
+    assert naming.name_in(call_id, None) == name
+    assert PUT_TOGETHER.name_in("functions.functions:0", {"delete", "functions"}) == "functions"
+
+
+@pytest.mark.parametrize("naming", [NamingId(), PUT_TOGETHER, TAKEN_APART])
+def test_an_id_that_is_written_is_read_back_and_fits_its_pattern(naming: NamingId) -> None:
+    written = naming.write("files.delete", 3)
+    assert naming.name_in(written, {"files.delete"}) == "files.delete"
+    pattern = naming.pattern(r"files\.delete", re.escape, word=r"\w+", number=r"\d+")
+    assert re.fullmatch(pattern, written)
+
+
+def test_a_misspelt_word_has_a_hint_and_an_unlike_one_has_none() -> None:
+    assert nearest_word("t33", ["T2", "T3"]) == "T3"
+    assert nearest_word("TOOLS", ["tools"]) == "tools"
+    assert nearest_word("anything", []) is None
+    assert spelling_hint("sarf", ["text", "sarif"], "x") == "did you mean sarif? x"
+    assert spelling_hint("zebra", ["rag"], "there is rag") == "there is rag"
+    assert spelling_hint("zebra", ["rag"]) == ""
+    assert missing_name_hint("role", ["rol", "content"], "x") == "did you mean role for rol? x"
+    # A name that is there is no other name's misspelling.
+    assert missing_name_hint("role", ["role"], "x") == "x"
