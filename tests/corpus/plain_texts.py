@@ -17,7 +17,7 @@ from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.stop_marks import content_stops
-from tests.analysis.parsing.loop import TOOLS, generated, streamed
+from tests.analysis.parsing.loop import TOOLS, client_sum, generated, streamed
 
 from .closed_loop import AMBIGUOUS, UNOPENED
 from .outcomes import analysis_at, read_template
@@ -101,7 +101,7 @@ def _wrong(analysis: Analysis, text: str, chance: random.Random) -> Lost | None:
     parsed = parser.parse(turn)
     size = chance.randint(1, 9)
     stream = streamed(parser, [turn[at : at + size] for at in range(0, len(turn), size)])
-    for content in (parsed.content, stream.content):
+    for content in (parsed.content, client_sum(stream.deltas)["content"]):
         if content != text:
             return Lost(analysis.template.name or "", text, content)
     return Lost(analysis.template.name or "", text, "a call") if parsed.tool_calls else None

@@ -1,4 +1,4 @@
-"""The tables of this folder: what an output says, however it comes.
+"""The tables of this folder: outputs, and how each is read, however it comes.
 
 Each case is read in one piece, by single characters, and in pieces cut at random; all give the
 message of the table, and the deltas of a stream put together are that message.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -18,15 +18,16 @@ import msgspec
 import pytest
 import yaml
 
-from autoparser import Analysis, Delta, Json, OutputParser, ParsedCall, ParsedMessage, analyze
+from autoparser import Analysis, ParsedCall, ParsedMessage, analyze
+from tests.analysis.parsing.loop import disagreement
 from tests.fixture_analyses import analysed
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
 
 FOLDER = Path(__file__).parent
-LONGEST_PIECES = (3, 8, 30)
-"""Of an output that is cut at random, once for each; what is cut how is the same in every run."""
+LONGEST_PIECES = (3, 30)
+"""The longest pieces of an output that is cut at random; it is cut alike in every run."""
 
 Tool = dict[str, Any]
 
@@ -38,12 +39,12 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     arguments: Any
     """Values; text where it counts how they are spelled, and where they are not whole."""
     id: str = ""
-    """As the output says it; empty where it says none."""
+    """As it is written; empty where none is."""
     status: str = "ok"
 
     @property
     def written(self) -> str:
-        """The arguments as text, since to Python true and 1 are the same; their order counts."""
+        """The arguments as text, since true and 1 are equal in Python; their order counts."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
@@ -55,13 +56,13 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The stem of a file in fixtures/templates, or a key of `templates` in the same table."""
     output: str
     prompt: str | None = None
-    """The end of the rendered prompt; None: the template's usual one."""
+    """The end of the rendered prompt, or None for the template's default one."""
     tools: list[Tool | str] | Literal["any"] | None = None
     """Names of tools.yaml, or tools; None: all of them; any: the request offers no list."""
     request: dict[str, Any] = {}
-    """What else is asked of `Analysis.parser`."""
+    """Other options of `Analysis.parser`."""
     complete: bool = True
-    """False: a limit cut the output."""
+    """False if a limit cut the output."""
     content: str | None = None
     reasoning: str | None = None
     calls: list[Call] = []
@@ -70,9 +71,11 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     junk: list[str] = []
     """The pieces of the output that belong to nothing."""
     behind_reasoning: str | None = None
-    """What follows the end of the reasoning; None: it is not looked at, as those below."""
+    """The text after the end of the reasoning; None: not compared, nor are those below."""
     missing_end: str | None = None
     finish_reason: str | None = None
+    accepted: bool | None = None
+    """Whether the grammar of the same request accepts the output."""
     status: str
 
 
@@ -111,18 +114,11 @@ def cases() -> list[ParameterSet]:
     ]
 
 
-def parser_of(stem: str, case: Case) -> OutputParser:
-    """Make the parser of a case's request."""
-    own = _own_analysis(stem, case.template)
-    analysis = analysed(case.template) if own is None else own
-    return analysis.parser(_offered(case), prompt=case.prompt, **case.request)
-
-
 @cache
-def _own_analysis(stem: str, template: str) -> Analysis | None:
-    """Analyze a template that stands in the table itself; None for one that does not."""
+def analysis_of(stem: str, template: str) -> Analysis:
+    """Analyze a template of the table itself, or a fixture."""
     text = tables()[stem].templates.get(template)
-    return None if text is None else analyze(text)
+    return analysed(template) if text is None else analyze(text)
 
 
 def _offered(case: Case) -> list[Tool] | None:
@@ -135,7 +131,8 @@ def _offered(case: Case) -> list[Tool] | None:
 
 @pytest.mark.parametrize(("stem", "case"), cases())
 def test_an_output_is_read_as_its_table_says_however_it_comes(stem: str, case: Case) -> None:
-    parser, text = parser_of(stem, case), case.output
+    analysis, tools_, text = analysis_of(stem, case.template), _offered(case), case.output
+    parser = analysis.parser(tools_, prompt=case.prompt, **case.request)
     whole = parser.parse(text, complete=case.complete)
     assert whole.content == case.content
     assert whole.reasoning_content == case.reasoning
@@ -154,10 +151,10 @@ def test_an_output_is_read_as_its_table_says_however_it_comes(stem: str, case: C
         assert whole.missing_end == case.missing_end
     if case.finish_reason is not None:
         assert whole.finish_reason == case.finish_reason
-    for pieces in ([text], list(text), *_random_cuts(text)):
-        message, deltas = _streamed(parser, pieces, complete=case.complete)
-        assert message == whole, pieces
-        assert _sum(deltas) == message.to_openai(), pieces
+    if case.accepted is not None:
+        grammar = analysis.grammar(tools_ or [], prompt=case.prompt, **case.request)
+        assert grammar.accepts(text).accepted is case.accepted
+    assert not disagreement(parser, text, text, *_random_cuts(text), complete=case.complete)
 
 
 def test_the_cases_of_a_table_have_names_of_their_own() -> None:
@@ -174,10 +171,8 @@ def _arguments(call: ParsedCall, expected: Call) -> str:
 
 
 def _junk(message: ParsedMessage, text: str) -> list[str]:
-    """Return the pieces that are junk; every character of the text is in exactly one span."""
-    pieces = [(span.kind.name, text[span.start : span.end]) for span in message.spans]
-    assert "".join(piece for _, piece in pieces) == text
-    return [piece for kind, piece in pieces if kind == "JUNK"]
+    """Return the pieces of a text that are junk."""
+    return [text[span.start : span.end] for span in message.spans if span.kind.name == "JUNK"]
 
 
 def _random_cuts(text: str) -> Iterator[list[str]]:
@@ -187,40 +182,3 @@ def _random_cuts(text: str) -> Iterator[list[str]]:
         while cuts[-1] < len(text):
             cuts.append(cuts[-1] + source.randint(1, longest))
         yield [text[start:end] for start, end in pairwise(cuts)]
-
-
-def _streamed(
-    parser: OutputParser, pieces: Sequence[str], *, complete: bool
-) -> tuple[ParsedMessage, list[Delta]]:
-    stream = parser.stream()
-    deltas = [delta for piece in pieces for delta in stream.feed(piece)]
-    deltas += stream.finish(complete=complete)
-    return stream.message, deltas
-
-
-def _sum(deltas: Sequence[Delta]) -> dict[str, Json]:
-    """Put deltas together as a client of OpenAI does: texts by their keys, calls by their index."""
-    message: dict[str, Any] = {"role": "assistant", "content": None}
-    calls: list[dict[str, Any]] = []
-    for delta in deltas:
-        sent: dict[str, Any] = delta.to_openai()
-        for key, value in sent.items():
-            if key != "tool_calls":
-                message[key] = f"{message.get(key) or ''}{value}"
-                continue
-            for piece in value:
-                if piece["index"] == len(calls):
-                    calls.append(
-                        {
-                            "id": piece["id"],
-                            "type": piece["type"],
-                            "function": {**piece["function"]},
-                        }
-                    )
-                else:
-                    assert piece["index"] == len(calls) - 1
-                    assert [*piece["function"]] == ["arguments"]
-                    calls[-1]["function"]["arguments"] += piece["function"]["arguments"]
-    if calls:
-        message["tool_calls"] = calls
-    return message

@@ -1,4 +1,4 @@
-"""Which messages a limit concerns."""
+"""The messages that a limit of an export concerns."""
 
 from __future__ import annotations
 
@@ -13,45 +13,55 @@ def calling(*arguments: dict[str, Json]) -> Message:
     return Message(calls=tuple(ToolCall("f", each, "id") for each in arguments))
 
 
-TALK = Message("Hello.", "Hm.")
-ONE, TWO, NONE = calling({"a": 1}), calling({"a": 1}, {"a": 2}), calling({})
-NESTED = calling({"a": [{"b": None}]})
-
-CONCERNS: list[tuple[ExportLimit, list[Message], list[Message]]] = [
-    (ExportLimit(MessagePiece.REASONING, "why"), [TALK], [ONE, Message("Hello.")]),
-    (ExportLimit(MessagePiece.CONTENT, "why"), [TALK], [ONE, Message(reasoning="Hm.")]),
+MESSAGES = {
+    "talk": Message("Hello.", "Hm."),
+    "content": Message("Hello."),
+    "reasoning": Message(reasoning="Hm."),
+    "one call": calling({"a": 1}),
+    "content and a call": Message("Hello.", calls=calling({"a": 1}).calls),
+    "two calls": calling({"a": 1}, {"a": 2}),
+    "no arguments": calling({"a": 1}, {}),
+    "a nested null": calling({"a": [{"b": None}]}),
+    "a string": calling({"a": "x"}),
+    "a nested string with a bracket": calling({"a": ["x<y"]}),
+}
+CALLING = set(MESSAGES) - {"talk", "content", "reasoning"}
+CONCERNED: list[tuple[ExportLimit, set[str]]] = [
+    (ExportLimit(MessagePiece.REASONING, "why"), {"talk", "reasoning"}),
+    (ExportLimit(MessagePiece.CONTENT, "why"), {"talk", "content", "content and a call"}),
+    (ExportLimit(MessagePiece.CONTENT_BESIDE_CALLS, "why"), {"content and a call"}),
+    (ExportLimit(MessagePiece.CALLS, "why"), CALLING),
+    (ExportLimit(MessagePiece.ARGUMENTS, "why"), CALLING),
+    (ExportLimit(MessagePiece.SEVERAL_CALLS, "why"), {"two calls", "no arguments"}),
+    (ExportLimit(MessagePiece.NO_ARGUMENTS, "why"), {"no arguments"}),
+    (ExportLimit(MessagePiece.TYPES, "why", frozenset({JsonType.NULL})), {"a nested null"}),
     (
-        ExportLimit(MessagePiece.CONTENT_BESIDE_CALLS, "why"),
-        [Message("Hello.", calls=ONE.calls)],
-        [ONE, TALK],
+        ExportLimit(MessagePiece.STRINGS, "why"),
+        {"a string", "a nested string with a bracket"},
     ),
-    (ExportLimit(MessagePiece.CALLS, "why"), [ONE, NONE], [TALK]),
-    (ExportLimit(MessagePiece.ARGUMENTS, "why"), [ONE, NONE], [TALK]),
-    (ExportLimit(MessagePiece.SEVERAL_CALLS, "why"), [TWO], [ONE, TALK]),
-    (ExportLimit(MessagePiece.NO_ARGUMENTS, "why"), [NONE], [ONE, TALK]),
-    (ExportLimit(MessagePiece.TYPES, "why", frozenset({JsonType.NULL})), [NESTED], [ONE, TALK]),
-    (ExportLimit(MessagePiece.STRINGS, "why"), [calling({"a": "x"})], [ONE]),
     (
         ExportLimit(MessagePiece.STRINGS, "why", characters="<"),
-        [calling({"a": ["x<y"]})],
-        [calling({"a": "x"})],
+        {"a nested string with a bracket"},
     ),
-    (ExportLimit(MessagePiece.IDS, "why"), [], [ONE, TALK]),
+    (ExportLimit(MessagePiece.IDS, "why"), set()),
 ]
 
 
-@pytest.mark.parametrize(("limit", "concerned", "others"), CONCERNS)
-def test_a_limit_concerns_messages_with_its_part(
-    limit: ExportLimit, concerned: list[Message], others: list[Message]
-) -> None:
-    assert all(limit.concerns(message) for message in concerned)
-    assert not any(limit.concerns(message) for message in others)
+@pytest.mark.parametrize(("limit", "concerned"), CONCERNED)
+def test_a_limit_concerns_messages_with_its_part(limit: ExportLimit, concerned: set[str]) -> None:
+    assert {name for name, message in MESSAGES.items() if limit.concerns(message)} == concerned
     export = Export({}, (limit,))
-    assert not any(export.promises(message) for message in concerned)
-    assert all(export.promises(message) for message in others)
+    promised = {name for name, message in MESSAGES.items() if export.promises(message)}
+    assert promised == set(MESSAGES) - concerned
     assert export.lacks(limit.piece)
     assert not export.whole
 
 
-def test_every_part_is_in_the_table() -> None:
-    assert {limit.piece for limit, _, _ in CONCERNS} == set(MessagePiece)
+def test_every_part_of_a_message_has_a_limit_in_the_table() -> None:
+    assert {limit.piece for limit, _ in CONCERNED} == set(MessagePiece)
+
+
+def test_names_that_are_not_plain_words_are_not_promised_where_plain_ones_are_read() -> None:
+    export = Export({}, plain_names=True)
+    assert export.promises(calling({"a_1": "x"}))
+    assert not export.promises(calling({"a-1": "x"}))

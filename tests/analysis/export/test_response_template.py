@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,8 +11,9 @@ from transformers.utils.chat_parsing import ResponseParser, parse_response
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
-from autoparser.analysis.export.export_limits import MessagePiece, TemplateDialect
+from autoparser.analysis.export.export_limits import Export, MessagePiece, TemplateDialect
 from autoparser.analysis.export.response_template import (
+    ExportTrial,
     response_template,
     transformers_parser,
     trial_tools,
@@ -28,14 +29,7 @@ pytestmark = pytest.mark.slow
 RANDOM = 16
 """Messages that are drawn for a fixture; of 127 fixtures they are two thousand."""
 EOS = "<|the-end|>"
-ENDED_OTHERWISE = (
-    "a1-function-parameter",
-    "a2-4-long-tags",
-    "j1-json-in-tags",
-    "j3-9-bare-array-id",
-    "p1-python-lines",
-    "t6-function-tag-json",
-)
+ENDED_OTHERWISE = ("a1-function-parameter", "a2-4-long-tags", "j1-json-in-tags", "p1-python-lines")
 """Some of them end a turn by a marker, some by a blank line."""
 
 TYPES, STRINGS, IDS = MessagePiece.TYPES, MessagePiece.STRINGS, MessagePiece.IDS
@@ -73,40 +67,35 @@ NO_TURN_GOES_ON = {"j8-python-dict", "reasoning-cut-from-content"}
 """Fixtures of which no turn in the history goes on from a prompt."""
 
 
-# The dialects differ in one name and in joined content, so every fourth fixture shows the second.
-PROMISES = [
-    (name, dialect)
-    for at, name in enumerate(fixture_names())
-    for dialect in (TemplateDialect if at % 4 == 0 else [TemplateDialect.COMMON])
-]
-
-
-@pytest.mark.parametrize(("name", "dialect"), PROMISES)
-def test_what_is_promised_comes_back(name: str, dialect: TemplateDialect) -> None:
+def trial_of(
+    name: str,
+    dialect: TemplateDialect = TemplateDialect.COMMON,
+    cases: Sequence[BatteryCase] | None = None,
+) -> tuple[Export, ExportTrial]:
+    """Export a fixture, and let transformers read what the template writes."""
     format_ = analysis_of(name).formats.united
     export = response_template(format_, dialect)
-    parse = transformers_parser()
-    assert parse is not None
-    trial = try_out(format_, export, parse, analysis_of(name).prober())
+    return export, try_out(format_, export, parse_response, analysis_of(name).prober(), cases)
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_what_is_promised_comes_back(name: str) -> None:
+    # The dialects differ in one name and in joined content, so some fixtures show the second.
+    at = fixture_names().index(name)
+    dialect = TemplateDialect.COMMON if at % 4 else TemplateDialect.TRANSFORMERS
+    export, trial = trial_of(name, dialect)
     assert trial.ok, trial.mismatches[0]
     assert (trial.total == trial.foretold) is (name in NO_TURN_GOES_ON)
     assert {limit.piece for limit in export.limits} == IN_PART.get(name, set())
     assert all(limit.reason for limit in export.limits)
+    cases = [BatteryCase("random", message) for message in random_messages(RANDOM)]
+    _, trial = trial_of(name, cases=cases)
+    assert trial.ok, trial.mismatches[0]
 
 
 def test_the_table_of_parts_names_fixtures() -> None:
     assert set(IN_PART) <= set(fixture_names())
-
-
-@pytest.mark.parametrize("name", fixture_names())
-def test_random_messages_come_back(name: str) -> None:
-    format_ = analysis_of(name).formats.united
-    export = response_template(format_)
-    parse = transformers_parser()
-    assert parse is not None
-    cases = [BatteryCase("random", message) for message in random_messages(RANDOM)]
-    trial = try_out(format_, export, parse, analysis_of(name).prober(), cases)
-    assert trial.ok, trial.mismatches[0]
+    assert transformers_parser() is parse_response
 
 
 @pytest.mark.parametrize("name", ENDED_OTHERWISE)
@@ -115,23 +104,23 @@ def test_the_token_that_ends_an_output_is_no_part_of_it(name: str) -> None:
     analysis = analysis_of(name)
     format_ = analysis.formats.united
     export = response_template(format_, eos=EOS)
-    parse = transformers_parser()
-    assert parse is not None
 
     def ended(text: str, *given: Any, **options: Any) -> Mapping[str, Any]:
         stop = next((stop for stop in format_.stop_strings if stop in text), "")
-        return parse(f"{text.partition(stop)[0] if stop else text}{EOS}", *given, **options)
+        front = text.partition(stop)[0] if stop else text
+        found: Mapping[str, Any] = parse_response(f"{front}{EOS}", *given, **options)
+        return found
 
     trial = try_out(format_, export, ended, analysis.prober(), battery_messages()[::5])
     assert trial.ok, trial.mismatches[0]
     assert trial.total > trial.foretold
 
 
-@pytest.mark.parametrize("name", fixture_names())
+@pytest.mark.parametrize("name", fixture_names()[::3])
 def test_a_stream_of_single_characters_gives_the_same(name: str) -> None:
     format_ = analysis_of(name).formats.united
     export = response_template(format_)
-    for case in battery_messages()[::5]:
+    for case in battery_messages()[::10]:
         try:
             turn = format_.write(case.message)
         except RefusedMessageError:
@@ -170,38 +159,30 @@ QWEN = "j1-json-in-tags"
 CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
 OSLO = [called("get_forecast", city="Oslo")]
 
-OUTPUTS: list[tuple[str, str, dict[str, Any]]] = [
-    ("no end", "Hello.", {"content": "Hello."}),
-    ("nothing", "", {}),
-    ("text behind the end", "Hello.<|im_end|>\nrest", {"content": "Hello."}),
-    ("text behind a call", f"{CALL}\nSo be it.", {"tool_calls": OSLO, "content": "\nSo be it."}),
-    (
-        "text around a call",
+OUTPUTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "no end": ("Hello.", {"content": "Hello."}),
+    "nothing": ("", {}),
+    "text after the end": ("Hello.<|im_end|>\nrest", {"content": "Hello."}),
+    "text after a call": (f"{CALL}\nSo be it.", {"tool_calls": OSLO, "content": "\nSo be it."}),
+    "text around a call": (
         f"One. {CALL}Two.<|im_end|>\n",
         {"tool_calls": OSLO, "content": "Two."},
     ),
-    (
-        "members in another order",
+    "members in another order": (
         CALL.replace('"name": "get_forecast", ', "").replace("}}", '}, "name": "get_forecast"}'),
         {"tool_calls": OSLO},
     ),
-    (
-        "a marker inside a string",
+    "a marker inside a string": (
         CALL.replace("Oslo", "</tool_call>"),
         {"tool_calls": [called("get_forecast", city="</tool_call>")]},
     ),
-    (
-        "reasoning that the end cuts",
-        "<think>\nHm.<|im_end|>\n",
-        {"thinking": "Hm."},
-    ),
-]
+    "reasoning that the end cuts": ("<think>\nHm.<|im_end|>\n", {"thinking": "Hm."}),
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [row[1:] for row in OUTPUTS], ids=[row[0] for row in OUTPUTS]
-)
-def test_outputs_that_no_template_writes(text: str, expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize("what", OUTPUTS)
+def test_an_output_that_no_template_writes_is_read(what: str) -> None:
+    text, expected = OUTPUTS[what]
     assert parsed(QWEN, text) == expected
 
 
@@ -255,10 +236,8 @@ def test_what_a_prompt_has_closed_is_not_content(prompt: str, expected: str) -> 
             prompt=prompt,
         )
     )
-    parse = transformers_parser()
-    assert parse is not None
     format_ = analysis.formats.united
-    trial = try_out(format_, response_template(format_), parse, analysis.prober())
+    trial = try_out(format_, response_template(format_), parse_response, analysis.prober())
     assert trial.ok, (expected, trial.mismatches[0])
     assert trial.foretold < trial.total
 

@@ -1,61 +1,39 @@
 """The closed loop: what a format writes of a message, read back by its parser.
 
-What must come back is told from the format alone: the parts that its layout has, with their edges
-stripped as it says, the calls that it keeps, the arguments that it writes at all.
+`difference` sends a message around the loop. What must come back is read off the format alone: the
+parts that its layout has, with their edges stripped, and the arguments that it writes at all.
+`disagreement` compares streams of one text, cut in several ways, with the text read at once.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from copy import deepcopy
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
 from autoparser.analysis.core.call_notation import ContainerNotation, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.literals import TemplateLiteral
-from autoparser.analysis.core.message_battery import (
-    BatteryCase,
-    battery_messages,
-    battery_tools,
-    loose_tools,
-)
+from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, loose_tools
 from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.turn_format import Formats, TurnFormat
-from autoparser.analysis.parsing.output_parser import OutputParser, StreamParser
+from autoparser.analysis.core.turn_format import Begun, Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.export.response_template import trial_tools
+from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import TurnStart, request_of
+from autoparser.analysis.parsing.turn_request import request_of
 from tests.fixture_analyses import TEMPLATES, analysed
 
-
-def _tools() -> tuple[Json, ...]:
-    """Offer the battery's tools; a parameter that it gives null has to allow null."""
-    tools = deepcopy(battery_tools())
-    for tool in tools:
-        parameters = tool["parameters"]
-        assert isinstance(parameters, dict)
-        properties = parameters["properties"]
-        assert isinstance(properties, dict)
-        if "parent" in properties:
-            properties["parent"] = {"type": ["string", "null"]}
-    return tuple({"type": "function", "function": tool} for tool in tools)
+TOOLS = trial_tools()
+analysis_of = analysed
 
 
-TOOLS = _tools()
-
-
-Call: TypeAlias = tuple[str, str]
-"""Name, and arguments as JSON text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
+class ComparedMessage(NamedTuple):
     """A message as it can be compared: absent parts are None, arguments are decoded."""
 
     reasoning: str | None
@@ -64,28 +42,25 @@ class Read:
     """Name, arguments as sorted JSON text, and the id where the format writes one."""
 
 
-analysis_of = analysed
-
-
 def fixture_names() -> list[str]:
-    """Name all fixtures."""
+    """Return the names of all fixtures."""
     return sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 
 
 def third_of_battery(name: str) -> tuple[BatteryCase, ...]:
-    """Choose messages of the battery for a fixture; its neighbours get the others."""
+    """Choose messages of the battery for a fixture; its neighbors get the others."""
     return battery_messages()[fixture_names().index(name) % 3 :: 3]
 
 
 def writes_ids(format_: TurnFormat) -> bool:
-    """Whether an id that is read is the id that was written."""
+    """Return whether an id that is read is the id that was written."""
     calls = format_.calls
     # Where no name is written, the id carries it.
     return calls is not None and calls.has(RowSlot.ID) and calls.has(RowSlot.NAME)
 
 
 def with_ids(format_: TurnFormat, message: Message) -> Message:
-    """Give the calls the ids by which they are told apart, where the id is all that is written."""
+    """Give the calls the ids that carry their names, where the id is all that is written."""
     calls = format_.calls
     if calls is None or calls.naming is None:
         return message
@@ -99,8 +74,8 @@ def with_ids(format_: TurnFormat, message: Message) -> Message:
     return structs.replace(message, calls=tuple(named))
 
 
-def surviving(format_: TurnFormat, message: Message) -> Read:
-    """Say what of a message the format writes, so that a parser can find it."""
+def surviving(format_: TurnFormat, message: Message) -> ComparedMessage:
+    """Return what of a message the format writes, so that a parser can find it."""
     layout = format_.layouts[message.presence]
     reasoning = content = ""
     if TurnPart.REASONING in layout.parts:
@@ -109,12 +84,12 @@ def surviving(format_: TurnFormat, message: Message) -> Read:
         content = layout.content.apply(format_.without_cut(message.content))
     calls: list[tuple[str, str, str | None]] = []
     if TurnPart.CALLS in layout.parts and format_.calls is not None:
+        notation = format_.calls.arguments
         for call in format_.calls.written(message.calls):
-            written = format_.calls.arguments
-            arguments = _written(dict(call.arguments), written.members, written.values)
-            given = call.id if writes_ids(format_) else None
-            calls.append((call.name, json.dumps(arguments, sort_keys=True), given))
-    return Read(
+            arguments = _written(dict(call.arguments), notation.members, notation.values)
+            call_id = call.id if writes_ids(format_) else None
+            calls.append((call.name, json.dumps(arguments, sort_keys=True), call_id))
+    return ComparedMessage(
         reasoning if reasoning.strip() else None, content if content.strip() else None, tuple(calls)
     )
 
@@ -134,49 +109,43 @@ def _written(value: Json, container: ContainerNotation, notation: ValueNotation)
     return value
 
 
-def read(parsed: ParsedMessage, *, ids: bool) -> Read:
-    """Return a parsed message as it can be compared."""
-    calls: list[tuple[str, str, str | None]] = []
-    for call in parsed.tool_calls:
-        try:
-            arguments = json.dumps(json.loads(call.arguments), sort_keys=True)
-        except ValueError:
-            arguments = f"no JSON: {call.arguments}"
-        calls.append((call.name, arguments, call.id if ids else None))
-    return Read(parsed.reasoning_content, parsed.content, tuple(calls))
-
-
-def parser_of(format_: TurnFormat, tools: Sequence[Json] | None = TOOLS) -> OutputParser:
-    """Make the parser of what follows the default generation prompt."""
-    request = request_of(tools)
-    return OutputParser(
-        build_expression(Formats.of(format_), request),
-        offered=None if request.tools is None else frozenset(request.tools),
+def read(parsed: ParsedMessage, *, ids: bool) -> ComparedMessage:
+    """Return a parsed message as it can be compared. Raises ValueError for what is not JSON."""
+    return ComparedMessage(
+        parsed.reasoning_content,
+        parsed.content,
+        tuple(
+            (
+                call.name,
+                json.dumps(json.loads(call.arguments), sort_keys=True),
+                call.id if ids else None,
+            )
+            for call in parsed.tool_calls
+        ),
     )
 
 
 def generated(
     format_: TurnFormat, turn: str, tools: Sequence[Json] | None = TOOLS
 ) -> tuple[str, OutputParser]:
-    """Cut what the prompt writes off a turn; return the rest, and the parser for it.
+    """Cut off the part of a turn that the prompt writes; return the rest, and the parser for it.
 
     Where the default prompt begins the turn otherwise (it opens the reasoning and this turn has
     none), the model begins after the header.
     """
     default = next((opening for opening in format_.openings if not opening.setting), None)
     if default is not None and default.text and turn.startswith(default.text):
-        request, written = request_of(tools, prompt=default.text), len(default.text)
+        request, written = request_of(tools, prompt=default.text), default.text
     else:
-        request = replace(request_of(tools), start=TurnStart.HEADER)
-        written = len(format_.header) if turn.startswith(format_.header) else 0
-    offered = None if request.tools is None else frozenset(request.tools)
-    return turn[written:], OutputParser(
-        build_expression(Formats.of(format_), request), offered=offered
+        request, written = request_of(tools, begun=Begun(format_, None)), format_.header
+    return turn.removeprefix(written), OutputParser(
+        build_expression(Formats.of(format_), request),
+        offered=None if request.tools is None else frozenset(request.tools),
     )
 
 
 def difference(format_: TurnFormat, message: Message) -> str:
-    """Send a message around the loop; say what came back otherwise, or nothing.
+    """Send a message around the loop; return what came back otherwise, or empty.
 
     Raises RefusedMessageError where the template does not write it.
     """
@@ -184,17 +153,30 @@ def difference(format_: TurnFormat, message: Message) -> str:
     # Schemas that all values meet: some of the battery are not strings where TOOLS says so.
     text, parser = generated(format_, format_.write(message), loose_tools())
     parsed = parser.parse(text)
-    gap = gaps(parsed.spans, text)
     expected, found = surviving(format_, message), read(parsed, ids=writes_ids(format_))
     # Some templates end no turn that is empty.
     wrong = (Status.STRAY, Status.UNFINISHED) if text.strip() else (Status.STRAY,)
-    if found == expected and parsed.status not in wrong and not gap:
+    if found == expected and parsed.status not in wrong and not gaps(parsed.spans, text):
         return ""
-    return f"text     {text!r}\nexpected {expected}\nfound    {found}\n{parsed.status}\n{gap}"
+    return f"text     {text!r}\nexpected {expected}\nfound    {found}\n{parsed.status}"
+
+
+def lost_messages(format_: TurnFormat, messages: Sequence[Message]) -> tuple[int, list[str]]:
+    """Send messages around the loop; return how many were written, and what did not come back."""
+    written = 0
+    lost: list[str] = []
+    for message in messages:
+        try:
+            found = difference(format_, message)
+        except RefusedMessageError:
+            continue
+        written += 1
+        lost += [found] if found else []
+    return written, lost
 
 
 def gaps(spans: Sequence[Span], text: str) -> str:
-    """Say where the spans leave out a character or count it twice; nothing where all is well."""
+    """Return where the spans leave out a character or count it twice, or empty."""
     at = 0
     for span in spans:
         if span.start != at or span.end <= span.start:
@@ -205,119 +187,92 @@ def gaps(spans: Sequence[Span], text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """What a stream gave: the message, and the same put together from the deltas."""
+    """The message of a stream, and its deltas."""
 
     message: ParsedMessage
     deltas: tuple[Delta, ...]
 
     @property
-    def reasoning(self) -> str | None:
-        return self._text(DeltaKind.REASONING)
-
-    @property
-    def content(self) -> str | None:
-        return self._text(DeltaKind.CONTENT)
-
-    def _text(self, kind: DeltaKind) -> str | None:
-        return "".join(delta.text for delta in self.deltas if delta.kind is kind) or None
-
-    @property
-    def calls(self) -> dict[int, Call]:
-        """Names and arguments by the index of the call, in the order in which they were opened."""
-        opened: dict[int, Call] = {}
+    def calls(self) -> dict[int, tuple[str, str]]:
+        """Names and arguments by the index of the call, put together from the deltas."""
+        found: dict[int, tuple[str, str]] = {}
         for delta in self.deltas:
             if delta.kind is DeltaKind.CALL:
-                assert delta.index not in opened, f"the call {delta.index} is opened twice"
-                opened[delta.index] = (delta.text, "")
+                assert delta.index not in found, f"the call {delta.index} is opened twice"
+                found[delta.index] = (delta.text, "")
             elif delta.kind is DeltaKind.ARGUMENTS:
-                name, arguments = opened[delta.index]
-                opened[delta.index] = (name, arguments + delta.text)
-        return opened
+                name, arguments = found[delta.index]
+                found[delta.index] = (name, arguments + delta.text)
+        return found
 
 
 def streamed(parser: OutputParser, pieces: Sequence[str], *, complete: bool = True) -> Streamed:
     """Feed a text piece by piece."""
-    stream: StreamParser = parser.stream()
-    deltas: list[Delta] = []
-    for piece in pieces:
-        deltas += stream.feed(piece)
+    stream = parser.stream()
+    deltas = [delta for piece in pieces for delta in stream.feed(piece)]
     deltas += stream.finish(complete=complete)
     return Streamed(stream.message, tuple(deltas))
 
 
 def disagreement(
-    parser: OutputParser, text: str, pieces: Sequence[str], *, complete: bool = True
+    parser: OutputParser, text: str, *cuts: Sequence[str], complete: bool = True
 ) -> str:
-    """Compare a stream with the one shot, and each with its deltas; say how they differ."""
-    whole, found = (streamed(parser, cut, complete=complete) for cut in ([text], pieces))
-    gap = gaps(whole.message.spans, text)
-    if gap:
-        return gap
-    if found.message != whole.message:
-        return f"stream   {found.message}\none shot {whole.message}"
-    for each in (whole, found):
-        told, summed = each.message.to_openai(), client_sum(each.deltas)
-        if summed != told:
-            return f"deltas   {summed}\nmessage  {told}"
-    return _twice(whole.message, text) or _invalid(whole.message)
+    """Compare streams of a text with the one shot, and each with its deltas.
+
+    Returns how they differ, or what in the message has no text or is not JSON; else empty.
+    """
+    whole = parser.parse(text, complete=complete)
+    for pieces in ([text], *cuts):
+        found = streamed(parser, pieces, complete=complete)
+        if found.message != whole:
+            return f"stream   {found.message} of {pieces}\none shot {whole}"
+        message, sums = found.message.to_openai(), client_sum(found.deltas)
+        if sums != message:
+            return f"deltas   {sums} of {pieces}\nmessage  {message}"
+    return gaps(whole.spans, text) or _twice(whole, text) or "".join(_invalid(whole))
 
 
-def client_sum(deltas: Sequence[Delta]) -> dict[str, Json]:
+def client_sum(deltas: Sequence[Delta]) -> dict[str, Any]:
     """Put deltas together as a client of OpenAI does: texts by their keys, calls by their index."""
-    message: dict[str, Json] = {"role": "assistant", "content": None}
-    calls: list[dict[str, Json]] = []
+    message: dict[str, Any] = {"role": "assistant", "content": None}
+    calls: list[dict[str, Any]] = []
     for delta in deltas:
-        for key, value in delta.to_openai().items():
-            if isinstance(value, str):
+        sent: dict[str, Any] = delta.to_openai()
+        for key, value in sent.items():
+            if key != "tool_calls":
                 message[key] = f"{message.get(key) or ''}{value}"
                 continue
-            assert isinstance(value, list)
             for piece in value:
-                _add_to_calls(calls, piece)
-    if calls:
-        message["tool_calls"] = [*calls]
-    return message
-
-
-def _add_to_calls(calls: list[dict[str, Json]], piece: Json) -> None:
-    assert isinstance(piece, dict)
-    function = piece["function"]
-    index = piece["index"]
-    assert isinstance(function, dict)
-    if index == len(calls):
-        assert piece["id"]
-        assert function["name"], f"the call {index} has no name"
-        calls.append({"id": piece["id"], "type": piece["type"], "function": {**function}})
-        return
-    assert index == len(calls) - 1, f"the call {index} was not begun, or is over"
-    assert [*function] == ["arguments"], f"the call {index} is begun twice"
-    begun = calls[-1]["function"]
-    assert isinstance(begun, dict)
-    begun["arguments"] = f"{begun['arguments']}{function['arguments']}"
+                function = {**piece["function"]}
+                if piece["index"] == len(calls):
+                    assert piece["id"]
+                    assert function["name"], "a call has no name"
+                    calls.append({"id": piece["id"], "type": piece["type"], "function": function})
+                else:
+                    assert piece["index"] == len(calls) - 1, "a call was not begun, or is over"
+                    assert [*function] == ["arguments"], "a call is begun twice"
+                    calls[-1]["function"]["arguments"] += function["arguments"]
+    return {**message, "tool_calls": calls} if calls else message
 
 
 def _twice(message: ParsedMessage, text: str) -> str:
-    """Say where more is said than there is text for it; nothing where all is well."""
-    said = {SpanKind.CONTENT, SpanKind.REASONING}
+    """Return the prose of a message if it is more than the text that there is for it."""
+    kinds = {SpanKind.CONTENT, SpanKind.REASONING}
     if message.reasoning_content is None:
         # Raw reasoning has its markers in the content.
-        said |= {SpanKind.MARKUP, SpanKind.JUNK}
+        kinds |= {SpanKind.MARKUP, SpanKind.JUNK}
     prose = f"{message.content or ''}{message.reasoning_content or ''}"
-    spans = [text[span.start : span.end] for span in message.spans if span.kind in said]
-    there = sum(len("".join(each.split())) for each in spans)
-    if len("".join(prose.split())) <= there:
-        return ""
-    return f"{prose!r} is more than {spans}"
+    spans = "".join(text[span.start : span.end] for span in message.spans if span.kind in kinds)
+    return prose if len("".join(prose.split())) > len("".join(spans.split())) else ""
 
 
-def _invalid(message: ParsedMessage) -> str:
-    """Say which call that is over has arguments that are not JSON."""
+def _invalid(message: ParsedMessage) -> Iterator[str]:
+    """Return the calls that are over and have arguments that are not JSON."""
     for call in message.tool_calls:
         try:
             json.loads(call.arguments, parse_constant=_no_constant)
         except ValueError:
-            return f"not JSON: {call}"
-    return ""
+            yield f"not JSON: {call}"
 
 
 def _no_constant(word: str) -> Json:
@@ -326,7 +281,7 @@ def _no_constant(word: str) -> Json:
 
 
 def marker_texts(format_: TurnFormat) -> frozenset[str]:
-    """Return the words in brackets or between signs that stand in a format's literals."""
+    """Return the words in brackets or between signs that a format's literals hold."""
     texts = [text for layout in format_.layouts.values() for text in layout.literals]
     calls = format_.calls
     if calls is not None:

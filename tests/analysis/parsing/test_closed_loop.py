@@ -1,23 +1,33 @@
-"""What a fixture's format writes comes back: the battery, and random messages."""
+"""A fixture's turns are read back: the battery, random messages, and turns cut in many ways."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import Status
 
-from .loop import analysis_of, difference, fixture_names
+from .loop import (
+    analysis_of,
+    disagreement,
+    fixture_names,
+    generated,
+    lost_messages,
+    marker_texts,
+    with_ids,
+)
 from .messages import random_messages
 
 pytestmark = pytest.mark.slow
 
 ENOUGH = 0.99
 RANDOM = 100
-
 UNOPENED = "nothing opens reasoning, so that text without its close is all reasoning"
 UNESCAPED = "strings are written without their quotes escaped, or without quotes"
 UNTOLD = "an array's empty items, and those that are not strings, are written like strings"
@@ -32,39 +42,79 @@ LOST: Mapping[str, tuple[str, int]] = {
 }
 """Fixtures whose text itself is ambiguous: why, and how many of the battery come back."""
 
+FIRST = ToolCall("get_forecast", {"city": "Oslo <1>", "days": 3}, "aB3dE6gH1")
+SECOND = ToolCall("update_record", {"title": "a b", "labels": ["x", "2"]}, "kL5mN7pQ2")
+MESSAGES = (
+    Message("Let me look: 1 < 2.\nSo.", calls=(FIRST,)),
+    Message(calls=(FIRST, SECOND)),
+    Message("Fine.", "Hm.\nWeather?", (SECOND, FIRST)),
+    Message("So.", "Hm."),
+)
+
 
 @pytest.mark.parametrize("name", fixture_names())
 def test_the_battery_comes_back(name: str) -> None:
-    format_ = analysis_of(name).format
-    bad: list[str] = []
-    total = 0
-    for case in battery_messages():
-        try:
-            found = difference(format_, case.message)
-        except RefusedMessageError:
-            continue
-        total += 1
-        if found:
-            bad.append(f"{case.title}\n{found}")
+    total, lost = lost_messages(
+        analysis_of(name).format, [case.message for case in battery_messages()]
+    )
     needed = LOST[name][1] if name in LOST else total * ENOUGH
-    assert total - len(bad) >= needed, f"{len(bad)} of {total}, first: {bad[0]}"
-
-
-def test_the_table_of_exceptions_names_fixtures() -> None:
-    assert set(LOST) <= set(fixture_names())
+    assert total - len(lost) >= needed, f"{len(lost)} of {total}, first: {lost[0]}"
+    assert lost or name not in LOST, "the exception is no longer needed"
 
 
 @pytest.mark.parametrize("name", [name for name in fixture_names() if name not in LOST])
 def test_random_messages_come_back(name: str) -> None:
+    total, lost = lost_messages(analysis_of(name).format, random_messages(RANDOM))
+    assert len(lost) <= total * (1 - ENOUGH), f"{len(lost)} of {total}, first: {lost[0]}"
+
+
+def turns_of(name: str, messages: Sequence[Message]) -> Iterator[tuple[str, OutputParser]]:
+    """Write the messages that a fixture does not refuse."""
     format_ = analysis_of(name).format
-    bad: list[str] = []
-    done: list[Message] = []
-    for message in random_messages(RANDOM):
+    for message in messages:
         try:
-            found = difference(format_, message)
+            yield generated(format_, format_.write(with_ids(format_, message)))
         except RefusedMessageError:
             continue
-        done.append(message)
-        if found:
-            bad.append(found)
-    assert len(done) - len(bad) >= ENOUGH * len(done), f"{len(bad)} of {len(done)}\n{bad[0]}"
+
+
+def random_pieces(source: random.Random, text: str, longest: int) -> list[str]:
+    """Cut a text at random."""
+    pieces: list[str] = []
+    while text:
+        size = source.randint(1, longest)
+        pieces.append(text[:size])
+        text = text[size:]
+    return pieces
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_a_turn_is_read_alike_however_it_comes(name: str) -> None:
+    source = random.Random(name)
+    for text, parser in turns_of(name, MESSAGES):
+        cuts = (random_pieces(source, text, longest) for longest in (3, 8, 30))
+        assert not disagreement(parser, text, list(text), *cuts)
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_a_turn_cut_at_any_character_is_a_front_of_the_whole_one(name: str) -> None:
+    """Nothing is lost or retracted; what begins a marker is markup, never content or reasoning."""
+    format_ = analysis_of(name).format
+    for text, parser in turns_of(name, MESSAGES[1:3]):
+        whole = parser.parse(text)
+        prose = f"{whole.content}\0{whole.reasoning_content}"
+        markers = [marker for marker in marker_texts(format_) if marker not in prose]
+        for end in range(len(text)):
+            cut, complete = text[:end], end % 2 == 0
+            found = parser.parse(cut, complete=complete)
+            names = [call.name for call in found.tool_calls]
+            assert names == [call.name for call in whole.tool_calls][: len(names)], cut
+            if end % 5 == 0:
+                assert not disagreement(parser, cut, list(cut), complete=complete)
+            if complete:
+                continue
+            assert found.status is Status.CUT, cut
+            # Within a word no marker is whole.
+            if not text[max(0, end - 1) : end + 1].isalnum():
+                prose = f"{found.content}\0{found.reasoning_content}"
+                assert not [marker for marker in markers if marker in prose], cut

@@ -1,65 +1,53 @@
-"""What is made of a format is kept, and never mistaken."""
+"""Values made of a format are cached by the format's identity."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import pytest
 
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
 
-def counted(made: list[int]) -> Callable[[], int]:
-    def make() -> int:
-        made.append(len(made))
-        return made[-1]
-
-    return make
-
-
-def test_it_is_made_once_for_an_object_and_a_key() -> None:
-    kept: IdentityCache[int] = IdentityCache(8)
-    made: list[int] = []
+def test_a_value_is_made_once_for_an_object_and_a_key() -> None:
+    cache: IdentityCache[int] = IdentityCache(8)
+    make = count().__next__
     # Equal, and not the same: a format cannot be compared quickly, or hashed.
     one, other = {"a": 1}, {"a": 1}
-    assert [kept.of((one,), key, counted(made)) for key in "xxy"] == [0, 0, 1]
-    assert kept.of((other,), "x", counted(made)) == 2
-    assert kept.of((one, other), "x", counted(made)) == 3
-    assert kept.of((one,), "x", counted(made)) == 0
+    assert [cache.of((one,), key, make) for key in "xxy"] == [0, 0, 1]
+    assert [cache.of(owners, "x", make) for owners in ((other,), (one, other), (one,))] == [2, 3, 0]
 
 
-def test_the_oldest_goes_first() -> None:
-    kept: IdentityCache[int] = IdentityCache(2)
-    made: list[int] = []
-    owner = object()
+def test_the_value_used_longest_ago_is_dropped_first() -> None:
+    cache: IdentityCache[int] = IdentityCache(2)
+    make, owner = count().__next__, object()
     for key in "xyxz":
-        kept.of((owner,), key, counted(made))
-    assert kept.of((owner,), "x", counted(made)) == 0
-    assert kept.of((owner,), "y", counted(made)) == 3
+        cache.of((owner,), key, make)
+    assert [cache.of((owner,), key, make) for key in "xy"] == [0, 3]
 
 
-def test_an_object_is_held_as_long_as_what_was_made_of_it() -> None:
-    kept: IdentityCache[int] = IdentityCache(64)
-    made: list[int] = []
+def test_an_object_is_held_as_long_as_its_value() -> None:
+    cache: IdentityCache[int] = IdentityCache(64)
+    make = count().__next__
     # Each would take the place in memory of the one before, were that not held.
-    assert [kept.of(([at],), "", counted(made)) for at in range(50)] == list(range(50))
+    assert [cache.of(([at],), "", make) for at in range(50)] == list(range(50))
 
 
-def test_nothing_that_was_made_is_a_value_like_any_other() -> None:
-    kept: IdentityCache[int | None] = IdentityCache(2)
-    made: list[int] = []
+def test_none_is_a_cached_value_too() -> None:
+    cache: IdentityCache[None] = IdentityCache(2)
     owner = object()
 
-    def make() -> None:
-        made.append(1)
+    def never() -> None:
+        pytest.fail("the value is made again")
 
-    assert kept.of((owner,), "", make) is None
-    assert kept.of((owner,), "", make) is None
-    assert made == [1]
+    assert cache.of((owner,), "", lambda: None) is None
+    assert cache.of((owner,), "", never) is None
 
 
-def test_threads_get_the_same() -> None:
-    kept: IdentityCache[object] = IdentityCache(4)
+def test_threads_get_the_same_value() -> None:
+    cache: IdentityCache[object] = IdentityCache(4)
     owner = object()
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: kept.of((owner,), "", object), range(200)))
+        found = list(pool.map(lambda _: cache.of((owner,), "", object), range(200)))
     assert len(set(map(id, found))) == 1

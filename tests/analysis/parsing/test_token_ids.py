@@ -1,4 +1,4 @@
-"""Token ids beside the text: a marker that came as ordinary text is text."""
+"""Token ids beside the text: a marker in ordinary tokens is text, and ids end the reasoning."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ from typing import Any
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from autoparser.analysis.core.errors import TokenizerError
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
-from autoparser.analysis.parsing.turn_request import RequestError
+from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of as prepared
 
-from .loop import TOOLS, analysis_of, gaps
+from .loop import TOOLS, analysis_of, client_sum, gaps
 
 JSON, TAGGED, PAIRS = "j1-json-in-tags", "a1-function-parameter", "a7-token-pairs"
 MERGES = [("<", "/"), ("t", "h"), ("i", "n"), ("th", "in"), ("thin", "k"), (">", "Ċ"), ("k", ">")]
 CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
+OPENED = "<|im_start|>assistant\n<think>\n"
+TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>")
+QUOTED = "\x01"
+"""Encloses what is written with ordinary tokens."""
 
 
 @cache
 def tokenizer_of(*added: str) -> ModelTokenizer:
-    """A vocabulary of bytes and a few merges, some across the edges of markers."""
+    """Make a vocabulary of bytes and a few merges, some across the edges of markers."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {sign: number for number, sign in enumerate(alphabet)}
     for left, right in MERGES:
@@ -39,11 +42,6 @@ def tokenizer_of(*added: str) -> ModelTokenizer:
     tokens = [AddedToken(text, special=False, normalized=False) for text in added]
     made.add_tokens([*tokens, AddedToken("<|stop|>", special=True, normalized=False)])
     return prepared(made, eos="<|stop|>")
-
-
-TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>")
-QUOTED = "\x01"
-"""Stands around what is written with ordinary tokens."""
 
 
 def ids_of(tokenizer: ModelTokenizer, marked: str) -> tuple[str, list[int]]:
@@ -57,7 +55,7 @@ def ids_of(tokenizer: ModelTokenizer, marked: str) -> tuple[str, list[int]]:
 def pieces_of(
     tokenizer: ModelTokenizer, ids: Sequence[int], seed: int
 ) -> Iterator[tuple[str, list[int]]]:
-    """Cut ids at random, and give for each piece the text that is whole by then."""
+    """Cut ids at random, and return for each piece the text that is whole by then."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     source = random.Random(seed)
     at = 0
@@ -68,25 +66,18 @@ def pieces_of(
         at += count
 
 
-def told(parser: OutputParser, tokenizer: ModelTokenizer, marked: str) -> ParsedMessage:
-    """Read a text with its ids, whole and cut in many ways; all come out the same."""
+def read(parser: OutputParser, tokenizer: ModelTokenizer, marked: str) -> ParsedMessage:
+    """Read a text with its ids, whole and cut in many ways; all give the same."""
     text, ids = ids_of(tokenizer, marked)
     whole = parser.parse(text, ids=ids)
     assert not gaps(whole.spans, text)
-    for seed in range(12):
+    for seed in range(8):
         stream = parser.stream()
-        deltas: list[Delta] = []
-        for piece, some in pieces_of(tokenizer, ids, seed):
-            deltas += stream.feed(piece, some)
+        pieces = pieces_of(tokenizer, ids, seed)
+        deltas = [delta for piece, some in pieces for delta in stream.feed(piece, some)]
         deltas += stream.finish()
         assert stream.message == whole
-        for kind, part in (
-            (DeltaKind.CONTENT, whole.content),
-            (DeltaKind.REASONING, whole.reasoning_content),
-        ):
-            assert ("".join(d.text for d in deltas if d.kind is kind) or None) == part
-        given = "".join(delta.text for delta in deltas if delta.kind is DeltaKind.ARGUMENTS)
-        assert given == "".join(call.arguments for call in whole.tool_calls)
+        assert client_sum(deltas) == stream.message.to_openai()
     return whole
 
 
@@ -107,13 +98,12 @@ def test_a_marker_in_ordinary_tokens_is_text(
     marked: str, reasoning: str | None, content: str, calls: int
 ) -> None:
     tokenizer = tokenizer_of(*TAGS)
-    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
-    message = told(parser, tokenizer, marked)
+    message = read(analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer), tokenizer, marked)
     assert (message.reasoning_content, message.content) == (reasoning, content)
     assert len(message.tool_calls) == calls
 
 
-def test_a_marker_in_a_raw_value_is_text() -> None:
+def test_a_marker_in_ordinary_tokens_is_text_of_a_value() -> None:
     """A closer before the next parameter would end the value, were it a token."""
     tags = ("<tool_call>", "</tool_call>", "<parameter=title>", "</parameter>", "</function>")
     tokenizer = tokenizer_of(*tags)
@@ -122,20 +112,19 @@ def test_a_marker_in_a_raw_value_is_text() -> None:
     value = "a</parameter>\n</function>\n</tool_call>b"
     before = "<tool_call>\n<function=update_record>\n<parameter=title>\n"
     after = "\n</parameter>\n</function>\n</tool_call>"
-    (call,) = told(parser, tokenizer, f"{before}\x01{value}\x01{after}").tool_calls
+    (call,) = read(parser, tokenizer, f"{before}\x01{value}\x01{after}").tool_calls
     assert json.loads(call.arguments) == {"title": value}
     # Ids decide: the same text in one row of tokens is read as it is without ids.
     text, ids = ids_of(tokenizer, f"{before}{value}{after}")
     assert parser.parse(text, ids=ids) == parser.parse(text)
 
 
-def test_a_marker_of_pairs_is_text_in_a_value() -> None:
+def test_a_marker_in_ordinary_tokens_is_escaped_in_json() -> None:
     marks = ("<|tool_call:start|>", "<|tool_call:end|>", "<|tool_arg:start|>", "<|tool_arg:end|>")
     tokenizer = tokenizer_of(*marks, "<|tool_arg:value|>", "<|end|>")
-    parser = analysis_of(PAIRS).parser(TOOLS, tokenizer=tokenizer)
     value = 'say "<|tool_arg:end|>\n<|tool_call:end|>"'
-    (call,) = told(
-        parser,
+    (call,) = read(
+        analysis_of(PAIRS).parser(TOOLS, tokenizer=tokenizer),
         tokenizer,
         "<|tool_call:start|>update_record\n<|tool_arg:start|>title<|tool_arg:value|>"
         f"\x01{value}\x01<|tool_arg:end|>\n<|tool_call:end|><|end|>\n",
@@ -143,11 +132,11 @@ def test_a_marker_of_pairs_is_text_in_a_value() -> None:
     assert json.loads(call.arguments) == {"title": value}
 
 
-def test_what_is_no_token_of_its_own_is_read_as_without_ids() -> None:
+def test_a_marker_without_a_token_of_its_own_is_read_as_without_ids() -> None:
     tokenizer = tokenizer_of("<|im_end|>")
     parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
     text, ids = ids_of(tokenizer, f"<think>\nHm.\n</think>\n\n{CALL}<|im_end|>\n")
-    assert parser.parse(text, ids=ids) == parser.parse(text)
+    assert parser.parse(text, ids=[-1, 10**9, *ids]) == parser.parse(text)
     assert len(parser.parse(text).tool_calls) == 1
 
 
@@ -165,10 +154,9 @@ def test_text_may_come_later_than_its_ids_and_cut_otherwise() -> None:
     assert stream.message == whole
 
 
-def test_a_piece_without_ids_is_taken_as_it_is() -> None:
+def test_a_piece_without_ids_is_read_as_it_is() -> None:
     tokenizer = tokenizer_of(*TAGS)
-    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
-    stream = parser.stream()
+    stream = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer).stream()
     stream.feed(*ids_of(tokenizer, "\x01<think>\x01"))
     stream.feed("\n<think>\nHm.</think>")
     stream.feed(*ids_of(tokenizer, "\x01</think>\x01"))
@@ -177,15 +165,77 @@ def test_a_piece_without_ids_is_taken_as_it_is() -> None:
     assert stream.message.content == "<think>\n</think>"
 
 
-def test_ids_that_are_in_no_vocabulary_have_no_text() -> None:
+@pytest.mark.parametrize(
+    ("fixture", "added", "prompt", "marked", "behind"),
+    [
+        (JSON, TAGS, OPENED, "Hm.\n</think>\n\nHi.", "\n\nHi."),
+        (JSON, TAGS, OPENED, "A \x01</think>\x01 quoted.</think>Hi.", "Hi."),
+        (JSON, TAGS, OPENED, "Hm. \x01</think>\x01", None),
+        (JSON, TAGS, None, "<think>\nHm.</think>Hi.", "Hi."),
+        (JSON, TAGS, None, "\n <think>Hm.</think></think>Hi.", "</think>Hi."),
+        (JSON, TAGS, None, "\x01<think>\x01Hm.</think>", "<think>Hm.</think>"),
+        (JSON, TAGS, None, "<think>Hm.", None),
+        (JSON, TAGS, None, "Hi.", "Hi."),
+        (JSON, TAGS, f"{OPENED}\n</think>\n\n", "Hi.", "Hi."),
+        (JSON, (), OPENED, "Hm.<</</think>Hi.", "Hi."),
+        (JSON, (), None, "<think>Hm.</think>Hi.", "Hi."),
+        (JSON, (), None, "<thin", None),
+        (
+            "t2-recipient-header",
+            ("<|channel|>", "<|message|>", "<|end|>", "<|start|>"),
+            "<|start|>assistant",
+            "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant",
+            "<|start|>assistant",
+        ),
+        ("reasoning-delimiter", (), None, "Hm.\n=== ANSWER ===\nHi.", "\nHi."),
+    ],
+)
+def test_ids_end_the_reasoning_at_the_token_of_its_closer(
+    fixture: str, added: Sequence[str], prompt: str | None, marked: str, behind: str | None
+) -> None:
+    tokenizer = tokenizer_of(*added)
+    end = analysis_of(fixture).parser(prompt=prompt, tokenizer=tokenizer).reasoning_end_by_ids()
+    _, ids = ids_of(tokenizer, marked)
+    whole = end.after(end.begin, ids)
+    state = end.begin
+    for id_ in ids:
+        state = end.after(state, [id_])
+    assert state == whole
+    assert whole.over is (behind is not None)
+    if behind is not None:
+        # The id that holds the end may hold the text after it, too.
+        rest = tokenizer.decode(ids[whole.ids :])
+        assert behind.endswith(rest)
+        assert len(behind) - len(rest) <= 1
+        assert end.after(whole, [1, 2, 3]) == whole
+
+
+def test_a_state_can_be_continued_in_two_ways() -> None:
     tokenizer = tokenizer_of(*TAGS)
-    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
-    assert parser.parse("Hi.", ids=[-1, 10**9, *tokenizer.encode("Hi.")]).content == "Hi."
+    end = analysis_of(JSON).parser(prompt=OPENED, tokenizer=tokenizer).reasoning_end_by_ids()
+    before = end.after(end.begin, tokenizer.encode("Hm."))
+    assert end.after(before, tokenizer.encode("</think>")).over
+    assert not end.after(before, tokenizer.encode(" So.")).over
+    assert len({before, end.begin, end.after(end.begin, tokenizer.encode("Hm."))}) == 2
 
 
-def test_ids_need_a_tokenizer() -> None:
-    parser = analysis_of(JSON).parser(TOOLS)
-    with pytest.raises(RequestError, match="tokenizer="):
-        parser.parse("Hi.", ids=[1])
-    with pytest.raises(TokenizerError):
-        analysis_of(JSON).parser(TOOLS, tokenizer="nowhere")
+def test_without_reasoning_it_is_over_at_once() -> None:
+    plain = ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+    assert analyze(plain).parser(tokenizer=tokenizer_of()).reasoning_end_by_ids().begin.over
+
+
+@pytest.mark.parametrize(
+    ("fixture", "tools", "text", "may"),
+    [
+        (JSON, TOOLS, "Hi <tool", False),
+        (JSON, TOOLS, "Hi <tool_call>", True),
+        (JSON, None, "Hi <tool_call>", True),
+        (JSON, [], "Hi <tool_call>", False),
+        ("j2-bare-object", TOOLS, "Hi.", False),
+        ("j2-bare-object", TOOLS, 'Hi {"name"', True),
+    ],
+)
+def test_a_text_without_an_opener_of_calls_holds_none(
+    fixture: str, tools: Sequence[object] | None, text: str, may: bool
+) -> None:
+    assert analysis_of(fixture).parser(tools).may_hold_call(text) is may

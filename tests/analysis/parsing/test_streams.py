@@ -1,0 +1,154 @@
+"""When a stream sends what: as early as it is certain, and nothing that is retracted later.
+
+That the deltas of a stream add up to its message is asked of every case in tests/parser_cases.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from autoparser import ChatTemplate, analyze
+from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.parsing.output_parser import StreamParser
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, Status
+
+from .loop import TOOLS, analysis_of, streamed
+
+JSON, TAGGED = "j1-json-in-tags", "a1-function-parameter"
+CITY = "Oslo, or wherever it is that you are now"
+BEGUN = f'<tool_call>\n{{"name": "get_forecast", "arguments": {{"city": "{CITY}"'
+CALL = f"{BEGUN}}}}}\n</tool_call>"
+TAGGED_CALL = (
+    f"<tool_call>\n<function=get_forecast>\n<parameter=city>\n{CITY}\n</parameter>\n"
+    "</function>\n</tool_call>"
+)
+
+
+def kinds(deltas: list[Delta]) -> list[DeltaKind]:
+    return [delta.kind for delta in deltas]
+
+
+def fed(stream: StreamParser, text: str) -> list[Delta]:
+    """Feed a text by characters."""
+    return [delta for char in text for delta in stream.feed(char)]
+
+
+def test_the_end_of_the_reasoning_is_known_at_its_closer() -> None:
+    stream = analysis_of(JSON).parser(TOOLS).stream()
+    ends = [(stream.feed(char), stream.reasoning_end)[1] for char in "<think>Hm.</think>Hi."]
+    assert ends == [None] * 17 + [18] * 4
+
+
+def test_the_last_delta_is_the_finish_reason_and_comes_once() -> None:
+    stream = analysis_of(JSON).parser(TOOLS).stream()
+    stream.feed("Hi.")
+    assert (stream.message.status, stream.message.finish_reason) == (Status.OK, None)
+    assert stream.finish() == [Delta(DeltaKind.FINISH, "stop")]
+    assert (stream.message.status, stream.message.finish_reason) == (Status.UNFINISHED, "stop")
+    assert stream.finish() == stream.feed("more") == []
+
+
+def test_a_value_streams_while_its_fence_is_open() -> None:
+    stream = analysis_of(JSON).parser(json_schema={}, strip_code_fence=True).stream()
+    assert "".join(delta.text for delta in fed(stream, '```json\n{"a": 1')) == '{"a": 1'
+
+
+def test_whole_calls_come_once_they_have_closed() -> None:
+    stream = analysis_of(JSON).parser(TOOLS, call_deltas="whole").stream()
+    assert fed(stream, CALL.removesuffix("}\n</tool_call>")) == []
+    late = [*stream.feed("}\n</tool_call>"), *stream.finish()]
+    assert kinds(late) == [DeltaKind.CALL, DeltaKind.ARGUMENTS, DeltaKind.FINISH]
+    assert json.loads(late[1].text) == {"city": CITY}
+
+
+@pytest.mark.parametrize("whole", ["incremental", "whole"])
+@pytest.mark.parametrize(("fixture", "text"), [(JSON, CALL), (TAGGED, TAGGED_CALL)])
+def test_a_cut_call_is_sent_up_to_what_may_begin_its_closer(
+    fixture: str, text: str, whole: str
+) -> None:
+    analysis = analysis_of(fixture)
+    options = {"prompt": analysis.format.header, "call_deltas": whole}
+    parser = analysis.parser(TOOLS, **options)  # type: ignore[arg-type]
+    begin, behind = text.index("Oslo"), text.index(CITY) + len(CITY)
+    for end in range(begin, behind + 12 * (fixture == TAGGED)):
+        found = streamed(parser, list(text[:end]), complete=False)
+        call = found.message.partial_call
+        assert call is not None
+        value = text[begin:end].partition("\n</")[0].rstrip("\n<")
+        assert call.arguments.startswith(f'{{"city": "{value}')
+        assert "</" not in call.arguments
+        assert found.calls == {0: ("get_forecast", call.arguments)}
+
+
+@pytest.mark.parametrize("behind", ["", BEGUN[:40], BEGUN, f"{BEGUN}, x}}", CALL])
+@pytest.mark.parametrize("complete", [True, False])
+def test_nothing_of_a_second_call_is_sent_where_one_is_allowed(behind: str, complete: bool) -> None:
+    parser = analysis_of(JSON).parser(TOOLS, parallel_tool_calls=False)
+    found = streamed(parser, list(f"{CALL}\n{behind}"), complete=complete)
+    assert found.calls == {0: ("get_forecast", json.dumps({"city": CITY}))}
+    assert found.message.partial_call is None
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_an_id_after_the_arguments_does_not_replace_the_one_that_was_sent(whole: bool) -> None:
+    analysis = analysis_of("call-id-post-args")
+    parser = analysis.parser(
+        TOOLS,
+        prompt=analysis.format.header,
+        call_deltas="whole" if whole else "incremental",
+        call_ids=lambda name, index: f"{name}:{index}",
+    )
+    message = Message(calls=(ToolCall("get_forecast", {"city": CITY}, "aB3dE6gH1"),))
+    text = analysis.format.write(message).removeprefix(analysis.format.header)
+    for pieces in ([text], list(text)):
+        (call,) = streamed(parser, pieces).message.tool_calls
+        assert call.id == "aB3dE6gH1"
+        assert call.sent_id == ("aB3dE6gH1" if whole else "get_forecast:0")
+
+
+def test_a_call_that_the_prompt_began_is_sent_whole() -> None:
+    analysis = analysis_of("t1-name-then-json")
+    parser = analysis.parser(TOOLS, prompt="U:[TOOL_CALLS]get_forecast[ARGS]{")
+    found = streamed(parser, ['"city": ', '"Oslo"}', "</s>"])
+    assert found.deltas[0].kind is DeltaKind.CALL
+    assert found.calls == {0: ("get_forecast", '{"city": "Oslo"}')}
+
+
+MUSED = ChatTemplate(
+    "{% for m in messages %}{% if m.role == 'assistant' %}{|bot|}"
+    "{% if m.reasoning_content %}(muse)\n{{ m.reasoning_content }}\n(/muse)\n{% endif %}"
+    "(reply){{ m.content or '' }}(/reply){% for c in m.tool_calls or [] %}"
+    '(call){"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments|tojson }}}(/call)'
+    "{% endfor %}{|done|}{% else %}{|user|}{{ m.content }}{|done|}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{|bot|}(muse)\n{% endif %}"
+)
+
+
+def test_reasoning_is_held_from_a_possible_call_on_alone() -> None:
+    call = '(call){"name": "get_forecast", "arguments": {"city": "Oslo"}}(/call)'
+    stream = analyze(MUSED).parser(TOOLS).stream()
+    assert "".join(delta.text for delta in stream.feed("Hm, let me see. ")) == "Hm, let me see. "
+    assert stream.feed(f"{call} and ") == []
+    assert stream.feed("more.\n(/muse)\n") == [Delta(DeltaKind.REASONING, f"{call} and more.")]
+
+
+def test_long_reasoning_is_held_in_pieces() -> None:
+    parser = analyze(MUSED).parser(TOOLS)
+    text = "Hm. (call)" + " word" * 20_000 + "\n(/muse)\n(reply)Hi.(/reply){|done|}"
+    found = streamed(parser, [text[at : at + 5] for at in range(0, len(text), 5)])
+    assert found.message == parser.parse(text)
+    assert found.message.content == "Hi."
+
+
+def test_a_marker_in_a_long_value_does_not_cut_it() -> None:
+    parser = analysis_of(TAGGED).parser(TOOLS, prompt=analysis_of(TAGGED).format.header)
+    for title in ("<tool_call> " + "x" * 40_000, ("<tool_call> " + "y" * 9_000) * 4):
+        text = (
+            f"<tool_call>\n<function=update_record>\n<parameter=title>\n{title}\n</parameter>\n"
+            "</function>\n</tool_call>"
+        )
+        for pieces in ([text], [text[at : at + 7] for at in range(0, len(text), 7)]):
+            (call,) = streamed(parser, pieces).message.tool_calls
+            assert json.loads(call.arguments) == {"title": title}
