@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 
-from tests.corpus.outcomes import corpus_paths
+from tests.corpus.corpus_templates import corpus_paths
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "fixtures" / "templates" / "j1-json-in-tags.jinja"

@@ -45,7 +45,7 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.decoding.tokenizers_here import deepseek, qwen
 from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import analysis_of
-from tests.corpus.outcomes import analysis_at, corpus_paths
+from tests.corpus.corpus_templates import analysis_at, corpus_paths
 
 from .constrained import (
     COUNTS,

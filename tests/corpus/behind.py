@@ -7,7 +7,8 @@ that the template takes its messages in. Messages and tools are none of the batt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -15,6 +16,7 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from autoparser import ChatTemplate, TemplateRenderError
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_notation import NamingId
 from autoparser.analysis.core.conversation import (
     Json,
@@ -25,6 +27,7 @@ from autoparser.analysis.core.conversation import (
     UserMessage,
     tool_for,
 )
+from autoparser.analysis.core.message_battery import battery_messages, battery_tools, loose_tools
 from autoparser.analysis.core.message_shape import MessageShape, offered_tools
 
 _IDS = ("xY7zA2bC9", "dE4fG8hJ1")
@@ -223,3 +226,57 @@ def _shared_end(one: str, other: str) -> str:
     pairs = enumerate(zip(reversed(one), reversed(other), strict=False))
     size = next((at for at, (mine, its) in pairs if mine != its), min(len(one), len(other)))
     return one[len(one) - size :]
+
+
+def asker(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Asker:
+    """Make what renders under a setting."""
+    variables = {**analysis.stand_ins, **setting}
+    calls = analysis.format.calls
+    naming = None if calls is None else calls.naming
+    return Asker(analysis.rendering, analysis.shape, variables, tools, naming)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedTurns:
+    """What stands after one prompt, message by message."""
+
+    asked: Asker
+    tools: Sequence[Json]
+    """As a request offers them, with schemas that all of the calls meet."""
+    turns: tuple[Behind, ...]
+    silent: int
+    """Messages of which the template does not say what stands after its prompt."""
+
+    @property
+    def prompt(self) -> str:
+        return self.asked.prompt or ""
+
+
+def rendered_turns(analysis: Analysis) -> Iterator[RenderedTurns]:
+    """Render both sets of messages, nothing being set."""
+    plain = asker(analysis, analysis.formats.base, tools=True)
+    fixed = {case.title: case.message for case in battery_messages()}
+    sets = (
+        (dataclasses.replace(plain, offer=battery_tools()), loose_tools(), fixed),
+        (plain, OFFERED, dict(MESSAGES)),
+    )
+    for asked, tools, messages in sets:
+        found = [asked.behind(title, message) for title, message in messages.items()]
+        turns = tuple(each for each in found if each.silence is None)
+        yield RenderedTurns(asked, tools, turns, len(found) - len(turns))
+
+
+def calls_written(asked: Asker, turn: Behind) -> tuple[ToolCall, ...]:
+    """Return the calls of a turn that reach its text: without one of them it is another text."""
+    message = turn.message
+    kept: list[ToolCall] = []
+    for call in message.calls:
+        others = tuple(each for each in message.calls if each is not call)
+        if asked.render(replace(message, calls=others)) != turn.whole:
+            kept.append(call)
+    return tuple(kept)
+
+
+def answer(asked: Asker, content: str) -> Behind:
+    """Render a turn that is this content and nothing else."""
+    return asked.behind(content, Message(content))

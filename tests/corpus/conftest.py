@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .outcomes import PACKAGE, corpus_paths
+from .corpus_templates import PACKAGE, corpus_paths
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,7 @@ from autoparser.analysis.core.text_format import (
     PartsOutcome,
 )
 
-from .each_template import of_each
-from .outcomes import PROCESSES, analysis_at
+from .corpus_templates import Board, analysis_at
 
 DATA = "https://example.org/seen.bin"
 FIRST, LAST = "Look at this:", "What do you see?"
@@ -152,11 +151,6 @@ def _placeholder(media: MediaTreatment) -> str:
     )
 
 
-def parts_table(found: Sequence[JudgedParts]) -> str:
-    """Lay out how many templates take what, and where transformers disagrees."""
-    return "\n".join(_lines(found)) + "\n"
-
-
 def _lines(found: Sequence[JudgedParts]) -> Iterator[str]:
     yield f"{len(found):>6}  templates analysed"
     texts = Counter(each.parts.texts for each in found)
@@ -189,12 +183,4 @@ def _kind_lines(kind: MediaKind, asked: Sequence[MediaTreatment | None]) -> Iter
             yield f"{count:>6}    {words}"
 
 
-def parts_of_all(paths: Sequence[Path], processes: int = PROCESSES) -> list[JudgedParts]:
-    """Ask of every template."""
-    return of_each(judged_parts, paths, processes, chunk=4)
-
-
-def judged_content_parts(paths: Sequence[Path], processes: int = PROCESSES) -> tuple[str, bool]:
-    """Return the table over templates, and whether transformers agrees with all of it."""
-    found = parts_of_all(paths, processes)
-    return parts_table(found), not any(each.faults for each in found)
+PARTS = Board(judged_parts, _lines, lambda each: not each.faults)

@@ -23,7 +23,7 @@ from autoparser.analysis.parsing.parsed_message import DeltaKind, ParsedMessage
 from tests.fixture_analyses import TOKENS
 from tests.fuzz.edits import cut
 
-from .outcomes import corpus_paths
+from .corpus_templates import corpus_paths
 
 SIZES = (1, 2, 3, 7, 40)
 """Characters of the pieces in which a text is streamed, beside pieces at random."""

@@ -31,7 +31,7 @@ from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.sources.template_loading import load_template
 from autoparser.reports import template_diff
 
-from .each_template import of_each
+from .corpus_templates import of_each
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
-from .behind import MESSAGES, OFFERED, Asker, Behind, Silence
+from .behind import MESSAGES, OFFERED, Asker, Behind, Silence, asker
 
 
 class Way(StrEnum):
@@ -77,14 +77,6 @@ def verdicts(analysis: Analysis) -> Iterator[Verdict]:
             for tools in (True, False):
                 for verdict in _under(analysis, setting, tools=tools):
                     yield replace(verdict, checked=not check.failures)
-
-
-def asker(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Asker:
-    """Make what renders under a setting."""
-    variables = {**analysis.stand_ins, **setting}
-    calls = analysis.format.calls
-    naming = None if calls is None else calls.naming
-    return Asker(analysis.rendering, analysis.shape, variables, tools, naming)
 
 
 def _under(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Iterator[Verdict]:

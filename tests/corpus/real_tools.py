@@ -32,10 +32,9 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.fuzz.schemas.instances import ArgumentMaker
 from tests.fuzz.schemas.trial import FORMATS, JUDGE
 
-from .behind import Asker, Behind, Silence
-from .each_template import of_each
-from .gate_judge import asker, byte_tokens
-from .outcomes import analysis_at, corpus_paths
+from .behind import Asker, Behind, Silence, asker
+from .corpus_templates import analysis_at, corpus_paths, of_each
+from .gate_judge import byte_tokens
 from .structural_tags import read_by_xgrammar
 from .triggers import refused
 

@@ -19,8 +19,7 @@ from autoparser.analysis.history.scenarios import Scenario
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome
 
-from .each_template import of_each
-from .outcomes import PROCESSES, analysis_at
+from .corpus_templates import Board, analysis_at
 
 NAMED = 8
 """How many templates are named for a cause that explains nothing."""
@@ -72,16 +71,6 @@ def has_media(scenario: Scenario) -> bool:
     return any(not isinstance(entry, Message) and entry.media for entry in scenario.history)
 
 
-def round_trips(paths: Sequence[Path], processes: int = PROCESSES) -> list[Played]:
-    """Play the scenarios on every template."""
-    return of_each(played, paths, processes, chunk=16)
-
-
-def round_trip_table(found: Sequence[Played]) -> str:
-    """Lay out the verdicts by cause, and the crashes."""
-    return "\n".join(_lines(found)) + "\n"
-
-
 def _lines(found: Sequence[Played]) -> Iterator[str]:
     crashed = [each for each in found if each.crash]
     verdicts = [cause for each in found for _, _, cause in each.verdicts]
@@ -116,3 +105,6 @@ def _named(found: Sequence[Played], cause: str) -> Iterator[str]:
     )
     for name, count in counts.most_common(NAMED):
         yield f"{'':8}  {cause}: {name} ({count})"
+
+
+ROUND_TRIPS = Board(played, _lines, lambda each: not each.crash, chunk=16)

@@ -21,10 +21,8 @@ from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
 
-from .behind import Asker, Behind
-from .each_template import of_each
-from .outcomes import PROCESSES, read_template
-from .rendered_turns import RenderedTurns, calls_written, rendered_turns
+from .behind import Asker, Behind, RenderedTurns, calls_written, rendered_turns
+from .corpus_templates import Board, read_template
 
 NEXT = "Departed"
 """The text of the message after a turn; no word of any turn."""
@@ -198,11 +196,6 @@ def _behind(text: str, words: set[str]) -> str:
     return text[max((text.rfind(word) + len(word) for word in words), default=0) :]
 
 
-def stops_table(found: Sequence[Stopped]) -> str:
-    """Lay out how many turns end where they are over, and name the templates of the others."""
-    return "\n".join(_lines(found)) + "\n"
-
-
 def _lines(found: Sequence[Stopped]) -> Iterator[str]:
     yield f"{len(found):>6}  templates whose self-check passes"
     yield f"{sum(bool(each.refused) for each in found):>6}  not asked: a special token is not known"
@@ -220,12 +213,4 @@ def _lines(found: Sequence[Stopped]) -> Iterator[str]:
             yield f"{'':8}{each.name}: {each.first}"
 
 
-def stops_of_all(paths: Sequence[Path], processes: int = PROCESSES) -> list[Stopped]:
-    """Ask of every template."""
-    return of_each(stopped, paths, processes, chunk=4)
-
-
-def judged_stops(paths: Sequence[Path], processes: int = PROCESSES) -> tuple[str, bool]:
-    """Return the table over templates, and whether every turn ends where it is over."""
-    found = stops_of_all(paths, processes)
-    return stops_table(found), not any(each.first for each in found)
+STOPS = Board(stopped, _lines, lambda each: not each.first)

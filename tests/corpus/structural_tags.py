@@ -20,14 +20,12 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import ToolCall
 
-from .behind import Behind
-from .each_template import of_each
-from .outcomes import PROCESSES, analysis_at
-from .rendered_turns import RenderedTurns, calls_written, rendered_turns
+from .behind import Behind, RenderedTurns, calls_written, rendered_turns
+from .corpus_templates import Board, sound_analysis
 from .triggers import refused, started
 
 
-class Asked(StrEnum):
+class Wish(StrEnum):
     """What a request asks of the calls."""
 
     AUTO = "nothing"
@@ -48,12 +46,12 @@ class Tagged:
     """What came of one template's structural tags."""
 
     name: str
-    asked: Counter[tuple[Asked, Question]] = field(default_factory=Counter[tuple[Asked, Question]])
+    asked: Counter[tuple[Wish, Question]] = field(default_factory=Counter[tuple[Wish, Question]])
     triggered: bool = False
     """Text is free, and triggers begin tags, where nothing is asked."""
     refused: str = ""
     """Why there is no tag."""
-    faults: tuple[tuple[Asked, Question, str], ...] = ()
+    faults: tuple[tuple[Wish, Question, str], ...] = ()
     unwritten: int = 0
     """Turns that the whole grammar refuses as well: no matter of the tag."""
 
@@ -80,11 +78,8 @@ def read_by_xgrammar(tag: Mapping[str, object]) -> Takes:
 
 def tagged(path: Path) -> Tagged | None:
     """Ask of one template; None where its analysis does not hold, or it writes no call."""
-    try:
-        analysis = analysis_at(path)
-    except AutoparserError:
-        return None
-    if analysis.check.failures or analysis.format.calls is None:
+    analysis = sound_analysis(path)
+    if analysis is None or analysis.format.calls is None:
         return None
     return tagged_by(path.stem, analysis)
 
@@ -140,24 +135,24 @@ def _judged(
     return Tagged(found.name, asked, triggered, "", tuple(faults), unwritten)
 
 
-def _options(named: str) -> Mapping[Asked, dict[str, Any]]:
+def _options(named: str) -> Mapping[Wish, dict[str, Any]]:
     return {
-        Asked.AUTO: {},
-        Asked.REQUIRED: {"tool_choice": "required"},
-        Asked.ALONE: {"parallel_tool_calls": False},
-        Asked.NAMED: {"tool_choice": {"type": "function", "function": {"name": named}}},
+        Wish.AUTO: {},
+        Wish.REQUIRED: {"tool_choice": "required"},
+        Wish.ALONE: {"parallel_tool_calls": False},
+        Wish.NAMED: {"tool_choice": {"type": "function", "function": {"name": named}}},
     }
 
 
-def _allows(wish: Asked, calls: Sequence[ToolCall], named: str) -> bool:
+def _allows(wish: Wish, calls: Sequence[ToolCall], named: str) -> bool:
     match wish:
-        case Asked.AUTO:
+        case Wish.AUTO:
             return True
-        case Asked.REQUIRED:
+        case Wish.REQUIRED:
             return bool(calls)
-        case Asked.ALONE:
+        case Wish.ALONE:
             return len(calls) < 2
-        case Asked.NAMED:
+        case Wish.NAMED:
             return bool(calls) and all(call.name == named for call in calls)
 
 
@@ -169,18 +164,13 @@ def _taken(takes: Takes, turn: Behind) -> bool:
     return least != turn.text and takes(least)
 
 
-def tags_table(found: Sequence[Tagged]) -> str:
-    """Lay out how many tags hold, by what was asked, and what is wrong with the others."""
-    return "\n".join(_lines(found)) + "\n"
-
-
 def _lines(found: Sequence[Tagged]) -> Iterator[str]:
     yield f"{len(found):>6}  templates that pass the self-check and write calls after their prompt"
     yield f"{sum(not each.refused for each in found):>6}  have a structural tag"
     yield f"{sum(each.ok for each in found):>6}  that holds whatever is asked"
     yield f"{sum(each.triggered for each in found):>6}  with triggers, where nothing is asked"
     yield f"{sum(each.unwritten for each in found):>6}  turns that the whole grammar refuses, too"
-    for wish in Asked:
+    for wish in Wish:
         for question in Question:
             asked = sum(each.asked[wish, question] for each in found)
             wrong = sum(fault[:2] == (wish, question) for each in found for fault in each.faults)
@@ -191,12 +181,4 @@ def _lines(found: Sequence[Tagged]) -> Iterator[str]:
             yield f"{'':8}{each.name}: {len(each.faults)} {shown}"
 
 
-def structural_tags(paths: Sequence[Path], processes: int = PROCESSES) -> list[Tagged]:
-    """Ask of every template."""
-    return of_each(tagged, paths, processes, chunk=4)
-
-
-def judged_tags(paths: Sequence[Path], processes: int = PROCESSES) -> tuple[str, bool]:
-    """Return the table over templates, and whether every tag holds."""
-    found = structural_tags(paths, processes)
-    return tags_table(found), all(each.ok for each in found)
+TAGS = Board(tagged, _lines, lambda each: each.ok)

@@ -12,22 +12,32 @@ import pytest
 from autoparser.analysis.analysis import analyze
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
-from .behind import MESSAGES, Silence
-from .gate_causes import BEGUN, CAUSES, TOOLLESS, UNASKED, UNCHECKED, UNITED, cause_of
-from .gate_judge import Fault, Verdict, Way, asker, default_differs, verdicts
-from .gate_table import gate_table, unexplained
-from .gates import Gated, gated, gates, own_paths
+from .behind import MESSAGES, Silence, asker
+from .corpus_templates import known_causes, own_paths
+from .gate_judge import Fault, Verdict, Way, default_differs, verdicts
+from .gates import (
+    BEGUN,
+    GATES,
+    TOOLLESS,
+    UNASKED,
+    UNCHECKED,
+    UNITED,
+    Gated,
+    cause_of,
+    gated,
+    unexplained,
+)
 
 EVERY = 12
 
 
 @pytest.fixture(scope="module")
 def sample(corpus: list[Path]) -> list[Gated]:
-    return gates([*corpus[::EVERY], *own_paths()[::EVERY]])
+    return GATES.answers([*corpus[::EVERY], *own_paths()[::EVERY]])
 
 
 def test_nothing_is_bad_without_a_cause(sample: list[Gated]) -> None:
-    assert not unexplained(sample), gate_table(sample)
+    assert not unexplained(sample), GATES.table(sample)
 
 
 def test_almost_everything_passes(sample: list[Gated]) -> None:
@@ -41,15 +51,11 @@ def test_defaults_are_what_an_unset_render_shows(sample: list[Gated]) -> None:
     assert differing == []
 
 
-def test_the_causes_name_templates(corpus: list[Path]) -> None:
-    assert set(CAUSES) <= {path.stem for path in (*corpus, *own_paths())}
-
-
 def test_the_table_names_what_does_not_pass() -> None:
     found = gated(next(path for path in own_paths() if path.stem == "reasoning-delimiter"))
-    text = gate_table([found])
+    text = GATES.table([found])
     assert "reasoning-delimiter: 9 of 14" in text
-    assert CAUSES["reasoning-delimiter"] in text
+    assert known_causes("gate")["reasoning-delimiter"] in text
     assert unexplained([found]) == []
 
 

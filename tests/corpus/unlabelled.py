@@ -32,6 +32,7 @@ from autoparser.analysis.learning.outputs import LoggedOutput
 from autoparser.analysis.parsing.parsed_message import message_of
 from autoparser.analysis.teaching.output_learning import format_of_outputs
 
+from .corpus_templates import read_template
 from .learning import (
     WRONG_EVERY,
     Reading,
@@ -41,7 +42,6 @@ from .learning import (
     row_of,
     shown_of,
 )
-from .outcomes import read_template
 
 COUNTS = (5, 20, 100)
 TOOLS: list[Tool] = yaml.safe_load(

@@ -22,7 +22,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.engines.engine_process import EngineProcess, engines_of
 from autoparser.analysis.engines.engine_ranking import PairScore, rank_parsers
 from autoparser.analysis.engines.parser_questions import AskedTexts, asked_texts
-from tests.corpus.outcomes import corpus_paths
+from tests.corpus.corpus_templates import corpus_paths
 
 MOST = 0.9
 Record = Mapping[str, Any]

@@ -20,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from autoparser import ChatTemplate
-from tests.corpus.outcomes import corpus_paths
+from tests.corpus.corpus_templates import corpus_paths
 from tests.fixture_analyses import TEMPLATES, TOKENS
 
 from .targets import Find, Target, attack, target_of

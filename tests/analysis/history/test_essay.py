@@ -17,7 +17,7 @@ from autoparser import Analysis, analyze
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.history.scenarios import Next
 from autoparser.analysis.history.trip_causes import Cause
-from tests.corpus.outcomes import PACKAGE, corpus_paths, read_template
+from tests.corpus.corpus_templates import PACKAGE, corpus_paths, read_template
 
 from .played import fixture, verdict
 from .vocabularies import deepseek, qwen, stand_in
