@@ -4,125 +4,110 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser.analysis.core.errors import Limit, TemplateLimitError
 from tests.analysis.sources.gguf_files import write_model
+from tests.cli.conftest import ROOT, Run
 
-Run = Callable[..., Any]
-ROOT = Path(__file__).parents[2]
-FIRES = ROOT / "fixtures" / "lint" / "AP109" / "fires.jinja"
+LINT = ROOT / "fixtures" / "lint"
+TEXT = (LINT / "AP109" / "fires.jinja").read_text("utf-8")
 OLD, NEW = "message.content }}", "message.content or '' }}"
-DROPS = ROOT / "fixtures" / "lint" / "AP401" / "fires.jinja"
+DROPS = LINT / "AP401" / "fires.jinja"
+SELECT = ("--select", "AP109")
 
 
 @pytest.fixture
 def template(tmp_path: Path) -> Path:
     path = tmp_path / "chat.jinja"
-    path.write_text(FIRES.read_text("utf-8"), encoding="utf-8")
+    path.write_text(TEXT, encoding="utf-8")
     return path
 
 
-def test_a_diff_is_shown_and_the_file_is_left_as_it_is(autoparser: Run, template: Path) -> None:
-    ran = autoparser("fix", template, "--select", "AP109")
+def words_of(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_diff_is_shown_then_the_file_is_written_then_nothing_is_left_to_fix(
+    autoparser: Run, template: Path
+) -> None:
+    ran = autoparser("fix", template, *SELECT)
     assert ran.code == 1
     assert f"-    {{{{- {OLD}\n+    {{{{- {NEW}\n" in ran.out
     assert f"--- a{template}\n+++ b{template}\n" in ran.out
     assert "fixed AP109" in ran.err
     assert "--write changes the files" in ran.err
-    assert template.read_text("utf-8") == FIRES.read_text("utf-8")
-
-
-def test_the_file_is_written_and_then_there_is_nothing_to_do(
-    autoparser: Run, template: Path
-) -> None:
-    ran = autoparser("fix", template, "--select", "AP109", "--write")
+    assert template.read_text("utf-8") == TEXT
+    ran = autoparser("fix", template, *SELECT, "--write")
     assert (ran.code, ran.out) == (0, "")
-    assert template.read_text("utf-8") == FIRES.read_text("utf-8").replace(OLD, NEW)
-    again = autoparser("fix", template, "--select", "AP109", "--write", "--diff")
+    assert template.read_text("utf-8") == TEXT.replace(OLD, NEW)
+    again = autoparser("fix", template, *SELECT, "--write", "--diff")
     assert (again.code, again.out) == (0, "")
     assert "Nothing to fix in 1 template." in again.err
 
 
+@pytest.mark.slow
 def test_lint_fixes_first(autoparser: Run, template: Path) -> None:
-    ran = autoparser("lint", template, "--select", "AP109", "--fix", "--fail-on", "warning")
+    ran = autoparser("lint", template, *SELECT, "--fix", "--fail-on", "warning")
     assert ran.code == 0
-    assert template.read_text("utf-8") == FIRES.read_text("utf-8").replace(OLD, NEW)
+    assert template.read_text("utf-8") == TEXT.replace(OLD, NEW)
 
 
-def test_json_holds_the_proof(autoparser: Run, template: Path) -> None:
-    ran = autoparser("fix", template, "--select", "AP109", "--json")
+@pytest.mark.slow
+def test_json_has_the_proof(autoparser: Run, template: Path) -> None:
+    ran = autoparser("fix", template, *SELECT, "--json")
     document = json.loads(ran.out)
     schema = json.loads((ROOT / "docs" / "fix.schema.json").read_text("utf-8"))
     Draft202012Validator(schema).validate(document)
     (shown,) = document["templates"]
     (finding,) = shown["findings"]
     assert (ran.code, shown["changed"], finding["fixed"]) == (1, True, True)
-    assert shown["text"] == FIRES.read_text("utf-8").replace(OLD, NEW)
+    assert shown["text"] == TEXT.replace(OLD, NEW)
     assert 0 < finding["proof"]["changed"] < finding["proof"]["conversations"]
 
 
-def test_what_is_no_file_of_a_template_alone_is_not_written(
-    autoparser: Run, tmp_path: Path
-) -> None:
-    config = tmp_path / "tokenizer_config.json"
-    text = json.dumps({"chat_template": FIRES.read_text("utf-8")})
-    config.write_text(text, encoding="utf-8")
-    ran = autoparser("fix", config, "--select", "AP109", "--write")
-    assert (ran.code, ran.out) == (2, "")
-    assert "--write changes files that hold a template alone" in ran.err
-    assert config.read_text("utf-8") == text
-
-
-@pytest.mark.parametrize(("more", "code"), [((), 1), (("--write",), 2)])
-def test_standard_input_is_shown_and_not_written(
-    more: tuple[str, ...],
-    code: int,
-    autoparser: Run,
-    template: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["tokenizer_config.json", "m.gguf", "-"])
+def test_a_source_that_is_not_a_template_alone_is_shown_and_not_written(
+    source: str, autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(template.read_bytes())))
-    ran = autoparser("fix", "-", "--select", "AP109", *more)
-    assert (ran.code, f"+    {{{{- {NEW}\n" in ran.out) == (code, not more)
-    assert ("--write changes files that hold a template alone" in ran.err) is bool(more)
-    assert [*tmp_path.iterdir()] == [template]
+    path = tmp_path / source
+    if source == "m.gguf":
+        write_model(path, TEXT)
+    elif source != "-":
+        path.write_text(json.dumps({"chat_template": TEXT}), encoding="utf-8")
+    before = [(each, each.read_bytes()) for each in tmp_path.iterdir()]
+    for more in ((), ("--write",)):
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(TEXT.encode())))
+        ran = autoparser("fix", source, *SELECT, *more)
+        assert (ran.code, f"+    {{{{- {NEW}\n" in ran.out) == (2 if more else 1, not more)
+        assert ("--write changes files that hold a template alone" in ran.err) is bool(more)
+    assert [(each, each.read_bytes()) for each in tmp_path.iterdir()] == before
 
 
-def test_the_template_of_a_saved_format_is_fixed(autoparser: Run, template: Path) -> None:
+@pytest.mark.slow
+def test_the_template_of_a_saved_format_is_fixed_where_it_is(
+    autoparser: Run, template: Path
+) -> None:
     saved = template.with_name("saved.json")
     autoparser("analyze", template, "--format", "file", "-o", saved)
     elsewhere = template.rename(template.with_name("elsewhere.jinja"))
-    command = ("fix", saved, "--select", "AP109")
-    refused = autoparser(*command)
+    refused = autoparser("fix", saved, *SELECT)
     assert refused.code == 2
     assert "--template PATH" in refused.err
-    ran = autoparser(*command, "--template", elsewhere, "--write")
-    assert ran.code == 0
-    assert elsewhere.read_text("utf-8") == FIRES.read_text("utf-8").replace(OLD, NEW)
-    without = autoparser("fix", elsewhere, "--select", "AP109", "--template", elsewhere)
+    assert autoparser("fix", saved, *SELECT, "--template", elsewhere, "--write").code == 0
+    assert elsewhere.read_text("utf-8") == TEXT.replace(OLD, NEW)
+    without = autoparser("fix", elsewhere, *SELECT, "--template", elsewhere)
     assert without.code == 2
     assert "--template says where the template of a saved format is" in without.err
 
 
-def test_a_gguf_file_is_shown_and_not_written(autoparser: Run, tmp_path: Path) -> None:
-    path = write_model(tmp_path / "m.gguf", FIRES.read_text("utf-8"))
-    ran = autoparser("fix", path, "--select", "AP109")
-    assert (ran.code, f"+    {{{{- {NEW}\n" in ran.out) == (1, True)
-    held = path.read_bytes()
-    assert autoparser("fix", path, "--select", "AP109", "--write").code == 2
-    assert path.read_bytes() == held
-
-
-def test_what_cannot_be_read_is_a_problem(autoparser: Run, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_a_problem(autoparser: Run, tmp_path: Path) -> None:
     broken = tmp_path / "broken.jinja"
     broken.write_bytes(b"{{ messages }}\xff")
     ran = autoparser("fix", broken)
@@ -134,32 +119,32 @@ def test_what_cannot_be_read_is_a_problem(autoparser: Run, tmp_path: Path) -> No
 
 
 def test_a_finding_without_a_fix_is_listed_with_its_reason(autoparser: Run) -> None:
-    broken = ROOT / "fixtures" / "lint" / "AP507" / "fires.jinja"
-    ran = autoparser("fix", broken, "--select", "AP507")
-    words = " ".join(ran.err.split())
+    ran = autoparser("fix", LINT / "AP507" / "fires.jinja", "--select", "AP507")
     assert (ran.code, ran.out) == (1, "")
+    words = words_of(ran.err)
     assert "stays AP507" in words
     assert "no edits are known for this rule: prompts would get another notation" in words
 
 
-def test_what_lint_does_not_show_is_not_fixed(autoparser: Run) -> None:
+def test_an_edit_that_changes_what_no_finding_calls_wrong_is_made_only_on_request(
+    autoparser: Run,
+) -> None:
     # Models are trained on templates that drop the reasoning of earlier turns: a convention.
-    assert autoparser("lint", DROPS).code == 0
     ran = autoparser("fix", DROPS)
     assert (ran.code, ran.out) == (0, "")
     assert "Nothing to fix in 1 template." in ran.err
-
-
-def test_an_edit_that_changes_what_no_finding_calls_wrong_wants_a_word(autoparser: Run) -> None:
     ran = autoparser("fix", DROPS, "--select", "AP401")
-    words = " ".join(ran.err.split())
     assert (ran.code, ran.out) == (1, "")
+    words = words_of(ran.err)
     assert "stays AP401 reasoning-dropped-from-earlier-turns (an unsafe fix is there)" in words
     assert "1 hidden fix can be enabled with --unsafe-fixes." in words
     assert "reasoning is left out of an earlier turn" in words
+
+
+@pytest.mark.slow
+def test_json_tells_what_an_unsafe_edit_changes_beyond_the_request(autoparser: Run) -> None:
     ran = autoparser("fix", DROPS, "--select", "AP401", "--unsafe-fixes", "--json")
-    document = json.loads(ran.out)
-    (finding,) = document["templates"][0]["findings"]
+    (finding,) = json.loads(ran.out)["templates"][0]["findings"]
     assert (finding["fixed"], finding["safe"]) == (True, False)
     proof = finding["proof"]
     assert proof["beyond"] == proof["changed"] > 0
@@ -168,24 +153,15 @@ def test_an_edit_that_changes_what_no_finding_calls_wrong_wants_a_word(autoparse
     assert not any(each["asked_for"] for each in proof["examples"])
 
 
-@pytest.mark.parametrize(
-    "more",
-    [("--select", "AP109", "--min-severity", "error"), ("--profile", "cache"), ("--baseline",)],
-)
-def test_what_lint_was_told_to_leave_out_is_not_fixed(
-    more: tuple[str, ...], autoparser: Run, template: Path
-) -> None:
-    if more == ("--baseline",):
-        more = (*more, str(template.with_name("known.json")))
-        autoparser("lint", template, *more, "--write-baseline")
-    ran = autoparser("fix", template, *more)
-    assert (ran.code, ran.out) == (0, "")
-
-
-def test_what_a_comment_accepts_is_not_fixed(autoparser: Run, template: Path) -> None:
+def test_a_finding_that_lint_leaves_out_is_not_fixed(autoparser: Run, template: Path) -> None:
+    known = ("--baseline", str(template.with_name("known.json")))
+    autoparser("lint", template, *SELECT, *known, "--write-baseline")
+    for more in ((*SELECT, "--min-severity", "error"), (*SELECT, *known)):
+        ran = autoparser("fix", template, *more)
+        assert (ran.code, ran.out) == (0, "")
     accepted = "{#- autoparser: ignore AP109 the clients send text -#}\n"
-    template.write_text(accepted + template.read_text("utf-8"), encoding="utf-8")
-    assert autoparser("fix", template, "--select", "AP109").code == 0
+    template.write_text(accepted + TEXT, encoding="utf-8")
+    assert autoparser("fix", template, *SELECT).code == 0
 
 
 def test_a_limit_that_ends_the_search_is_named(
@@ -195,26 +171,28 @@ def test_a_limit_that_ends_the_search_is_named(
         raise TemplateLimitError(Limit.TASK_TIME, "this took more than 60 s")
 
     monkeypatch.setattr("autoparser.analysis.editing.lint_fixes.fix_template", ended)
-    ran = autoparser("fix", template, "--select", "AP109")
-    words = " ".join(ran.err.split())
+    ran = autoparser("fix", template, *SELECT)
     assert (ran.code, ran.out) == (2, "")
+    words = words_of(ran.err)
     assert "not finished: " in words
     assert "this took more than 60 s" in words
     assert "stays AP109" in words
     assert "a limit ended the search before it was finished" in words
 
 
+@pytest.mark.slow
 def test_a_link_out_of_the_folder_is_not_followed(autoparser: Run, tmp_path: Path) -> None:
-    folder, text = tmp_path / "mine", FIRES.read_text("utf-8")
+    folder, theirs = tmp_path / "mine", tmp_path / "theirs.jinja"
     folder.mkdir()
-    (tmp_path / "theirs.jinja").write_text(text, encoding="utf-8")
-    (folder / "linked.jinja").symlink_to(tmp_path / "theirs.jinja")
-    (folder / "own.jinja").write_text(f"{text}\n", encoding="utf-8")
-    ran = autoparser("fix", folder, "--select", "AP109", "--write")
+    theirs.write_text(TEXT, encoding="utf-8")
+    (folder / "linked.jinja").symlink_to(theirs)
+    (folder / "own.jinja").write_text(f"{TEXT}\n", encoding="utf-8")
+    ran = autoparser("fix", folder, *SELECT, "--write")
     assert ran.code == 2
-    assert "a link leads out of the folder that was named" in " ".join(ran.err.split())
-    assert "2 of 2 findings fixed: 1 template changed, 1 not written." in " ".join(ran.err.split())
-    assert (tmp_path / "theirs.jinja").read_text("utf-8") == text
+    words = words_of(ran.err)
+    assert "a link leads out of the folder that was named" in words
+    assert "2 of 2 findings fixed: 1 template changed, 1 not written." in words
+    assert theirs.read_text("utf-8") == TEXT
     assert NEW in (folder / "own.jinja").read_text("utf-8")
-    assert autoparser("fix", folder / "linked.jinja", "--select", "AP109", "--write").code == 0
-    assert NEW in (tmp_path / "theirs.jinja").read_text("utf-8")
+    assert autoparser("fix", folder / "linked.jinja", *SELECT, "--write").code == 0
+    assert NEW in theirs.read_text("utf-8")

@@ -1,30 +1,46 @@
-"""The command lint: what it takes, what it writes, its exit codes, and wrong uses."""
+"""The command lint: what it writes, exit codes, wrong uses, settings, profiles, its cache."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
 
 import pytest
+import typer
+import yaml
 
-Run = Callable[..., Any]
-ROOT = Path(__file__).parents[2]
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.inspection import InspectionTask, SeenHits, inspect_template
+from autoparser.analysis.lint.project_settings import KEYS
+from autoparser.analysis.lint.registry import all_rules
+from autoparser.analysis.lint.rule import Profile
+from autoparser.cli.lint import FindingForm
+from autoparser.cli.main import app
+from tests.cli.conftest import ROOT, Run
+
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-BROKEN, DROPS = "fixtures/lint/AP101/fires.jinja", "fixtures/lint/AP306/fires.jinja"
-QUIET = "fixtures/lint/AP306/quiet.jinja"
-NO_TEMPLATE = "fixtures/README.md"
-TWO = ("--isolated", "--select", "AP101,AP306")
+FILES = {
+    "DROPS": "fixtures/lint/AP306/fires.jinja",
+    "BROKEN": "fixtures/lint/AP101/fires.jinja",
+    "QUIET": "fixtures/lint/AP306/quiet.jinja",
+    "TEXT": "fixtures/README.md",
+}
+DROPS, BROKEN, QUIET, _ = FILES.values()
+SELECT = ("--select", "AP101,AP306")
+TWO = ("--isolated", *SELECT)
 """Two rules alone, so that a new one changes nothing here."""
 
 REPORTS = {
-    "lint": (DROPS, BROKEN, QUIET, NO_TEMPLATE),
+    "lint": (*FILES.values(),),
     "lint-explained": (DROPS, QUIET, "--explain"),
     "lint-evidence": ("fixtures/templates/content-dropped-beside-calls.jinja", "--show-evidence"),
     "lint-statistics": (DROPS, BROKEN, QUIET, "--statistics"),
@@ -35,7 +51,7 @@ CODES = {"lint": 2, "lint-clean": 0}
 
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("title", REPORTS)
-def test_a_report_is_as_it_was(
+def test_a_report_is_as_in_its_snapshot(
     title: str, width: int, autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
@@ -52,70 +68,30 @@ def compare(out: str, title: str) -> None:
     assert out == path.read_text(encoding="utf-8")
 
 
-FORMS = ("concise", "github", "markdown", "junit")
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_form_is_as_it_was(form: str, autoparser: Run) -> None:
+@pytest.mark.parametrize("form", ["concise", "github", "markdown", "junit"])
+def test_a_form_is_as_in_its_snapshot(form: str, autoparser: Run) -> None:
     ran = autoparser("lint", *TWO, *REPORTS["lint"], "--format", form)
     assert (ran.code, ran.err) == (2, "")
     compare(ran.out, f"lint-{form}")
 
 
-EXITS = [
-    ((QUIET,), 0),
-    ((DROPS,), 1),
-    ((DROPS, QUIET), 1),
-    ((DROPS, "--exit-zero"), 0),
-    ((DROPS, "--fail-on", "never"), 0),
-    ((DROPS, "--fail-on", "info"), 1),
-    ((DROPS, "--ignore", "AP306"), 0),
-    ((DROPS, "--extend-select", "ALL", "--ignore", "AP3,does-not-compile"), 1),
-    ((DROPS, NO_TEMPLATE), 2),
-    ((DROPS, NO_TEMPLATE, "--exit-zero"), 2),
-    ((QUIET, "nowhere.jinja"), 2),
-    ((BROKEN,), 1),
-]
+USES = yaml.safe_load((Path(__file__).parent / "lint_uses.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("arguments", "code"), EXITS)
-def test_the_exit_code(arguments: tuple[str, ...], code: int, autoparser: Run) -> None:
-    assert autoparser("lint", *TWO, *arguments).code == code
+def arguments_of(use: str) -> list[str]:
+    return [FILES.get(each, each) for each in use.split()]
 
 
-WRONG = [
-    ((), "Missing argument"),
-    ((DROPS, "--select", "AP3066"), "there is no rule 'AP3066'; did you mean AP306?"),
-    ((DROPS, "--ignore", "does-not-compil"), "did you mean does-not-compile?"),
-    ((DROPS, "--extend-select", "AP9999"), "there is no rule 'AP9999'"),
-    ((DROPS, "--select", "AP101", "--ignore", "AP101"), "no rule is left"),
-    ((DROPS, "--fail-on", "errors"), "--fail-on cannot be 'errors'; did you mean error?"),
-    ((DROPS, "--min-confidence", "sure"), "there are high, medium, low"),
-    ((DROPS, "--format", "xml"), "xml"),
-    ((DROPS, "--config", "nowhere.toml"), "nowhere.toml: cannot be read"),
-    ((DROPS, "--config", "pyproject.toml", "--isolated"), "contradict each other"),
-    ((DROPS, "--baseline", "nowhere.json"), "nowhere.json: there is no such file"),
-    ((DROPS, "--write-baseline"), "add --baseline FILE"),
-    ((DROPS, "--tokenizer", "nowhere"), "nowhere: there is no"),
-    ((DROPS, "--report", "sarif"), "give --report FORMAT=FILE"),
-    ((DROPS, "--report", "sarf=x"), "there is no format 'sarf'; did you mean sarif?"),
-    ((DROPS, "--report", "sarif=x", "--report", "json=x"), "x: two reports go to this file"),
-    ((DROPS, "--statistics", "--format", "sarif"), "--statistics is not of sarif"),
-    ((DROPS, "--explain", "--format", "json"), "--explain and --show-evidence are of text"),
-    ((DROPS, "--explain", "--statistics"), "leave out one of the two"),
-    ((DROPS, "--profile", "relaese"), "--profile cannot be 'relaese'; did you mean release?"),
-    ((DROPS, "--min-severity", "low"), "--min-severity cannot be 'low'; there are error"),
-    (("-", "--watch"), "standard input cannot be watched"),
-    ((DROPS, "--baseline", "x", "--write-baseline", "--watch"), "leave out --watch"),
-    ((DROPS, "--output", "no/such/folder/x"), "no/such/folder/x: cannot be written"),
-]
+@pytest.mark.parametrize("row", USES["codes"], ids=lambda row: row["use"])
+def test_the_exit_code_tells_findings_from_problems(row: dict[str, str], autoparser: Run) -> None:
+    assert autoparser("lint", *TWO, *arguments_of(row["use"])).code == row["code"]
 
 
-@pytest.mark.parametrize(("arguments", "words"), WRONG)
-def test_a_wrong_use_is_one_line(arguments: tuple[str, ...], words: str, autoparser: Run) -> None:
-    ran = autoparser("lint", *arguments)
+@pytest.mark.parametrize("row", USES["wrong"], ids=lambda row: row["use"])
+def test_a_wrong_use_is_one_line(row: dict[str, str], autoparser: Run) -> None:
+    ran = autoparser("lint", *arguments_of(row["use"]))
     assert (ran.code, ran.out) == (2, "")
-    assert words in ran.err
+    assert row["words"] in ran.err
     assert ran.err.count("\n") == 1
 
 
@@ -129,17 +105,12 @@ def project(tmp_path: Path, autoparser: Run, monkeypatch: pytest.MonkeyPatch) ->
     return tmp_path
 
 
-SELECT = ("--select", "AP101,AP306")
-
-
-@pytest.mark.usefixtures("project")
-def test_an_empty_directory_is_no_pass(autoparser: Run) -> None:
+def test_an_empty_directory_and_an_ignore_without_a_reason_are_problems(
+    project: Path, autoparser: Run
+) -> None:
     ran = autoparser("lint", "empty", "--format", "concise")
     assert ran.code == 2
     assert "empty:1:1: [problem] there is no template below this directory" in ran.out
-
-
-def test_an_ignore_without_a_reason_is_told_with_its_line(project: Path, autoparser: Run) -> None:
     text = (project / "chat.jinja").read_text("utf-8")
     (project / "chat.jinja").write_text(f"{{#- autoparser: ignore AP306 -#}}\n{text}", "utf-8")
     ran = autoparser("lint", ".", *SELECT, "--format", "concise")
@@ -148,145 +119,99 @@ def test_an_ignore_without_a_reason_is_told_with_its_line(project: Path, autopar
     assert "AP306 [error]" in ran.out
 
 
-def test_settings_are_found_and_can_be_passed_by(project: Path, autoparser: Run) -> None:
+def test_settings_are_found_passed_by_or_wrong_in_one_line(project: Path, autoparser: Run) -> None:
     (project / "autoparser.toml").write_text('[lint]\nselect = ["AP101"]\n', "utf-8")
     assert autoparser("lint", ".").code == 0
-    assert autoparser("lint", ".", "--isolated", *SELECT).code == 1
+    assert autoparser("lint", ".", *TWO).code == 1
     assert autoparser("lint", ".", "--select", "AP306").code == 1, "an option goes before a key"
     other = project / "other.toml"
     other.write_text('[lint]\nselect = ["AP306"]\nfail-on = "never"\n', "utf-8")
     assert autoparser("lint", ".", "--config", other).code == 0
     assert autoparser("lint", ".", "--config", other, "--fail-on", "error").code == 1
-
-
-def test_wrong_settings_are_one_line(project: Path, autoparser: Run) -> None:
-    (project / "pyproject.toml").write_text('[tool.autoparser.lint]\nselct = ["AP101"]\n', "utf-8")
-    ran = autoparser("lint", ".")
+    other.write_text('[lint]\nselct = ["AP101"]\n', "utf-8")
+    ran = autoparser("lint", ".", "--config", other)
     assert (ran.code, ran.out) == (2, "")
-    file = project / "pyproject.toml"
     assert ran.err == (
-        f"{file}: tool.autoparser.lint.selct: there is no key 'selct'; did you mean select?"
+        f"{other}: lint.selct: there is no key 'selct'; did you mean select?"
         " there are select, ignore, extend-select, per-file-ignores, fail-on, profile,"
         " min-severity, exclude, tokenizer\n"
     )
 
 
 def test_a_baseline_is_written_and_read(project: Path, autoparser: Run) -> None:
-    base = ("--baseline", "baseline.json")
-    ran = autoparser("lint", ".", *SELECT, *base, "--write-baseline")
-    assert (ran.code, ran.out) == (0, "")
-    assert ran.err == "baseline.json: 1 finding of 1 template\n"
-    ran = autoparser("lint", ".", *SELECT, *base, "--format", "concise")
-    assert ran.code == 0
-    assert ran.out == "1 template, no finding; 1 in the baseline\n"
+    use = ("lint", ".", *SELECT, "--baseline", "baseline.json")
+    ran = autoparser(*use, "--write-baseline")
+    assert (ran.code, ran.out, ran.err) == (0, "", "baseline.json: 1 finding of 1 template\n")
+    ran = autoparser(*use, "--format", "concise")
+    assert (ran.code, ran.out) == (0, "1 template, no finding; 1 in the baseline\n")
     shutil.copy(ROOT / QUIET, project / "chat.jinja")
-    ran = autoparser("lint", ".", *SELECT, *base, "--format", "concise")
+    ran = autoparser(*use, "--format", "concise")
     assert ran.code == 0
     assert ran.out.startswith(
         "1 entry of the baseline matches nothing any more: --write-baseline removes it\n"
     )
     text = (project / "baseline.json").read_text("utf-8")
     (project / "baseline.json").write_text(text.replace("baseline/1", "baseline/2"), "utf-8")
-    ran = autoparser("lint", ".", *SELECT, *base)
+    ran = autoparser(*use)
     assert (ran.code, ran.out) == (2, "")
     assert "this is a baseline of another version" in ran.err
 
 
-def test_it_watches_what_it_found(
-    project: Path, autoparser: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (project / "models" / "a").mkdir(parents=True)
-    shutil.copy(ROOT / QUIET, project / "models" / "a" / "chat.jinja")
-    told: list[list[Path]] = []
-
-    def twice(source: str, action: Callable[[], int], beside: list[Path | None]) -> int:
-        told.append([each for each in beside if each is not None])
-        assert (source, action()) == ("models, chat.jinja", 1)
-        shutil.copy(ROOT / QUIET, project / "chat.jinja")
-        return action()
-
-    monkeypatch.setattr("autoparser.cli.lint.watch_files", twice)
-    ran = autoparser("lint", "models", "chat.jinja", *SELECT, "--format", "concise", "--watch")
-    assert ran.code == 0
-    assert ran.out.endswith("2 templates, 1 finding: 1 error\n2 templates, no finding\n")
-    assert told == [[Path("models"), Path("chat.jinja"), Path("models/a")]]
-
-
 def test_several_reports_come_of_one_run(project: Path, autoparser: Run) -> None:
-    ran = autoparser(
-        "lint",
-        ".",
-        *SELECT,
-        "--format",
-        "github",
-        "--report",
-        "sarif=a.sarif",
-        "--report",
-        "json=a.json",
-        "-o",
-        "a.txt",
-    )
+    reports = ("--report", "sarif=a.sarif", "--report", "json=a.json", "-o", "a.txt")
+    ran = autoparser("lint", ".", *SELECT, "--format", "github", *reports)
     assert (ran.code, ran.out, ran.err) == (1, "", "")
     assert (project / "a.txt").read_text("utf-8").startswith("::error file=chat.jinja,line=")
     log = json.loads((project / "a.sarif").read_text("utf-8"))
     assert [result["ruleId"] for result in log["runs"][0]["results"]] == ["AP306"]
-    document = json.loads((project / "a.json").read_text("utf-8"))
-    assert document["failed"] is True
+    assert json.loads((project / "a.json").read_text("utf-8"))["failed"] is True
 
 
 def test_json_has_the_places_that_lines_begin_with(project: Path, autoparser: Run) -> None:
     source = "{% for m in messages %}\n    {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}\n"
     (project / "trims.jinja").write_text(source, encoding="utf-8")
     document = json.loads(autoparser("lint", "trims.jinja", "--format", "json").out)
-    (template,) = document["templates"]
-    told = autoparser("lint", "trims.jinja", "--format", "concise").out
-    placed = [each for each in template["findings"] if each["line"] is not None]
+    findings = document["templates"][0]["findings"]
+    placed = [each for each in findings if each["line"] is not None]
     assert {(each["line_in_file"], each["column_in_file"]) for each in placed} == {(2, 5)}
-    for each in placed:
-        assert f"trims.jinja:2:5: {each['code']} " in told
-    origins = [
-        (shown["text"], shown["origins"])
-        for each in template["findings"]
+    shown = [
+        text
+        for each in findings
         for pair in each["evidence"]
-        for shown in (pair["one"], pair["other"] or pair["one"])
-        if shown["origins"]
+        for text in (pair["one"], pair["other"] or pair["one"])
+        if text["origins"]
     ]
-    assert origins
-    for text, begins in origins:
-        places = [each["at"] for each in begins]
+    assert shown
+    for text in shown:
+        places = [each["at"] for each in text["origins"]]
         assert places == sorted(places)
-        assert places[-1] < len(text)
-        assert {each["line"] for each in begins} <= {1, 2, 3}
+        assert places[-1] < len(text["text"])
+        assert {each["line"] for each in text["origins"]} <= {1, 2, 3}
 
 
-def test_no_bar_where_no_one_watches(project: Path, process: Run) -> None:
-    for at in range(10):
-        text = (project / "chat.jinja").read_text("utf-8")
-        (project / f"{at}.jinja").write_text(f"{{# {at} #}}{text}", "utf-8")
-    ran = process("lint", project, *SELECT, "--statistics", "--jobs", "2")
-    assert (ran.code, ran.err) == (1, "")
-    assert "11 templates, 11 findings: 11 errors." in ran.out
-
-
-def test_a_bar_where_someone_watches(project: Path) -> None:
+@pytest.mark.slow
+def test_a_bar_is_shown_where_someone_watches_and_nowhere_else(project: Path, process: Run) -> None:
     pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
     for at in range(10):
         (project / f"{at}.jinja").write_text(f"{{{{ messages[{at}] }}}}", "utf-8")
+    use = ("lint", str(project), "--select", "AP101", "-j", "2")
+    ran = process(*use)
+    assert (ran.code, ran.out, ran.err) == (0, "11 templates, no finding.\n", "")
     mine, theirs = pty.openpty()
     out = project / "out.txt"
     with (
         out.open("wb") as file,
         subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
-            [sys.executable, "-m", "autoparser", "lint", project, "--select", "AP101", "-j", "2"],
+            [sys.executable, "-m", "autoparser", *use],
             cwd=ROOT,
             env={**os.environ, "TERM": "xterm", "PYTHONPATH": str(ROOT)},
             stdout=file,
             stderr=theirs,
-        ) as process,
+        ) as running,
     ):
         os.close(theirs)
         shown = b"".join(read_all(mine))
-    assert (process.returncode, out.read_bytes()) == (0, b"11 templates, no finding.\n")
+    assert (running.returncode, out.read_text("utf-8")) == (ran.code, ran.out)
     assert b"linting" in shown
     assert shown.endswith(b"\x1b[2K"), "it wipes itself away"
 
@@ -299,8 +224,11 @@ def read_all(terminal: int) -> Iterator[bytes]:
     os.close(terminal)
 
 
-def test_a_template_comes_from_standard_input(process: Run) -> None:
-    ran = process("lint", "-", *TWO, "--format", "concise", stdin=(ROOT / DROPS).read_bytes())
+def test_a_template_comes_from_standard_input(
+    autoparser: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO((ROOT / DROPS).read_bytes())))
+    ran = autoparser("lint", "-", *TWO, "--format", "concise")
     assert ran.code == 1
     assert ran.out.startswith("standard input:6:13: AP306 [error]")
 
@@ -312,60 +240,52 @@ def test_other_programs_are_asked(autoparser: Run) -> None:
     assert "on 8 of 8 conversations" in ran.out
 
 
-def test_where_programs_are_needs_that_they_are_asked(autoparser: Run) -> None:
-    ran = autoparser("lint", "fixtures/lint/AP810/fires.jinja", "--python", sys.executable)
-    assert (ran.code, ran.out) == (2, "")
-    assert "add --engines" in ran.err
-
-
-TOOLS, NAMES_ALONE = "fixtures/mcp-tools.json", "fixtures/lint/AP534/fires.jinja"
+NAMES_ALONE = "fixtures/lint/AP534/fires.jinja"
 OF_TOOLS = ("--isolated", "--select", "AP534", "--format", "json")
 
 
-def test_given_tools_are_asked_with_in_the_place_of_ours(autoparser: Run, tmp_path: Path) -> None:
-    def messages(*more: str) -> list[str]:
-        ran = autoparser("lint", NAMES_ALONE, *OF_TOOLS, "--cache-dir", str(tmp_path), *more)
-        (template,) = json.loads(ran.out)["templates"]
-        return [each["message"] for each in template["findings"]]
+def test_tools_of_a_file_are_asked_with_instead_of_the_rules_own(
+    autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AUTOPARSER_NO_CACHE")
 
-    ours = messages()
-    crash, lost = messages("--tools", TOOLS)
+    def messages(*more: str, template: str = NAMES_ALONE) -> list[str]:
+        ran = autoparser("lint", template, *OF_TOOLS, "--cache-dir", str(tmp_path), *more)
+        (found,) = json.loads(ran.out)["templates"]
+        return [each["message"] for each in found["findings"]]
+
+    own = messages()
+    crash, lost = messages("--tools", "fixtures/mcp-tools.json")
     assert "1 of 2 tools with an object without properties, such as opening_hours" in crash
     assert "tool description (in 2), type (in 1)" in lost
     one = tmp_path / "one.json"
     one.write_text('[{"name": "look", "parameters": {"properties": {"a": {"default": 1}}}}]')
     assert messages("--tools", str(one)) == ["of these tools the model is not told default (in 1)"]
-    # What was cached of other tools is not the answer.
-    assert messages() == ours
+    assert messages() == own, "what was cached of other tools is not the answer"
+    quiet = NAMES_ALONE.replace("fires", "quiet")
+    assert messages("--tools", "fixtures/mcp-tools.json", template=quiet) == []
 
 
-def test_tools_whose_parts_all_reach_the_prompt_are_no_finding(autoparser: Run) -> None:
-    ran = autoparser("lint", "fixtures/lint/AP534/quiet.jinja", *OF_TOOLS, "--tools", TOOLS)
-    assert ran.code == 0
-    assert json.loads(ran.out)["templates"][0]["findings"] == []
-
-
-WRONG_TOOLS = [
-    ("{", "line 2, column 1: broken JSON"),
-    ("[]", "this list of tools is empty; name a file with tools"),
-    ('{"tools": [{"inputSchema": {}}]}', "tools[0]: this has no name; add"),
-    (
-        '{"result": {"tools": [{"name": "a", "inputSchema": {"type": "objct"}}]}}',
-        "tools[0].inputSchema.type: the parameters of a are not a valid JSON schema",
+WRONG_TOOLS = {
+    "{": "line 2, column 1: broken JSON",
+    "[]": "this list of tools is empty; name a file with tools",
+    '{"tools": [{"inputSchema": {}}]}': "tools[0]: this has no name; add",
+    '{"result": {"tools": [{"name": "a", "inputSchema": {"type": "objct"}}]}}': (
+        "tools[0].inputSchema.type: the parameters of a are not a valid JSON schema"
     ),
-]
+}
 
 
 @pytest.mark.parametrize("command", ["lint", "analyze"])
-@pytest.mark.parametrize(("text", "words"), WRONG_TOOLS)
-def test_wrong_tools_are_told_with_file_and_place(
-    command: str, text: str, words: str, autoparser: Run, tmp_path: Path
+@pytest.mark.parametrize("text", WRONG_TOOLS)
+def test_wrong_tools_are_named_with_file_and_place(
+    command: str, text: str, autoparser: Run, tmp_path: Path
 ) -> None:
     file = tmp_path / "tools.json"
     file.write_text(text + "\n")
     ran = autoparser(command, NAMES_ALONE, "--tools", str(file))
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"{file}: {words}")
+    assert ran.err.startswith(f"{file}: {WRONG_TOOLS[text]}")
     assert ran.err.count("\n") == 1
 
 
@@ -376,3 +296,177 @@ def test_rules_that_lack_an_analysis_are_counted(autoparser: Run, tmp_path: Path
     ran = autoparser("lint", path, *asked)
     words = "could not look: 3 rules without a template that can be analysed"
     assert f"{words} (autoparser analyze says why) at 1 template" in ran.out
+
+
+# Profiles: what is shown to whom, and what is folded.
+
+STRIPS = "fixtures/lint/AP301/fires.jinja"
+"""A template that strips what the assistant said, as many do: a warning of a convention."""
+
+
+def shown(autoparser: Run, *options: str) -> tuple[set[str], set[str]]:
+    """Return the codes that are shown, and those that are folded."""
+    ran = autoparser("lint", STRIPS, "--isolated", *options, "--format", "json", "--exit-zero")
+    assert (ran.code, ran.err) == (0, "")
+    (template,) = json.loads(ran.out)["templates"]
+    return {each["code"] for each in template["findings"]}, set(template["folded"])
+
+
+def test_a_profile_folds_and_drops_nothing(autoparser: Run) -> None:
+    seen = {each: shown(autoparser, "--profile", each.value) for each in Profile}
+    everything, nothing = seen[Profile.STRICT]
+    assert nothing == set()
+    for found, folded in seen.values():
+        assert not found & folded
+        assert found | folded == everything
+    usual, folded = shown(autoparser)
+    assert (usual, folded) == seen[Profile.RELEASE]
+    assert not any(rule.convention for rule in all_rules() if rule.code in usual)
+    showing = {each for each, (found, _) in seen.items() if "AP301" in found}
+    assert showing == {Profile.STRICT, Profile.TRAINING, Profile.CACHE}
+    ran = autoparser("lint", STRIPS, "--isolated", "--format", "concise", "--fail-on", "info")
+    assert ran.code == bool(usual), "what is folded does not fail"
+    (line,) = (each for each in ran.out.splitlines() if "not shown in the profile release" in each)
+    assert line.startswith(f"{len(folded)} findings not shown")
+    assert line.endswith("; --profile strict shows them")
+
+
+def test_a_selected_rule_is_shown_unless_a_profile_or_a_severity_is_named_too(
+    autoparser: Run,
+) -> None:
+    one = ("--select", "AP301")
+    assert shown(autoparser, *one) == ({"AP301"}, set())
+    assert "AP301" in shown(autoparser, "--extend-select", "AP301")[0]
+    assert shown(autoparser, *one, "--profile", "release") == (set(), {"AP301"})
+    assert shown(autoparser, *one, "--min-severity", "error") == (set(), {"AP301"})
+    found, folded = shown(autoparser, "--profile", "strict", "--min-severity", "warning")
+    assert "AP301" in found
+    assert folded
+    assert folded <= {rule.code for rule in all_rules() if rule.severity is Severity.INFO}
+
+
+def test_settings_name_a_profile_and_an_option_goes_before_it(
+    project: Path, autoparser: Run
+) -> None:
+    file = project / "autoparser.toml"
+    file.write_text('[lint]\nprofile = "cache"\nmin-severity = "warning"\n', "utf-8")
+    shutil.copy(ROOT / STRIPS, project / "chat.jinja")
+
+    def out(*options: str) -> str:
+        return autoparser("lint", "chat.jinja", *options, "--format", "json", "--exit-zero").out
+
+    assert out() == out("--isolated", "--profile", "cache", "--min-severity", "warning")
+    strict = ("--profile", "strict", "--min-severity", "info")
+    assert out(*strict) == out("--isolated", *strict) != out()
+    known = ("--isolated", "--baseline", "known.json")
+    autoparser("lint", "chat.jinja", *known, "--profile", "strict", "--write-baseline")
+    assert json.loads(out(*known))["baseline"] == {"vanished": 0}, "what is folded is still there"
+
+
+# The cache: the same bytes, and no template looked at again.
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the texts of the templates that were looked at, with the cache in use."""
+    texts: list[str] = []
+
+    def counting(task: InspectionTask) -> SeenHits:
+        texts.append(task.template.text)
+        return inspect_template(task)
+
+    monkeypatch.delenv("AUTOPARSER_NO_CACHE")
+    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect_template", counting)
+    return texts
+
+
+SOME = [
+    *sorted((ROOT / "fixtures" / "templates").glob("*.jinja"))[::17],
+    *sorted((ROOT / "fixtures" / "lint").glob("*/fires.jinja"))[::17],
+]
+
+
+@pytest.mark.parametrize(
+    "sources", [[*FILES.values()], pytest.param(SOME, marks=pytest.mark.slow)], ids=len
+)
+def test_a_cached_answer_is_the_same_in_every_form(
+    sources: list[str], autoparser: Run, looked: list[str], tmp_path: Path
+) -> None:
+    forms = {form.value: tmp_path / form.value for form in FindingForm}
+    use = ("lint", *sources, "--isolated", "--profile", "strict", "--show-evidence", "--explain")
+    reports = [f"--report={form}={file}" for form, file in forms.items()]
+
+    def every_form(cache: str) -> list[object]:
+        return [autoparser(*use, *reports, cache), *(each.read_bytes() for each in forms.values())]
+
+    fresh, cached = every_form("--no-cache"), f"--cache-dir={tmp_path / 'cache'}"
+    every_form(cached)
+    looked.clear()
+    assert every_form(cached) == fresh
+    assert looked == []
+
+
+def test_the_cache_has_a_place_that_can_be_named_or_done_without(
+    autoparser: Run, looked: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    template = tmp_path / "one.jinja"
+    template.write_text("{{ messages[0].content }}", encoding="utf-8")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+
+    def times(*more: str | Path, select: str = "AP101") -> int:
+        looked.clear()
+        autoparser("lint", template, "--isolated", "--select", select, *more)
+        return len(looked)
+
+    assert [times("--no-cache"), times("--no-cache")] == [1, 1]
+    assert not (tmp_path / "home").exists()
+    assert [times(), times()] == [1, 0]
+    assert (tmp_path / "home" / "autoparser" / "lint").is_dir()
+    assert [times("--cache-dir", tmp_path / "own" / "one"), times()] == [1, 0]
+    monkeypatch.setenv("AUTOPARSER_CACHE_DIR", str(tmp_path / "other"))
+    assert [times(), times(), times("--cache-dir", tmp_path / "own" / "one")] == [1, 0, 0]
+    # Other rules look anew; what is shown of it decides nothing.
+    shows = ((), ("--profile", "release"), ("--statistics",), ("--fail-on", "info"))
+    assert [times(*each, select="AP101,AP102") for each in shows] == [1, 0, 0, 0]
+    monkeypatch.setenv("AUTOPARSER_NO_CACHE", "1")
+    assert times() == 1
+    monkeypatch.delenv("AUTOPARSER_NO_CACHE")
+    ran = autoparser("lint", template, "--cache-dir", template)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"{template}: this cannot be the folder of the cache")
+    assert ran.err.endswith("name another one with --cache-dir, or give --no-cache\n")
+
+
+def test_watching_looks_only_at_changes_in_what_it_found(
+    project: Path, autoparser: Run, looked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOPARSER_CACHE_DIR", str(project / "cache"))
+    (project / "models" / "a").mkdir(parents=True)
+    shutil.copy(ROOT / QUIET, project / "models" / "a" / "chat.jinja")
+    watched: list[list[Path | None]] = []
+
+    def twice(source: str, action: Callable[[], int], beside: list[Path | None]) -> int:
+        watched.append([each for each in beside if each is not None])
+        assert (source, action()) == ("models, chat.jinja", 1)
+        (project / "chat.jinja").write_text((ROOT / QUIET).read_text("utf-8") + "\n", "utf-8")
+        return action()
+
+    monkeypatch.setattr("autoparser.cli.lint.watch_files", twice)
+    ran = autoparser("lint", "models", "chat.jinja", *SELECT, "--format", "concise", "--watch")
+    assert (ran.code, len(looked)) == (0, 3)
+    assert ran.out.endswith("2 templates, 1 finding: 1 error\n2 templates, no finding\n")
+    assert watched == [[Path("models"), Path("chat.jinja"), Path("models/a")]]
+
+
+def test_the_docs_list_every_option_key_convention_and_format() -> None:
+    docs = (ROOT / "docs" / "lint.md").read_text("utf-8")
+    command = typer.main.get_command(app)
+    parameters = command.commands["lint"].params  # type: ignore[attr-defined]
+    options = {each for it in parameters for each in it.opts if each.startswith("--")}
+    assert options - {"--help"} == set(re.findall(r"`(--[a-z-]+)[ `]", docs)) - {"--help"}
+    (table,) = re.findall(r"```toml\n([\s\S]+?)```", docs)
+    assert set(tomllib.loads(table)["tool"]["autoparser"]["lint"]) == set(KEYS)
+    (conventions,) = re.findall(r"Of conventions are ([^.]+)\.", docs)
+    listed = [rule.code for rule in all_rules() if rule.convention]
+    assert re.findall(r"AP\d+", conventions) == listed
+    assert {f"`{form}`" for form in FindingForm} <= set(re.findall(r"`[a-z]+`", docs))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import pytest
 
 from autoparser import AutoparserError, ChatTemplate, analyze, load_encoder
@@ -30,50 +28,35 @@ def chat(*parts: str) -> ChatTemplate:
     return turn(*parts, opening="<|a|>", end="<|end|>\n", prompt="<|a|>")
 
 
-class Edited(NamedTuple):
-    """A template's parts, a scenario that breaks, and the parts under which it holds."""
-
-    parts: tuple[str, ...]
-    scenario: str
-    fixed: tuple[str, ...]
-
-
 LAST = "{% if loop.last and m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}"
+EITHER = "f.arguments if f.arguments is string else f.arguments|tojson"
+USUAL = "{{ m.content }}"
 EDITED = {
-    "reasoning is kept": Edited((LAST, CONTENT), "reasoning + answer", (REASONING, CONTENT)),
-    "reasoning is not trimmed": Edited(
+    # a scenario that breaks: the parts of a turn, and what is replaced in them so that it holds
+    "reasoning + answer": ((LAST, CONTENT), (LAST, REASONING)),
+    "newline ends reasoning": (
         ("<r>{{ (m.reasoning_content or '')|trim }}</r>", CONTENT, JSON),
-        "newline ends reasoning",
-        ("<r>{{ m.reasoning_content or '' }}</r>", CONTENT, JSON),
+        ("{{ (m.reasoning_content or '')|trim }}", "{{ m.reasoning_content or '' }}"),
     ),
-    "content is not trimmed": Edited(
-        ("{{ m.content.strip() }}",), "newline ends answer", ("{{ m.content }}",)
-    ),
-    "arguments are not encoded twice": Edited(
-        (CONTENT, JSON),
-        "arguments as string",
-        (
-            CONTENT,
-            JSON.replace(
-                "f.arguments|tojson",
-                "f.arguments if f.arguments is string else f.arguments|tojson",
-            ),
-        ),
-    ),
-    "content stands beside calls": Edited(
+    "newline ends answer": (("{{ m.content.strip() }}",), (".strip()", "")),
+    "arguments as string": ((CONTENT, JSON), ("f.arguments|tojson", EITHER)),
+    "tool call + content": (
         ("{% if not m.tool_calls %}{{ m.content or '' }}{% endif %}", JSON),
-        "tool call + content",
-        ("{{ m.content or '' }}", JSON),
+        ("{% if not m.tool_calls %}{{ m.content or '' }}{% endif %}", "{{ m.content or '' }}"),
     ),
 }
 
 
-@pytest.mark.parametrize("title", EDITED)
-def test_the_least_edit_is_found(title: str) -> None:
-    case = EDITED[title]
-    found = preserving_template(analyze(chat(*case.parts)), [shipped(case.scenario)])
-    assert found.template.text == chat(*case.fixed).text
-    assert [scenario.name for scenario, _ in found.fixed] == [case.scenario]
+def preserved(template: ChatTemplate, *names: str) -> PreservingTemplate:
+    return preserving_template(analyze(template), list(map(shipped, names)))
+
+
+@pytest.mark.parametrize("scenario", EDITED)
+def test_the_least_edit_by_which_a_scenario_holds_is_found(scenario: str) -> None:
+    parts, (old, new) = EDITED[scenario]
+    found = preserved(chat(*parts), scenario)
+    assert found.template.text == chat(*(part.replace(old, new) for part in parts)).text
+    assert [each.name for each, _ in found.fixed] == [scenario]
     assert found.left == ()
 
 
@@ -81,7 +64,7 @@ HISTORIES = ["history-last-query", "history-content-stripped", "history-tool-cyc
 
 
 @pytest.mark.parametrize("name", sampled(HISTORIES, 3))
-def test_by_the_edits_more_holds_and_all_that_held_is_the_same_text(name: str) -> None:
+def test_by_the_edits_more_steps_hold_and_those_that_held_render_the_same(name: str) -> None:
     analysis = fixture(name)
     found = preserving_template(analysis, shipped_scenarios())
     before, after = (
@@ -102,7 +85,7 @@ def test_by_the_edits_more_holds_and_all_that_held_is_the_same_text(name: str) -
     assert {"tools", "reasoning", "several turns"} <= {*found.proof.kinds}
 
 
-def test_a_switch_under_which_it_holds_becomes_the_default_and_can_be_set() -> None:
+def test_a_switch_under_which_a_scenario_holds_becomes_the_default() -> None:
     analysis = fixture("history-last-query")
     found = preserving_template(analysis, [shipped("reasoning + answer")])
     assert found.template.text == (
@@ -135,87 +118,78 @@ TOLD_LAST = (
 )
 
 
-def test_by_an_edit_that_serves_others_texts_do_not_change() -> None:
+def test_an_edit_changes_no_text_of_others_than_the_model() -> None:
     # Each turn's reasoning may stand there, but what trims the answers trims the questions, too.
-    scenarios = [shipped("reasoning + answer"), shipped("newline ends answer")]
-    found = preserving_template(analyze(ChatTemplate(ALL_TRIMMED)), scenarios)
+    found = preserved(ChatTemplate(ALL_TRIMMED), "reasoning + answer", "newline ends answer")
     assert found.template.text == ALL_TRIMMED.replace(" and loop.last", "")
     assert [scenario.name for scenario, _ in found.fixed] == ["reasoning + answer"]
 
 
-def test_no_edit_writes_the_tools_before_each_question() -> None:
-    text = TOLD_LAST.replace("m == asked[-1]", "m.role == 'user' and m == asked|last")
-    found = preserving_template(analyze(ChatTemplate(text)), [shipped("answer")])
+TRIMMED = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content|trim }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+BEFORE_EACH = TOLD_LAST.replace("m == asked[-1]", "m.role == 'user' and m == asked|last")
+
+
+@pytest.mark.parametrize(
+    ("text", "scenario"), [(TRIMMED, "newline ends answer"), (BEFORE_EACH, "answer")]
+)
+def test_no_edit_trims_no_question_and_writes_no_tools_before_each(
+    text: str, scenario: str
+) -> None:
+    found = preserved(ChatTemplate(text), scenario)
     assert found.edits == ()
-    assert [step.scenario.name for step in found.left] == ["answer"]
+    assert [step.scenario.name for step in found.left] == [scenario]
 
 
 def test_tools_that_move_stay_at_the_first_question() -> None:
-    found = preserving_template(analyze(ChatTemplate(TOLD_LAST)), [shipped("answer")])
+    found = preserved(ChatTemplate(TOLD_LAST), "answer")
     assert found.template.text == TOLD_LAST.replace("[-1]", "[0]")
     assert [scenario.name for scenario, _ in found.fixed] == ["answer"]
 
 
 # Each is a change that would let the scenario hold, and would break something else.
 WRONG = [
-    ("{{ m.content }}", "{{ m.content|trim }}"),
+    (USUAL, "{{ m.content|trim }}"),
     (JSON, JSON.replace("|tojson", "|tojson(sort_keys=true)")),
-    ("{{ m.content }}", "{{ m.content }} "),
+    (USUAL, "{{ m.content }} "),
     (JSON, JSON.replace("f.name", "f.name|upper")),
 ]
 
 
 @pytest.mark.parametrize(("right", "wrong"), WRONG)
-def test_a_template_that_renders_otherwise_is_told(right: str, wrong: str) -> None:
-    parts = ("{{ m.content }}", JSON)
-    proof = EditProof(Subject(chat(*parts)), SAMPLED)
-    same = proof.proven(chat(*parts))
+def test_a_template_that_renders_otherwise_is_not_proven(right: str, wrong: str) -> None:
+    proof = EditProof(Subject(chat(USUAL, JSON)), SAMPLED)
+    same = proof.proven(chat(USUAL, JSON))
     assert same is not None
     assert (same.changed, same.safe) == (0, True)
-    assert proof.proven(chat(*(part.replace(right, wrong) for part in parts))) is None
+    assert proof.proven(chat(*(part.replace(right, wrong) for part in (USUAL, JSON)))) is None
 
 
 def test_arguments_as_text_that_were_right_stay_right() -> None:
-    either = "(f.arguments if f.arguments is string else f.arguments|tojson)"
-    right = chat(CONTENT, JSON.replace("f.arguments|tojson", either))
+    right = chat(CONTENT, JSON.replace("f.arguments|tojson", f"({EITHER})"))
     assert EditProof(Subject(right), SAMPLED).proven(chat(CONTENT, JSON)) is None
 
 
-def test_where_nothing_breaks_nothing_is_edited() -> None:
+def test_nothing_is_edited_where_nothing_breaks_or_no_message_holds_the_text() -> None:
     template = chat(REASONING, CONTENT, JSON)
-    found = preserving_template(analyze(template), [shipped("tool call + both")])
+    found = preserved(template, "tool call + both")
     assert (found.template, found.edits, found.left) == (template, (), ())
-
-
-def test_what_no_message_holds_no_template_mends() -> None:
-    found = preserving_template(analyze(chat(CONTENT, JSON)), [shipped("compact JSON")])
-    assert found.edits == ()
-    assert [each.fault for each in found.left] == [Culprit.MODEL]
+    found = preserved(chat(CONTENT, JSON), "compact JSON")
+    assert (found.edits, [each.fault for each in found.left]) == ((), [Culprit.MODEL])
 
 
 def test_lines_end_as_they_ended() -> None:
     text = (TEMPLATES / "history-last-query.jinja").read_text("utf-8")
-    windows = ChatTemplate(text.replace("\n", "\r\n"))
-
-    def found(template: ChatTemplate) -> PreservingTemplate:
-        return preserving_template(analyze(template), [shipped("reasoning + answer")])
-
-    assert found(windows).template.text == found(ChatTemplate(text)).template.text.replace(
-        "\n", "\r\n"
+    windows, usual = (
+        preserved(ChatTemplate(each), "reasoning + answer").template.text
+        for each in (text.replace("\n", "\r\n"), text)
     )
+    assert windows == usual.replace("\n", "\r\n") != text.replace("\n", "\r\n")
 
 
 def test_an_encoder_has_no_text_to_edit() -> None:
     path = TEMPLATES.parent / "encoders" / "dashes.py"
     with pytest.raises(AutoparserError, match="no template that could be edited"):
         preserving_template(analyze(load_encoder(f"{path}:encode_messages")), [shipped("answer")])
-
-
-def test_what_a_user_says_is_trimmed_as_before() -> None:
-    template = ChatTemplate(
-        "{% for m in messages %}<|{{ m.role }}|>{{ m.content|trim }}<|end|>{% endfor %}"
-        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-    )
-    found = preserving_template(analyze(template), [shipped("newline ends answer")])
-    assert found.edits == ()
-    assert [each.scenario.name for each in found.left] == ["newline ends answer"]

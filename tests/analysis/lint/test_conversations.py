@@ -1,0 +1,291 @@
+"""The conversations that rules render, what they cost, and how other programs are asked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from autoparser import AutoparserError, ChatTemplate, load_template
+from autoparser.analysis.core.message_shape import ContentForm
+from autoparser.analysis.lint import other_jinjas, other_renders
+from autoparser.analysis.lint.conversation_matrix import Voice
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.lint_renders import NOON
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.other_jinjas import (
+    JinjaAnswer,
+    JinjaQuestion,
+    OtherJinja,
+    ask_jinja,
+    installed_jinjas,
+)
+from autoparser.analysis.lint.other_renders import (
+    JinjaComparison,
+    JinjaDifference,
+    SentConversation,
+    compare_matrix,
+    hits_of,
+)
+from autoparser.analysis.lint.registry import all_rules, rule_of
+from autoparser.analysis.lint.rule import RuleNeed
+from autoparser.analysis.lint.subject import Subject
+
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+ASKED = ["j1-json-in-tags", "t1-name-then-json", "reasoning-none"]
+
+
+@cache
+def subject_of(name: str) -> Subject:
+    return Subject(load_template(FIXTURES / "templates" / f"{name}.jinja"))
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_conversation_of_the_matrix_sends_each_text_once_and_in_its_order(name: str) -> None:
+    asked = subject_of(name)
+    names = [each.conversation.name for each in asked.matrix]
+    assert len(names) == len(set(names))
+    for played in asked.matrix:
+        spoken = played.conversation.spoken
+        sent = json.dumps(played.conversation.messages(asked.shape))
+        assert all(sent.count(each.text) == 1 for each in spoken)
+        places = [sent.find(each.text) for each in spoken if each.voice is not Voice.REASONING]
+        assert places == sorted(places), played.conversation.name
+        results = [each for each in spoken if each.voice is Voice.RESULT]
+        assert all(each.call is not None for each in results)
+
+
+def test_the_matrix_crosses_system_and_tools_and_sets_each_switch_last() -> None:
+    conversations = [each.conversation for each in subject_of("j1-json-in-tags").matrix]
+    places = [(bool(each.setting), each.size) for each in conversations]
+    assert places == sorted(places)
+    assert conversations[0].name == "a question"
+    assert "enable_thinking" in conversations[-1].setting
+    seen: dict[str, set[tuple[bool, bool]]] = {}
+    for each in conversations:
+        if not each.setting and not each.other_form:
+            seen.setdefault(each.scene, set()).add((bool(each.system), each.tools))
+    assert sum(len(beside) == 4 for beside in seen.values()) >= 12
+
+
+def test_a_template_without_calls_is_asked_for_none() -> None:
+    asked = Subject(ChatTemplate("{% for each in messages %}[{{ each.content }}]{% endfor %}"))
+    assert not any(each.conversation.tools for each in asked.matrix)
+    voices = {each.voice for played in asked.matrix for each in played.conversation.spoken}
+    assert voices == {Voice.SYSTEM, Voice.USER, Voice.ANSWER}
+
+
+OF_CONVERSATIONS = {
+    *("AP118", "AP119", "AP201", "AP214", "AP215", "AP216", "AP218", "AP317", "AP318"),
+    *("AP319", "AP320", "AP321", "AP530", "AP531", "AP532", "AP533", "AP534"),
+}
+"""The rules that look at the matrix, or render conversations of their own kind."""
+
+
+@pytest.mark.parametrize(
+    "name", [ASKED[2], *(pytest.param(each, marks=pytest.mark.slow) for each in ASKED[:2])]
+)
+def test_rules_of_whole_conversations_cost_at_most_a_third_more_renders(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = ChatTemplate.render_prepared
+    renders: list[str] = []
+
+    def counted(template: ChatTemplate, variables: dict[str, object]) -> str:
+        renders.append(template.text)
+        return once(template, variables)
+
+    monkeypatch.setattr(ChatTemplate, "render_prepared", counted)
+    default = [rule for rule in all_rules() if rule.default]
+    others = [rule for rule in default if rule.code not in OF_CONVERSATIONS]
+    assert len(default) - len(others) == len(OF_CONVERSATIONS)
+    costs: list[int] = []
+    for rules in (others, default):
+        renders.clear()
+        lint(Subject(load_template(FIXTURES / "templates" / f"{name}.jinja")), rules)
+        costs.append(len(renders))
+    assert costs[0] < costs[1] <= 1.3 * costs[0]
+
+
+# Other programs' Jinja.
+
+PLAIN = "{%- for m in messages %}{{- m.role + ': ' + (m.content or '') + '\n' }}{%- endfor %}"
+HI: Mapping[str, object] = {"messages": [{"role": "user", "content": "Hi"}], "tools": None}
+
+
+def question(template: str, count: int = 1, **variables: object) -> JinjaQuestion:
+    return JinjaQuestion(template, {}, NOON, [{**HI, **variables}] * count)
+
+
+@cache
+def jinjas() -> Mapping[str, OtherJinja]:
+    return {each.name: each for each in installed_jinjas([sys.executable])}
+
+
+def jinja(name: str) -> OtherJinja:
+    if name not in jinjas():
+        pytest.skip(f"{name} is not installed")
+    return jinjas()[name]
+
+
+NAMES = ["minijinja", pytest.param("@huggingface/jinja", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_another_program_renders_what_transformers_would(name: str) -> None:
+    parts = {
+        PLAIN: "user: Hi\n",
+        "{% if true %}\na{% endif %}\nb": "ab",
+        "{{ strftime_now('%d.%m.%Y %H:%M') }}": "16.07.2025 12:34",
+        "{{ {'a': ['<é>', none]} | tojson }}": '{"a": ["<é>", null]}',
+        "{{ x if tools is none }}": "1",
+    }
+    answers = ask_jinja(jinja(name), question("|".join(parts), x=1))
+    assert answers == (JinjaAnswer("|".join(parts.values())),)
+
+
+FAILING = [
+    ("é\n{% if messages %}{{ 'a' }}\n{{ 'b' | nowhere }}{% endif %}", "{{ 'b' | nowhere }}"),
+    ("é\n{% if messages %}\n{{ raise_exception('no') }}{% endif %}", "{{ raise_exception"),
+    ("{{ 'a' }}\n{% nowhere %}\n{{ 'b' }}", "{% nowhere %}"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["minijinja", "@huggingface/jinja"])
+@pytest.mark.parametrize(("template", "tag"), FAILING)
+def test_another_program_says_where_it_fails(name: str, template: str, tag: str) -> None:
+    (answer,) = ask_jinja(jinja(name), question(template))
+    assert answer.error
+    assert answer.at is not None
+    assert template.index(tag) <= answer.at < template.index(tag) + len(tag)
+
+
+def program(folder: Path, text: str) -> OtherJinja:
+    worker = folder / "worker.py"
+    worker.write_text(text, "utf-8")
+    return OtherJinja("one", "1", (sys.executable, "-S", str(worker)))
+
+
+ENDS = {
+    "raise SystemExit('enough')": "the process ended with the code 1: enough",
+    "import time\ntime.sleep(60)": "it takes more than 0.5 seconds",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_program_that_ends_or_hangs_costs_what_it_has_not_answered(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(other_jinjas, "SECONDS", 0.5 if "sleep" in end else 60.0)
+    worker = program(tmp_path, f'print(\'{{"text": "a"}}\', flush=True)\n{end}')
+    first, *others = ask_jinja(worker, question(PLAIN, 3))
+    assert first == JinjaAnswer("a")
+    assert others == [JinjaAnswer(error=ENDS[end], asked=False)] * 2
+
+
+def test_a_program_that_cannot_be_started_is_an_answer_or_an_error() -> None:
+    (answer,) = ask_jinja(OtherJinja("one", "1", ("/nowhere/one",)), question(PLAIN))
+    assert not answer.asked
+    assert answer.error.startswith("it cannot be started")
+    for python in ("/nowhere/python", "/bin/ls"):
+        with pytest.raises(AutoparserError, match="cannot be run"):
+            installed_jinjas([python])
+
+
+def test_every_conversation_is_asked_or_counted() -> None:
+    refusing = PLAIN + "{%- if messages | length > 2 %}{{- raise_exception('no') }}{%- endif %}"
+    subject = Subject(ChatTemplate(refusing), jinjas=[jinja("minijinja")])
+    (found,) = subject.in_other_jinjas
+    assert found.alike == found.asked > 0
+    assert set(found.not_asked) == {"the template refuses them"}
+    # One more has signs in it.
+    assert found.asked + sum(found.not_asked.values()) == len(subject.matrix) + 1
+
+
+RAW = "{%- raw %}\nx{% endraw %}\n"
+LATE = "{%- for m in messages %}\n{{- m.content }}{{- m.contents }}\n{%- endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "words"),
+    [
+        ("AP802", "", "renders it as it is meant"),
+        ("AP804", "", "fails: UnknownMethod: sequence has no method named append in 8 of 8"),
+        ("AP806", "", "fails: InvalidOperation: cannot calculate length of value of type none"),
+        ("AP805", RAW + LATE, "renders no conversation with it that would tell"),
+    ],
+)
+def test_rules_of_other_environments_tell_what_engines_answered(
+    code: str, text: str, words: str
+) -> None:
+    template = (
+        ChatTemplate(text) if text else load_template(FIXTURES / "lint" / code / "fires.jinja")
+    )
+    asked = jinja("minijinja")
+    (finding,) = lint(Subject(template, jinjas=[asked]), [rule_of(code)]).findings
+    (answered,) = finding.hit.engines
+    assert answered.startswith(f"{asked.label} {words}")
+    (alone,) = lint(Subject(template), [rule_of(code)]).findings
+    assert (alone.hit.engines, alone.message) == ((), finding.message)
+
+
+def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Letters beside the first are lost to the analysis, which then takes lists of parts.
+    content = "(m.content | capitalize if m.content is string else m.content[0].text)"
+    subject = Subject(ChatTemplate(PLAIN.replace("(m.content or '')", content)))
+    assert subject.analysis.shape.user_content is ContentForm.PARTS
+
+    def answers(_: OtherJinja, asked: JinjaQuestion) -> Sequence[JinjaAnswer]:
+        return [JinjaAnswer("no")] * len(asked.conversations)
+
+    monkeypatch.setattr(other_renders, "ask_jinja", answers)
+    other = OtherJinja("one", "1", ())
+    played = subject.matrix
+    found = compare_matrix(other, subject.rendering, subject.tokens, played, subject.asked)
+    sent = [each.sent for each in found.differences]
+    (asked,) = [each for each in sent if each.words == "a question"]
+    messages = cast("list[dict[str, object]]", asked.variables["messages"])
+    assert all(isinstance(each["content"], str) for each in messages)
+    assert [each.words for each in sent if "🚀" in each.render.text] == ["a question with signs"]
+
+
+def test_a_rule_lacks_other_programs_or_else_the_analysis() -> None:
+    for installed, need in (
+        ((), RuleNeed.OTHER_JINJAS),
+        ((jinja("minijinja"),), RuleNeed.ANALYSIS),
+    ):
+        subject = Subject(ChatTemplate("{{ 7 }}"), jinjas=installed)
+        assert [each for _, each in lint(subject, [rule_of("AP811")]).left_out] == [need]
+
+
+SWITCHED = PLAIN + (
+    "{%- if add_generation_prompt %}{{- 'assistant: ' }}"
+    "{%- if thinking is defined and thinking %}{{- '<think>' }}{%- endif %}{%- endif %}"
+)
+
+
+def test_a_difference_names_the_switch_that_makes_the_text_or_that_it_fails_under() -> None:
+    subject = Subject(ChatTemplate(SWITCHED))
+    renders = {each.name: each.render for each in subject.matrix}
+    under = "a question with thinking=True"
+
+    def hit(name: str, answer: JinjaAnswer) -> tuple[str, Mapping[str, object], Severity | None]:
+        sent = SentConversation(name, {}, renders[name])
+        differences = (JinjaDifference(sent, answer, None),)
+        compared = JinjaComparison(OtherJinja("one", "1", ()), (), differences, {})
+        (found,) = hits_of(compared, subject.matrix, failed=bool(answer.error))
+        return found.message, found.setting, found.severity
+
+    message, setting, _ = hit("a question", JinjaAnswer(renders[under].text))
+    assert message.endswith("as the template itself does with thinking=True")
+    assert not setting
+    assert hit("a question", JinjaAnswer("another"))[0].endswith("such as a question")
+    failed = JinjaAnswer(error="no such test")
+    assert hit(under, failed)[1:] == ({"thinking": True}, Severity.WARNING)
+    assert hit("a question", failed)[1:] == ({}, None)

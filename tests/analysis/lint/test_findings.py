@@ -1,0 +1,227 @@
+"""Findings after the rules: merged by cause, accepted by comments, known by a baseline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from autoparser import ChatTemplate
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.lint.baselines import (
+    VERSION,
+    Baseline,
+    BaselineError,
+    Key,
+    digest_of,
+    ignores_of,
+    read_baseline,
+)
+from autoparser.analysis.lint.forced_branches import force_branches
+from autoparser.analysis.lint.hit import Hit, HitCause, Severity
+from autoparser.analysis.lint.lint_renders import (
+    LintRenders,
+    Render,
+    RenderSetting,
+    failure_words,
+    parting_line,
+    quote_text,
+)
+from autoparser.analysis.lint.linting import LintFinding, merge_findings
+from autoparser.analysis.lint.marker_pairs import marker_balance
+from autoparser.analysis.lint.registry import rule_of
+
+HERE = Path(__file__).parent
+ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
+
+
+def read_table(name: str) -> Any:
+    return yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+
+
+def finding(code: str, severity: Severity, *covers: str, line: int | None = None) -> LintFinding:
+    rule = msgspec.structs.replace(
+        rule_of("AP101"), code=code, severity=severity, covers=tuple(covers)
+    )
+    cause = None if line is None else HitCause("raises", line, "no")
+    return LintFinding(rule, Hit("x", cause=cause))
+
+
+MERGED = {
+    "of one cause the weightiest stays": (
+        [finding("AP110", WARNING, line=3), finding("AP120", ERROR, line=3)],
+        [("AP120", ("AP110",))],
+    ),
+    "causes of two lines stay apart": (
+        [finding("AP120", ERROR, line=3), finding("AP130", ERROR, line=4)],
+        [("AP120", ()), ("AP130", ())],
+    ),
+    "what is covered is folded, also through another": (
+        [
+            finding("AP303", WARNING),
+            finding("AP302", ERROR, "AP303"),
+            finding("AP301", ERROR, "AP302"),
+        ],
+        [("AP301", ("AP302", "AP303"))],
+    ),
+    "a light finding hides no heavy one": (
+        [finding("AP301", WARNING, "AP302"), finding("AP302", ERROR)],
+        [("AP302", ()), ("AP301", ())],
+    ),
+    "the order is weight, then code": (
+        [finding("AP201", INFO), finding("AP101", WARNING), finding("AP301", ERROR)],
+        [("AP301", ()), ("AP101", ()), ("AP201", ())],
+    ),
+}
+
+
+@pytest.mark.parametrize("title", MERGED)
+def test_findings_are_merged_by_cause_and_cover(title: str) -> None:
+    findings, merged = MERGED[title]
+    assert [(each.code, each.also) for each in merge_findings(findings)] == merged
+
+
+@pytest.mark.parametrize("row", read_table("ignores.yaml"), ids=lambda row: row["text"])
+def test_a_comment_ignores_rules_or_is_a_problem(row: dict[str, Any]) -> None:
+    found, problems = ignores_of(f"one\n{row['text']}", "a.jinja")
+    if "selectors" in row:
+        assert [(each.selectors, each.reason, each.line) for each in found] == [
+            (tuple(row["selectors"]), row["reason"], 2)
+        ]
+    assert len(problems) == ("problem" in row)
+    for problem in problems:
+        assert (found, problem.path, problem.line) == ((), "a.jinja", 2)
+        assert row["problem"] in problem.message
+        assert row["hint"] in problem.hint
+    assert bool(found) == ("selectors" in row)
+
+
+ONE = Key("a.jinja", "", "AP306", "d1")
+OTHER = Key("b.jinja", "tool_use", "AP101", "d2")
+
+
+def test_a_baseline_reads_what_it_writes(tmp_path: Path) -> None:
+    baseline = Baseline(((OTHER, "said\n\x1b"), (ONE, "also said"), (ONE, "also said")))
+    file = tmp_path / "baseline.json"
+    file.write_text(baseline.text(), encoding="utf-8")
+    assert sorted(read_baseline(file).entries) == sorted(baseline.entries)
+    assert baseline.text().isascii()
+
+
+def test_each_entry_of_a_baseline_is_used_once_and_vanishes_where_it_was_looked_for() -> None:
+    baseline = Baseline(((ONE, ""), (ONE, ""), (OTHER, "")))
+    assert baseline.match([ONE, ONE, ONE, OTHER]) == [True, True, False, True]
+    assert baseline.vanished([ONE], {ONE[:3]}) == 1
+    assert baseline.vanished([], {ONE[:3], OTHER[:3]}) == 3
+    assert baseline.vanished([], set()) == 0
+
+
+def test_a_finding_is_known_when_lines_move_and_not_when_words_change() -> None:
+    rule = rule_of("AP306")
+    messages = ("at line 3, so", "at line 12, so", "at line 3, not")
+    one, moved, changed = (digest_of(LintFinding(rule, Hit(each))) for each in messages)
+    assert one == moved != changed
+
+
+def entry(**changes: object) -> dict[str, object]:
+    return {**ONE._asdict(), "message": "m", **changes}
+
+
+WRONG = [
+    ({"schema": "autoparser.lint-baseline/9", "findings": []}, "another version"),
+    ({"schema": "autoparser.lint/1", "findings": []}, "this is not a baseline"),
+    ([], "this is a list, not an object"),
+    ({"schema": VERSION}, "this has no findings"),
+    ({"schema": VERSION, "findings": [entry(), entry(code=1)]}, r"findings\[1\]\.code: this is a"),
+]
+
+
+@pytest.mark.parametrize(("document", "words"), WRONG)
+def test_another_file_is_not_a_baseline(document: object, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "baseline.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(BaselineError, match=words) as caught:
+        read_baseline(file)
+    assert "--write-baseline" in str(caught.value)
+
+
+def test_no_file_a_folder_and_broken_json_are_errors(tmp_path: Path) -> None:
+    file = tmp_path / "baseline.json"
+    with pytest.raises(BaselineError, match="write it first"):
+        read_baseline(file)
+    file.write_text("{", encoding="utf-8")
+    with pytest.raises(BaselineError, match="this is not a baseline"):
+        read_baseline(file)
+    with pytest.raises(BaselineError, match="cannot be read"):
+        read_baseline(tmp_path)
+
+
+@pytest.mark.parametrize("row", read_table("parting_lines.yaml"), ids=lambda row: row["why"])
+def test_the_line_is_named_at_which_two_renders_part(row: dict[str, Any]) -> None:
+    one, other = (
+        LintRenders(ChatTemplate(row["template"]), {}).render(
+            [
+                each
+                if isinstance(each, dict) and "role" in each
+                else {"role": "user", "content": each}
+                for each in row[which]
+            ],
+            RenderSetting(),
+        )
+        for which in ("one", "other")
+    )
+    assert parting_line(one, other) == row["line"]
+
+
+MESSAGES = [
+    {"role": "user", "content": "Hello."},
+    {"role": "assistant", "content": "Hi.", "tool_calls": [{"function": {"arguments": {"a": 1}}}]},
+]
+
+
+@pytest.mark.parametrize("row", read_table("forced_branches.yaml"), ids=lambda row: row["template"])
+def test_a_run_of_every_branch_sees_what_a_template_hides(row: dict[str, Any]) -> None:
+    variables = {"messages": MESSAGES, "tools": None, "bos_token": "<s>"}
+    seen = force_branches(ChatTemplate(row["template"]), variables)
+    found = (seen.forbidden, seen.by_name, seen.gadgets, seen.loaded)
+    named = [row.get(each, []) for each in ("private", "names", "gadgets", "loaded")]
+    assert [[*each] for each in found] == named
+    assert row.get("writes", "") in seen.text
+    assert not seen.error
+    assert len(seen.text) < 1_000_000
+
+
+def test_a_run_of_a_template_that_does_not_compile_is_no_crash() -> None:
+    assert force_branches(ChatTemplate("{{ 'x' | nosuchfilter }}"), {}).error
+
+
+MARKERS = [
+    ("<a>x</a>", 1, 1),
+    ("[ASK]x[/ASK]", 1, 1),
+    ("<|a|>x<|/a|>", 1, 1),
+    ("<|turn_start|>x<|turn_end|>", 1, 1),
+    ("<begin_of_turn>x<end_of_turn>", 1, 1),
+    ("<a>x", 1, 0),
+    ("x</a>", 0, 1),
+    ("<a=1>x</a>", 1, 1),
+    ("1 < 2 and 3 > 2", 0, 0),
+]
+
+
+@pytest.mark.parametrize(("text", "opened", "closed"), MARKERS)
+def test_markers_are_counted_by_pair(text: str, opened: int, closed: int) -> None:
+    found = marker_balance(text)
+    assert (found.opened.total(), found.closed.total()) == (opened, closed)
+    assert len(found.opened | found.closed) <= 1, "both belong to one pair"
+
+
+def test_pieces_of_texts_and_failures_are_quoted_short_and_in_one_line() -> None:
+    assert quote_text("a\n\u202eb") == r"'a\n\u202eb'"
+    assert len(quote_text("x" * 500)) < 80
+    for refused, words in ((True, "is refused: 'No roles'"), (False, "fails: No roles")):
+        render = Render((), error=TemplateRenderError("No roles.", refused=refused))
+        assert failure_words(render) == words

@@ -1,0 +1,507 @@
+"""Lint of whole projects: what is looked at, by which rules, what counts, and what is set aside."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from autoparser import AutoparserError
+from autoparser.analysis.lint.hit import Confidence, Severity
+from autoparser.analysis.lint.inspection import (
+    InspectionTask,
+    LintRun,
+    SeenHits,
+    inspect_template,
+)
+from autoparser.analysis.lint.project_run import LintRequest, baseline_of, in_order, lint_project
+from autoparser.analysis.lint.project_settings import (
+    FailOn,
+    ProjectSettings,
+    RuleChoice,
+    SettingsError,
+    find_settings,
+    is_pattern,
+    matches_glob,
+    read_settings,
+)
+from autoparser.analysis.lint.project_sources import gather_sources, load_targets
+from autoparser.analysis.lint.registry import UnknownRuleError, all_rules, rule_of
+from autoparser.analysis.lint.rule import Profile, RuleNeed
+from autoparser.analysis.templates.worker_limits import Limits
+
+HERE = Path(__file__).parent
+LINT = Path(__file__).parents[3] / "fixtures" / "lint"
+LOOK = "autoparser.analysis.lint.project_run.inspect_template"
+
+
+def read_table(name: str) -> Any:
+    return yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+
+
+# What arguments mean.
+
+TEXT = "{% for m in messages %}{{ m.content }}{% endfor %}"
+NAMED = [{"name": name, "template": TEXT} for name in ("default", "rag")]
+TREE = {
+    "a.jinja": TEXT,
+    "b.j2": TEXT,
+    "c.jinja2": TEXT,
+    "notes.txt": "nothing",
+    "model/chat_template.jinja": TEXT,
+    "model/additional_chat_templates/tool_use.jinja": TEXT,
+    "model/tokenizer_config.json": json.dumps({"bos_token": "<s>"}),
+    "model/other.jinja": TEXT,
+    "old/config/tokenizer_config.json": json.dumps({"chat_template": NAMED}),
+    "plain/tokenizer_config.json": json.dumps({"bos_token": "<s>"}),
+    "legacy/chat_template.json": json.dumps({"chat_template": TEXT}),
+    "node_modules/x.jinja": TEXT,
+    ".git/x.jinja": TEXT,
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in TREE.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+
+SOURCES = read_table("sources.yaml")
+
+
+@pytest.mark.usefixtures("tree")
+@pytest.mark.parametrize("row", SOURCES["found"], ids=lambda row: row["arguments"])
+def test_arguments_stand_for_sources(row: dict[str, str]) -> None:
+    sources, problems = gather_sources(row["arguments"].split(), row.get("exclude", "").split())
+    assert sorted(Path(each.given).as_posix() for each in sources) == row["sources"].split()
+    assert problems == ()
+
+
+@pytest.mark.usefixtures("tree")
+@pytest.mark.parametrize("argument", ["empty", "plain", "no*thing", "."])
+def test_a_place_without_templates_is_a_problem(argument: str) -> None:
+    exclude = ("*.j*", "model", "legacy", "old") if argument == "." else ()
+    sources, problems = gather_sources([argument], exclude)
+    targets, more = load_targets(sources)
+    assert targets == ()
+    assert [each.path for each in (*problems, *more)] == [argument]
+
+
+@pytest.mark.usefixtures("tree")
+def test_every_named_template_of_a_source_is_loaded_with_what_belongs_to_it() -> None:
+    targets, problems = load_targets(gather_sources(["."])[0])
+    assert problems == ()
+    assert {
+        ("old/config/tokenizer_config.json", "default"),
+        ("old/config/tokenizer_config.json", "rag"),
+        ("model/additional_chat_templates/tool_use.jinja", "tool_use"),
+        ("a.jinja", None),
+    } <= {(each.path, each.name) for each in targets}
+    by_path = {each.path: each for each in targets}
+    assert by_path["model/chat_template.jinja"].directory == Path("model")
+    assert by_path["model/chat_template.jinja"].template.special_tokens == {"bos_token": "<s>"}
+    assert by_path["a.jinja"].directory is None
+    assert not by_path["legacy/chat_template.json"].in_lines
+
+
+@pytest.mark.parametrize("row", SOURCES["kinds"], ids=lambda row: row["name"])
+def test_a_file_that_is_not_a_template_is_called_what_it_is(
+    row: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / row["name"]
+    if row["bytes"] is not None:
+        file.write_bytes(row["bytes"].encode("latin-1"))
+    targets, problems = load_targets(gather_sources([str(file)])[0])
+    assert targets == ()
+    assert [each.path for each in problems] == [str(file)]
+    assert row["words"] in problems[0].message
+
+
+@pytest.mark.parametrize("row", read_table("globs.yaml"), ids=lambda row: row["pattern"])
+def test_a_pattern_meets_paths(row: dict[str, Any]) -> None:
+    paths = (*row["meets"], *row["misses"])
+    assert [each for each in paths if matches_glob(row["pattern"], each)] == row["meets"]
+
+
+def test_only_signs_that_stand_for_other_characters_make_a_pattern() -> None:
+    assert all(map(is_pattern, ("a*", "a?", "[a]")))
+    assert not any(map(is_pattern, ("a", "org/name", "https://a.example/?b=c")))
+
+
+# Which rules look, and the settings that say so.
+
+ALL = {rule.code for rule in all_rules()}
+DEFAULT = {rule.code for rule in all_rules() if rule.default}
+LOADS, CONTENT = ({each for each in ALL if each.startswith(begin)} for begin in ("AP1", "AP3"))
+CHOICES: dict[str, tuple[RuleChoice, set[str]]] = {
+    "nothing said": (RuleChoice(), DEFAULT),
+    "all, also those that do not run by default": (RuleChoice(("ALL",)), ALL),
+    "a code in small letters": (RuleChoice(("ap101",)), {"AP101"}),
+    "a name": (RuleChoice(("does-not-compile",)), {"AP101"}),
+    "two groups": (RuleChoice(("AP1", "AP3")), LOADS | CONTENT),
+    "all but a group": (RuleChoice(None, ("AP3",)), DEFAULT - CONTENT),
+    "a group without a code": (RuleChoice(("AP3",), ("AP306",)), CONTENT - {"AP306"}),
+    "a code of an ignored group": (RuleChoice(("AP306",), ("AP3",)), {"AP306"}),
+    "both alike": (RuleChoice(("AP306",), ("AP306",)), set()),
+    "both alike, all": (RuleChoice(("ALL",), ("ALL",)), set()),
+    "a name says as much as a code": (
+        RuleChoice(("content-dropped-beside-calls",), ("AP3",)),
+        {"AP306"},
+    ),
+    "and another": (RuleChoice(("AP101",), (), ("AP306",)), {"AP101", "AP306"}),
+}
+
+
+@pytest.mark.parametrize("title", CHOICES)
+def test_the_selector_that_says_more_decides(title: str) -> None:
+    choice, codes = CHOICES[title]
+    assert {rule.code for rule in choice.rules} == codes
+
+
+@pytest.mark.parametrize("selector", ["AP999", "XY1", "", "A", "does-not-compil"])
+def test_a_selector_of_no_rule_is_an_error(selector: str) -> None:
+    one = (selector,)
+    for choice in (RuleChoice(one), RuleChoice(ignore=one), RuleChoice(None, (), one)):
+        with pytest.raises(UnknownRuleError, match="there is no rule"):
+            _ = choice.rules
+
+
+FULL = """
+[tool.autoparser.lint]
+select = ["AP1", "AP3"]
+ignore = ["AP306"]
+extend-select = ["does-not-compile"]
+fail-on = "warning"
+profile = "cache"
+min-severity = "warning"
+exclude = ["vendor", "old/*.jinja"]
+tokenizer = "models/tokenizer.json"
+
+[tool.autoparser.lint.per-file-ignores]
+"legacy/**" = ["AP3"]
+"""
+
+
+def test_every_key_of_the_settings_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_text(FULL, encoding="utf-8")
+    assert find_settings(tmp_path) == ProjectSettings(
+        file,
+        tmp_path,
+        ("AP1", "AP3"),
+        ("AP306",),
+        ("does-not-compile",),
+        (("legacy/**", ("AP3",)),),
+        FailOn.WARNING,
+        Profile.CACHE,
+        Severity.WARNING,
+        ("vendor", "old/*.jinja"),
+        tmp_path / "models/tokenizer.json",
+    )
+
+
+def test_the_nearest_file_upward_with_settings_counts_and_the_own_file_goes_first(
+    tmp_path: Path,
+) -> None:
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    outer, own = tmp_path / "pyproject.toml", tmp_path / "a" / "autoparser.toml"
+    outer.write_text(FULL, encoding="utf-8")
+    (below / "pyproject.toml").write_text("[tool.other]\nx = 1\n", encoding="utf-8")
+    assert find_settings(below).file == outer
+    own.write_text('[lint]\nignore = ["AP1"]\n', encoding="utf-8")
+    (own.parent / "pyproject.toml").write_text(FULL, encoding="utf-8")
+    found = find_settings(below)
+    assert (found.file, found.ignore, found.root) == (own, ("AP1",), tmp_path / "a")
+    own.write_text("", encoding="utf-8")
+    assert (find_settings(below).file, find_settings(below).select) == (own, None)
+
+
+@pytest.mark.parametrize("row", read_table("wrong_settings.yaml"), ids=lambda row: row["text"])
+def test_wrong_settings_are_named_with_their_place(row: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / row.get("file", "pyproject.toml")
+    head = "" if "file" in row else "[tool.autoparser.lint]\n"
+    file.write_text(f"{head}{row['text']}\n", encoding="utf-8")
+    with pytest.raises(SettingsError) as caught:
+        find_settings(tmp_path)
+    error = caught.value
+    assert error.file == str(file)
+    assert row["place"] in (error.place or "")
+    assert row["words"] in error.message
+    assert row["hint"] in (error.hint or "")
+
+
+def test_a_file_of_settings_that_is_named_must_have_some(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read_settings(tmp_path / "none.toml")
+    file = tmp_path / "pyproject.toml"
+    file.write_text("[tool.other]\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match="no table"):
+        read_settings(file)
+    file.write_bytes(b"\xff")
+    with pytest.raises(SettingsError, match="UTF-8"):
+        read_settings(file)
+
+
+# A run: two templates with a finding each, one of which is there twice.
+
+BROKEN, DROPS = LINT / "AP101" / "fires.jinja", LINT / "AP306" / "fires.jinja"
+RULES = (rule_of("AP101"), rule_of("AP306"))
+EVERY = [("again.jinja", "AP306"), ("broken.jinja", "AP101"), ("drops.jinja", "AP306")]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(BROKEN, tmp_path / "broken.jinja")
+    shutil.copy(DROPS, tmp_path / "drops.jinja")
+    shutil.copy(DROPS, tmp_path / "again.jinja")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def request(project: Path, *sources: str, **changes: Any) -> LintRequest:
+    settings = ProjectSettings(root=project)
+    return replace(LintRequest(sources or (".",), RULES, settings), **changes)
+
+
+def found(run: LintRun) -> list[tuple[str, str]]:
+    return [(template.path, finding.code) for template, finding in run.findings]
+
+
+@pytest.mark.parametrize("jobs", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_findings_come_in_the_order_of_paths_whoever_does_the_work(
+    jobs: int, project: Path
+) -> None:
+    run = lint_project(request(project, jobs=jobs))
+    assert found(run) == EVERY
+    assert run == lint_project(request(project))
+
+
+def test_identical_templates_are_looked_at_once(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    steps: list[object] = []
+
+    def counting(task: InspectionTask) -> SeenHits:
+        looked.append(task.template.text)
+        return inspect_template(task)
+
+    def progress(total: int) -> Callable[[], object]:
+        steps.append(total)
+        return lambda: steps.append("one")
+
+    monkeypatch.setattr(LOOK, counting)
+    assert found(lint_project(request(project), progress)) == EVERY
+    assert len(looked) == len(set(looked)) == 2
+    assert steps == [2, "one", "one"]
+
+
+def test_a_bad_file_stops_no_other(project: Path) -> None:
+    (project / "bad.jinja").write_bytes(b"\xff\xff")
+    (project / "words.jinja").write_text("words", encoding="utf-8")
+    run = lint_project(request(project, ".", "nowhere.jinja"))
+    assert found(run) == EVERY
+    assert [each.path for each in run.problems] == ["bad.jinja", "words.jinja", "nowhere.jinja"]
+
+
+def test_an_ignore_accepts_a_finding_and_an_unused_one_is_reported(project: Path) -> None:
+    text = DROPS.read_text(encoding="utf-8")
+    accepted = "{#- autoparser: ignore AP306 as the model was trained -#}\n"
+    useless = "{#- autoparser: ignore AP101 it compiles by now -#}\n"
+    (project / "drops.jinja").write_text(accepted + useless + text, encoding="utf-8")
+    run = lint_project(request(project, "drops.jinja"))
+    (template,) = run.templates
+    assert (template.findings, run.failed) == ((), False)
+    assert [each.code for each in template.ignored] == ["AP306"]
+    assert [(each.selectors, each.line) for each in template.unused] == [(("AP101",), 2)]
+    without = lint_project(request(project, "drops.jinja", rules=RULES[1:]))
+    assert without.templates[0].unused == (), "AP101 did not look"
+    (project / "drops.jinja").write_text("{# autoparser: ignore AP306 #}" + text, encoding="utf-8")
+    run = lint_project(request(project, "drops.jinja"))
+    assert found(run) == [("drops.jinja", "AP306")], "without a reason it accepts nothing"
+    assert [(each.path, each.line) for each in run.problems] == [("drops.jinja", 1)]
+
+
+def test_settings_ignore_and_exclude_by_path(project: Path) -> None:
+    others = [row for row in EVERY if row[0] != "drops.jinja"]
+    ignores = (("d*.jinja", ("AP3",)), ("x", ("ALL",)))
+    settings = ProjectSettings(root=project, per_file_ignores=ignores)
+    run = lint_project(request(project, settings=settings))
+    assert found(run) == others
+    assert [len(each.ignored) for each in run.templates] == [0, 0, 1]
+    settings = ProjectSettings(root=project, exclude=("d*.jinja",))
+    assert found(lint_project(request(project, settings=settings))) == others
+    named = lint_project(request(project, "drops.jinja", settings=settings))
+    assert found(named), "a file that is named is not excluded"
+
+
+def test_a_baseline_knows_what_was_there_also_when_lines_move(project: Path) -> None:
+    known = baseline_of(lint_project(request(project)))
+    text = DROPS.read_text(encoding="utf-8")
+    (project / "drops.jinja").write_text(f"{{# a line more #}}\n{text}", encoding="utf-8")
+    again = lint_project(request(project, baseline=known))
+    assert (found(again), again.failed, again.vanished) == ([], False, 0)
+    assert [len(each.known) for each in again.templates] == [1, 1, 1]
+    shutil.copy(LINT / "AP306" / "quiet.jinja", project / "drops.jinja")
+    shutil.copy(DROPS, project / "new.jinja")
+    changed = lint_project(request(project, baseline=known))
+    assert found(changed) == [("new.jinja", "AP306")]
+    assert (changed.failed, changed.vanished) == (True, 1)
+    part = lint_project(request(project, "new.jinja", baseline=known))
+    assert part.vanished == 0, "what was not looked at has not vanished"
+
+
+FAILS = [
+    (FailOn.ERROR, [True, False, False]),
+    (FailOn.WARNING, [True, True, False]),
+    (FailOn.INFO, [True, True, True]),
+    (FailOn.NEVER, [False, False, False]),
+]
+
+
+@pytest.mark.parametrize(("fail_on", "fails"), FAILS)
+def test_a_run_fails_from_a_severity_on(fail_on: FailOn, fails: list[bool], project: Path) -> None:
+    run = replace(lint_project(request(project, "drops.jinja")), fail_on=fail_on)
+    finding = run.templates[0].findings[0]
+    weighed = [
+        replace(finding, hit=replace(finding.hit, severity=severity)) for severity in Severity
+    ]
+    assert list(map(run.fails, weighed)) == fails
+
+
+def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsure(task: InspectionTask) -> SeenHits:
+        seen = inspect_template(task)
+        return replace(
+            seen,
+            hits=tuple(
+                (code, replace(hit, confidence=Confidence.MEDIUM), also)
+                for code, hit, also in seen.hits
+            ),
+        )
+
+    monkeypatch.setattr(LOOK, unsure)
+    counts = [len(found(lint_project(request(project, min_confidence=it)))) for it in Confidence]
+    assert counts == [0, 3, 3]
+
+
+def test_a_broken_tokenizer_beside_a_template_is_only_a_remark(project: Path) -> None:
+    (project / "tokenizer.json").write_text("{}", encoding="utf-8")
+    needing = msgspec.structs.replace(RULES[1], needs=RuleNeed.TOKENIZER)
+    run = lint_project(request(project, "drops.jinja", rules=(RULES[0], needing)))
+    assert found(run) == [("drops.jinja", "AP306")]
+    assert run.problems == ()
+    (remark,) = run.templates[0].remarks
+    assert remark.startswith("tokenizer.json: this is not a tokenizer")
+
+
+def test_a_named_tokenizer_goes_before_the_one_beside_and_that_before_the_settings(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizers: list[str] = []
+
+    def looking(task: InspectionTask) -> SeenHits:
+        tokenizers.append(Path(task.tokenizer or "").name)
+        return SeenHits()
+
+    monkeypatch.setattr(LOOK, looking)
+    needing = (msgspec.structs.replace(RULES[1], needs=RuleNeed.TOKENIZER),)
+    settings = ProjectSettings(tokenizer=Path("usual.json"))
+    asked = request(project, "drops.jinja", rules=needing, settings=settings)
+    lint_project(asked)
+    (project / "tokenizer.json").write_text("{}", encoding="utf-8")
+    lint_project(asked)
+    lint_project(replace(asked, tokenizer=Path("named.json")))
+    assert tokenizers == ["usual.json", "tokenizer.json", "named.json"]
+
+
+def test_a_folder_that_cannot_be_searched_is_a_problem(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(folder: str, onerror: Callable[[OSError], None]) -> list[object]:
+        onerror(PermissionError(13, "Permission denied", f"{folder}/secret"))
+        return [(folder, [], ["drops.jinja"])]
+
+    monkeypatch.setattr("os.walk", refusing)
+    run = lint_project(request(project))
+    assert found(run) == [("drops.jinja", "AP306")]
+    assert run.problems[0].message == "cannot be searched (Permission denied)"
+
+
+def test_a_crash_is_a_problem_of_its_template(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr("autoparser.analysis.lint.inspection.lint", crash)
+    run = lint_project(request(project, "drops.jinja"))
+    assert run.templates == ()
+    assert run.problems[0].message == "KeyError: 'x'"
+    assert "report it" in run.problems[0].hint
+
+
+HANGS = "{%- for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+
+
+@pytest.mark.slow
+def test_a_template_that_does_not_end_stops_no_other(project: Path) -> None:
+    (project / "hangs.jinja").write_text(f"{HANGS}{{{{ messages }}}}", encoding="utf-8")
+    limits = Limits(seconds=3.0, render_seconds=0.2)
+    run = lint_project(request(project, limits=limits, jobs=2))
+    assert [row for row in found(run) if row[0] != "hangs.jinja"] == EVERY
+    seen = {each.path for each in run.problems} | {each.path for each in run.templates}
+    assert "hangs.jinja" in seen
+
+
+def square(value: int) -> int | str:
+    if value == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+    while value == 8:
+        pass
+    return value * value
+
+
+def failed(error: AutoparserError) -> int | str:
+    return type(error).__name__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("jobs", "limits"), [(1, None), (4, None), (1, Limits()), (2, Limits())])
+def test_answers_of_workers_come_in_the_order_of_the_values(
+    jobs: int, limits: Limits | None
+) -> None:
+    steps: list[object] = []
+
+    def progress(total: int) -> Callable[[], object]:
+        steps.append(total)
+        return lambda: steps.append("one")
+
+    values = [5, 3, 1, 4, 2]
+    answers = in_order(square, values, jobs, limits=limits, failed=failed, progress=progress)
+    assert list(answers) == [25, 9, 1, 16, 4]
+    assert steps == [5, *["one"] * 5]
+    assert list(in_order(square, [], jobs, limits=limits, failed=failed, progress=progress)) == []
+
+
+@pytest.mark.slow
+def test_a_value_that_kills_its_worker_or_never_ends_costs_its_own_answer_alone() -> None:
+    limits = Limits(seconds=0.5)
+    answers = in_order(
+        square, [*range(10)], 2, limits=limits, failed=failed, progress=lambda _: lambda: None
+    )
+    assert list(answers) == [0, 1, 4, 9, 16, 25, 36, "WorkerDiedError", "TaskLimitError", 81]
