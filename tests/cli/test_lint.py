@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -83,7 +84,7 @@ def arguments_of(use: str) -> list[str]:
 
 
 @pytest.mark.parametrize("row", USES["codes"], ids=lambda row: row["use"])
-def test_the_exit_code_tells_findings_from_problems(row: dict[str, str], autoparser: Run) -> None:
+def test_the_exit_code_tells_findings_from_problems(row: dict[str, Any], autoparser: Run) -> None:
     assert autoparser("lint", *TWO, *arguments_of(row["use"])).code == row["code"]
 
 
