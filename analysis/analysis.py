@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from autoparser.analysis.core.conversation import Json, Message, Tool, function_of, tool_for
+from autoparser.analysis.core.documents import copy_fields, json_of, text_digest
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
     TemplateRenderError,
@@ -19,9 +20,19 @@ from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_format import ContentParts, TurnPart
 from autoparser.analysis.core.turn_format import Begun
 from autoparser.analysis.core.verdicts import Gate
-from autoparser.analysis.formats.analysis_document import digest_of, document
-from autoparser.analysis.formats.format_file import SavedTemplateDocument
+from autoparser.analysis.formats.analysis_document import (
+    SCHEMA,
+    AnalysisDocument,
+    AnalyzedTemplateDocument,
+    SandboxDocument,
+    content_parts_document,
+    describe_format,
+    phase_document,
+)
+from autoparser.analysis.formats.format_document import format_document
+from autoparser.analysis.formats.format_file import SavedTemplate
 from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.verdict_document import check_document
 from autoparser.analysis.learning.continuations import (
     TemplateContinuation,
     render_continuations,
@@ -130,13 +141,13 @@ class Analysis(LearntFormat):
         return format_under(self.prober(), draft, self.formats, setting, tools=tools)
 
     @property
-    def _saved_template(self) -> SavedTemplateDocument:
+    def _saved_template(self) -> SavedTemplate:
         template = self.template
-        return SavedTemplateDocument(
+        return SavedTemplate(
             name=template.name,
             origin=template.origin,
             source=template.source,
-            sha256=digest_of(template.text),
+            sha256=text_digest(template.text),
             characters=len(template.text),
             special_tokens=dict(template.special_tokens),
         )
@@ -357,3 +368,45 @@ def _repeatable(prober: Prober, template: ChatTemplate) -> None:
             file=template.origin,
             hint="nothing can be concluded from its renders; remove what is random",
         )
+
+
+def document(analysis: Analysis) -> dict[str, Json]:
+    """Return all of an analysis as values that JSON can hold, always in the same order.
+
+    The same analysis gives the same document, byte for byte, in any process.
+    """
+    template, formats, crash = analysis.template, analysis.formats, analysis.check.forbidden
+    # The sentinels are chosen by the template's text alone, so these are the ones of the probes.
+    system = choose_sentinels(template.text).system
+    markers = dict(analysis.markers.items())
+    whole = AnalysisDocument(
+        **describe_format(analysis),
+        schema=SCHEMA,
+        template=copy_fields(
+            AnalyzedTemplateDocument,
+            template,
+            sha256=analysis.sha256,
+            characters=analysis.characters,
+        ),
+        preserved_tokens=analysis.view.preserved_tokens,
+        format=format_document(analysis.format),
+        formats=tuple(map(format_document, formats)),
+        fullest=formats.each.index(formats.fullest),
+        untried_settings=formats.untried,
+        check=check_document(analysis.check),
+        checks=tuple(map(check_document, analysis.checks)),
+        gate=analysis.gate,
+        sandbox=None
+        if crash is None
+        else SandboxDocument(template.origin, crash.line, crash.reason, analysis.check.freed),
+        string_arguments=analysis.string_arguments,
+        content_parts=content_parts_document(analysis.content_parts),
+        trials=analysis.trials,
+        phases=tuple(
+            phase_document(each, analysis.shape, system, markers) for each in analysis.phases
+        ),
+        stand_ins=dict(analysis.stand_ins),
+        renders=analysis.renders,
+        asked=analysis.asked,
+    )
+    return json_of(whole)

@@ -1,4 +1,8 @@
-from autoparser.analysis.analysis import Analysis as Analysis, analyze as analyze
+from autoparser.analysis.analysis import (
+    Analysis as Analysis,
+    analyze as analyze,
+    document as document,
+)
 from autoparser.analysis.core.conversation import (
     Json as Json,
     Message as Message,
@@ -37,7 +41,7 @@ from autoparser.analysis.decoding.grammar_backend import GrammarBackend as Gramm
 from autoparser.analysis.decoding.reasoning_gate import ReasoningGate as ReasoningGate
 from autoparser.analysis.export.export_limits import Export as Export
 from autoparser.analysis.export.response_template import response_template as response_template
-from autoparser.analysis.formats.analysis_document import SCHEMA as SCHEMA, document as document
+from autoparser.analysis.formats.analysis_document import SCHEMA as SCHEMA
 from autoparser.analysis.formats.format_view import MarkerRegistry as MarkerRegistry, View as View
 from autoparser.analysis.formats.learned_format import LearntFormat as LearntFormat
 from autoparser.analysis.formats.saved_format import (

@@ -171,7 +171,7 @@ class NamedSource:
     def tokenizer(
         self,
         given: Path | None,
-        template: wings.LearntFrom | None = None,
+        template: wings.NamedTemplate | None = None,
         *,
         segmenting: bool,
         needed: str | None = None,

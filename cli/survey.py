@@ -172,7 +172,7 @@ def _source_digest(source: str) -> str:
     A saved format is known by its file: the same template may have been learnt otherwise.
     """
     try:
-        return wings.digest_of(wings.load_template(source).text)
+        return wings.text_digest(wings.load_template(source).text)
     except AutoparserError:
         return hashlib.sha256(Path(source).read_bytes()).hexdigest()
 

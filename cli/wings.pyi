@@ -13,7 +13,11 @@ from autoparser.analysis.core.conversation import (
     Tool as Tool,
     function_of as function_of,
 )
-from autoparser.analysis.core.documents import json_of as json_of, read_value as read_value
+from autoparser.analysis.core.documents import (
+    json_of as json_of,
+    read_value as read_value,
+    text_digest as text_digest,
+)
 from autoparser.analysis.core.provenance import NamedTemplate as NamedTemplate
 from autoparser.analysis.core.request_files import (
     given_messages as given_messages,
@@ -77,12 +81,10 @@ from autoparser.analysis.export.response_template import (
     transformers_parser as transformers_parser,
     try_out as try_out,
 )
-from autoparser.analysis.formats.analysis_document import digest_of as digest_of
 from autoparser.analysis.formats.format_file import file_text as file_text
 from autoparser.analysis.formats.format_template import template_of_format as template_of_format
 from autoparser.analysis.formats.learned_format import (
     LearntFormat as LearntFormat,
-    LearntFrom as LearntFrom,
 )
 from autoparser.analysis.formats.output_explanation import (
     DeviationExplanation as DeviationExplanation,

@@ -8,7 +8,6 @@ from msgspec import Meta, convert
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import (
-    AnyJson,
     Count,
     Digest,
     JsonDocument,
@@ -54,9 +53,9 @@ class FactChangeDocument(JsonDocument, frozen=True):
     name: str
     turns: tuple[str, ...]
     """The kinds of turns it is about, by their parts; empty: no one kind."""
-    left: AnyJson
+    left: Json
     """The fact's value; null where the template has none."""
-    right: AnyJson
+    right: Json
     """The fact's value; null where the template has none."""
 
 

@@ -9,7 +9,8 @@ from rich.text import Text
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, UserMessage
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.formats.learned_format import LearntFormat, PhaseConclusion
+from autoparser.analysis.formats.format_file import SavedPhase
+from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 
 from .blocks import Blocks, Row, blank, difference, heading, joined, prose, rows, sentence
@@ -29,11 +30,11 @@ def phases_section(analysis: LearntFormat, renders: str) -> Blocks:
     ]
 
 
-def _title(finding: PhaseConclusion) -> str:
+def _title(finding: Finding | SavedPhase) -> str:
     return f"{finding.phase} {finding.title}"
 
 
-def _conclusion(finding: PhaseConclusion) -> Text:
+def _conclusion(finding: Finding | SavedPhase) -> Text:
     words = Text(visible(finding.conclusion))
     return words if finding.confirmed else sentence(words, doubt())
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import AnyJson, Count, JsonDocument, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.engines.engine_server import (
@@ -257,7 +257,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-_Told = Annotated[AnyJson, Meta(description="The text, or the calls with their arguments.")]
+_Told = Annotated[Json, Meta(description="The text, or the calls with their arguments.")]
 
 
 class ServerDocument(JsonDocument, frozen=True):

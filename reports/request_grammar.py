@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import AnyJson, Count, JsonDocument, Positive, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, Positive, json_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.grammar.acceptance import TextAcceptance
@@ -139,7 +139,7 @@ class GrammarDocument(JsonDocument, frozen=True):
     template: TemplateDocument
     gbnf: str | None
     lark: str | None
-    structural_tag: Annotated[AnyJson, Meta(description="As xgrammar reads it, or null.")]
+    structural_tag: Annotated[Json, Meta(description="As xgrammar reads it, or null.")]
     loosened: dict[GrammarForm, tuple[LooseningDocument, ...]]
     """What each form that is written is not held to."""
     lazy: bool

@@ -10,7 +10,6 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVariable
 from autoparser.analysis.core.turn_format import Formats
 from autoparser.analysis.core.turn_shape import PromptProgress
-from autoparser.analysis.formats.analysis_document import effects_of, effects_of_text, prompt_under
 from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
@@ -94,7 +93,7 @@ def switch_rows(analysis: LearntFormat, switch: Switch) -> Iterator[Row]:
     """Say of each value what it changes, with the text of each generation prompt."""
     for label, value, effects, only in _each(switch):
         words = sentence(f"only {only}: " if only else "", _effects(effects))
-        prompt = None if value is None else prompt_under(analysis.formats, {switch.name: value})
+        prompt = None if value is None else analysis.formats.prompt_under({switch.name: value})
         if prompt is not None and not only and SwitchEffect.GENERATION_PROMPT in effects:
             words.append(": ").append_text(quoted(prompt) if prompt else Text("empty"))
         yield label, words
@@ -107,9 +106,9 @@ def _each(switch: Switch) -> Iterator[tuple[str, Json, tuple[SwitchEffect, ...],
     """Return each effect: its values in words, one of them, itself, and where alone it shows."""
     other = "number" if switch.numeric else "text"
     if switch.inserted:
-        yield f"any {other}", None, effects_of_text(switch), switch.only
+        yield f"any {other}", None, switch.text_effects, switch.only
     for at, group in enumerate(switch.groups):
-        effects = effects_of(switch, group[0])
+        effects = switch.effects_of(group[0])
         if not effects:
             continue
         names = [

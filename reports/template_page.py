@@ -17,7 +17,8 @@ from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.text_alignment import diff_split
 from autoparser.analysis.core.turn_format import joints_of
 from autoparser.analysis.core.verdicts import AskedForm, Check, Failure
-from autoparser.analysis.formats.learned_format import LearntFormat, PhaseConclusion
+from autoparser.analysis.formats.format_file import SavedPhase
+from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
@@ -562,7 +563,7 @@ def _conclusions(saved: SavedFormat) -> Blocks:
     return [Heading(Text("Phases"), "phases", str(len(facts)), lead=lead), *rows(facts)]
 
 
-def _concluded(each: PhaseConclusion) -> Text:
+def _concluded(each: Finding | SavedPhase) -> Text:
     doubt = "" if each.confirmed else f" ({UNCONFIRMED})"
     return sentence(visible(each.conclusion), (doubt, "yellow"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -33,7 +33,11 @@ def beyond_json(value: object, place: str) -> Iterator[tuple[str, str]]:
         yield place, f"a {type(value).__name__}"
 
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+if TYPE_CHECKING:
+    Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+else:
+    # msgspec, which reads and writes classes with such fields, has no recursive types.
+    Json = Any
 
 
 class Presence(NamedTuple):

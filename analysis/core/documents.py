@@ -7,19 +7,18 @@ what is to be told; what a field means is said by the text below it, and stands 
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 from msgspec import Meta, Struct, field, inspect, to_builtins
 
+from .conversation import Json
 from .errors import AutoparserError, is_mapping, kind_of, missing_name_hint, spelling_hint
-
-if TYPE_CHECKING:
-    from .conversation import Json
 
 # What a data class expects at a place, for the words about a value that is something else.
 
@@ -141,6 +140,7 @@ def _words(node: inspect.Type) -> str:
 
 
 _Kind = TypeVar("_Kind")
+_Struct = TypeVar("_Struct", bound=Struct)
 
 _ANY_MEMBER = "..."
 """What msgspec writes in the place of a mapping's key."""
@@ -273,8 +273,6 @@ def _write(words: str) -> str:
     return words and f"write {words}"
 
 
-AnyJson = Any
-"""Any JSON value; msgspec has no word of its own for the recursive type `Json`."""
 SAVED_FORMATS = "autoparser.format/"
 """What the schemas of saved formats begin with, whatever their version."""
 RuleCode = Annotated[str, Meta(pattern="^AP[0-9]{3}$")]
@@ -282,12 +280,27 @@ Count = Annotated[int, Meta(ge=0)]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Positive = Annotated[int, Meta(ge=1)]
 SettingValues = Annotated[
-    Mapping[str, AnyJson], Meta(description="Values of the template's switches, by name.")
+    Mapping[str, Json], Meta(description="Values of the template's switches, by name.")
 ]
+
+
+def text_digest(text: str) -> str:
+    """Return the SHA-256 of a text in UTF-8, by which a template is told from others."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class JsonDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """An object of a document, with the keys that it has."""
+
+
+def copy_fields(kind: type[_Struct], source: object, **own: Any) -> _Struct:
+    """Return a `kind` with the values of `own`, and of the source for its other fields.
+
+    The source is of any class: its attributes with the names of the fields are taken, properties
+    among them. Nothing is converted; `msgspec.convert` does that, down to the last value.
+    """
+    names = kind.__struct_fields__
+    return kind(**{name: own[name] if name in own else getattr(source, name) for name in names})
 
 
 def json_of(document: object) -> dict[str, Json]:

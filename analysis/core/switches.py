@@ -10,6 +10,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from .conversation import Json
+from .documents import JsonDocument
 
 
 class SwitchEffect(StrEnum):
@@ -24,7 +25,7 @@ class SwitchEffect(StrEnum):
     RAISES = "the template raises"
 
 
-class Switch(Struct, frozen=True):
+class Switch(JsonDocument, frozen=True):
     """A variable that changes a render."""
 
     name: str
@@ -35,11 +36,11 @@ class Switch(Struct, frozen=True):
     """The value that renders as the unset variable does; None: no value that was tried does."""
     effects: tuple[tuple[SwitchEffect, ...], ...]
     """What each of the values changes against the unset variable."""
-    inserted: bool = False
+    inserted: bool
     """The value itself is written into the text, so any text is a value."""
-    text_effects: tuple[SwitchEffect, ...] = ()
+    text_effects: tuple[SwitchEffect, ...]
     """What any text changes, where it is inserted."""
-    only: str = ""
+    only: str
     """In words, when alone it changes anything; empty: always, as far as was tried."""
     conditions: tuple[str, ...] = ()
     """The same for each of the values; empty: for all of them what holds for the switch."""
@@ -61,6 +62,12 @@ class Switch(Struct, frozen=True):
         """All that any value changes."""
         every = (*self.effects, self.text_effects)
         return frozenset(effect for effects in every for effect in effects)
+
+    def effects_of(self, value: Json) -> tuple[SwitchEffect, ...]:
+        """Return what a value changes against the unset variable."""
+        # By their texts, since to Python true is 1.
+        known = zip(self.values, self.effects, strict=True)
+        return next((effects for one, effects in known if repr(one) == repr(value)), ())
 
     @property
     def groups(self) -> tuple[tuple[Json, ...], ...]:

@@ -386,6 +386,13 @@ class Formats(Struct, frozen=True):
             found[0] if found else None,
         )
 
+    def prompt_under(self, setting: Mapping[str, Json]) -> str | None:
+        """Return the generation prompt of exactly this setting, or None if it was not rendered."""
+        begun = self.under(setting)
+        if begun is None or begun.opening is None or setting.keys() - begun.opening.setting.keys():
+            return None
+        return begun.opening.text
+
     def behind(self, prompt: str) -> tuple[Begun, ...]:
         """Find what a rendered prompt, or any tail of it, may belong to, by how it ends.
 

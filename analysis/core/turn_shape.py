@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from .call_format import ArgumentForm, CallFormat
 from .conversation import Json, Presence
+from .documents import JsonDocument, SettingValues
 from .literals import MarkerBlock, TemplateLiteral
 from .text_alignment import common_prefix, common_suffix, first_marker
 from .text_format import TurnLayout, TurnPart
@@ -29,13 +30,15 @@ class PromptProgress(StrEnum):
     OTHER = "text that the turn in the history does not have"
 
 
-class TurnOpening(Struct, frozen=True):
+class TurnOpening(JsonDocument, frozen=True):
     """The generation prompt under one setting of the switches."""
 
-    setting: Mapping[str, Json]
+    setting: SettingValues
     text: str
+    """The generation prompt."""
     written: PromptProgress
-    tools: bool = True
+    """How much of the turn it has written."""
+    tools: bool
     """False: so it is only where no tools are offered."""
     signs: tuple[str, ...] = ()
     """Texts further up in the prompt, each of which prompts of some other format do not have."""

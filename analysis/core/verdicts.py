@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
 
-from .conversation import Json, Message
+from .conversation import Message
+from .documents import Count, JsonDocument, SettingValues
 
 # What kind of evidence there is for what is known of a format.
 
@@ -186,11 +186,11 @@ class GateQuestion(StrEnum):
     READ = "read back"
 
 
-class GateFault(Struct, frozen=True):
+class GateFault(JsonDocument, frozen=True):
     """A text that the template writes after its prompt, and what is wrong with it."""
 
     question: GateQuestion
-    setting: Mapping[str, Json]
+    setting: SettingValues
     title: str
     """Of the message."""
     text: str
@@ -198,22 +198,22 @@ class GateFault(Struct, frozen=True):
     detail: str
 
 
-class Gate(Struct, frozen=True):
-    """What came of all continuations."""
+class Gate(JsonDocument, frozen=True):
+    """What became of the texts that the template writes after its prompts."""
 
-    asked: int = 0
+    asked: Count
     """Texts that the template writes after one of its prompts."""
-    passed: int = 0
-    """Those that the grammar accepts and the parser reads back."""
-    not_asked: int = 0
+    passed: Count
+    """Those that the grammar made for the prompt accepts and the parser reads back."""
+    not_asked: Count
     """Messages with which the template's turn does not go on from the prompt, or which it refuses:
     a model may well write them, and the template does not say how."""
-    faults: tuple[GateFault, ...] = ()
+    faults: tuple[GateFault, ...]
     """Those of the form that the template takes first."""
-    usual_asked: int = 0
+    usual_asked: Count = 0
     """Texts that it writes where the same messages are sent as users do, and come out in silence:
     none, where that is the form that the template takes."""
-    usual_passed: int = 0
+    usual_passed: Count = 0
     """Those of them that the grammar accepts and the parser reads back."""
 
     @property

@@ -8,20 +8,18 @@ than an addition counts `SCHEMA` up.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Final, Literal, Protocol
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType, convert
 
 from autoparser.analysis.core.conversation import Json, MediaKind
 from autoparser.analysis.core.documents import (
-    AnyJson,
     Count,
     Digest,
     JsonDocument,
     SettingValues,
-    json_of,
+    copy_fields,
 )
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.provenance import Provenance
@@ -32,27 +30,20 @@ from autoparser.analysis.core.text_format import (
     ContentParts,
     MediaPlace,
     MediaSlot,
-    MediaTreatment,
     PartsOutcome,
+    Placeholder,
 )
-from autoparser.analysis.core.turn_format import Formats, TurnFormat
-from autoparser.analysis.core.verdicts import Check, EvidenceKind, Gate
-from autoparser.analysis.learning.prober import Evidence, Finding, Probe, choose_sentinels
+from autoparser.analysis.core.turn_format import Formats
+from autoparser.analysis.core.verdicts import EvidenceKind, Gate
+from autoparser.analysis.learning.prober import Finding, Probe
 from autoparser.analysis.learning.shape_negotiation import ShapeTrial
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 from autoparser.analysis.parsing.expression_document import ExpressionDocument
-from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from .format_document import ONE, FormatDocument, format_document
-from .format_view import CallIdPosition, ContentMode, FormatFlags, ReasoningMode, ToolFormat, View
-from .verdict_document import (
-    CheckDocument,
-    GateDocument,
-    SandboxDocument,
-    check_document,
-    gate_document,
-    sandbox_document,
-)
+from .format_document import ONE, FormatDocument
+from .format_view import CallIdPosition, ContentMode, FormatFlags, ReasoningMode, ToolFormat
+from .learned_format import LearntFormat
+from .verdict_document import CheckDocument
 
 # What the phases and the self-check found, as they are told.
 
@@ -69,7 +60,7 @@ class RenderErrorDocument(JsonDocument, frozen=True):
 class RenderDocument(JsonDocument, frozen=True):
     """One render: what went in, and the text or the error."""
 
-    messages: tuple[dict[str, AnyJson], ...]
+    messages: tuple[dict[str, Json], ...]
     """In the shape that the template takes."""
     tools: bool
     """Whether tools were given."""
@@ -107,30 +98,26 @@ def phase_document(
     finding: Finding, shape: MessageShape, system: str, markers: dict[str, str]
 ) -> PhaseDocument:
     """Return what a phase concluded, and from which renders."""
-    return PhaseDocument(
-        finding.phase,
-        finding.title,
-        finding.conclusion,
-        finding.kind,
-        {name: markers[name] for name in finding.markers if markers.get(name)},
-        tuple(_evidence(evidence, shape, system) for evidence in finding.evidence),
-    )
 
+    def render(probe: Probe) -> RenderDocument:
+        error = convert(probe.error, RenderErrorDocument | None, from_attributes=True)
+        return RenderDocument(
+            tuple(shape.messages(probe.dialogue, system)),
+            probe.tools,
+            probe.generation,
+            probe.setting,
+            None if error else probe.text,
+            error,
+        )
 
-def _evidence(evidence: Evidence, shape: MessageShape, system: str) -> EvidenceDocument:
-    left, right = (_render(probe, shape, system) for probe in (evidence.left, evidence.right))
-    return EvidenceDocument(evidence.difference, left, right, evidence.split)
-
-
-def _render(probe: Probe, shape: MessageShape, system: str) -> RenderDocument:
-    error = probe.error
-    return RenderDocument(
-        tuple(shape.messages(probe.dialogue, system)),
-        probe.tools,
-        probe.generation,
-        probe.setting,
-        None if error is not None else probe.text,
-        None if error is None else RenderErrorDocument(error.reason, error.line, error.refused),
+    return copy_fields(
+        PhaseDocument,
+        finding,
+        markers={name: markers[name] for name in finding.markers if markers.get(name)},
+        evidence=tuple(
+            EvidenceDocument(each.difference, render(each.left), render(each.right), each.split)
+            for each in finding.evidence
+        ),
     )
 
 
@@ -187,31 +174,25 @@ class ContentPartsDocument(JsonDocument, frozen=True):
 
 def content_parts_document(parts: ContentParts) -> ContentPartsDocument:
     """Return what becomes of parts."""
-    media = tuple(map(_media_document, parts.media))
-    return ContentPartsDocument(parts.texts, parts.reason, media, parts.renders)
-
-
-def _media_document(media: MediaTreatment) -> MediaDocument:
-    return MediaDocument(
-        kind=media.kind,
-        outcome=media.outcome,
-        forms=media.forms,
-        placeholder=tuple(map(_piece_document, media.placeholder)),
-        alone=tuple(map(_piece_document, media.alone)),
-        place=media.place,
-        each=media.each,
-        first_number=media.first_number,
-        roles=media.roles,
-        earlier=media.earlier,
-        loses_text=media.loses_text,
-        reason=media.reason,
+    media = (
+        copy_fields(
+            MediaDocument,
+            each,
+            placeholder=_placeholder_document(each.placeholder),
+            alone=_placeholder_document(each.alone),
+        )
+        for each in parts.media
     )
+    return copy_fields(ContentPartsDocument, parts, media=tuple(media))
 
 
-def _piece_document(piece: str | MediaSlot) -> PlaceholderPieceDocument:
-    if isinstance(piece, MediaSlot):
-        return PlaceholderPieceDocument(slot=piece)
-    return PlaceholderPieceDocument(literal=piece)
+def _placeholder_document(pieces: Placeholder) -> tuple[PlaceholderPieceDocument, ...]:
+    return tuple(
+        PlaceholderPieceDocument(slot=each)
+        if isinstance(each, MediaSlot)
+        else PlaceholderPieceDocument(literal=each)
+        for each in pieces
+    )
 
 
 # What a switch does, put together from where it was learnt.
@@ -226,8 +207,8 @@ class AnyTextDocument(JsonDocument, frozen=True):
 class SwitchValueDocument(JsonDocument, frozen=True):
     """What a value of a switch changes."""
 
-    value: AnyJson
-    equal_values: tuple[AnyJson, ...]
+    value: Json
+    equal_values: tuple[Json, ...]
     """The others that were tried and render alike."""
     effects: tuple[SwitchEffect, ...]
     generation_prompt: str | None
@@ -241,7 +222,7 @@ class SwitchDocument(JsonDocument, frozen=True):
     """A variable that changes a render."""
 
     name: str
-    default: AnyJson
+    default: Json
     """The value that renders as the unset variable does; null: none that was tried."""
     only: str | None
     """In words, when alone it changes anything; null: always, as far as was tried."""
@@ -249,10 +230,10 @@ class SwitchDocument(JsonDocument, frozen=True):
     """Where the value itself is written into the text: what any text changes; else null."""
     values: tuple[SwitchValueDocument, ...]
     """Values whose renders all differ."""
-    any_other: AnyJson
+    any_other: Json
     """The value, one of them or equal to one, that stands for any that the template does not know;
     null: those do nothing."""
-    raising: tuple[AnyJson, ...]
+    raising: tuple[Json, ...]
     """Values that the template compares it with, and that make the usual conversation raise."""
     others_raise: bool
     """A value that the template does not know makes the usual conversation raise."""
@@ -260,47 +241,22 @@ class SwitchDocument(JsonDocument, frozen=True):
     """It is compared with numbers: what is said of any text holds of any number instead."""
 
 
-def effects_of(switch: Switch, value: Json) -> tuple[SwitchEffect, ...]:
-    """Say what a value changes against the unset variable."""
-    # By their texts, since to Python true is 1.
-    known = {repr(one): effects for one, effects in zip(switch.values, switch.effects, strict=True)}
-    return known.get(repr(value), ())
-
-
-def effects_of_text(switch: Switch) -> tuple[SwitchEffect, ...]:
-    """Say what any text changes, where the value itself is written into the prompt."""
-    return switch.text_effects
-
-
-def prompt_under(formats: Formats, setting: Mapping[str, Json]) -> str | None:
-    """Return the generation prompt under exactly this setting; None where it was not rendered."""
-    begun = formats.under(setting)
-    if begun is None or begun.opening is None or setting.keys() - begun.opening.setting.keys():
-        return None
-    return begun.opening.text
-
-
-def switch_document(switch: Switch, formats: Formats) -> SwitchDocument:
-    """Return a switch with its values and what each changes."""
-    return SwitchDocument(
-        switch.name,
-        switch.default,
-        switch.only or None,
-        AnyTextDocument(effects_of_text(switch)) if switch.inserted else None,
-        tuple(
+def _switch_document(switch: Switch, formats: Formats) -> SwitchDocument:
+    return copy_fields(
+        SwitchDocument,
+        switch,
+        only=switch.only or None,
+        any_text=AnyTextDocument(switch.text_effects) if switch.inserted else None,
+        values=tuple(
             SwitchValueDocument(
                 value,
                 tuple(equal),
-                effects_of(switch, value),
-                prompt_under(formats, {switch.name: value}),
+                switch.effects_of(value),
+                formats.prompt_under({switch.name: value}),
                 (switch.conditions[at] if switch.conditions else switch.only) or None,
             )
             for at, (value, *equal) in enumerate(switch.groups)
         ),
-        switch.any_other,
-        switch.raising,
-        switch.others_raise,
-        switch.numeric,
     )
 
 
@@ -308,7 +264,20 @@ SCHEMA: Final = "autoparser.analysis/2"
 """Name and version of the document's schema."""
 
 
-class AnalysedTemplateDocument(JsonDocument, frozen=True):
+class SandboxDocument(JsonDocument, frozen=True):
+    """What transformers' sandbox alone forbids."""
+
+    file: str | None
+    """The file, or standard input."""
+    line: int | None
+    """Of the template."""
+    reason: str
+    """The exception's type and words."""
+    right: Count
+    """Messages that crash by it, and that the format writes as the template renders them there."""
+
+
+class AnalyzedTemplateDocument(JsonDocument, frozen=True):
     """The template that was analysed."""
 
     name: str | None
@@ -347,7 +316,7 @@ class AnalysisDocument(JsonDocument, frozen=True):
 
     schema: Literal["autoparser.analysis/2"]
     """Name and version of the document's schema."""
-    template: AnalysedTemplateDocument
+    template: AnalyzedTemplateDocument
     modes: ModesDocument
     flags: FormatFlags
     json_fields: JsonFieldsDocument | None
@@ -371,7 +340,7 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """The self-check of the format with nothing set."""
     checks: Annotated[tuple[CheckDocument, ...], Meta(min_length=1)]
     """The self-check of each of the formats."""
-    gate: GateDocument
+    gate: Gate
     """What became of the texts that the template writes after its generation prompts, under every
     setting."""
     sandbox: SandboxDocument | None
@@ -401,169 +370,15 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """What becomes of the tools that were given."""
 
 
-class DescribedDocument(JsonDocument, frozen=True):
-    """The part of an analysis that takes neither its template nor its renders."""
-
-    modes: ModesDocument
-    flags: FormatFlags
-    json_fields: JsonFieldsDocument | None
-    markers: dict[str, str]
-    switches: tuple[SwitchDocument, ...]
-    unmoved: tuple[UnmovedVariable, ...]
-    shape: MessageShape
-
-
-class FormatSource(Protocol):
-    """What was learnt, which is put together above the document."""
-
-    @property
-    def formats(self) -> Formats:
-        """Its formats under every setting."""
-        ...
-
-    @property
-    def view(self) -> View:
-        """The format in the words of reports: modes, markers, flags."""
-        ...
-
-    @property
-    def switches(self) -> Sequence[Switch]:
-        """Its switches."""
-        ...
-
-    @property
-    def unmoved(self) -> tuple[UnmovedVariable, ...]:
-        """The variables that it reads, of which no effect was found."""
-        ...
-
-    @property
-    def shape(self) -> MessageShape:
-        """What it wants of its messages."""
-        ...
-
-
-class DocumentSource(FormatSource, Protocol):
-    """What a document is made of: an analysis, which is made above the document."""
-
-    @property
-    def template(self) -> ChatTemplate:
-        """The template."""
-        ...
-
-    @property
-    def format(self) -> TurnFormat:
-        """Its format."""
-        ...
-
-    @property
-    def phases(self) -> Sequence[Finding]:
-        """What each phase found."""
-        ...
-
-    @property
-    def check(self) -> Check:
-        """The self-check's verdict."""
-        ...
-
-    @property
-    def checks(self) -> Sequence[Check]:
-        """The verdict on each of the formats."""
-        ...
-
-    @property
-    def gate(self) -> Gate:
-        """What became of the texts that the template writes after its prompts."""
-        ...
-
-    @property
-    def string_arguments(self) -> StringArguments | None:
-        """What becomes of arguments that are JSON text."""
-        ...
-
-    @property
-    def content_parts(self) -> ContentParts:
-        """What becomes of content that is a list of parts."""
-        ...
-
-    @property
-    def trials(self) -> Sequence[ShapeTrial]:
-        """The shapes that were tried."""
-        ...
-
-    @property
-    def stand_ins(self) -> Mapping[str, str]:
-        """What stood for unknown special tokens."""
-        ...
-
-    @property
-    def renders(self) -> int:
-        """How many renders it took."""
-        ...
-
-    @property
-    def asked(self) -> AskedBounds:
-        """What was asked in them."""
-        ...
-
-
-def document(analysis: DocumentSource) -> dict[str, Json]:
-    """Return all of an analysis as values that JSON can hold, always in the same order."""
-    template, view = analysis.template, analysis.view
-    markers = dict(view.markers.items())
-    # The sentinels are chosen by the template's text alone, so these are the ones of the probes.
-    system = choose_sentinels(template.text).system
-    shape, formats = analysis.shape, analysis.formats
-    whole = AnalysisDocument(
-        schema=SCHEMA,
-        template=AnalysedTemplateDocument(
-            template.name,
-            template.origin,
-            digest_of(template.text),
-            len(template.text),
-            template.source,
-        ),
-        modes=convert(view, ModesDocument, from_attributes=True),
-        flags=view.flags,
-        json_fields=convert(view.json_fields, JsonFieldsDocument | None, from_attributes=True),
-        markers=markers,
-        preserved_tokens=tuple(view.preserved_tokens),
-        switches=tuple(switch_document(switch, formats) for switch in analysis.switches),
-        unmoved=analysis.unmoved,
-        format=format_document(analysis.format),
-        formats=tuple(map(format_document, formats)),
-        fullest=formats.each.index(formats.fullest),
-        untried_settings=formats.untried,
-        check=check_document(analysis.check),
-        checks=tuple(map(check_document, analysis.checks)),
-        gate=gate_document(analysis.gate),
-        sandbox=sandbox_document(analysis.check, template.origin),
-        shape=shape,
-        string_arguments=analysis.string_arguments,
-        content_parts=content_parts_document(analysis.content_parts),
-        trials=tuple(analysis.trials),
-        phases=tuple(phase_document(each, shape, system, markers) for each in analysis.phases),
-        stand_ins=dict(analysis.stand_ins),
-        renders=analysis.renders,
-        asked=analysis.asked,
-    )
-    return json_of(whole)
-
-
-def describe_format(learnt: FormatSource) -> dict[str, Json]:
-    """Return what a document says beside formats, verdicts and evidence, under the same keys."""
+def describe_format(learnt: LearntFormat) -> dict[str, Any]:
+    """Return what a document says of a format beside turns, verdicts and evidence, by its keys."""
     view = learnt.view
-    told = DescribedDocument(
-        modes=convert(view, ModesDocument, from_attributes=True),
-        flags=view.flags,
-        json_fields=convert(view.json_fields, JsonFieldsDocument | None, from_attributes=True),
-        markers=dict(view.markers.items()),
-        switches=tuple(switch_document(switch, learnt.formats) for switch in learnt.switches),
-        unmoved=learnt.unmoved,
-        shape=learnt.shape,
-    )
-    return json_of(told)
-
-
-def digest_of(text: str) -> str:
-    """Return the digest by which a template's text is told from others."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return {
+        "modes": convert(view, ModesDocument, from_attributes=True),
+        "flags": view.flags,
+        "json_fields": convert(view.json_fields, JsonFieldsDocument | None, from_attributes=True),
+        "markers": dict(view.markers.items()),
+        "switches": tuple(_switch_document(each, learnt.formats) for each in learnt.switches),
+        "unmoved": learnt.unmoved,
+        "shape": learnt.shape,
+    }

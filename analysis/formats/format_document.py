@@ -1,11 +1,15 @@
-"""The format of a turn, as it is told."""
+"""The format of a turn as JSON, and read back from it.
+
+A literal or a slot of a row is an object with one key, and a layout names its message's parts;
+all else is written as the classes of `core` have it.
+"""
 
 from __future__ import annotations
 
 from itertools import groupby
 from typing import Annotated
 
-from msgspec import UNSET, Meta, UnsetType, convert
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict
 
 from autoparser.analysis.core.call_format import (
@@ -23,20 +27,12 @@ from autoparser.analysis.core.call_notation import (
     ValueNotation,
 )
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.documents import Count, JsonDocument, SettingValues
+from autoparser.analysis.core.documents import Count, JsonDocument, SettingValues, copy_fields
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_format import StringText, StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
-from autoparser.analysis.core.turn_shape import (
-    PromptProgress,
-    ReasoningRetention,
-    TurnEnd,
-    TurnOpening,
-)
+from autoparser.analysis.core.turn_shape import ReasoningRetention, TurnEnd, TurnOpening
 from autoparser.analysis.core.verdicts import EvidenceKind
-
-# How values are written, as it is told: rows, containers, notations.
-
 
 ONE = Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})
 """Of a document's object that has one of its keys."""
@@ -88,62 +84,8 @@ class NotationDocument(JsonDocument, frozen=True):
     """What stands around a number."""
 
 
-def row_document(row: Row) -> tuple[PieceDocument, ...]:
-    """Return a row as literals and slots."""
-    return tuple(
-        PieceDocument(slot=piece) if isinstance(piece, RowSlot) else PieceDocument(literal=piece)
-        for piece in row
-    )
-
-
-def container_document(container: ContainerNotation) -> ContainerDocument:
-    """Say how an array or an object is written."""
-    return ContainerDocument(
-        container.open,
-        container.close,
-        container.separator,
-        container.empty,
-        row_document(container.entry),
-        {kind: None if row is None else row_document(row) for kind, row in container.typed.items()},
-        container.key,
-        container.order,
-        container.indent,
-        None if container.values is None else notation_document(container.values),
-    )
-
-
-def notation_document(notation: ValueNotation) -> NotationDocument:
-    """Say how a value of each type is written."""
-    return NotationDocument(
-        notation.string,
-        notation.true,
-        notation.false,
-        notation.null,
-        container_document(notation.array),
-        container_document(notation.object),
-        notation.number,
-    )
-
-
 _Before = Annotated[str, Meta(extra_json_schema={"enum": ["start", *TurnPart]})]
 _After = Annotated[str, Meta(extra_json_schema={"enum": [*TurnPart, "end"]})]
-
-
-class OpeningDocument(JsonDocument, frozen=True):
-    """The generation prompt under one setting of the switches."""
-
-    setting: SettingValues
-    text: str
-    """The generation prompt."""
-    written: PromptProgress
-    """How much of the turn it has written."""
-    tools: bool
-    """False: so it is only where no tools are offered."""
-    signs: tuple[str, ...] = ()
-    """Texts further up in the prompt, each of which prompts of some other format do not have."""
-    stands_for: str | None = None
-    """Behind earlier turns: the beginning of a turn behind a user's message that the text amounts
-    to; null: the text itself."""
 
 
 class PresenceDocument(JsonDocument, frozen=True):
@@ -173,7 +115,7 @@ class LayoutDocument(JsonDocument, frozen=True):
 
 
 class JointLiteralDocument(JsonDocument, frozen=True):
-    """A literal between two neighbours."""
+    """A literal between two neighbors."""
 
     text: str
     presences: tuple[PresenceDocument, ...]
@@ -181,7 +123,7 @@ class JointLiteralDocument(JsonDocument, frozen=True):
 
 
 class JointDocument(JsonDocument, frozen=True):
-    """What stands between two neighbours, over all layouts in which they are neighbours."""
+    """What stands between two neighbors, over all layouts in which they are neighbors."""
 
     before: _Before
     after: _After
@@ -237,7 +179,7 @@ class TurnDocument(JsonDocument, frozen=True):
 
     header: str
     """What begins every turn."""
-    openings: tuple[OpeningDocument, ...]
+    openings: tuple[TurnOpening, ...]
     layouts: tuple[LayoutDocument, ...]
     calls: CallsDocument | None
     ends: tuple[TurnEnd, ...]
@@ -258,7 +200,7 @@ class TurnDocument(JsonDocument, frozen=True):
     """What is the evidence for each part: renders, examples, outputs, or the prompt's words."""
     retention: ReasoningRetention
     """Whether an earlier turn's reasoning is still in the prompt; null: could not be observed."""
-    later_openings: tuple[OpeningDocument, ...] = ()
+    later_openings: tuple[TurnOpening, ...] = ()
     """What prompts end with behind a call's result, or behind more turns, where no opening does."""
 
 
@@ -268,31 +210,45 @@ class FormatDocument(TurnDocument, frozen=True, kw_only=True):
     joints: tuple[JointDocument, ...]
 
 
+def _row_document(row: Row) -> tuple[PieceDocument, ...]:
+    return tuple(
+        PieceDocument(slot=piece) if isinstance(piece, RowSlot) else PieceDocument(literal=piece)
+        for piece in row
+    )
+
+
+def _container_document(container: ContainerNotation) -> ContainerDocument:
+    return copy_fields(
+        ContainerDocument,
+        container,
+        entry=_row_document(container.entry),
+        typed={kind: row and _row_document(row) for kind, row in container.typed.items()},
+        values=container.values and _notation_document(container.values),
+    )
+
+
+def _notation_document(notation: ValueNotation) -> NotationDocument:
+    return copy_fields(
+        NotationDocument,
+        notation,
+        array=_container_document(notation.array),
+        object=_container_document(notation.object),
+    )
+
+
 def format_document(format_: TurnFormat) -> FormatDocument:
-    """Return all that a format says, and its joints."""
-    return FormatDocument(**asdict(turn_document(format_)), joints=_joints(format_))
+    """Return a whole format, and its joints."""
+    return copy_fields(FormatDocument, turn_document(format_), joints=_joints(format_))
 
 
 def turn_document(format_: TurnFormat) -> TurnDocument:
-    """Return all that a format says."""
-    return TurnDocument(
-        header=format_.header,
-        openings=convert(format_.openings, tuple[OpeningDocument, ...], from_attributes=True),
-        later_openings=convert(
-            format_.later_openings, tuple[OpeningDocument, ...], from_attributes=True
-        ),
+    """Return a whole format."""
+    return copy_fields(
+        TurnDocument,
+        format_,
         layouts=tuple(_layout_document(*each) for each in format_.layouts.items()),
-        calls=None if format_.calls is None else _calls_document(format_.calls),
-        ends=format_.ends,
-        stop_strings=format_.stop_strings,
-        argument_form=format_.argument_form,
-        setting=format_.setting,
-        reasoning_open=format_.reasoning_open,
-        reasoning_close=format_.reasoning_close,
-        reasoning_cut=format_.reasoning_cut,
+        calls=format_.calls and _calls_document(format_.calls),
         elsewhere=tuple(sorted(format_.elsewhere)),
-        evidence=format_.evidence,
-        retention=format_.retention,
     )
 
 
@@ -309,7 +265,7 @@ def _layout_document(presence: Presence, layout: TurnLayout) -> LayoutDocument:
 def _joints(format_: TurnFormat) -> tuple[JointDocument, ...]:
     from autoparser.analysis.core.turn_format import joints_of  # noqa: PLC0415 - what follows is not saved
 
-    neighbours = groupby(joints_of(format_), key=lambda joint: (joint.before, joint.after))
+    neighbors = groupby(joints_of(format_), key=lambda joint: (joint.before, joint.after))
     return tuple(
         JointDocument(
             before,
@@ -321,33 +277,25 @@ def _joints(format_: TurnFormat) -> tuple[JointDocument, ...]:
                 for joint in joints
             ),
         )
-        for (before, after), joints in neighbours
+        for (before, after), joints in neighbors
     )
 
 
 def _calls_document(calls: CallFormat) -> CallsDocument:
     arguments = calls.arguments
-    return CallsDocument(
-        section_open=calls.section_open,
-        section_close=calls.section_close,
-        separator=calls.separator,
-        row=row_document(calls.row),
-        empty_row=None if calls.empty_row is None else row_document(calls.empty_row),
-        later_close=calls.later_close,
-        index_base=calls.index_base,
-        limit=calls.limit,
-        id_row=row_document(calls.id_row),
-        leads=calls.leads,
-        free_words=calls.free_words,
-        arguments=ArgumentsDocument(
-            verbatim=arguments.verbatim,
-            encoded=arguments.encoded,
-            margin=arguments.margin,
+    return copy_fields(
+        CallsDocument,
+        calls,
+        row=_row_document(calls.row),
+        empty_row=calls.empty_row and _row_document(calls.empty_row),
+        id_row=_row_document(calls.id_row),
+        arguments=copy_fields(
+            ArgumentsDocument,
+            arguments,
             refused=tuple(sorted(arguments.refused)),
-            members=container_document(arguments.members),
-            values=notation_document(arguments.values),
+            members=_container_document(arguments.members),
+            values=_notation_document(arguments.values),
         ),
-        index_goes_on=calls.index_goes_on,
     )
 
 
@@ -355,92 +303,62 @@ def _calls_document(calls: CallFormat) -> CallsDocument:
 
 
 def format_read(document: TurnDocument) -> TurnFormat:
-    """Return the format that a document tells."""
-    openings, later = (
-        tuple(TurnOpening(**asdict(each)) for each in told)
-        for told in (document.openings, document.later_openings)
-    )
-    layouts = {Presence(**asdict(each.presence)): _read_layout(each) for each in document.layouts}
+    """Return the format of a document."""
     kinds = document.evidence.items()
-    return TurnFormat(
-        header=document.header,
-        layouts=layouts,
-        calls=None if document.calls is None else _read_calls(document.calls),
-        openings=openings,
-        later_openings=later,
-        ends=document.ends,
-        stop_strings=document.stop_strings,
-        argument_form=document.argument_form,
-        setting=document.setting,
-        reasoning_cut=document.reasoning_cut,
-        reasoning_open=document.reasoning_open,
-        reasoning_close=document.reasoning_close,
+    return copy_fields(
+        TurnFormat,
+        document,
+        layouts={Presence(**asdict(each.presence)): _layout(each) for each in document.layouts},
+        calls=document.calls and _calls(document.calls),
         not_rendered={part: kind for part, kind in kinds if kind is not EvidenceKind.RENDER},
         elsewhere=frozenset(document.elsewhere),
-        retention=document.retention,
     )
 
 
-def _read_layout(document: LayoutDocument) -> TurnLayout:
+def _layout(document: LayoutDocument) -> TurnLayout:
     edges = document.edges
     return TurnLayout(
         document.parts, document.literals, edges.reasoning, edges.content, document.refusal or ""
     )
 
 
-def _read_calls(document: CallsDocument) -> CallFormat:
-    told = document.arguments
-    return CallFormat(
+def _calls(document: CallsDocument) -> CallFormat:
+    arguments = document.arguments
+    return copy_fields(
+        CallFormat,
+        document,
         row=_row(document.row),
-        arguments=ArgumentFormat(
-            members=_container(told.members),
-            values=_notation(told.values),
-            margin=told.margin,
-            refused=frozenset(told.refused),
-            encoded=told.encoded,
-            verbatim=told.verbatim,
-        ),
-        section_open=document.section_open,
-        section_close=document.section_close,
-        separator=document.separator,
-        empty_row=None if document.empty_row is None else _row(document.empty_row),
-        later_close=document.later_close,
-        index_base=document.index_base,
-        index_goes_on=document.index_goes_on,
-        limit=document.limit,
+        empty_row=document.empty_row and _row(document.empty_row),
         id_row=_row(document.id_row),
-        free_words=document.free_words,
-        leads=document.leads,
+        arguments=copy_fields(
+            ArgumentFormat,
+            arguments,
+            refused=frozenset(arguments.refused),
+            members=_container(arguments.members),
+            values=_notation(arguments.values),
+        ),
     )
 
 
 def _row(pieces: tuple[PieceDocument, ...]) -> Row:
-    told = (piece.slot if piece.literal is UNSET else piece.literal for piece in pieces)
-    return tuple(piece for piece in told if piece is not UNSET)
+    found = (piece.slot if piece.literal is UNSET else piece.literal for piece in pieces)
+    return tuple(piece for piece in found if piece is not UNSET)
 
 
 def _container(document: ContainerDocument) -> ContainerNotation:
-    return ContainerNotation(
-        open=document.open,
-        close=document.close,
-        separator=document.separator,
-        empty=document.empty,
+    return copy_fields(
+        ContainerNotation,
+        document,
         entry=_row(document.entry),
-        typed={kind: None if row is None else _row(row) for kind, row in document.typed.items()},
-        key=document.key,
-        order=document.order,
-        indent=document.indent,
-        values=None if document.values is None else _notation(document.values),
+        typed={kind: row and _row(row) for kind, row in document.typed.items()},
+        values=document.values and _notation(document.values),
     )
 
 
 def _notation(document: NotationDocument) -> ValueNotation:
-    return ValueNotation(
-        string=document.string,
-        true=document.true,
-        false=document.false,
-        null=document.null,
+    return copy_fields(
+        ValueNotation,
+        document,
         array=_container(document.array),
         object=_container(document.object),
-        number=document.number,
     )

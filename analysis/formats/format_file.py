@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -18,7 +17,6 @@ from msgspec import Meta
 
 from autoparser.analysis.core.documents import (
     SAVED_FORMATS,
-    AnyJson,
     Count,
     Digest,
     JsonDocument,
@@ -29,18 +27,18 @@ from autoparser.analysis.core.documents import (
 from autoparser.analysis.core.errors import AutoparserError, is_mapping
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.provenance import Provenance
-from autoparser.analysis.core.switches import SwitchEffect, UnmovedVariable
-from autoparser.analysis.core.verdicts import EvidenceKind
+from autoparser.analysis.core.switches import Switch, UnmovedVariable
+from autoparser.analysis.core.verdicts import EvidenceKind, Gate
 
 from .format_document import TurnDocument
-from .verdict_document import CheckDocument, GateDocument
+from .verdict_document import CheckDocument
 
 SCHEMA: Final = "autoparser.format/1"
 """Name and version of the file's schema."""
 AGAIN = "make it again: autoparser analyze TEMPLATE --format file -o FILE"
 
 
-class SavedTemplateDocument(JsonDocument, frozen=True):
+class SavedTemplate(JsonDocument, frozen=True):
     """The template that it was learnt from; its text is not here."""
 
     name: str | None
@@ -56,38 +54,7 @@ class SavedTemplateDocument(JsonDocument, frozen=True):
     """What it is rendered with, such as `bos_token`."""
 
 
-class SavedSwitchDocument(JsonDocument, frozen=True):
-    """A variable that changes a render."""
-
-    name: str
-    values: tuple[AnyJson, ...]
-    """Values whose renders all differ."""
-    default: AnyJson
-    """The value that renders as the unset variable does; null: none that was tried."""
-    effects: tuple[tuple[SwitchEffect, ...], ...]
-    """What each of the values changes against the unset variable."""
-    inserted: bool
-    """The value itself is written into the text, so any text is a value."""
-    text_effects: tuple[SwitchEffect, ...]
-    """What any text changes, where it is inserted."""
-    only: str
-    """In words, when alone it changes anything; empty: always, as far as was tried."""
-    conditions: tuple[str, ...] = ()
-    """The same for each of the values; empty: for all of them what holds for the switch."""
-    equal_values: tuple[tuple[AnyJson, ...], ...] = ()
-    """For each of the values, the others that render alike; empty: for none."""
-    any_other: AnyJson = None
-    """The value, one of them or equal to one, that stands for any that the template does not know;
-    null: those do nothing."""
-    raising: tuple[AnyJson, ...] = ()
-    """Values that it is compared with, and that make the usual conversation raise."""
-    others_raise: bool = False
-    """A value that the template does not know makes the usual conversation raise."""
-    numeric: bool = False
-    """It is compared with numbers: what holds of any text holds of any number instead."""
-
-
-class SavedPhaseDocument(JsonDocument, frozen=True):
+class SavedPhase(JsonDocument, frozen=True):
     """What a phase concluded; its renders are not here."""
 
     phase: Annotated[str, Meta(pattern="^[A-Z][0-9]$")]
@@ -110,7 +77,7 @@ class FormatFile(JsonDocument, frozen=True):
 
     schema: Literal["autoparser.format/1"]
     """Name and version of the file's schema."""
-    template: SavedTemplateDocument
+    template: SavedTemplate
     renders: Count
     """How many renders of it were looked at."""
     formats: Annotated[tuple[TurnDocument, ...], Meta(min_length=1)]
@@ -124,10 +91,10 @@ class FormatFile(JsonDocument, frozen=True):
     """Combinations of values that were not looked at."""
     requires_nonnull_content: bool
     """Content that is null raises, or is printed as a word."""
-    switches: tuple[SavedSwitchDocument, ...]
+    switches: tuple[Switch, ...]
     checks: Annotated[tuple[CheckDocument, ...], Meta(min_length=1)]
     """The self-check of each of the formats."""
-    gate: GateDocument
+    gate: Gate
     """What became of the texts that the template writes after its generation prompts."""
     shape: MessageShape
     """What the template wants of its messages."""
@@ -135,7 +102,7 @@ class FormatFile(JsonDocument, frozen=True):
     """What becomes of arguments given as JSON text; null: calls are not written."""
     stand_ins: dict[str, str]
     """Special tokens that are not known, and what stood for them."""
-    phases: tuple[SavedPhaseDocument, ...]
+    phases: tuple[SavedPhase, ...]
     """What was concluded, and what kind of evidence says so."""
     unmoved: tuple[UnmovedVariable, ...] = ()
     """Variables that the template reads, of which no effect was found."""
@@ -155,18 +122,13 @@ def file_read(content: bytes, name: str) -> FormatFile:
     Raises AutoparserError with the place of what is wrong, and the way out.
     """
     try:
-        file = _decoder().decode(content)
+        file = msgspec.json.decode(content, type=FormatFile)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _explained(content, name)
     problem = _contradiction(file)
     if problem:
         raise AutoparserError(problem, file=name, hint=AGAIN)
     return file
-
-
-@cache
-def _decoder() -> msgspec.json.Decoder[FormatFile]:
-    return msgspec.json.Decoder(FormatFile)
 
 
 def is_format_file(value: object) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoparser.analysis.core.documents import text_digest
 from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError
 from autoparser.analysis.core.provenance import SourceKind
 
@@ -66,12 +67,10 @@ def _unchanged(saved: SavedFormat, place: str, *, wanted: bool) -> ChatTemplate 
     """Return the template of a place if it is the very text; a `wanted` one has to be readable."""
     from autoparser.analysis.sources.template_loading import load_templates  # noqa: PLC0415 - jinja2
 
-    from .analysis_document import digest_of  # noqa: PLC0415 - jinja2
-
     try:
         loaded = load_templates(place)
     except AutoparserError:
         if wanted:
             raise
         return None
-    return next((each for each in loaded if digest_of(each.text) == saved.sha256), None)
+    return next((each for each in loaded if text_digest(each.text) == saved.sha256), None)

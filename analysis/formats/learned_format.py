@@ -8,16 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 from msgspec import convert, structs
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
-from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.core.switches import Switch, UnmovedVariable
 from autoparser.analysis.core.turn_format import Begun, Formats, TurnFormat
-from autoparser.analysis.core.verdicts import AskedForm, Check, EvidenceKind, Gate
+from autoparser.analysis.core.verdicts import AskedForm, Check, Gate
 from autoparser.analysis.parsing.output_parser import EitherParser, OutputParser, after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression, formats_of_request
 from autoparser.analysis.parsing.turn_request import (
@@ -29,15 +28,8 @@ from autoparser.analysis.parsing.turn_request import (
 from autoparser.shown import Shown
 
 from .format_document import turn_document
-from .format_file import (
-    SCHEMA,
-    FormatFile,
-    SavedPhaseDocument,
-    SavedSwitchDocument,
-    SavedTemplateDocument,
-    file_text,
-)
-from .verdict_document import check_document, gate_document
+from .format_file import SCHEMA, FormatFile, SavedPhase, SavedTemplate, file_text
+from .verdict_document import check_document
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.turn_format import StopTexts
@@ -45,52 +37,11 @@ if TYPE_CHECKING:
     from autoparser.analysis.decoding.grammar_backend import GrammarBackend
     from autoparser.analysis.decoding.reasoning_gate import ReasoningGate
     from autoparser.analysis.grammar.request_grammar import Grammar
+    from autoparser.analysis.learning.prober import Finding
     from autoparser.analysis.sources.tokenizer import ModelTokenizer
+    from autoparser.analysis.templates.chat_template import ChatTemplate
 
     from .format_view import MarkerRegistry, View
-
-
-class LearntFrom(NamedTemplate, Protocol):
-    """The template that a format was learnt from, whether its text is at hand or not."""
-
-    @property
-    def special_tokens(self) -> Mapping[str, str]:
-        """What it is rendered with, such as `bos_token`."""
-        ...
-
-
-class PhaseConclusion(Protocol):
-    """What a phase concluded, whether its renders are at hand or not."""
-
-    @property
-    def phase(self) -> str:
-        """Its code."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """What it asks about."""
-        ...
-
-    @property
-    def conclusion(self) -> str:
-        """One line for a person."""
-        ...
-
-    @property
-    def markers(self) -> tuple[str, ...]:
-        """The members of the marker registry that this phase is the source of."""
-        ...
-
-    @property
-    def kind(self) -> EvidenceKind:
-        """What says so."""
-        ...
-
-    @property
-    def confirmed(self) -> bool:
-        """Whether more than the prompt's words says so."""
-        ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,12 +50,12 @@ class LearntFormat(Shown, ABC):
 
     shown_as: ClassVar[str] = "learnt"
 
-    template: LearntFrom
+    template: ChatTemplate | SavedTemplate
     formats: Formats
     """How turns are written, under every setting of the switches."""
     requires_nonnull_content: bool
     """Content that is null raises, or is printed as a word."""
-    phases: tuple[PhaseConclusion, ...]
+    phases: tuple[Finding | SavedPhase, ...]
     """What was concluded, and from which renders, under the setting of the fullest format."""
     checks: tuple[Check, ...]
     """The verdict on each of the formats."""
@@ -346,7 +297,7 @@ class LearntFormat(Shown, ABC):
 
     @property
     @abstractmethod
-    def _saved_template(self) -> SavedTemplateDocument:
+    def _saved_template(self) -> SavedTemplate:
         """What a file says of the template."""
 
     @property
@@ -371,14 +322,14 @@ class LearntFormat(Shown, ABC):
             base=formats.base,
             untried_settings=formats.untried,
             requires_nonnull_content=self.requires_nonnull_content,
-            switches=convert(self.switches, tuple[SavedSwitchDocument, ...], from_attributes=True),
+            switches=self.switches,
             unmoved=self.unmoved,
             checks=tuple(map(check_document, self.checks)),
-            gate=gate_document(self.gate),
+            gate=self.gate,
             shape=self.shape,
             string_arguments=self.string_arguments,
             stand_ins=dict(self.stand_ins),
-            phases=convert(self.phases, tuple[SavedPhaseDocument, ...], from_attributes=True),
+            phases=convert(self.phases, tuple[SavedPhase, ...], from_attributes=True),
             also=() if self.also is None else tuple(map(turn_document, self.also)),
         )
 

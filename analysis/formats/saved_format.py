@@ -9,25 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import json_of
 from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError
-from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.core.turn_format import Begun, Formats
 from autoparser.analysis.core.verdicts import Gate
 
 from .format_document import format_read
 from .format_file import (
     FormatFile,
-    SavedPhaseDocument,
-    SavedTemplateDocument,
+    SavedPhase,
+    SavedTemplate,
     file_read,
     is_format_text,
 )
 from .learned_format import LearntFormat
-from .verdict_document import check_read, gate_read
+from .verdict_document import check_read
 
 _LARGEST = 64 << 20
 """Bytes of a file that may be one."""
@@ -42,8 +41,8 @@ class SavedFormat(LearntFormat):
     What asks for a render raises TemplateNeededError, with what to do instead.
     """
 
-    template: SavedTemplateDocument
-    phases: tuple[SavedPhaseDocument, ...]
+    template: SavedTemplate
+    phases: tuple[SavedPhase, ...]
     file: str
     """What messages call the file."""
     saved_gate: Gate
@@ -58,7 +57,7 @@ class SavedFormat(LearntFormat):
         return json_of(self.to_file())
 
     @property
-    def _saved_template(self) -> SavedTemplateDocument:
+    def _saved_template(self) -> SavedTemplate:
         return self.template
 
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
@@ -126,13 +125,13 @@ def saved_format(file: FormatFile, name: str) -> SavedFormat:
         requires_nonnull_content=file.requires_nonnull_content,
         phases=file.phases,
         checks=tuple(map(check_read, file.checks)),
-        switches=tuple(Switch(**asdict(switch)) for switch in file.switches),
+        switches=file.switches,
         unmoved=file.unmoved,
         shape=file.shape,
         string_arguments=file.string_arguments,
         stand_ins=file.stand_ins,
         renders=file.renders,
         file=name,
-        saved_gate=gate_read(file.gate),
+        saved_gate=file.gate,
         also=replace(formats, each=beside, fullest=beside[file.fullest]) if beside else None,
     )

@@ -15,7 +15,6 @@ from functools import reduce
 from typing import NamedTuple, TypeAlias
 
 from autoparser.analysis.core.conversation import Json, Tool
-from autoparser.analysis.core.documents import AnyJson
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.schema_keywords import Schema, map_schemas, without_keywords
 
@@ -50,9 +49,9 @@ class ToolCrash:
     """Whether the template means to raise."""
     tools: tuple[str, ...]
     """The names of those that raise for this cause."""
-    smallest: dict[str, AnyJson]
+    smallest: dict[str, Json]
     """A function of which nothing more can be left out; empty where tools raise only together."""
-    mended: dict[str, AnyJson] | None
+    mended: dict[str, Json] | None
     """The same without the cause, which is rendered; null where none was found."""
 
 

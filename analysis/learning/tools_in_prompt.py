@@ -23,7 +23,6 @@ from itertools import chain, count, pairwise
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from autoparser.analysis.core.conversation import Json, Tool
-from autoparser.analysis.core.documents import AnyJson
 from autoparser.analysis.core.errors import is_mapping
 from autoparser.analysis.core.schema_keywords import BY_NAME, VALUES, pointer_below
 
@@ -79,9 +78,9 @@ class LostPart:
     bound or explain values."""
     places: tuple[PartPlace, ...]
     """Those that are lost."""
-    offered: dict[str, AnyJson]
+    offered: dict[str, Json]
     """A function with such a part."""
-    changed: dict[str, AnyJson]
+    changed: dict[str, Json]
     """The same with other values there: both are written alike."""
 
     def __str__(self) -> str:

@@ -29,9 +29,9 @@ from typing import Any
 
 from autoparser.analysis.core.conversation import Json, Message, Tool
 from autoparser.analysis.core.errors import AutoparserError, is_list, is_mapping
+from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.export.export_limits import TemplateDialect
 from autoparser.analysis.export.response_template import Parse, transformers_parser
-from autoparser.analysis.formats.learned_format import LearntFrom
 from autoparser.analysis.learning.examples import Example, ExampleError, given_examples
 from autoparser.analysis.learning.outputs import LoggedOutput
 from autoparser.analysis.sources.local_files import read_json_object
@@ -250,7 +250,7 @@ class SuggestedReader:
         yield replace(example, message=read.message)
 
 
-def suggested_reader(template: LearntFrom, prompt: str) -> SuggestedReader | None:
+def suggested_reader(template: NamedTemplate, prompt: str) -> SuggestedReader | None:
     """Return a reader for the `response_template` beside a template, or its `response_schema`.
 
     Return None if there is neither, or only a template and transformers is not installed.

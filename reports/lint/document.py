@@ -9,7 +9,6 @@ from msgspec import convert
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import (
-    AnyJson,
     Count,
     JsonDocument,
     Positive,
@@ -47,7 +46,7 @@ class ShownDocument(JsonDocument, frozen=True):
     """The text, whole; empty where the template raised."""
     error: str | None
     """The template's own words where it raised."""
-    messages: tuple[AnyJson, ...]
+    messages: tuple[Json, ...]
     """The conversation that was rendered; empty where the text is not a render."""
     origins: tuple[OriginDocument, ...]
     """Which lines wrote the text, in its order; empty where they are not known."""
@@ -71,7 +70,7 @@ class FindingDocument(JsonDocument, frozen=True):
     """Whether it is of a severity to fail on."""
     message: str
     """What happens to whom, without a full stop."""
-    setting: Mapping[str, AnyJson]
+    setting: Mapping[str, Json]
     """The switches under which alone it holds, with their values; empty where it always does."""
     line: Positive | None
     """The template's line, from 1."""

@@ -140,7 +140,7 @@ def test_two_conversations_stand_side_by_side() -> None:
 def test_switches_show_what_they_would_change() -> None:
     async def steps(app: DebuggerApp, pilot: Any) -> None:
         # Found by an analysis otherwise, which takes its time.
-        app.switches = [Switch("enable_thinking", (True, False), True, ((), ()))]
+        app.switches = [Switch("enable_thinking", (True, False), True, ((), ()), False, (), "")]
         await pilot.press("s")
         await app.workers.wait_for_complete()
         await pilot.pause()

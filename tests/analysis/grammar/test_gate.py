@@ -104,7 +104,7 @@ def test_a_template_without_a_generation_prompt_is_asked_nothing(
 ) -> None:
     analysis = analyze(template)
     assert analysis.continuations == (), reason
-    assert analysis.gate == Gate()
+    assert analysis.gate == Gate(0, 0, 0, ())
     assert analysis.ok, "the self-check says what can be said"
 
 

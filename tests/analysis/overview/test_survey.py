@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import AutoparserError
-from autoparser.analysis.formats.analysis_document import digest_of
+from autoparser.analysis.core.documents import text_digest
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.overview.survey import (
     SURVEY,
@@ -144,7 +144,7 @@ def test_processes_give_the_records_in_order() -> None:
         str(FOLDER / f"{name}.jinja")
         for name in ("j1-json-in-tags", "content-plain", "j1-4-compact")
     ]
-    waiting = [(name, digest_of(name)) for name in names]
+    waiting = [(name, text_digest(name)) for name in names]
     with start_survey(1, None) as surveyed:
         alone = list(surveyed(waiting))
     assert [found.record.source for found in alone] == names

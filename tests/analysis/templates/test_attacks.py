@@ -24,8 +24,8 @@ from autoparser import (
     WorkerDiedError,
     WorkerPool,
     analyze,
+    document,
 )
-from autoparser.analysis.formats.analysis_document import document
 from autoparser.reports import analysis_report, json_text
 
 from .attacks import Attack, attacks
