@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, TypeGuard, TypeVar
 
@@ -51,6 +50,9 @@ NEAR = 0.6
 
 def nearest_word(given: str, known: Iterable[object]) -> str | None:
     """Give the known word that is most like a given one, in any case of letters; None: none is."""
+    # Only an error needs it.
+    from difflib import get_close_matches  # noqa: PLC0415
+
     by_letters = {str(word).casefold(): str(word) for word in known}
     close = get_close_matches(given.casefold(), by_letters, n=1, cutoff=NEAR)
     return by_letters[close[0]] if close else None

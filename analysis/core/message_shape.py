@@ -5,17 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from functools import cache
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .conversation import Json, Message, Tool, ToolCall
-
-if TYPE_CHECKING:
-    from .conversation import Dialogue, ToolResult, UserMessage
-
+from .conversation import Dialogue, Json, Message, Tool, ToolCall, ToolResult, UserMessage
 
 _SENT = "https://example.org/sent"
 """What images, videos and sounds of a conversation hold."""
@@ -130,17 +124,16 @@ class MessageShape(Struct, frozen=True):
 
     def messages(self, dialogue: Dialogue, system: str = "") -> list[dict[str, Json]]:
         """Return a whole conversation in this shape."""
-        user, result = _entries()
         shaped: list[dict[str, Json]] = []
         if self.system and system:
             shaped.append({"role": "system", "content": self._text(system, self.user_content)})
         for entry in dialogue:
             if isinstance(entry, Message):
                 shaped.append(self.message(entry))
-            elif isinstance(entry, user):
+            elif isinstance(entry, UserMessage):
                 text = self._content_of(entry, self.user_content)
                 shaped.append({"role": "user", "content": text})
-            elif isinstance(entry, result):
+            else:
                 shaped.append(
                     {
                         "role": "tool",
@@ -163,14 +156,6 @@ class MessageShape(Struct, frozen=True):
 
     def _text(self, text: str, form: ContentForm) -> Json:
         return text if form is ContentForm.TEXT else [{"type": "text", "text": text}]
-
-
-@cache
-def _entries() -> tuple[type[UserMessage], type[ToolResult]]:
-    # Whoever only says which shape it is needs no conversations.
-    from .conversation import ToolResult, UserMessage  # noqa: PLC0415
-
-    return UserMessage, ToolResult
 
 
 USUAL_REASONING = "reasoning_content"

@@ -187,14 +187,14 @@ def _inside(keyword: str, value: Json, pointer: str) -> Json:
 def schemas_in(schema: Json) -> Iterator[tuple[Schema, str]]:
     """Return the schemas that are objects in a schema, and itself, each with its pointer."""
     found: list[tuple[Schema, str]] = []
-    map_schemas(with_places(schema), lambda part: _noted(part, found))
+
+    def note(part: Schema) -> Json:
+        if _PLACE in part:
+            found.append((part, place_of(part, ROOT)))
+        return part
+
+    map_schemas(with_places(schema), note)
     yield from found
-
-
-def _noted(part: Schema, found: list[tuple[Schema, str]]) -> Json:
-    if _PLACE in part:
-        found.append((part, place_of(part, ROOT)))
-    return part
 
 
 def place_of(schema: Schema, otherwise: str) -> str:
@@ -235,17 +235,14 @@ def _grammar_of_addresses_later() -> Generator[None]:
         yield
         return
     later = ModuleType(_ADDRESSES)
-    later.__dict__["is_valid_syntax"] = _is_valid_syntax
+    later.__dict__["is_valid_syntax"] = lambda *given: import_module(_ADDRESSES).is_valid_syntax(
+        *given
+    )
     sys.modules[_ADDRESSES] = later
     try:
         yield
     finally:
         del sys.modules[_ADDRESSES]
-
-
-def _is_valid_syntax(term: str, value: str) -> bool:
-    valid: bool = import_module(_ADDRESSES).is_valid_syntax(term, value)
-    return valid
 
 
 def _dialect(schema: Json) -> Any:
@@ -278,7 +275,7 @@ def schema_validator(
         dialect = _asserting_formats(dialect, unknown_formats)
     elif checks is not None:
         formats = library.FormatChecker(())
-        formats.checkers = {name: (_of_texts(check), ()) for name, check in checks.items()}
+        formats.checkers = {name: (_any_value(check), ()) for name, check in checks.items()}
     # Its own registry would fetch what a `$ref` names.
     checker = dialect(schema, registry=references.Registry(), format_checker=formats)
 
@@ -301,12 +298,12 @@ def _asserting_formats(dialect: Any, unknown: set[str]) -> Any:
     return _library()[0].validators.extend(dialect, {"format": checked})
 
 
-def _of_texts(check: Callable[[str], bool]) -> Callable[[object], bool]:
+def _any_value(check: Callable[[str], bool]) -> Callable[[object], bool]:
     """Let a check of texts take any value: a format says nothing of others."""
     return lambda value: not isinstance(value, str) or check(value)
 
 
-def _told(error: Any) -> Any:
+def _most_telling(error: Any) -> Any:
     """Return the error that tells most: of a list of schemas, the one that is none."""
     library, _ = _library()
     if error.absolute_path and error.absolute_path[-1] == "type":
@@ -333,7 +330,7 @@ def schema_flaws(schema: Json) -> Iterator[SchemaFlaw]:
     Raises RecursionError for one that is nested too deep to be looked at.
     """
     dialect = _dialect(schema)
-    errors = map(_told, dialect(dialect.META_SCHEMA).iter_errors(schema))
+    errors = map(_most_telling, dialect(dialect.META_SCHEMA).iter_errors(schema))
     for error in sorted(errors, key=lambda each: (len(each.absolute_path), str(each.json_path))):
         no_schema = error.validator == "type" and error.validator_value == ["object", "boolean"]
         yield SchemaFlaw(tuple(error.absolute_path), error.message, error.instance, no_schema)
@@ -399,19 +396,15 @@ def _changed(value: Json, at: str, place: str, change: Callable[[Schema], Json])
     """Change the schema at a place."""
     if at == place:
         return change(value) if isinstance(value, dict) else value
+
+    def inner(key: str | int, part: Json) -> Json:
+        return _changed(part, pointer_below(at, key), place, change)
+
     if not place.startswith(f"{at}/"):
         return value
     if isinstance(value, dict):
-        return {
-            key: _changed(inner, pointer_below(at, key), place, change)
-            for key, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [
-            _changed(inner, pointer_below(at, key), place, change)
-            for key, inner in enumerate(value)
-        ]
-    return value
+        return {key: inner(key, part) for key, part in value.items()}
+    return [inner(*each) for each in enumerate(value)] if isinstance(value, list) else value
 
 
 def is_loose(schema: Schema, keyword: str) -> bool:
@@ -435,8 +428,8 @@ def _dropped(schema: Schema, keyword: str) -> Json:
         return {**rest, "type": kinds}
     # Said, since a notation that writes names twice closes an object that says nothing of it.
     opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema
-    told = {keyword, *keys_within(schema.get(keyword))}
-    names = keyword in _IN_PLACE and not told.isdisjoint(_NAMING)
+    keywords = {keyword, *keys_within(schema.get(keyword))}
+    names = keyword in _IN_PLACE and not keywords.isdisjoint(_NAMING)
     if opened or (names and "additionalProperties" not in rest):
         return {**rest, "additionalProperties": True}
     return rest

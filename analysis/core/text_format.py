@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import html
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -101,6 +100,13 @@ def _from_json(inside: str) -> str:
         return inside
 
 
+def _from_html(inside: str) -> str:
+    # Its table of entities is large, and few templates escape so.
+    from html import unescape  # noqa: PLC0415
+
+    return unescape(inside)
+
+
 def from_python(literal: str) -> str:
     """Return the string of a Python literal; the text itself where it is not one."""
     try:
@@ -119,10 +125,10 @@ _BY_RULE: Mapping[StringEscape, tuple[Callable[[str], str], Callable[[str], str]
     StringEscape.JSON: (_to_json, _from_json),
     StringEscape.PYTHON: (repr, from_python),
     StringEscape.JSON_ASCII: (lambda text: json.dumps(text)[1:-1], _from_json),
-    StringEscape.HTML: (lambda text: str(escape(text)), html.unescape),
+    StringEscape.HTML: (lambda text: str(escape(text)), _from_html),
     StringEscape.JSON_HTML: (
         lambda text: str(escape(_to_json(text))),
-        lambda inside: _from_json(html.unescape(inside)),
+        lambda inside: _from_json(_from_html(inside)),
     ),
 }
 """What writes the inside of a string, and what reads it."""

@@ -11,7 +11,6 @@ type of a token is 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 a
 from __future__ import annotations
 
 import struct
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -19,6 +18,8 @@ from typing import TypeAlias, TypeVar
 from msgspec import Struct
 
 from autoparser.analysis.core.errors import TemplateNotFoundError, TemplateReadError
+
+from .local_files import reading
 
 # Windows: the beginning of a file, as far as it was needed, from a disk, a cache or a network.
 
@@ -30,13 +31,21 @@ FIRST_PART = 1 << 20
 LARGEST_PART = 8 << 20
 
 
-class GgufWindow(ABC):
+class GgufWindow:
     """The beginning of a file, read on demand and kept in memory."""
 
-    def __init__(self, size: int) -> None:
-        """Begin empty, for a file of ``size`` bytes."""
+    def __init__(
+        self, name: str, size: int, fetch: Callable[[int, int], bytes], content: bytes = b""
+    ) -> None:
+        """Begin with the bytes that are cached of a file of ``size`` bytes.
+
+        ``name`` is the file, as errors name it. ``fetch`` returns the bytes from one place up to
+        another, or fewer if there are fewer.
+        """
+        self.name = name
         self.size = size
-        self.content = bytearray()
+        self.content = bytearray(content)
+        self._fetch = fetch
         self._part = FIRST_PART
 
     def reach(self, end: int) -> None:
@@ -45,78 +54,31 @@ class GgufWindow(ABC):
             start = len(self.content)
             stop = min(self.size, max(end, start + self._part))
             self._part = min(2 * self._part, LARGEST_PART)
-            got = self.fetch(start, stop)
-            if not got:
+            fetched = self._fetch(start, stop)
+            if not fetched:
                 raise TemplateReadError(
                     f"the file ends at byte {start}, although it should have {self.size}",
                     file=self.name,
                     hint="it was cut short; fetch it again",
                 )
-            self.content += got
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The file, as errors name it."""
-
-    @abstractmethod
-    def fetch(self, start: int, stop: int) -> bytes:
-        """Return the bytes from ``start`` up to ``stop``, or fewer if there are fewer."""
+            self.content += fetched
 
 
-class FileWindow(GgufWindow):
-    """The beginning of a local file."""
+def file_window(path: Path) -> GgufWindow:
+    """Open the beginning of a local file. Raises TemplateReadError if there is none."""
 
-    def __init__(self, path: Path) -> None:
-        """Open this file. Raises TemplateReadError if there is none."""
-        self.path = path
-        try:
-            size = path.stat().st_size
-        except OSError as error:
-            raise self._unreadable(error) from None
-        super().__init__(size)
+    def fetch(start: int, stop: int) -> bytes:
+        with reading(path), path.open("rb") as stream:
+            stream.seek(start)
+            return stream.read(stop - start)
 
-    @property
-    def name(self) -> str:
-        """The file, as errors name it."""
-        return str(self.path)
-
-    def fetch(self, start: int, stop: int) -> bytes:
-        """Read a part."""
-        try:
-            with self.path.open("rb") as stream:
-                stream.seek(start)
-                return stream.read(stop - start)
-        except OSError as error:
-            raise self._unreadable(error) from None
-
-    def _unreadable(self, error: OSError) -> TemplateReadError:
-        reason = error.strerror or type(error).__name__
-        return TemplateReadError(
-            f"cannot read the file ({reason})",
-            file=str(self.path),
-            hint="check its permissions or pass another file",
-        )
+    with reading(path):
+        return GgufWindow(str(path), path.stat().st_size, fetch)
 
 
-class CachedWindow(GgufWindow):
-    """The cached beginning of a file."""
-
-    def __init__(self, name: str, content: bytes) -> None:
-        """Hold these bytes, the beginning of the file of this name."""
-        super().__init__(len(content))
-        self._name = name
-        self.content += content
-
-    @property
-    def name(self) -> str:
-        """The file, as errors name it."""
-        return self._name
-
-    def fetch(self, start: int, stop: int) -> bytes:
-        """Return no bytes: all that are cached are in the window already."""
-        del start, stop
-        return b""
+def cached_window(name: str, content: bytes) -> GgufWindow:
+    """Return the cached beginning of a file, which has no more bytes than these."""
+    return GgufWindow(name, len(content), lambda _start, _stop: b"", content)
 
 
 # The header: the keys and values of a GGUF file, read without the tensors after them.

@@ -13,11 +13,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -59,63 +58,6 @@ def _folder(repository: str) -> Path:
 
     assets = Path(constants.HF_ASSETS_CACHE).expanduser()
     return assets / "autoparser" / repository.replace("/", "--") / "kept"
-
-
-# The functions of `huggingface_hub` that are used here, with their types.
-#
-# The library is slow to import, so the first call imports it. Some of its functions are only partly
-# typed or are not exported; the wrappers here hide that.
-
-
-class HubResponse(Protocol):
-    """The used part of a response, of whichever HTTP library."""
-
-    status_code: int
-
-    def iter_bytes(self) -> Iterator[bytes]:
-        """Yield the body as it arrives."""
-        ...
-
-
-def download_file(repository: str, file: str, revision: str | None, bar: type[object]) -> str:
-    """Return the path of a file in the cache, fetched if necessary."""
-    hub: Any = import_module("huggingface_hub")
-    return str(
-        hub.hf_hub_download(
-            repository, file, revision=revision, library_name="autoparser", tqdm_class=bar
-        )
-    )
-
-
-def file_size(url: str) -> int | None:
-    """Return the size of a file, or None if the Hub does not report it."""
-    hub: Any = import_module("huggingface_hub")
-    size: int | None = hub.get_hf_file_metadata(url).size
-    return size
-
-
-def stream_file(
-    url: str, headers: Mapping[str, str], timeout: float
-) -> AbstractContextManager[HubResponse]:
-    """Request a file; its body is read lazily, and redirects are followed."""
-    hub: Any = import_module("huggingface_hub")
-    answer: AbstractContextManager[HubResponse] = hub.get_session().stream(
-        "GET", url, headers=headers, timeout=timeout, follow_redirects=True
-    )
-    return answer
-
-
-def request_headers() -> dict[str, str]:
-    """Return the headers of a request: the user agent, and the token if there is one."""
-    hub: Any = import_module("huggingface_hub.utils")
-    own: dict[str, str] = hub.build_hf_headers(library_name="autoparser")
-    return own
-
-
-def raise_for_status(response: HubResponse) -> None:
-    """Raise the library's error if the response is an error."""
-    hub: Any = import_module("huggingface_hub.utils")
-    hub.hf_raise_for_status(response)
 
 
 OF_USE = re.compile(
@@ -312,16 +254,23 @@ def fetch_files(listing: HubListing, names: Sequence[str], revision: str | None)
 def _fetched(listing: HubListing, name: str, revision: str | None) -> Path | None:
     """Fetch one file; return None if the revision has moved on from the listing's commit."""
     # The library makes the bar itself, and passes nothing on to it.
+    hub: Any = import_module("huggingface_hub")
     counted = type("_Counted", (_Counted,), {"listing": listing, "file": name})
     try:
         with quiet_library():
             path = asked_patiently(
-                lambda: download_file(listing.repository, name, revision, counted)
+                lambda: hub.hf_hub_download(
+                    listing.repository,
+                    name,
+                    revision=revision,
+                    library_name="autoparser",
+                    tqdm_class=counted,
+                )
             )
     except Exception as error:  # noqa: BLE001 - the library lets many kinds through
         problem = failure_error(error, HubQuestion(listing.repository, revision, name))
     else:
-        file = Path(path)
+        file = Path(str(path))
         return file if listing.commit in file.parts else None
     raise problem
 
@@ -381,20 +330,22 @@ class _Counted:
 PARTIAL_CONTENT = 206
 
 
-class HubWindow(GgufWindow):
-    """Reads a file at the commit of a listing."""
+def hub_window(listing: HubListing, file: str) -> GgufWindow:
+    """Open the beginning of a file of a listing. Raises AutoparserError if it is not there."""
+    remote = _RemoteFile(listing, file)
+    size = listing.files.get(file)
+    return GgufWindow(remote.name, remote.size() if size is None else size, remote.fetch)
+
+
+class _RemoteFile:
+    """A file at the commit of a listing, read by parts."""
 
     def __init__(self, listing: HubListing, file: str) -> None:
-        """Open this file of the listing. Raises AutoparserError if it is not there."""
-        self.listing = listing
-        self.file = file
-        size = listing.files.get(file)
-        super().__init__(self._size() if size is None else size)
-
-    @property
-    def name(self) -> str:
-        """The file, as errors name it."""
-        return f"{self.listing.repository}/{self.file}"
+        self.listing, self.file = listing, file
+        self.name = f"{listing.repository}/{file}"
+        # The library is slow to import, and its types do not say all.
+        self.hub: Any = import_module("huggingface_hub")
+        self.url: str = self.hub.hf_hub_url(listing.repository, file, revision=listing.commit)
 
     def fetch(self, start: int, stop: int) -> bytes:
         """Request a part; if the connection is cut, keep what was received and request the rest."""
@@ -415,15 +366,19 @@ class HubWindow(GgufWindow):
 
     def _receive(self, got: bytearray, start: int, stop: int) -> None:
         """Add the received bytes to ``got``, and no more than were requested."""
-        from huggingface_hub import constants  # noqa: PLC0415 - slow to import
-
         wanted = {
-            **request_headers(),
+            **self.hub.utils.build_hf_headers(library_name="autoparser"),
             "Range": f"bytes={start}-{stop - 1}",
             "Accept-Encoding": "identity",
         }
-        with stream_file(self._url(), wanted, constants.HF_HUB_DOWNLOAD_TIMEOUT) as response:
-            raise_for_status(response)
+        with self.hub.get_session().stream(
+            "GET",
+            self.url,
+            headers=wanted,
+            timeout=self.hub.constants.HF_HUB_DOWNLOAD_TIMEOUT,
+            follow_redirects=True,
+        ) as response:
+            self.hub.utils.hf_raise_for_status(response)
             if start and response.status_code != PARTIAL_CONTENT:
                 raise TemplateReadError(
                     "the server sends whole files only, not parts of them",
@@ -436,12 +391,14 @@ class HubWindow(GgufWindow):
                     # Leaving the block closes the connection on what was not asked for.
                     return
 
-    def _size(self) -> int:
+    def size(self) -> int:
+        """Ask for the size of the file."""
         try:
             with quiet_library():
-                size = asked_patiently(lambda: file_size(self._url()))
+                metadata = asked_patiently(lambda: self.hub.get_hf_file_metadata(self.url))
         except Exception as error:  # noqa: BLE001 - the library lets many kinds through
             raise self._failure(error) from None
+        size: int | None = metadata.size
         if size is None:
             raise TemplateReadError(
                 "the Hub does not say how large this file is",
@@ -449,11 +406,6 @@ class HubWindow(GgufWindow):
                 hint="fetch the file, and pass it",
             )
         return size
-
-    def _url(self) -> str:
-        from huggingface_hub import hf_hub_url  # noqa: PLC0415 - slow to import
-
-        return hf_hub_url(self.listing.repository, self.file, revision=self.listing.commit)
 
     def _failure(self, error: Exception) -> AutoparserError:
         return failure_error(

@@ -114,46 +114,46 @@ def _refused(error: BaseException, asked: HubQuestion) -> AutoparserError | None
         return None
     # One error may be several kinds; the narrowest comes first.
     names = frozenset(name for each in _chain(error) for name in _names(each))
-    if "GatedRepoError" in names:
-        return TemplateReadError(
+    revision = asked.revision or "main"
+    refusals: dict[str, tuple[type[AutoparserError], str, str]] = {
+        "GatedRepoError": (
+            TemplateReadError,
             "this repository is gated, and you have no access to it",
-            file=asked.repository,
-            hint=f"ask for access at {_endpoint()}/{asked.repository}, then log in with"
-            " 'hf auth login' or set HF_TOKEN",
-        )
-    if "DisabledRepoError" in names:
-        return TemplateReadError(
+            f"ask for access at {_endpoint()}/{asked.repository}, then log in with 'hf auth login'"
+            " or set HF_TOKEN",
+        ),
+        "DisabledRepoError": (
+            TemplateReadError,
             "the Hub has disabled this repository",
-            file=asked.repository,
-            hint="pass another one, or a local copy",
-        )
-    if "RevisionNotFoundError" in names:
-        return TemplateNotFoundError(
-            f"this repository has no revision {asked.revision or 'main'!r}",
-            file=asked.repository,
-            hint="give a branch, a tag or a commit of it with --revision",
-        )
-    if "RepositoryNotFoundError" in names:
-        return TemplateNotFoundError(
+            "pass another one, or a local copy",
+        ),
+        "RevisionNotFoundError": (
+            TemplateNotFoundError,
+            f"this repository has no revision {revision!r}",
+            "give a branch, a tag or a commit of it with --revision",
+        ),
+        "RepositoryNotFoundError": (
+            TemplateNotFoundError,
             f"there is no file of this name, and no such repository on {_endpoint()}",
-            file=asked.repository,
-            hint="check the spelling; if the repository is private, log in with 'hf auth login' or"
-            " set HF_TOKEN",
-        )
-    return _by_status(status, asked)
-
-
-def _by_status(status: int, asked: HubQuestion) -> AutoparserError:
-    hints = {
-        401: ("the Hub refuses the token", "log in with 'hf auth login', or correct HF_TOKEN"),
-        403: ("the Hub denies access", "use a token that may read this repository"),
-        404: ("the Hub does not have it", "check the name and the revision"),
-        429: ("the Hub is asked too often", "wait some minutes, or log in with 'hf auth login'"),
+            "check the spelling; if the repository is private, log in with 'hf auth login' or set"
+            " HF_TOKEN",
+        ),
     }
-    words, hint = hints.get(status, ("the Hub fails", "try again later, or pass a local file"))
+    for name, (kind, words, hint) in refusals.items():
+        if name in names:
+            return kind(words, file=asked.repository, hint=hint)
+    words, hint = _BY_STATUS.get(status, ("the Hub fails", "try again later, or pass a local file"))
     return TemplateReadError(
         f"{words} (status {status})", file=asked.repository, place=asked.file, hint=hint
     )
+
+
+_BY_STATUS = {
+    401: ("the Hub refuses the token", "log in with 'hf auth login', or correct HF_TOKEN"),
+    403: ("the Hub denies access", "use a token that may read this repository"),
+    404: ("the Hub does not have it", "check the name and the revision"),
+    429: ("the Hub is asked too often", "wait some minutes, or log in with 'hf auth login'"),
+}
 
 
 def _unreachable(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
@@ -299,20 +299,7 @@ _OTHERS = ("datasets", "spaces")
 """Other things than models on the Hub."""
 
 
-class NamedModel(Struct, frozen=True):
-    """The model that a URL names, which may not exist."""
-
-    repository: str
-    revision: str | None = None
-    file: str | None = None
-
-
-def is_url(source: str) -> bool:
-    """Return whether this is a URL."""
-    return _URL.match(source) is not None
-
-
-def named_in(url: str) -> NamedModel:
+def _named_in(url: str) -> HubName:
     """Read a URL. Raises TemplateNotFoundError if it is not one of a model on the Hub."""
     parts = _parts(url)
     # A model of two words first, then one of a single word; two parts alone are a model.
@@ -322,13 +309,15 @@ def named_in(url: str) -> NamedModel:
     # The page, its revision, and a file that only some pages have.
     known = not page or (len(page) > 1 and (page[0] == "tree") == (len(page) == 2))  # noqa: PLR2004
     if not known or len(repository) not in (1, 2) or repository[0] in _OTHERS:
-        raise no_model(url)
+        raise _no_model(url)
+    whole = hub_name("/".join(repository))
+    if whole is None:
+        raise _no_model(url)
     revision = page[1] if page else None
-    return NamedModel("/".join(repository), revision, "/".join(page[2:]) or None)
+    return replace(whole, file="/".join(page[2:]) or None, revision=revision)
 
 
-def no_model(url: str) -> TemplateNotFoundError:
-    """Return the error that a URL does not name a model."""
+def _no_model(url: str) -> TemplateNotFoundError:
     return TemplateNotFoundError(
         "this URL is of no model on the Hub, nor of a file of one",
         file=url,
@@ -358,7 +347,7 @@ def _split(url: str) -> tuple[str, list[str]]:
     try:
         parsed = urlsplit(f"//{match['rest'] if match else url}")
     except ValueError:
-        raise no_model(url) from None
+        raise _no_model(url) from None
     return parsed.netloc.lower(), [part for part in parsed.path.split("/") if part]
 
 
@@ -426,12 +415,8 @@ def hub_name(source: str) -> HubName | None:
 
     Raises TemplateNotFoundError for a URL that is of none.
     """
-    if is_url(source):
-        named = named_in(source)
-        whole = hub_name(named.repository)
-        if whole is None:
-            raise no_model(source)
-        return replace(whole, file=named.file, revision=named.revision)
+    if _URL.match(source):
+        return _named_in(source)
     found = _NAME.fullmatch(source)
     if found is None:
         return None

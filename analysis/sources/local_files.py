@@ -11,13 +11,13 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO
 
-from autoparser.analysis.core.errors import TemplateReadError, is_mapping
+from autoparser.analysis.core.errors import TemplateReadError, is_mapping, kind_of as value_kind
 
 # Reading no more of a file than a text may have: it may be a stranger's.
 
@@ -257,16 +257,6 @@ def _by_magic(head: bytes) -> str | None:
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
 
 
-JSON_KINDS: dict[type[object], str] = {
-    bool: "true or false",
-    dict: "an object",
-    float: "a number",
-    int: "a number",
-    list: "a list",
-    str: "a text",
-}
-
-
 def part_of(directory: Path, name: str) -> Path | None:
     """Return a file of a directory, or None if there is not one of this name.
 
@@ -293,8 +283,16 @@ def part_of(directory: Path, name: str) -> Path | None:
 
 def read_text(path: Path) -> str:
     """Return the file's text. Raises TemplateReadError with the byte offset of bad UTF-8."""
-    try:
+    with reading(path):
         content = read_path(path)
+    return decode_text(content, str(path))
+
+
+@contextmanager
+def reading(path: Path) -> Generator[None]:
+    """Turn an OSError of reading a file into a TemplateReadError."""
+    try:
+        yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise TemplateReadError(
@@ -302,7 +300,14 @@ def read_text(path: Path) -> str:
             file=str(path),
             hint="check its permissions or pass another file",
         ) from None
-    return decode_text(content, str(path))
+
+
+def path_exists(path: Path) -> bool:
+    """Return whether there is something of this name, or False if it cannot be one."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name too long for a file, a parent that may not be read
+        return False
 
 
 def decode_text(content: bytes, file: str) -> str:
@@ -353,4 +358,4 @@ def read_json_object(path: Path) -> Mapping[str, object]:
 
 def json_kind(value: object) -> str:
     """Name the kind of a decoded JSON value, with its article."""
-    return JSON_KINDS.get(type(value), "null")
+    return "null" if value is None else value_kind(value)

@@ -1,7 +1,6 @@
 """Load the chat templates that a person names or a program holds.
 
-The resolvers are asked in order, and the first that knows the source answers. A new kind of
-source is one more resolver in `RESOLVERS`.
+A source is standard input, a directory or a file that is there, or else a model on the Hub.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -41,7 +40,14 @@ from .found_templates import (
 from .gguf_files import GgufContents
 from .hub_listing import HubListing, fetch_files, listing_of
 from .hub_requests import hub_name
-from .local_files import decode_text, part_of, read_bounded, read_json_object, read_text
+from .local_files import (
+    decode_text,
+    part_of,
+    path_exists,
+    read_bounded,
+    read_json_object,
+    read_text,
+)
 from .template_sources import (
     ADDITIONAL_TEMPLATES,
     GGUF,
@@ -63,9 +69,6 @@ if TYPE_CHECKING:
 
 
 STANDARD_INPUT = "-"
-
-Resolver = Callable[[str, str | None], FoundTemplates | None]
-"""Source and revision to its templates, or None if the source is not of this kind."""
 
 
 def load_template(
@@ -98,10 +101,18 @@ def load_templates(
 
 
 def _found(named: str, revision: str | None) -> FoundTemplates:
-    for resolver in RESOLVERS:
-        found = resolver(named, revision)
-        if found is not None:
-            return found
+    if named == STANDARD_INPUT or (named and path_exists(Path(named))):
+        # An empty name would be the current directory.
+        if revision is not None:
+            raise AutoparserError(
+                f"a local source has no revisions, but {revision!r} was asked for",
+                file=named,
+                hint="leave the revision out",
+            )
+        return _found_here(named)
+    name = hub_name(named)
+    if name is not None:
+        return templates_on_hub(name, name.at(revision))
     raise TemplateNotFoundError(
         "there is no file or directory of this name",
         file=named,
@@ -110,18 +121,25 @@ def _found(named: str, revision: str | None) -> FoundTemplates:
     )
 
 
-def _from_standard_input(source: str, revision: str | None) -> FoundTemplates | None:
-    if source != STANDARD_INPUT:
-        return None
-    _refuse_revision(source, revision)
-    text = decode_text(read_bounded(sys.stdin.buffer, "standard input"), "standard input")
-    return _one_text(text, "standard input", Provenance(SourceKind.STANDARD_INPUT, source))
+def _found_here(source: str) -> FoundTemplates:
+    """Read the templates of standard input, a directory or a file."""
+    path = Path(source)
+    if source == STANDARD_INPUT:
+        text = decode_text(read_bounded(sys.stdin.buffer, "standard input"), "standard input")
+        return _one_text(text, "standard input", Provenance(SourceKind.STANDARD_INPUT, source))
+    if path.is_dir():
+        return _in_directory(source)
+    if path.suffix.lower() == GGUF:
+        return templates_in_gguf(path, Provenance(SourceKind.GGUF, source))
+    if path.suffix.lower() == ".json":
+        return _in_json_file(source)
+    # By this name the file is part of a model directory, and its neighbors are its own.
+    of_model = path.name == TEMPLATE_FILE
+    special_tokens = special_tokens_of(path.parent) if of_model else {}
+    return _one_text(read_text(path), source, Provenance(SourceKind.FILE, source), special_tokens)
 
 
-def _from_directory(source: str, revision: str | None) -> FoundTemplates | None:
-    if not _exists(source) or not Path(source).is_dir():
-        return None
-    _refuse_revision(source, revision)
+def _in_directory(source: str) -> FoundTemplates:
     directory = Path(source)
     try:
         return templates_in_directory(directory)
@@ -133,19 +151,8 @@ def _from_directory(source: str, revision: str | None) -> FoundTemplates | None:
     return templates_in_gguf(path, Provenance(SourceKind.DIRECTORY, source), file)
 
 
-def _from_gguf(source: str, revision: str | None) -> FoundTemplates | None:
+def _in_json_file(source: str) -> FoundTemplates:
     path = Path(source)
-    if path.suffix.lower() != GGUF or not _exists(source):
-        return None
-    _refuse_revision(source, revision)
-    return templates_in_gguf(path, Provenance(SourceKind.GGUF, source))
-
-
-def _from_json_file(source: str, revision: str | None) -> FoundTemplates | None:
-    path = Path(source)
-    if path.suffix.lower() != ".json" or not _exists(source):
-        return None
-    _refuse_revision(source, revision)
     by_name = templates_in_json(path)
     if not by_name:
         if str(read_json_object(path).get("schema")).startswith(SAVED_FORMATS):
@@ -163,54 +170,12 @@ def _from_json_file(source: str, revision: str | None) -> FoundTemplates | None:
     return FoundTemplates(by_name, special_tokens_of(path.parent), provenance)
 
 
-def _from_text_file(source: str, revision: str | None) -> FoundTemplates | None:
-    if not _exists(source):
-        return None
-    _refuse_revision(source, revision)
-    path = Path(source)
-    # By this name the file is part of a model directory, and its neighbours are its own.
-    of_model = path.name == TEMPLATE_FILE
-    special_tokens = special_tokens_of(path.parent) if of_model else {}
-    return _one_text(read_text(path), source, Provenance(SourceKind.FILE, source), special_tokens)
-
-
-def _from_hub(source: str, revision: str | None) -> FoundTemplates | None:
-    name = hub_name(source)
-    return None if name is None else templates_on_hub(name, name.at(revision))
-
-
 def _one_text(
     text: str, file: str, source: Provenance, special_tokens: dict[str, str] | None = None
 ) -> FoundTemplates:
     found = FoundTemplate(text, file)
     return FoundTemplates({DEFAULT_NAME: found}, special_tokens or {}, source)
 
-
-def _exists(source: str) -> bool:
-    try:
-        # An empty name would be the current directory.
-        return bool(source) and Path(source).exists()
-    except (OSError, ValueError):  # a name too long for a file, a parent that may not be read
-        return False
-
-
-def _refuse_revision(source: str, revision: str | None) -> None:
-    if revision is not None:
-        raise AutoparserError(
-            f"a local source has no revisions, but {revision!r} was asked for",
-            file=source,
-            hint="leave the revision out",
-        )
-
-
-RESOLVERS: tuple[Resolver, ...] = (
-    _from_standard_input,
-    _from_directory,
-    _from_gguf,
-    _from_json_file,
-    _from_text_file,
-    _from_hub,
-)
 
 # Templates from a program's objects: a path, a text, a tokenizer or a processor.
 #

@@ -21,13 +21,13 @@ from .found_templates import (
     special_tokens_of,
     templates_in_json,
 )
-from .gguf_files import CachedWindow, FileWindow, GgufContents, contents_of
+from .gguf_files import GgufContents, cached_window, contents_of, file_window
 from .hub_listing import (
     HubListing,
-    HubWindow,
     cache_answer,
     cached_answer,
     fetch_files,
+    hub_window,
     is_cached,
     listing_of,
 )
@@ -144,7 +144,7 @@ def chosen_gguf(names: Iterable[str], tag: str | None = None) -> str | None:
 
 def templates_in_gguf(path: Path, source: Provenance, part: str | None = None) -> FoundTemplates:
     """Read a local file. Raises TemplateReadError, TemplateNotFoundError."""
-    return templates_of_gguf(contents_of(FileWindow(path)), source, part)
+    return templates_of_gguf(contents_of(file_window(path)), source, part)
 
 
 def templates_of_gguf(
@@ -242,12 +242,12 @@ def _contents(listing: HubListing, file: str) -> GgufContents:
     """Read a header: of the whole file where the cache has it, else as it was cached, or anew."""
     path = is_cached(listing, file)
     if path is not None:
-        return replace(contents_of(FileWindow(path)), file=f"{listing.repository}/{file}")
+        return replace(contents_of(file_window(path)), file=f"{listing.repository}/{file}")
     key = f"{listing.commit}-{quote(file, safe='')}"
     known = cached_answer(listing.repository, key)
     if known is not None:
-        return contents_of(CachedWindow(f"{listing.repository}/{file}", known))
-    window = HubWindow(listing, file)
+        return contents_of(cached_window(f"{listing.repository}/{file}", known))
+    window = hub_window(listing, file)
     contents = contents_of(window)
     cache_answer(listing.repository, key, bytes(window.content[: contents.end]))
     return contents

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from autoparser.analysis.core.errors import AutoparserError, TokenizerError
 
 from .found_templates import CONFIG_FILE, special_tokens_of
-from .gguf_files import FileWindow, contents_of
+from .gguf_files import contents_of, file_window
 from .hub_listing import HubListing, fetch_files, listing_of
 from .hub_requests import hub_name
-from .local_files import part_of, read_json_object
+from .local_files import part_of, path_exists, read_json_object
 from .template_sources import gguf_on_hub
 from .tokenizer import Eos, ModelTokenizer
 from .tokenizer_files import is_tiktoken, read_tiktoken, read_tokenizer_json, tokenizer_of_gguf
@@ -50,7 +50,7 @@ def load_tokenizer(
     """
     named = os.fspath(source)
     path = Path(named)
-    if named and _exists(path):
+    if named and path_exists(path):
         return read_tokenizer(path, segmenting=segmenting)
     name = hub_name(named)
     if name is None:
@@ -89,7 +89,7 @@ def tokenizer_beside(
     remembers, for whoever asks about many sources of a directory.
     """
     path = Path(source)
-    if not source or not _exists(path):
+    if not source or not path_exists(path):
         return source if hub_name(source) is not None else None
     if path.suffix.lower() == ".gguf":
         return source
@@ -113,9 +113,9 @@ def _ranks(directory: Path) -> list[str]:
 def read_tokenizer(path: Path, *, segmenting: bool = True) -> Tokenizer:
     """Read the tokenizer of a file or a directory, as `load_tokenizer` does."""
     if path.suffix.lower() == ".gguf":
-        return tokenizer_of_gguf(contents_of(FileWindow(path)), segmenting=segmenting)
+        return tokenizer_of_gguf(contents_of(file_window(path)), segmenting=segmenting)
     file = tokenizer_file(path) if path.is_dir() else path
-    if file is None or not _exists(file):
+    if file is None or not path_exists(file):
         raise _none_here(str(path))
     if file.suffix == ".tiktoken" or (file.suffix == ".model" and is_tiktoken(file)):
         return read_tiktoken(file, segmenting=segmenting)
@@ -136,13 +136,6 @@ def _none_here(named: str) -> AutoparserError:
         file=named,
         hint=f"give a {TOKENIZER_FILE}, a directory that holds one, or a GGUF file",
     )
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # a name too long for a file, a parent that may not be read
-        return False
 
 
 GENERATION_FILE = "generation_config.json"

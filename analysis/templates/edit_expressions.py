@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
 
-from .source_text import TemplateToken, template_tokens
+from .source_text import TemplateToken, closing_bracket, template_tokens
 from .template_edits import TemplateEdit
 
 
@@ -47,7 +47,6 @@ class StatementStretch(Struct, frozen=True):
 
 
 _PARTING = frozenset({"and", "or", "if", "elif", "else", ",", "=", ":"})
-_OPENERS, _CLOSERS = "([{", ")]}"
 
 
 def bracket_stretches(tokens: Sequence[TemplateToken]) -> Iterator[list[StatementStretch]]:
@@ -59,10 +58,10 @@ def bracket_stretches(tokens: Sequence[TemplateToken]) -> Iterator[list[Statemen
             if run:
                 row.append(StatementStretch(tuple(run), before, token.value))
             levels[-1] = (row, [], token.value)
-        elif token.kind == "operator" and token.value in _OPENERS:
+        elif token.nesting > 0:
             run.append(token)
             levels.append(([], [], token.value))
-        elif token.kind == "operator" and token.value in _CLOSERS and len(levels) > 1:
+        elif token.nesting < 0 and len(levels) > 1:
             if run:
                 row.append(StatementStretch(tuple(run), before, token.value))
             yield row
@@ -120,7 +119,7 @@ def filter_chains(tokens: Sequence[TemplateToken]) -> Iterator[FilterChain]:
         if not starts and not (token.kind == "operator" and token.value == "("):
             at += 1
             continue
-        end = at + 1 if starts else _closing(tokens, at)
+        end = at + 1 if starts else closing_bracket(tokens, at) + 1
         operations: list[tuple[int, int, str]] = []
         inner = [(at + 1, end - 1)] if not starts else []
         while end < len(tokens):
@@ -146,23 +145,12 @@ def _operation(tokens: Sequence[TemplateToken], at: int) -> tuple[int, str]:
     """Return where the operation at a token ends, and what it is, or empty if there is none."""
     value, follows = tokens[at].value, at + 1 < len(tokens)
     if value == "[":
-        return _closing(tokens, at), "["
+        return closing_bracket(tokens, at) + 1, "["
     if value not in (".", "|") or not follows:
         return at, ""
     called = at + 2 < len(tokens) and tokens[at + 2].value == "("
-    end = _closing(tokens, at + 2) if called else at + 2
+    end = closing_bracket(tokens, at + 2) + 1 if called else at + 2
     return end, "|" if value == "|" else "(" if called else "."
-
-
-def _closing(tokens: Sequence[TemplateToken], at: int) -> int:
-    """Return the place after the bracket that closes the one at a place."""
-    depth = 0
-    for here in range(at, len(tokens)):
-        if tokens[here].kind == "operator":
-            depth += (tokens[here].value in _OPENERS) - (tokens[here].value in _CLOSERS)
-            if not depth:
-                return here + 1
-    return len(tokens)
 
 
 # Small edits of a template's text, found by its syntax alone: nothing is known of what they do.
@@ -204,26 +192,20 @@ def template_edits(text: str) -> tuple[TemplateEdit, ...]:
 
 def _conditions(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
     """Leave out one side of an `and` or `or`; let a whole condition be true or false."""
-    for row in bracket_stretches(tokens):
-        yield from _one_side(row)
-        for side in join_stretches(row):
-            if side[0].before in ("if", "elif"):
-                for value in ("true", "false"):
-                    yield TemplateEdit(side[0].start, side[-1].end, value)
+    yield from one_sided(tokens)
+    for start, end in condition_places(tokens):
+        for value in ("true", "false"):
+            yield TemplateEdit(start, end, value)
 
 
 def one_sided(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
     """Leave out one side of an `and` or `or`."""
     for row in bracket_stretches(tokens):
-        yield from _one_side(row)
-
-
-def _one_side(row: Sequence[StatementStretch]) -> Iterator[TemplateEdit]:
-    for at, stretch in enumerate(row):
-        if stretch.before in ("and", "or") and at:
-            yield TemplateEdit(row[at - 1].end, stretch.end, "")
-        if stretch.after in ("and", "or") and at + 1 < len(row):
-            yield TemplateEdit(stretch.start, row[at + 1].start, "")
+        for at, stretch in enumerate(row):
+            if stretch.before in ("and", "or") and at:
+                yield TemplateEdit(row[at - 1].end, stretch.end, "")
+            if stretch.after in ("and", "or") and at + 1 < len(row):
+                yield TemplateEdit(stretch.start, row[at + 1].start, "")
 
 
 def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:

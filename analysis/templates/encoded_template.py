@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from jinja2 import nodes
 
@@ -25,11 +25,10 @@ from autoparser.analysis.core.errors import (
     WorkerDiedError,
 )
 
-from .chat_template import ChatTemplate, Rendered
+from .chat_template import ChatTemplate
 from .environment import SandboxKind
 from .render_trace import PromptPiece, RenderTrace, SourceMap, SourceSpan
 from .worker_limits import DEFAULT_LIMITS, Limits
-from .worker_pool import run_task
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -168,25 +167,24 @@ class IsolatedTemplate(ChatTemplate):
 
     def render_prepared(self, variables: Mapping[str, object]) -> str:
         """Render in a worker; the variables must pickle. Otherwise as `ChatTemplate` does."""
-        return self._asked(_rendered, variables)
+        return cast("str", self._in_worker("render_prepared", variables))
 
     def render_generation(self, variables: Mapping[str, object]) -> str:
         """Render in a worker, with marks. Otherwise as `ChatTemplate` does."""
-        return self._asked(_marked, variables)
+        return cast("str", self._in_worker("render_generation", variables))
 
     def source_map(self, variables: Mapping[str, object]) -> SourceMap:
         """Render in a worker, and tell which place wrote what. Otherwise as `ChatTemplate` does."""
-        return self._asked(_mapped, variables)
+        return cast("SourceMap", self._in_worker("source_map", variables))
 
     def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
         """Render in a worker, and tell what happened. Otherwise as `ChatTemplate` does."""
-        return self._asked(_stepped, variables)
+        return cast("RenderTrace", self._in_worker("step_through", variables))
 
     def check_syntax(self) -> None:
         """Compile in a worker; raises TemplateSyntaxError where Jinja cannot."""
-        if self.original is not None:
-            return
-        run_task(_checked, self._task, limits=self.limits, file=self._file)
+        if self.original is None:
+            self._run_task("check_syntax")
 
     @property
     def syntax_tree(self) -> nodes.Template:
@@ -210,28 +208,22 @@ class IsolatedTemplate(ChatTemplate):
             self.text, self.special_tokens, self.name, self.origin, self.source, self.sandbox
         )
 
-    def _asked(self, render: Callable[..., Rendered], variables: Mapping[str, object]) -> Rendered:
+    def _in_worker(self, method: str, variables: Mapping[str, object]) -> object:
         lost: TemplateRenderError
         try:
-            return run_task(
-                render,
-                self._task,
-                dict(variables),
-                limits=self.limits,
-                file=self._file,
-            )
+            return self._run_task(method, dict(variables))
         except TaskLimitError as error:
             lost = TemplateLimitError(error.limit, error.message, file=self._file, hint=error.hint)
         except WorkerDiedError as error:
             lost = TemplateRenderError(error.message, file=self._file, hint=error.hint)
         raise lost
 
-    @property
-    def _task(self) -> _Source | ChatTemplate:
-        """What a worker needs to render."""
-        if self.original is not None:
-            return self.original
-        return _Source(self.text, self._file, self.sandbox)
+    def _run_task(self, method: str, *arguments: object) -> object:
+        # Whoever renders in this process needs no workers.
+        from .worker_pool import run_task  # noqa: PLC0415
+
+        source = self.original or _Source(self.text, self._file, self.sandbox)
+        return run_task(_call, source, method, *arguments, limits=self.limits, file=self._file)
 
     def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
         return isolated, (self.plain(), self.limits)
@@ -258,25 +250,7 @@ def _compiled(source: _Source) -> ChatTemplate:
     return ChatTemplate(source.text, origin=source.file, sandbox=source.sandbox)
 
 
-def _kept(given: _Source | ChatTemplate) -> ChatTemplate:
-    return _compiled(given) if isinstance(given, _Source) else given
-
-
-def _rendered(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> str:
-    return _kept(given).render_prepared(variables)
-
-
-def _marked(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> str:
-    return _kept(given).render_generation(variables)
-
-
-def _mapped(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> SourceMap:
-    return _kept(given).source_map(variables)
-
-
-def _stepped(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> RenderTrace:
-    return _kept(given).step_through(variables)
-
-
-def _checked(given: _Source | ChatTemplate) -> None:
-    _kept(given).check_syntax()
+def _call(given: _Source | ChatTemplate, method: str, *arguments: object) -> Any:
+    """Call a method of a template, in a worker."""
+    template = _compiled(given) if isinstance(given, _Source) else given
+    return getattr(template, method)(*arguments)

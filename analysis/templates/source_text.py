@@ -78,6 +78,23 @@ class TemplateToken(NamedTuple):
     """Characters from the beginning of the text."""
     end: int
 
+    @property
+    def nesting(self) -> int:
+        """1 for a bracket that opens, -1 for one that closes, 0 for anything else."""
+        if self.kind != "operator":
+            return 0
+        return (self.value in "([{") - (self.value in ")]}")
+
+
+def closing_bracket(tokens: Sequence[TemplateToken], at: int = 0) -> int:
+    """Return the index of the bracket that closes the one at an index; the last one if none."""
+    depth = 0
+    for here in range(at, len(tokens)):
+        depth += tokens[here].nesting
+        if tokens[here].nesting and not depth:
+            return here
+    return len(tokens) - 1
+
 
 def template_tokens(text: str) -> tuple[TemplateToken, ...]:
     """Return the tokens of a template whose lines end in one newline.

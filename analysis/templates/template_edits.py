@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from .source_text import TemplateToken, template_tokens
+from .source_text import TemplateToken, closing_bracket, template_tokens
 
 # A template's text as a tree of what it writes and what decides whether that is written.
 #
@@ -136,13 +136,12 @@ def _operands(inside: Sequence[TemplateToken]) -> list[tuple[int, int]]:
     """Return the places of the texts that an expression puts together; its own for none."""
     if not inside:
         return []
-    if inside[0].value == "(" and _closed(inside) == len(inside) - 1:
+    if inside[0].value == "(" and closing_bracket(inside) == len(inside) - 1:
         return _operands(inside[1:-1])
     found: list[tuple[int, int]] = []
     depth, first = 0, 0
     for at, token in enumerate(inside):
-        if token.kind == "operator":
-            depth += (token.value in "([{") - (token.value in ")]}")
+        depth += token.nesting
         if depth:
             continue
         if token.value in _BINDING_LESS:
@@ -153,17 +152,6 @@ def _operands(inside: Sequence[TemplateToken]) -> list[tuple[int, int]]:
             found.append((inside[first].start, inside[at - 1].end))
             first = at + 1
     return [*found, (inside[first].start, inside[-1].end)]
-
-
-def _closed(inside: Sequence[TemplateToken]) -> int:
-    """Return where the bracket is closed that opens an expression."""
-    depth = 0
-    for at, token in enumerate(inside):
-        if token.kind == "operator":
-            depth += (token.value in "([{") - (token.value in ")]}")
-            if not depth:
-                return at
-    return -1
 
 
 class TemplateEdit(NamedTuple):

@@ -93,9 +93,6 @@ def value_words(value: object) -> str:
     return _WORDS.repr(value)
 
 
-_OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
-
-
 class FoundSite(Struct, frozen=True):
     """A site as the syntax tree has it."""
 
@@ -191,7 +188,7 @@ def placed_sites(
 def _keyword_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield each `if`, `for` and `set` with the place of its test or statement."""
     shown = [token for token in tokens if token.kind != "whitespace"]
-    depths = list(accumulate(_depth(token) for token in shown))
+    depths = list(accumulate(token.nesting for token in shown))
     for at, token in enumerate(shown):
         if token.kind != "name" or token.value not in {"if", "elif", "for", "set"}:
             continue
@@ -204,12 +201,6 @@ def _keyword_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[str, tupl
         else:
             end = next(n for n in range(at, len(shown)) if shown[n].kind == "block_end") - 1
             yield token.value, (token.start, shown[end].end)
-
-
-def _depth(token: TemplateToken) -> int:
-    if token.kind != "operator":
-        return 0
-    return (token.value in _OPEN) - (token.value in _CLOSE)
 
 
 def _test_end(shown: Sequence[TemplateToken], depths: Sequence[int], at: int) -> int:

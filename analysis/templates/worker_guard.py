@@ -24,7 +24,7 @@ from typing import TypeVar
 
 from autoparser.analysis.core.errors import Limit
 
-from .worker_limits import MEGABYTE, LimitReached, Limits, TaskLimitReached
+from .worker_limits import LimitReached, Limits, TaskLimitReached, memory_words
 
 # How much memory this process has, and the limit on it.
 #
@@ -144,10 +144,7 @@ class RenderGuard:
     @property
     def memory_reached(self) -> LimitReached:
         """What a render is ended by where Python finds no more memory."""
-        most = self.limits.memory
-        if most is None:
-            return LimitReached(Limit.MEMORY, "it takes more memory than there is")
-        return LimitReached(Limit.MEMORY, f"it takes more than {most / MEGABYTE:g} MB of memory")
+        return LimitReached(Limit.MEMORY, memory_words(self.limits.memory))
 
     def begin(self) -> None:
         """Begin a render."""

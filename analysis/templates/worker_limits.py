@@ -80,15 +80,20 @@ def limit_error(limit: Limit, limits: Limits, file: str | None) -> TaskLimitErro
 def _too_much(limit: Limit, limits: Limits) -> str:
     match limit:
         case Limit.MEMORY:
-            if limits.memory is None:
-                return "it takes more memory than there is"
-            return f"it takes more than {limits.memory / MEGABYTE:g} MB of memory"
+            return memory_words(limits.memory)
         case Limit.RENDER_TIME:
             return f"one step of a render takes more than {limits.render_seconds or 0:.3g} s"
         case Limit.OUTPUT:
             return f"it writes more than {limits.characters} characters"
         case Limit.TASK_TIME:
             return f"it takes more than {limits.seconds or 0:.3g} s"
+
+
+def memory_words(most: int | None) -> str:
+    """Say that more memory is taken than is allowed, or than there is."""
+    if most is None:
+        return "it takes more memory than there is"
+    return f"it takes more than {most / MEGABYTE:g} MB of memory"
 
 
 def of_death(status: int, limits: Limits, file: str | None) -> AutoparserError:

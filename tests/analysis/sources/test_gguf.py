@@ -14,7 +14,7 @@ from huggingface_hub import constants
 from autoparser import AutoparserError, TemplateNotFoundError, load_template
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.sources import gguf_files as window
-from autoparser.analysis.sources.gguf_files import FileWindow, read_header
+from autoparser.analysis.sources.gguf_files import file_window, read_header
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
 from tests.analysis.sources.gguf_files import (
     TEMPLATE,
@@ -52,7 +52,7 @@ def test_a_file_gives_what_its_header_holds(tmp_path: Path, big_endian: bool) ->
 
 def test_the_formats_own_reader_reads_the_same(tmp_path: Path) -> None:
     path = write_model(tmp_path / "m.gguf", NAMED)
-    ours = read_header(FileWindow(path), lambda _: True).values
+    ours = read_header(file_window(path), lambda _: True).values
     reader: Any = gguf.GGUFReader(path)
     fields = {key: field for key, field in reader.fields.items() if not key.startswith("GGUF.")}
     assert list(ours) == list(fields)
@@ -175,7 +175,7 @@ def test_a_file_that_lies_is_one_line_and_no_memory(tmp_path: Path, words: str, 
 @pytest.mark.parametrize("part", [0.001, 0.1, 0.5, 0.9, 0.99])
 def test_a_header_that_is_cut_anywhere(tmp_path: Path, part: float) -> None:
     path = write_model(tmp_path / "m.gguf", weights=1)
-    end = read_header(FileWindow(path), lambda _: False).end
+    end = read_header(file_window(path), lambda _: False).end
     path.write_bytes(path.read_bytes()[: int(end * part)])
     with pytest.raises(AutoparserError, match=r"byte \d+: .*; the file is broken or cut short"):
         load_template(path)
@@ -183,7 +183,7 @@ def test_a_header_that_is_cut_anywhere(tmp_path: Path, part: float) -> None:
 
 def test_the_weights_may_be_cut_off(tmp_path: Path) -> None:
     path = write_model(tmp_path / "m.gguf")
-    end = read_header(FileWindow(path), lambda _: False).end
+    end = read_header(file_window(path), lambda _: False).end
     path.write_bytes(path.read_bytes()[:end])
     assert load_template(path).text == TEMPLATE
 
