@@ -14,15 +14,13 @@ from autoparser.analysis.core.documents import (
     Positive,
     RuleCode,
     SettingValues,
+    copy_fields,
     json_of,
 )
 from autoparser.analysis.core.question_bounds import AskedBounds
-from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.formats.verdict_document import CheckCounts, check_counts
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.overview.compared_texts import RenderChange
 from autoparser.analysis.overview.comparison import (
-    AskedRenders,
     Comparison,
     FindingChange,
     TripChange,
@@ -187,90 +185,68 @@ class ComparisonDocument(JsonDocument, frozen=True):
 
 
 def format_comparison_document(found: FormatComparison) -> dict[str, Json]:
-    """Return all that differs in what was learnt, nothing being rendered."""
-    document = ComparisonDocument(
-        schema="autoparser.compare/2",
-        equal=found.equal,
-        same_text=found.same_text,
-        left=_side(found.left),
-        right=_side(found.right),
-        format=convert(found.facts, tuple[FactChangeDocument, ...], from_attributes=True),
-        renders=None,
-        asked=None,
-        round_trips=None,
-        findings=None,
-    )
-    return json_of(document)
+    """Return all that differs in what was learned, nothing being rendered."""
+    return _document(found, renders=None, asked=None, round_trips=None, findings=None)
 
 
 def comparison_document(found: Comparison) -> dict[str, Json]:
     """Return all that differs."""
     asked = found.asked
-    document = ComparisonDocument(
-        schema="autoparser.compare/2",
-        equal=found.equal,
-        same_text=found.same_text,
-        left=_side(found.left),
-        right=_side(found.right),
-        format=convert(found.facts, tuple[FactChangeDocument, ...], from_attributes=True),
+    return _document(
+        found,
         renders=RendersDocument(
             asked.renders,
             asked.differing,
             ShareDocument(asked.switched, asked.switched_differing),
-            tuple(map(_render_change, found.renders)),
+            tuple(
+                copy_fields(
+                    RenderChangeDocument,
+                    each,
+                    left_error=each.left_error or None,
+                    right_error=each.right_error or None,
+                )
+                for each in found.renders
+            ),
         ),
-        asked=_asked(asked),
+        asked=copy_fields(
+            AskedDocument,
+            asked,
+            content=asked.parts,
+            refused_by_both=RefusedDocument(
+                asked.refused, asked.refused_conversations, asked.refused_settings
+            ),
+            left_out=LeftOutRendersDocument(asked.left_out, asked.left_out_pairs, asked.unanswered),
+        ),
         round_trips=RoundTripsDocument(found.played, tuple(found.trips)),
         findings=tuple(_finding_change(each, found) for each in found.findings),
     )
+
+
+def _document(found: Comparison | FormatComparison, **own: object) -> dict[str, Json]:
+    left, right = (
+        copy_fields(SideDocument, each.template, sha256=each.sha256, check=check_counts(each.check))
+        for each in (found.left, found.right)
+    )
+    facts = convert(found.facts, tuple[FactChangeDocument, ...], from_attributes=True)
+    document = copy_fields(
+        ComparisonDocument,
+        found,
+        schema="autoparser.compare/2",
+        left=left,
+        right=right,
+        format=facts,
+        **own,
+    )
     return json_of(document)
-
-
-def _render_change(change: RenderChange) -> RenderChangeDocument:
-    return RenderChangeDocument(
-        change.under,
-        change.conversations,
-        change.only,
-        change.renders,
-        change.at,
-        change.before,
-        change.left,
-        change.right,
-        change.left_error or None,
-        change.right_error or None,
-        change.left_line,
-        change.right_line,
-    )
-
-
-def _asked(asked: AskedRenders) -> AskedDocument:
-    return AskedDocument(
-        asked.usual,
-        asked.settings,
-        asked.pairs,
-        asked.parts,
-        RefusedDocument(asked.refused, asked.refused_conversations, asked.refused_settings),
-        LeftOutRendersDocument(asked.left_out, asked.left_out_pairs, asked.unanswered),
-        asked.bounds,
-    )
 
 
 def _finding_change(change: FindingChange, found: Comparison) -> FindingChangeDocument:
     finding = change.finding
     template = (found.right if change.appeared else found.left).template
     place = template_place(template, finding.line)
-    return FindingChangeDocument(
-        "appeared" if change.appeared else "vanished",
-        finding.code,
-        finding.severity,
-        finding.message,
-        finding.line,
-        None if place is None else place.column,
-    )
-
-
-def _side(analysis: LearntFormat) -> SideDocument:
-    template = analysis.template
-    return SideDocument(
-        template.name, template.origin, analysis.sha256, check_counts(analysis.check)
+    return copy_fields(
+        FindingChangeDocument,
+        finding,
+        change="appeared" if change.appeared else "vanished",
+        column=None if place is None else place.column,
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, structs
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, copy_fields, json_of
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.decoding.answer_judge import AnswerExample, DecodingReport, JudgedAnswer
@@ -189,20 +189,12 @@ _FaultKey = Annotated[str, Meta(extra_json_schema={"enum": list(map(_key, Answer
 _RenderingKey = Annotated[str, Meta(extra_json_schema={"enum": list(map(_key, MessageRendering))})]
 
 
-class ExampleDocument(JsonDocument, frozen=True):
-    """An answer, and what is to be said of it."""
-
-    name: str
-    detail: str
-    text: str
-
-
 class FaultDocument(JsonDocument, frozen=True):
     """What is wrong with some answers."""
 
     fault: _FaultKey
     answers: Count
-    example: ExampleDocument
+    example: AnswerExample
     """The first of them."""
 
 
@@ -210,7 +202,7 @@ class DifferenceDocument(JsonDocument, frozen=True):
     """What the template writes otherwise."""
 
     rendering: _RenderingKey
-    example: ExampleDocument
+    example: AnswerExample
     """The shortest answer of these."""
 
 
@@ -299,70 +291,46 @@ def decode_document(
 ) -> dict[str, Json]:
     """Return all of it as JSON values."""
     figures = setting.model
-    model = (
-        UNSET
+    unmasked = UNSET if figures is None else _decoded(figures.unmasked)
+    document = copy_fields(
+        DecodeDocument,
+        setting,
+        template=named_template(template),
+        ok=report.ok and setting.usual_form is None,
+        model=UNSET
         if figures is None
-        else DecodingModelDocument(
-            figures.device,
-            figures.batch,
-            figures.tokens_per_second,
-            figures.unmasked_tokens_per_second,
-            DecodedDocument(**_counts(figures.unmasked)),
-        )
+        else copy_fields(DecodingModelDocument, figures, unmasked=unmasked),
+        **structs.asdict(_decoded(report)),
     )
-    return json_of(
-        DecodeDocument(
-            named_template(template),
-            setting.tokenizer,
-            setting.plain_markers,
-            setting.sampler,
-            setting.seed,
-            setting.limit,
-            setting.free_reasoning,
-            report.ok and setting.usual_form is None,
-            setting.usual_form,
-            **_counts(report),
-            model=model,
-        )
-    )
+    return json_of(document)
 
 
-def _counts(report: DecodingReport) -> dict[str, Any]:
-    return {
-        "answers": report.answers,
-        "clean": report.clean,
-        "reformed": report.reformed,
-        "not_asked": report.not_asked,
-        "unknown_formats": report.unknown_formats,
-        "with_calls": report.calling,
-        "calls": report.calls,
-        "tokens": report.tokens,
-        "forced": report.forced,
-        "renderings": {_key(each): count for each, count in report.renderings.items()},
-        "faults": [
-            FaultDocument(_key(fault), count, _example_document(report.examples[fault]))
+def _decoded(report: DecodingReport) -> DecodedDocument:
+    return copy_fields(
+        DecodedDocument,
+        report,
+        with_calls=report.calling,
+        renderings={_key(each): count for each, count in report.renderings.items()},
+        faults=tuple(
+            FaultDocument(_key(fault), count, report.examples[fault])
             for fault, count in report.faults.items()
-        ],
-        "differences": [
-            DifferenceDocument(_key(each), _example_document(example))
-            for each, example in report.differences.items()
-        ],
-        "each": list(map(_answer_document, report.each)),
-    }
-
-
-def _example_document(example: AnswerExample) -> ExampleDocument:
-    return ExampleDocument(example.name, example.detail, example.text)
+        ),
+        differences=tuple(
+            DifferenceDocument(_key(each), example) for each, example in report.differences.items()
+        ),
+        each=tuple(map(_answer_document, report.each)),
+    )
 
 
 def _answer_document(one: JudgedAnswer) -> AnswerDocument:
-    judgement = one.judgement
-    return AnswerDocument(
-        one.answer.name,
-        one.answer.text,
-        judgement.calls,
-        judgement.clean,
-        None if judgement.rendering is None else _key(judgement.rendering),
-        judgement.difference,
-        tuple(ComplaintDocument(_key(each.fault), each.detail) for each in judgement.complaints),
+    judgment = one.judgement
+    return copy_fields(
+        AnswerDocument,
+        judgment,
+        name=one.answer.name,
+        text=one.answer.text,
+        rendering=None if judgment.rendering is None else _key(judgment.rendering),
+        faults=tuple(
+            ComplaintDocument(_key(each.fault), each.detail) for each in judgment.complaints
+        ),
     )

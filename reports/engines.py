@@ -224,16 +224,6 @@ _SIGNS = {
 }
 
 
-class CheckedPointDocument(JsonDocument, frozen=True):
-    """One question about an environment, and its answer."""
-
-    what: str
-    state: CheckState
-    found: str
-    way_out: str
-    """What to do about a no; else empty."""
-
-
 class PluginsDocument(JsonDocument, frozen=True):
     """All questions about one environment."""
 
@@ -242,7 +232,7 @@ class PluginsDocument(JsonDocument, frozen=True):
     """Its interpreter."""
     ok: bool
     """Whether nothing is a no."""
-    points: tuple[CheckedPointDocument, ...]
+    points: tuple[CheckedPoint, ...]
 
 
 def plugins_report(check: PluginCheck, width: int) -> Text:
@@ -263,8 +253,4 @@ def _point(point: CheckedPoint) -> Blocks:
 
 def plugins_document(check: PluginCheck) -> dict[str, Json]:
     """Return all of it as values that JSON can hold."""
-    points = tuple(
-        CheckedPointDocument(each.what, each.state, each.found, each.way_out)
-        for each in check.points
-    )
-    return json_of(PluginsDocument("autoparser.plugins/1", check.python, check.ok, points))
+    return json_of(PluginsDocument("autoparser.plugins/1", check.python, check.ok, check.points))

@@ -7,10 +7,11 @@ from difflib import unified_diff
 from itertools import groupby
 from typing import Literal
 
+from msgspec import convert
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, RuleCode, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, RuleCode, copy_fields, json_of
 from autoparser.analysis.editing.edit_proof import ChangedRender, ProvenEdit
 from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget, UnfixedReason
 from autoparser.analysis.editing.preserving_edits import LeftStep, PreservingTemplate
@@ -260,19 +261,6 @@ def _stretch(text: str) -> str:
     return f"«{visible(text if len(text) <= _MOST else f'{text[:_MOST]}…')}»"
 
 
-class ChangedRenderDocument(JsonDocument, frozen=True):
-    """A conversation that an edited template renders to another text."""
-
-    conversation: str
-    before: str | None
-    """Null where the original raises."""
-    after: str
-    mended: tuple[str, ...]
-    """What was wrong, in words."""
-    asked_for: bool
-    """Whether a shown finding calls all of that wrong."""
-
-
 class FixProofDocument(JsonDocument, frozen=True):
     """What both templates rendered."""
 
@@ -290,7 +278,7 @@ class FixProofDocument(JsonDocument, frozen=True):
     """Of those whose text differs, those that no shown finding calls wrong: it is unsafe."""
     spoiled: Count
     """Of them, those at which the original crashed, and which are rendered now as nobody means."""
-    examples: tuple[ChangedRenderDocument, ...]
+    examples: tuple[ChangedRender, ...]
     """One render for each kind of what is mended."""
 
 
@@ -351,61 +339,35 @@ def fix_document(
     run: FixRun, *, written: bool, unwritten: Sequence[InputProblem] = ()
 ) -> dict[str, Json]:
     """Return a run as JSON values."""
-    return json_of(
-        FixDocument(
-            "autoparser.fix/1",
-            written,
-            tuple(map(_template_document, run.templates)),
-            tuple(map(_problem_document, (*run.problems, *unwritten))),
-        )
+    problems = convert(
+        (*run.problems, *unwritten), tuple[FixProblemDocument, ...], from_attributes=True
     )
+    templates = tuple(map(_template_document, run.templates))
+    return json_of(FixDocument("autoparser.fix/1", written, templates, problems))
 
 
 def _template_document(target: FixTarget) -> FixedTemplateDocument:
     fixed = target.fixed
-    return FixedTemplateDocument(
-        target.inspected.path,
-        target.inspected.name,
-        fixed.changed,
-        template_diff(fixed.original, fixed.template),
-        fixed.template.text,
-        tuple(map(_finding_document, fixed.fixes)),
+    return copy_fields(
+        FixedTemplateDocument,
+        target.inspected,
+        changed=fixed.changed,
+        diff=template_diff(fixed.original, fixed.template),
+        text=fixed.template.text,
+        findings=tuple(map(_finding_document, fixed.fixes)),
     )
 
 
 def _finding_document(fix: FindingFix) -> FindingFixDocument:
     proof = fix.proof
-    return FindingFixDocument(
-        fix.finding.code,
-        fix.finding.rule.name,
-        fix.finding.message,
-        fix.reason is None,
-        fix.reason,
-        fix.why,
-        None if proof is None else proof.safe,
-        len(fix.edits),
-        fix.tried,
-        None if proof is None else _proof_document(proof),
+    return copy_fields(
+        FindingFixDocument,
+        fix,
+        code=fix.finding.code,
+        name=fix.finding.rule.name,
+        message=fix.finding.message,
+        fixed=fix.reason is None,
+        safe=None if proof is None else proof.safe,
+        edits=len(fix.edits),
+        proof=None if proof is None else copy_fields(FixProofDocument, proof),
     )
-
-
-def _proof_document(proof: ProvenEdit) -> FixProofDocument:
-    return FixProofDocument(
-        proof.conversations,
-        proof.changed,
-        proof.better,
-        proof.raising,
-        {**proof.kinds},
-        proof.beyond,
-        proof.spoiled,
-        tuple(
-            ChangedRenderDocument(
-                each.conversation, each.before, each.after, each.mended, each.asked_for
-            )
-            for each in proof.examples
-        ),
-    )
-
-
-def _problem_document(problem: InputProblem) -> FixProblemDocument:
-    return FixProblemDocument(problem.path, problem.message, problem.hint)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import UNSET, UnsetType, convert
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, Positive, SettingValues, json_of
+from autoparser.analysis.core.documents import (
+    Count,
+    JsonDocument,
+    Positive,
+    SettingValues,
+    copy_fields,
+    json_of,
+)
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.parsing.parsed_message import (
     Delta,
@@ -237,19 +244,14 @@ def _explanations(why: Sequence[DeviationExplanation], text: str) -> Iterator[Ex
 
     for each in why:
         cause = each.cause
-        yield ExplanationDocument(
-            each.deviation,
-            each.expected,
-            each.found,
-            each.offset,
-            *place(text, each.offset),
-            each.more,
-            None
+        line, column = place(text, each.offset)
+        yield copy_fields(
+            ExplanationDocument,
+            each,
+            what=each.deviation,
+            line=line,
+            column=column,
+            cause=None
             if cause is None
-            else CauseDocument(
-                cause.kind,
-                cause.markers,
-                cause.setting,
-                cause_words(cause, each.deviation).plain,
-            ),
+            else copy_fields(CauseDocument, cause, words=cause_words(cause, each.deviation).plain),
         )

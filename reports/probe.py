@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import Meta
+from msgspec import convert
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, json_of
+from autoparser.analysis.core.documents import JsonDocument, copy_fields, json_of
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.engines.engine_server import (
     PartDifference,
     PartLikeness,
-    ReadPart,
     ServedModel,
     TextRoute,
 )
@@ -257,9 +256,6 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-_Told = Annotated[Json, Meta(description="The text, or the calls with their arguments.")]
-
-
 class ServerDocument(JsonDocument, frozen=True):
     """The server, as it describes itself; null is what it does not say."""
 
@@ -286,15 +282,6 @@ class ProbedPromptDocument(JsonDocument, frozen=True):
     refusal: str
 
 
-class PartDifferenceDocument(JsonDocument, frozen=True):
-    """A part of a message that is otherwise."""
-
-    part: ReadPart
-    likeness: PartLikeness
-    meant: _Told
-    came: _Told
-
-
 class ProbedTextDocument(JsonDocument, frozen=True):
     """A text, and what the server makes of it."""
 
@@ -302,45 +289,11 @@ class ProbedTextDocument(JsonDocument, frozen=True):
     text: str
     verdict: ReadVerdict
     refusal: str
-    differences: tuple[PartDifferenceDocument, ...]
+    differences: tuple[PartDifference, ...]
     streamed: bool
     """Whether its stream was compared with the answer at once."""
     stream_refusal: str
-    stream_differences: tuple[PartDifferenceDocument, ...]
-
-
-class ParserScoreDocument(JsonDocument, frozen=True):
-    """How many texts one parser reads as they are meant."""
-
-    name: str
-    exact: Count
-    edges: Count
-    """As they are meant but for whitespace at the edges of a part."""
-    different: Count
-    refused: Count
-
-
-class RankingDocument(JsonDocument, frozen=True):
-    """The parsers of a server, the best first."""
-
-    reasoning: tuple[ParserScoreDocument, ...]
-    calls: tuple[ParserScoreDocument, ...]
-    unknown: tuple[str, ...]
-    """Names that were asked for, and that the server refuses whatever the text."""
-
-
-class NotAskedDocument(JsonDocument, frozen=True):
-    """A message about whose text the server was not asked."""
-
-    title: str
-    reason: str
-
-
-class AdviceDocument(JsonDocument, frozen=True):
-    """A way out, and what to type."""
-
-    kind: AdviceKind
-    command: str
+    stream_differences: tuple[PartDifference, ...]
 
 
 class ProbeDocument(JsonDocument, frozen=True):
@@ -359,80 +312,30 @@ class ProbeDocument(JsonDocument, frozen=True):
     blind: tuple[str, ...]
     """What cannot be seen so."""
     texts: tuple[ProbedTextDocument, ...]
-    not_asked: tuple[NotAskedDocument, ...]
-    ranking: RankingDocument | None
+    not_asked: tuple[NotAsked, ...]
+    ranking: ParserRanking | None
     """Null where the server offers no choice of parsers."""
-    advice: tuple[AdviceDocument, ...]
+    advice: tuple[ProbeAdvice, ...]
 
 
 def probe_document(probe: ServerProbe, template: ChatTemplate) -> dict[str, Json]:
     """Return everything as values that JSON can hold."""
-    served = probe.served
-    return json_of(
-        ProbeDocument(
-            schema="autoparser.probe/1",
-            template=named_template(template),
-            server=ServerDocument(
-                probe.url,
-                served.engine,
-                served.version,
-                served.model,
-                served.template_place,
-                served.parsers_told,
-                served.tool_parser,
-                served.reasoning_parser,
-            ),
-            ok=probe.ok(),
-            prompts=tuple(map(_prompt_document, probe.prompts)),
-            prompts_refused=probe.prompts_refused,
-            rung=probe.rung,
-            blind=probe.blind,
-            texts=tuple(map(_text_document, probe.texts)),
-            not_asked=tuple(map(_not_asked_document, probe.not_asked)),
-            ranking=None if probe.ranking is None else _ranking_document(probe.ranking),
-            advice=tuple(map(_advice_document, probe_advice(probe))),
-        )
+    document = copy_fields(
+        ProbeDocument,
+        probe,
+        schema="autoparser.probe/1",
+        template=named_template(template),
+        server=copy_fields(ServerDocument, probe.served, url=probe.url),
+        ok=probe.ok(),
+        prompts=convert(probe.prompts, tuple[ProbedPromptDocument, ...], from_attributes=True),
+        texts=tuple(map(_text_document, probe.texts)),
+        advice=probe_advice(probe),
     )
-
-
-def _prompt_document(prompt: ComparedPrompt) -> ProbedPromptDocument:
-    return ProbedPromptDocument(
-        prompt.title, prompt.same, prompt.rendered, prompt.served, prompt.refusal
-    )
+    return json_of(document)
 
 
 def _text_document(text: ProbedText) -> ProbedTextDocument:
-    return ProbedTextDocument(
-        title=text.known.title,
-        text=text.known.text,
-        verdict=text.verdict,
-        refusal=text.refusal,
-        differences=tuple(map(_difference_document, text.differences)),
-        streamed=text.streamed is not None,
-        stream_refusal=text.stream_refusal,
-        stream_differences=tuple(map(_difference_document, text.stream_differences)),
+    known, streamed = text.known, text.streamed is not None
+    return copy_fields(
+        ProbedTextDocument, text, title=known.title, text=known.text, streamed=streamed
     )
-
-
-def _difference_document(found: PartDifference) -> PartDifferenceDocument:
-    return PartDifferenceDocument(found.part, found.likeness, found.meant, found.came)
-
-
-def _not_asked_document(missing: NotAsked) -> NotAskedDocument:
-    return NotAskedDocument(missing.title, missing.reason)
-
-
-def _ranking_document(ranking: ParserRanking) -> RankingDocument:
-    return RankingDocument(
-        tuple(map(_score_document, ranking.reasoning)),
-        tuple(map(_score_document, ranking.calls)),
-        ranking.unknown,
-    )
-
-
-def _score_document(score: ParserScore) -> ParserScoreDocument:
-    return ParserScoreDocument(score.name, score.exact, score.edges, score.different, score.refused)
-
-
-def _advice_document(advice: ProbeAdvice) -> AdviceDocument:
-    return AdviceDocument(advice.kind, advice.command)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Literal
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, Positive, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, Positive, copy_fields, json_of
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.templates.render_trace import (
     OpenSite,
@@ -18,7 +18,6 @@ from autoparser.analysis.templates.render_trace import (
     RenderTrace,
     SeenValue,
     StepKind,
-    TemplateSite,
     TraceStep,
 )
 
@@ -255,36 +254,6 @@ class TracedPieceDocument(JsonDocument, frozen=True):
     """How many steps had been made when it was written."""
 
 
-class SeenValueDocument(JsonDocument, frozen=True):
-    """What a name stood for when it was asked for."""
-
-    name: str
-    words: str
-    """The value, cut where it is long."""
-
-
-class TraceStepDocument(JsonDocument, frozen=True):
-    """Something that the template did."""
-
-    kind: StepKind
-    site: Count
-    """The index of its place."""
-    words: str
-    """What was written, tested, gone through or set, cut where it is long."""
-    held: bool | None
-    """Whether a test held; None where nothing was tested."""
-    number: Count
-    """Of a pass, which of its loop, from 1; else 0."""
-    seen: tuple[SeenValueDocument, ...]
-
-
-class OpenSiteDocument(JsonDocument, frozen=True):
-    """A place whose work was not done when the render failed."""
-
-    site: Count
-    seen: tuple[SeenValueDocument, ...]
-
-
 class TraceFailureDocument(JsonDocument, frozen=True):
     """Why the render ended before its time."""
 
@@ -292,7 +261,7 @@ class TraceFailureDocument(JsonDocument, frozen=True):
     line: Positive | None
     refused: bool
     """Whether the template itself refused the conversation."""
-    ended_in: tuple[OpenSiteDocument, ...]
+    ended_in: tuple[OpenSite, ...]
     """What was at work, the innermost last."""
 
 
@@ -307,7 +276,7 @@ class RenderTraceDocument(JsonDocument, frozen=True):
     """The prompt, cut where another place begins to write."""
     sites: tuple[TracedSiteDocument, ...]
     """Every place that writes, tests, loops or sets, as they stand in the template."""
-    steps: tuple[TraceStepDocument, ...]
+    steps: tuple[TraceStep, ...]
     """What was done, in its order; plain text is among the pieces alone."""
     left_out: Count
     """How many more steps were made than are listed."""
@@ -317,45 +286,23 @@ class RenderTraceDocument(JsonDocument, frozen=True):
 def render_trace_document(trace: RenderTrace, template: NamedTemplate) -> dict[str, Json]:
     """Return a trace as values that JSON can hold."""
     failure = trace.failure
-    document = RenderTraceDocument(
-        "autoparser.trace/1",
-        named_template(template),
-        trace.prompt,
-        tuple(_pieces(trace)),
-        tuple(_site(trace, number, site) for number, site in enumerate(trace.sites)),
-        tuple(map(_step, trace.steps)),
-        trace.left_out,
-        None
-        if failure is None
-        else TraceFailureDocument(
-            failure.message, failure.line, failure.refused, tuple(map(_open, trace.ended_in))
+    ends = list(accumulate(len(piece.text) for piece in trace.pieces))
+    document = copy_fields(
+        RenderTraceDocument,
+        trace,
+        schema="autoparser.trace/1",
+        template=named_template(template),
+        pieces=tuple(
+            copy_fields(TracedPieceDocument, piece, start=end - len(piece.text), end=end)
+            for piece, end in zip(trace.pieces, ends, strict=True)
         ),
+        sites=tuple(
+            copy_fields(TracedSiteDocument, site, source=trace.source(number))
+            for number, site in enumerate(trace.sites)
+        ),
+        steps=tuple(trace.steps),
+        failure=None
+        if failure is None
+        else copy_fields(TraceFailureDocument, failure, ended_in=tuple(trace.ended_in)),
     )
     return json_of(document)
-
-
-def _pieces(trace: RenderTrace) -> Iterator[TracedPieceDocument]:
-    at = 0
-    for piece in trace.pieces:
-        end = at + len(piece.text)
-        yield TracedPieceDocument(piece.text, at, end, piece.site, piece.through, piece.after)
-        at = end
-
-
-def _site(trace: RenderTrace, number: int, site: TemplateSite) -> TracedSiteDocument:
-    source = trace.source(number)
-    return TracedSiteDocument(site.kind, site.line, site.start, site.end, source, site.within)
-
-
-def _seen(seen: tuple[SeenValue, ...]) -> tuple[SeenValueDocument, ...]:
-    return tuple(SeenValueDocument(each.name, each.words) for each in seen)
-
-
-def _step(step: TraceStep) -> TraceStepDocument:
-    return TraceStepDocument(
-        step.kind, step.site, step.words, step.held, step.number, _seen(step.seen)
-    )
-
-
-def _open(ended: OpenSite) -> OpenSiteDocument:
-    return OpenSiteDocument(ended.site, _seen(ended.seen))

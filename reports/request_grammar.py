@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, Positive, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, Positive, copy_fields, json_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.grammar.acceptance import TextAcceptance
@@ -243,20 +243,15 @@ def acceptance_document(
     if message is not None:
         read = parsed_document(message, text)
         return json_of(AcceptanceDocument(True, unit, found.tokens, found.taken, message=read))
-    return json_of(
-        AcceptanceDocument(
-            found.accepted,
-            unit,
-            found.tokens,
-            found.taken,
-            place=PlaceDocument(found.place, *place(text, found.place)),
-            refused=found.refused,
-            part=found.part,
-            call=found.call or None,
-            argument=found.argument or None,
-            completes=found.completes or None,
-            allowed=found.allowed,
-            choices=found.choices,
-            may_end=found.may_end,
-        )
+    document = copy_fields(
+        AcceptanceDocument,
+        found,
+        unit=unit,
+        count=found.tokens,
+        message=UNSET,
+        place=PlaceDocument(found.place, *place(text, found.place)),
+        call=found.call or None,
+        argument=found.argument or None,
+        completes=found.completes or None,
     )
+    return json_of(document)

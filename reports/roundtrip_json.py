@@ -8,7 +8,13 @@ from msgspec import Meta
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, SettingValues, json_of
+from autoparser.analysis.core.documents import (
+    Count,
+    JsonDocument,
+    SettingValues,
+    copy_fields,
+    json_of,
+)
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.formats.verdict_document import CheckCounts, check_counts
@@ -24,8 +30,6 @@ from autoparser.analysis.history.scenarios import (
     Answers,
     ArgumentsAs,
     BesideCalls,
-    EngineHabits,
-    EngineProfile,
     Ids,
     MessagesAs,
     Next,
@@ -161,7 +165,9 @@ def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
         analysis.spoiled,
         found.tokenized,
         tuple(SplitStopDocument(*each) for each in found.split_stops),
-        None if found.profile is None else _engine_name(found.profile),
+        None
+        if found.profile is None
+        else EngineNameDocument(found.profile.engine.name, found.profile.version),
         tuple(found.settings),
         found.untried,
         found.beyond,
@@ -175,48 +181,30 @@ def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
 
 
 def _row(row: Row) -> RowDocument:
-    scenario = row.scenario
-    return RowDocument(
-        scenario.name,
-        scenario.about,
-        scenario.variations,
-        scenario.answers,
-        _engine(scenario.engine),
-        row.next,
-        _verdict(row.verdict),
-        tuple(map(_verdict, row.others)),
-        None if row.verdict.holds else fixing_setting(row),
-        tuple(advice_of(row)),
-    )
-
-
-def _engine_name(profile: EngineProfile) -> EngineNameDocument:
-    return EngineNameDocument(profile.engine.name, profile.version)
-
-
-def _engine(engine: EngineHabits) -> EngineDocument:
-    return EngineDocument(
-        engine.arguments,
-        engine.ids,
-        engine.malformed,
-        "stripped" if engine.strips_reasoning else "verbatim",
-        "rewritten" if engine.rewrites_json else "verbatim",
-        engine.reasoning_fields,
-        engine.beside_calls,
-        engine.messages,
+    scenario, engine = row.scenario, row.scenario.engine
+    return copy_fields(
+        RowDocument,
+        scenario,
+        scenario=scenario.name,
+        engine=copy_fields(
+            EngineDocument,
+            engine,
+            reasoning="stripped" if engine.strips_reasoning else "verbatim",
+            json="rewritten" if engine.rewrites_json else "verbatim",
+        ),
+        next=row.next,
+        verdict=_verdict(row.verdict),
+        others=tuple(map(_verdict, row.others)),
+        fixed_by=None if row.verdict.holds else fixing_setting(row),
+        advice=tuple(advice_of(row)),
     )
 
 
 def _verdict(verdict: Verdict) -> VerdictDocument:
-    return VerdictDocument(
-        verdict.setting,
-        verdict.outcome,
-        verdict.tokens,
-        None if verdict.cause is None else code_of(verdict.cause),
-        verdict.fault,
-        verdict.difference,
-        verdict.reason,
-        verdict.sampled,
-        verdict.unconfirmed,
-        verdict.status,
+    return copy_fields(
+        VerdictDocument,
+        verdict,
+        string=verdict.outcome,
+        cause=None if verdict.cause is None else code_of(verdict.cause),
+        parsed=verdict.status,
     )

@@ -293,7 +293,7 @@ class JsonDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """An object of a document, with the keys that it has."""
 
 
-def copy_fields(kind: type[_Struct], source: object, **own: Any) -> _Struct:
+def copy_fields(kind: type[_Struct], source: object, /, **own: Any) -> _Struct:
     """Return a `kind` with the values of `own`, and of the source for its other fields.
 
     The source is of any class: its attributes with the names of the fields are taken, properties

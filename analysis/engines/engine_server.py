@@ -225,7 +225,9 @@ class PartDifference:
     part: ReadPart
     likeness: PartLikeness
     meant: Json
+    """The text, or the calls with their arguments."""
     came: Json
+    """The text, or the calls with their arguments."""
 
 
 def nearest_reading(

@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from autoparser.analysis.core.conversation import Json, ReadMessage
+from autoparser.analysis.core.documents import Count
 
 from .engine_server import (
     KnownText,
@@ -94,11 +95,11 @@ class ParserScore:
     """How many texts one parser reads as they are meant."""
 
     name: str
-    exact: int
-    edges: int
+    exact: Count
+    edges: Count
     """As they are meant but for whitespace at the edges of a part."""
-    different: int
-    refused: int
+    different: Count
+    refused: Count
     """Texts at which it fails."""
 
     @property

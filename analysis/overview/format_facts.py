@@ -10,6 +10,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import json_of
 from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.text_format import ContentParts, EdgeStrip, MediaSlot
 from autoparser.analysis.core.turn_format import joints_of
@@ -82,7 +83,7 @@ Fact = tuple[tuple[str, str, str], Json]
 
 
 def _facts(analysis: LearntFormat) -> Iterator[Fact]:
-    whole = describe_format(analysis)
+    whole = json_of(describe_format(analysis))
     yield from _documented(whole, "modes", "flags", "markers")
     yield from _turn(analysis)
     if analysis.formats.united.calls is not None:

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from autoparser.analysis.core.documents import Count
 from autoparser.analysis.core.errors import TemplateRenderError
 
 
@@ -68,13 +69,13 @@ class TraceStep(Struct, frozen=True):
     """Something that a template did."""
 
     kind: StepKind
-    site: int
+    site: Count
     """The number of its place."""
     words: str
     """What came of it: the value that was written, tested or set; of a pass what the loop is at."""
     held: bool | None
     """Whether a test held, or None if nothing was tested."""
-    number: int
+    number: Count
     """Of a pass, which of its loop, from 1; else 0."""
     seen: tuple[SeenValue, ...]
     """What its names stood for, in the order in which they were asked for."""
@@ -96,7 +97,7 @@ class PromptPiece(Struct, frozen=True):
 class OpenSite(Struct, frozen=True):
     """A place whose work was not done when the render ended."""
 
-    site: int
+    site: Count
     seen: tuple[SeenValue, ...]
 
 

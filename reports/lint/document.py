@@ -13,15 +13,15 @@ from autoparser.analysis.core.documents import (
     JsonDocument,
     Positive,
     RuleCode,
+    copy_fields,
     json_of,
 )
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
-from autoparser.analysis.lint.hit import Confidence, HitEvidence, Severity, ShownText
+from autoparser.analysis.lint.hit import Confidence, Severity, ShownText
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.project_settings import FailOn
-from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import Profile, RuleNeed
 
 from .text import counted
@@ -198,12 +198,13 @@ def lint_document(run: LintRun) -> dict[str, Json]:
         run.failed,
         tuple(rule.code for rule in run.rules),
         tuple(_template(each, run) for each in run.templates),
-        tuple(map(_problem, run.problems)),
+        tuple(
+            copy_fields(ProblemDocument, each, place=each.place or None, hint=each.hint or None)
+            for each in run.problems
+        ),
         BaselineDocument(run.vanished) if run.baseline else None,
         tuple(
-            StatisticDocument(
-                each.rule.code, each.rule.name, each.findings, each.templates, each.merged
-            )
+            copy_fields(StatisticDocument, each, code=each.rule.code, name=each.rule.name)
             for each in counted(run)
         ),
     )
@@ -211,63 +212,44 @@ def lint_document(run: LintRun) -> dict[str, Json]:
 
 
 def _template(template: InspectedTemplate, run: LintRun) -> LintedTemplateDocument:
-    return LintedTemplateDocument(
-        template.path,
-        template.name,
-        tuple(_finding(template, each, run) for each in template.findings),
-        len(template.known),
-        len(template.ignored),
-        tuple(each.code for each in template.folded),
-        convert(template.unused, tuple[UnusedIgnoreDocument, ...], from_attributes=True),
-        tuple(template.remarks),
-        tuple(LeftOutRuleDocument(rule.code, need) for rule, need in template.left_out),
-        dict(template.evidence),
-        template.unwritten,
+    return copy_fields(
+        LintedTemplateDocument,
+        template,
+        findings=tuple(_finding(template, each, run) for each in template.findings),
+        known=len(template.known),
+        ignored=len(template.ignored),
+        folded=tuple(each.code for each in template.folded),
+        unused_ignores=convert(
+            template.unused, tuple[UnusedIgnoreDocument, ...], from_attributes=True
+        ),
+        left_out=tuple(LeftOutRuleDocument(rule.code, need) for rule, need in template.left_out),
+        evidence=dict(template.evidence),
+        unwritten_tokens=template.unwritten,
     )
 
 
 def _finding(template: InspectedTemplate, finding: LintFinding, run: LintRun) -> FindingDocument:
     place = line_place(template, finding.line)
-    return FindingDocument(
-        finding.code,
-        finding.rule.name,
-        finding.severity,
-        finding.confidence,
-        run.fails(finding),
-        finding.message,
-        finding.hit.setting,
-        finding.line,
-        None if place is None else place.line,
-        None if place is None else place.column,
-        finding.fix or None,
-        tuple(finding.also),
-        finding.hit.engines,
-        tuple(map(_evidence, finding.evidence)),
-        dict(template.rests_on(finding.rule)),
-    )
-
-
-def _evidence(evidence: HitEvidence) -> LintEvidenceDocument:
-    return LintEvidenceDocument(
-        _shown(evidence.one), None if evidence.other is None else _shown(evidence.other)
+    return copy_fields(
+        FindingDocument,
+        finding,
+        name=finding.rule.name,
+        fails=run.fails(finding),
+        setting=finding.hit.setting,
+        line_in_file=None if place is None else place.line,
+        column_in_file=None if place is None else place.column,
+        fix=finding.fix or None,
+        engines=finding.hit.engines,
+        evidence=tuple(
+            LintEvidenceDocument(
+                _shown(each.one), None if each.other is None else _shown(each.other)
+            )
+            for each in finding.evidence
+        ),
+        rests_on=dict(template.rests_on(finding.rule)),
     )
 
 
 def _shown(shown: ShownText) -> ShownDocument:
-    return ShownDocument(
-        shown.label,
-        shown.text,
-        shown.error or None,
-        tuple(shown.messages),
-        tuple(OriginDocument(at, line) for at, line in shown.origins),
-    )
-
-
-def _problem(problem: InputProblem) -> ProblemDocument:
-    return ProblemDocument(
-        problem.path,
-        problem.line,
-        problem.place or None,
-        problem.message,
-        problem.hint or None,
-    )
+    origins = tuple(OriginDocument(at, line) for at, line in shown.origins)
+    return copy_fields(ShownDocument, shown, error=shown.error or None, origins=origins)
