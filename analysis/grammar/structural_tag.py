@@ -244,7 +244,7 @@ def write_structural_tag(
         found = _triggered(turn, tags, triggers)
     return {
         "type": "structural_tag",
-        "format": found or _RowTags(rules, tags, triggers, json_schema).either(turn.strict.rows),
+        "format": found or _RowTags(rules, tags, triggers, json_schema).either(rules.rows()),
     }
 
 
@@ -291,9 +291,6 @@ class _RowTags:
 
     def either(self, rows: Sequence[StrictRow]) -> TagFormat:
         """Write one of several rows; what they have alike around their calls is written once."""
-        if self.json_schema is not None:
-            # An answer without content is not JSON.
-            rows = [row for row in rows if row.has(TurnPart.CONTENT) or row.has(TurnPart.CALLS)]
         heads: dict[_Items, list[_Items]] = {}
         for row in rows:
             at = next((at for at, item in enumerate(row.items) if _is_calls(item)), len(row.items))

@@ -350,8 +350,8 @@ class TurnRules:
         calls = self.turn.strict.calls
         return () if calls is None else _stop_texts(_forgiven(calls))
 
-    def frame(self, *, lazy: bool) -> _RuleFrame:
-        """Make the rules that tools do not change."""
+    def rows(self, *, lazy: bool = False) -> tuple[StrictRow, ...]:
+        """Return the rows that the request asks for; raises GrammarError if there are none."""
         rows = self.turn.strict.rows
         calls = self.turn.strict.calls
         if lazy and calls is not None:
@@ -368,6 +368,11 @@ class TurnRules:
                 hint="offer tools where calls are required, and only to a template that writes "
                 "calls",
             )
+        return rows
+
+    def frame(self, *, lazy: bool) -> _RuleFrame:
+        """Make the rules that tools do not change."""
+        rows = self.rows(lazy=lazy)
         root = self.table.brancher.branch(self.paths(rows), self.in_content)
         opened = {} if self.calls is None else dict(self.calls.open)
         named = {name: rule for name, rule in self.table.named.items() if name not in opened}

@@ -120,8 +120,9 @@ def test_a_schema_that_cannot_be_read_is_an_error(schema: dict[str, Any], words:
 
 def test_a_template_without_calls_cannot_be_made_to_call() -> None:
     grammar = analysis_of("reasoning-none").grammar(BATTERY, tool_choice="required")
-    with pytest.raises(GrammarError, match="writes no message that this request asks for"):
-        grammar.rules()
+    for write in (grammar.rules, grammar.gbnf, grammar.structural_tag):
+        with pytest.raises(GrammarError, match="writes no message that this request asks for"):
+            write()
 
 
 BARE = "<function=list_rooms>\n</function>\n"
