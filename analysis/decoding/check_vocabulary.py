@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from unicodedata import category
@@ -19,6 +19,7 @@ from autoparser.analysis.grammar.grammar_rules import (
     PatternNode,
     RuleReference,
     SequenceNode,
+    inner_nodes,
 )
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
@@ -124,21 +125,16 @@ def _firsts(node: Node, named: Mapping[str, Node]) -> Iterator[Node]:
 
 
 def _texts(node: Node) -> Iterator[str]:
-    nodes: Sequence[Node] = ()
     match node:
         case SequenceNode(items):
-            nodes = items
             for before, behind in pairwise(items):
                 if isinstance(before, PatternNode) and isinstance(behind, LiteralNode):
                     yield behind.text
-        case ChoiceNode(options):
-            nodes = options
         case FreeTextNode(exits):
             yield from (each.close for each in exits if each.prose is not None)
-            nodes = [each.then for each in exits]
         case PatternNode(close=close):
             yield close
         case _:
-            return
-    for inner in nodes:
+            pass
+    for inner in inner_nodes(node):
         yield from _texts(inner)

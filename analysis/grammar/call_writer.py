@@ -20,8 +20,18 @@ from autoparser.analysis.core.schema_document import ROOT
 from autoparser.analysis.core.schema_keywords import JsonType, SchemaError
 from autoparser.analysis.core.schema_parts import SchemaPart
 
-from .grammar_rules import NOTHING, JsonStyle, JsonValue, Node, PatternNode
-from .rule_paths import Brancher, Item, Path, RuleTable, distinct_paths, join_path
+from .gbnf_rules import JsonStyle
+from .grammar_rules import NOTHING, JsonValue, Node, PatternNode
+from .rule_paths import (
+    Brancher,
+    Item,
+    Path,
+    RuleTable,
+    distinct_paths,
+    join_path,
+    leading_text,
+    without_prefix,
+)
 from .schema_reader import SchemaReader
 from .string_ways import object_style, regex_escape
 from .value_writer import ClosedEntries, ValueWriter
@@ -105,7 +115,8 @@ class CallWriter:
                 paths: list[Path] = [(text, self.table.rule(name, name, lambda: NOTHING))]
             else:
                 paths = self.each(first=first)
-                text = self.table.brancher.shared(_heads(paths)) if paths else ""
+                heads = [leading_text(path) for path in paths]
+                text = self.table.brancher.shared(heads) if paths else ""
                 if text:
                     behind = [_without(path, text) for path in paths]
                     tools = self.table.rule(name, name, lambda: self.table.brancher.branch(behind))
@@ -127,10 +138,13 @@ class CallWriter:
         found: list[Path] = []
         refused: dict[str, SchemaError] = {}
         for name, schema in self.tools.items():
+            self.table.scope = name
             try:
-                found += self._scoped(name, schema, first)
+                found += self._call(name, schema, first)
             except SchemaError as error:
                 refused[name] = error
+            finally:
+                self.table.scope = ""
         if refused:
             first_refusal = next(iter(refused.values()))
             first_refusal.tools = tuple(refused)
@@ -142,13 +156,6 @@ class CallWriter:
                 hint="offer tools with arguments of other types, or none",
             )
         return found
-
-    def _scoped(self, name: str, schema: Json, first: bool) -> list[Path]:
-        self.table.scope = name
-        try:
-            return self._call(name, schema, first)
-        finally:
-            self.table.scope = ""
 
     def _call(self, name: str, schema: Json, first: bool) -> list[Path]:
         """Return the ways to call one tool."""
@@ -220,15 +227,9 @@ def _head(calls: CallFormat, brancher: Brancher) -> str:
     return brancher.shared([literal_at(row, 0) for row in rows])
 
 
-def _heads(paths: Sequence[Path]) -> list[str]:
-    return [path[0] if path and isinstance(path[0], str) else "" for path in paths]
-
-
 def _without(path: Path, begun: str) -> Path:
-    head = path[0] if path else ""
-    if begun and isinstance(head, str) and head.startswith(begun):
-        return join_path(head[len(begun) :], *path[1:])
-    return path
+    begins = begun and leading_text(path).startswith(begun)
+    return without_prefix(path, begun) if begins else path
 
 
 def literal_at(row: Row, at: int) -> str:

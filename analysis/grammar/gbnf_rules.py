@@ -365,15 +365,27 @@ DEEPEST_LINE = 24
 
 
 @dataclass(frozen=True, slots=True)
+class JsonStyle:
+    """The spacing of JSON, and how its strings are written."""
+
+    item_separator: str = ", "
+    key_separator: str = ": "
+    ascii_only: bool = False
+    indent: str = ""
+    """The indentation of one level; empty if all is on one line."""
+
+    @property
+    def quoting(self) -> CharacterQuoting:
+        """How the characters of strings are written."""
+        return CharacterQuoting.JSON_ASCII if self.ascii_only else CharacterQuoting.JSON
+
+
+@dataclass(frozen=True, slots=True)
 class JsonTokens:
     """The names of the rules, which are allocated when they are first asked for."""
 
     rules: GbnfRules
-    item_separator: str = ", "
-    key_separator: str = ": "
-    quoting: CharacterQuoting = CharacterQuoting.JSON
-    indent: str = ""
-    """The indentation of one level; empty if all is on one line."""
+    style: JsonStyle = JsonStyle()
 
     @property
     def begin_object(self) -> str:
@@ -398,23 +410,24 @@ class JsonTokens:
     @property
     def comma(self) -> str:
         """Stands between items or members."""
-        return self._bracket("comma", self.item_separator, after=self._line)
+        return self._bracket("comma", self.style.item_separator, after=self._line)
 
     @property
     def colon(self) -> str:
         """Stands between a member's name and its value."""
-        return self._bracket("colon", self.key_separator)
+        return self._bracket("colon", self.style.key_separator)
 
     def string(self, text: str) -> str:
         """Return a literal for one string."""
-        return gbnf_literal(f'"{self.quoting.text(text)}"')
+        return gbnf_literal(f'"{self.style.quoting.text(text)}"')
 
     @property
     def _line(self) -> str:
         """A line break and its indentation, where lines are broken; how deep it is is left open."""
-        if not self.indent:
+        if not self.style.indent:
             return ""
-        return self.rules.add("line", f'("\\n" ({gbnf_literal(self.indent)}){{0,{DEEPEST_LINE}}})?')
+        level = gbnf_literal(self.style.indent)
+        return self.rules.add("line", f'("\\n" ({level}){{0,{DEEPEST_LINE}}})?')
 
     def _bracket(self, wish: str, text: str, before: str = "", after: str = "") -> str:
         parts = (before, gbnf_literal(text), after, self.rules.seam)

@@ -23,15 +23,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
-from typing import Protocol
 
-from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import ROOT
 from autoparser.analysis.core.schema_keywords import UnheldKeywordError
 from autoparser.analysis.core.text_format import EdgeStrip
 
 from .call_writer import GrammarError
-from .gbnf_rules import GbnfRules, any_but, gbnf_literal
+from .gbnf_rules import CharacterQuoting, GbnfRules, JsonStyle, any_but, gbnf_literal
 from .grammar_rules import (
     NOTHING,
     ChoiceNode,
@@ -39,7 +37,6 @@ from .grammar_rules import (
     FreeProse,
     FreeTextNode,
     GrammarRules,
-    JsonStyle,
     JsonValue,
     LiteralNode,
     Node,
@@ -48,43 +45,13 @@ from .grammar_rules import (
     RuleReference,
     SequenceNode,
     begins_as_escape,
+    inner_nodes,
 )
 from .regex_nodes import CodePoints, Regex, regex_alphabet, without_texts
-from .regular_expressions import bare_text
+from .regular_expressions import RegexWriter
 from .rule_paths import State, exclusion_states, kept_apart
-from .schema_rules import schema_rules, text_rules
+from .schema_rules import schema_rules
 from .string_shape import StringShape, whole_pattern
-
-# The table of rules of a GBNF grammar: its own, and those of the schemas in it.
-
-
-class SchemaTable(GbnfRules):
-    """Writes JSON values by their schemas, and regular expressions, as GBNF rules."""
-
-    def value(self, value: JsonValue) -> str:
-        """Return the expression of a JSON value; raises SchemaError where GBNF cannot say it."""
-        style = value.style or JsonStyle()
-        return schema_rules(
-            value.schema,
-            self,
-            item_separator=style.item_separator,
-            key_separator=style.key_separator,
-            ascii_only=style.ascii_only,
-            indent=style.indent,
-        )
-
-    def pattern(self, regex: str) -> str:
-        """Return the expression of a regular expression, anchored at both ends."""
-        schema: Json = {"type": "string", "pattern": f"^(?:{regex})$"}
-        expression = text_rules(schema, self)
-        if expression is None:
-            raise GrammarError(f"GBNF cannot say {regex}", hint="write the grammar as Lark")
-        return expression
-
-    def bare(self, regex: Regex) -> str:
-        """Return the expression of the texts that a regular expression matches, unquoted."""
-        return bare_text(regex, self)
-
 
 _LONGEST = 1000
 """Maximum length of a close of free text; llguidance takes minutes for ten times as many."""
@@ -93,52 +60,19 @@ _FEW = 2
 _ARGUMENT = "argument"
 
 
-class GbnfTable(Protocol):
-    """A table of GBNF rules that can write JSON by a schema, and regular expressions."""
-
-    section: str
-    """The part of a turn that the next rules belong to, in words."""
-
-    def reserve(self, wish: str) -> str:
-        """Allocate a name like `wish`; `define` must follow."""
-        ...
-
-    def add(self, wish: str, body: str) -> str:
-        """Return the name of a rule with this body, a new one named like `wish` if need be."""
-        ...
-
-    @property
-    def never(self) -> str:
-        """The name of a rule that matches no text."""
-        ...
-
-    @property
-    def seam(self) -> str:
-        """The name of a rule that matches nothing and keeps a rule from being one pattern."""
-        ...
-
-    def define(self, name: str, body: str) -> str:
-        """Define a reserved rule, and return its name."""
-        ...
+class SchemaTable(GbnfRules):
+    """The table of rules of a grammar: its own, and those of the schemas in it."""
 
     def value(self, value: JsonValue) -> str:
-        """Return the expression of a JSON value, after adding the rules that it needs."""
-        ...
-
-    def pattern(self, regex: str) -> str:
-        """Return the expression of a regular expression, anchored at both ends."""
-        ...
+        """Return the expression of a JSON value; raises SchemaError where GBNF cannot say it."""
+        return schema_rules(value.schema, self, value.style or JsonStyle())
 
     def bare(self, regex: Regex) -> str:
         """Return the expression of the texts that a regular expression matches, unquoted."""
-        ...
-
-    def text(self, root: str) -> str:
-        """Write the grammar: the rule `root` with this body, then all others."""
-        ...
+        return RegexWriter(self, CharacterQuoting.BARE).write(regex)
 
 
-def write_gbnf(rules: GrammarRules, table: GbnfTable) -> str:
+def write_gbnf(rules: GrammarRules, table: SchemaTable) -> str:
     """Write a grammar in GBNF, its root as `root`.
 
     Raises GrammarError for what GBNF cannot say; the table raises for schemas that it cannot write.
@@ -149,7 +83,7 @@ def write_gbnf(rules: GrammarRules, table: GbnfTable) -> str:
 class GbnfWriter:
     """Writes rules as GBNF; other dialects may override how free text is written."""
 
-    def __init__(self, rules: GrammarRules, table: GbnfTable) -> None:
+    def __init__(self, rules: GrammarRules, table: SchemaTable) -> None:
         """Store the rules, and the table that they are written to."""
         self.rules = rules
         self.table = table
@@ -236,11 +170,12 @@ class GbnfWriter:
             text = self.shaped(node.shape)
             # A rule of its own, quotes and all, since an escape may begin like the closing quote.
             return self.table.add("quoted", text) if node.close else text
+        whole = whole_pattern(f"^(?:{node.regex})$")
         if not node.but_not:
-            return self.table.pattern(node.regex)
+            return self.table.add("json", self.table.bare(whole))
         if node not in self._names_kept_apart:
             # A rule of its own, since an object has one for each place where a name may be made up.
-            rest = without_texts(whole_pattern(f"^(?:{node.regex})$"), node.but_not)
+            rest = without_texts(whole, node.but_not)
             written = self.table.never if rest is None else self.table.bare(rest)
             self._names_kept_apart[node] = self.table.add("other-name", written)
         return self._names_kept_apart[node]
@@ -318,8 +253,8 @@ class GbnfWriter:
         names = [self.table.reserve(f"{prose.part}{_after(state.read)}") for state in found]
         for name, state in zip(names, found, strict=True):
             ways = [in_row(gbnf_literal(char), behind[at]) for char, at in state.closes.items()]
-            ways += [f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items()]
-            others = any_but(sorted({*state.closes, *state.goes, *state.refused}))
+            ways += _onward(state, names)
+            others = _others(state)
             if not state.begun:
                 ways += [*([] if state is found[0] else [f"{others} {names[0]}"]), *ends]
             # A state without a way out must not be reachable.
@@ -333,16 +268,11 @@ class GbnfWriter:
         if not barred:
             return names[0]
         first = found[0]
-        ways = [
-            f"{gbnf_literal(char)} {names[to]}"
-            for char, to in first.goes.items()
-            if char not in barred
-        ]
+        ways = _onward(first, names, barred)
         if not stripped:
             ways += [in_row(gbnf_literal(char), behind[at]) for char, at in first.closes.items()]
             ways += ends
-        known = sorted({*barred, *first.goes, *first.closes, *first.refused})
-        ways.append(f"{any_but(known)} {names[0]}")
+        ways.append(f"{_others(first, barred)} {names[0]}")
         return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
 
     def is_common(self, prose: FreeProse) -> bool:
@@ -372,15 +302,8 @@ class GbnfWriter:
             names = self._texts[texts] = self._common_states(part, found, whole)
         if not barred and not is_filled:
             return names[0]
-        first = found[0]
-        ways = [] if is_filled else ['""']
-        ways += [
-            f"{gbnf_literal(char)} {names[to]}"
-            for char, to in first.goes.items()
-            if char not in barred
-        ]
-        known = sorted({*barred, *first.goes, *first.refused})
-        ways.append(f"{any_but(known)} {names[0]}")
+        ways = [*([] if is_filled else ['""']), *_onward(found[0], names, barred)]
+        ways.append(f"{_others(found[0], barred)} {names[0]}")
         return self.table.add(f"{part}-start", " | ".join(ways))
 
     def any_text_but(self, texts: Sequence[str]) -> str:
@@ -434,8 +357,7 @@ class GbnfWriter:
                 if closes[close] != state.read + char
             ]
             if not state.begun:
-                known = {*state.goes, *state.closes, *state.refused, *(() if at else barred)}
-                ways.append(f"{any_but(sorted(known))} {names[0]}")
+                ways.append(f"{_others(state, () if at else barred)} {names[0]}")
             self.table.define(started[at], " | ".join(ways) or self.table.never)
         return started[0]
 
@@ -443,28 +365,31 @@ class GbnfWriter:
 def state_bodies(found: Sequence[State], names: Sequence[str]) -> Iterator[str]:
     """Write the states of a text that may end anywhere; the first one goes on after any `run`."""
     for at, state in enumerate(found):
-        ways = ['""', *(f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items())]
+        ways = ['""', *_onward(state, names)]
         yield " | ".join([*ways, f"{_others(state)} {names[0]}"] if at else ways)
 
 
-def _others(state: State) -> str:
-    """Return the characters that lead from a state of such a text to the first one."""
-    return any_but(sorted({*state.goes, *state.refused}))
+def _onward(
+    state: State, names: Sequence[str], barred: AbstractSet[str] = frozenset()
+) -> list[str]:
+    """Write the transitions of a state, but for those of some characters."""
+    return [
+        f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items() if char not in barred
+    ]
+
+
+def _others(state: State, barred: Iterable[str] = ()) -> str:
+    """Return the characters that lead from a state to the first one."""
+    return any_but(sorted({*state.closes, *state.goes, *state.refused, *barred}))
 
 
 def _arguments_in(node: Node) -> Iterator[FreeProse]:
     """Return the free texts of arguments in a node, each as often as one place has it."""
-    match node:
-        case SequenceNode(nodes) | ChoiceNode(nodes):
-            for each in nodes:
-                yield from _arguments_in(each)
-        case FreeTextNode(exits):
-            proses = (exit_.prose for exit_ in exits)
-            yield from dict.fromkeys(each for each in proses if each and each.part == _ARGUMENT)
-            for exit_ in exits:
-                yield from _arguments_in(exit_.then)
-        case _:
-            return
+    if isinstance(node, FreeTextNode):
+        proses = (exit_.prose for exit_ in node.exits)
+        yield from dict.fromkeys(each for each in proses if each and each.part == _ARGUMENT)
+    for inner in inner_nodes(node):
+        yield from _arguments_in(inner)
 
 
 def _first(node: Node) -> Node:

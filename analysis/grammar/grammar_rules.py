@@ -6,13 +6,14 @@ choices, sequences, repetitions, and places where free text may begin, with an e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_format import EdgeStrip
 
+from .gbnf_rules import JsonStyle
 from .string_shape import StringShape
 
 
@@ -37,17 +38,6 @@ class PatternNode:
     """A shape that it has to match as well, quotes and escapes included."""
     escapes: tuple[str, ...] = ()
     """Spellings of single characters in it, if no text of its own closes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class JsonStyle:
-    """The spacing of JSON."""
-
-    item_separator: str = ", "
-    key_separator: str = ": "
-    ascii_only: bool = False
-    indent: str = ""
-    """The indentation of one level; empty if all is on one line."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,19 +192,25 @@ def begins_as_escape(node: Node, pattern: PatternNode) -> bool:
     return any(each[:1] in begins for each in pattern.escapes)
 
 
-def refers_to(node: Node) -> bool:
-    """Return whether a node refers to a rule by its name."""
+def inner_nodes(node: Node) -> Sequence[Node]:
+    """Return the nodes right inside a node."""
     match node:
-        case RuleReference():
-            return True
         case SequenceNode(nodes) | ChoiceNode(nodes):
-            return any(map(refers_to, nodes))
+            return nodes
         case RepeatNode(inner):
-            return refers_to(inner)
+            return (inner,)
         case FreeTextNode(exits):
-            return any(refers_to(exit_.then) for exit_ in exits)
+            return [exit_.then for exit_ in exits]
         case _:
-            return False
+            return ()
+
+
+def references_in(node: Node) -> Iterator[str]:
+    """Yield the names of the rules that a node refers to."""
+    if isinstance(node, RuleReference):
+        yield node.name
+    for inner in inner_nodes(node):
+        yield from references_in(inner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -39,7 +40,7 @@ from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.parsing.turn_request import IdentityCache
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
-from .gbnf_rules import DEEPEST_LINE
+from .gbnf_rules import DEEPEST_LINE, JsonStyle
 from .grammar_rules import (
     NOTHING,
     ChoiceNode,
@@ -47,7 +48,6 @@ from .grammar_rules import (
     FreeProse,
     FreeTextNode,
     GrammarRules,
-    JsonStyle,
     JsonValue,
     LiteralNode,
     Node,
@@ -133,25 +133,26 @@ _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class _LarkWriter:
-    def __init__(self, opaque: OpaqueTokens, begun: _LarkWriter | None = None) -> None:
-        """Start empty, or from the rules that another writer has written."""
+    def __init__(self, opaque: OpaqueTokens) -> None:
         self.opaque = opaque
-        self.root: str = "" if begun is None else begun.root
-        self.named: dict[str, str] = {} if begun is None else begun.named.copy()
-        self.lines: dict[str, str] = {} if begun is None else begun.lines.copy()
-        self.terminals: dict[str, str] = {} if begun is None else begun.terminals.copy()
-        self.made: dict[str, str] = {} if begun is None else begun.made.copy()
-        self.texts: dict[str, str] = {} if begun is None else begun.texts.copy()
+        self.root = ""
+        self.named: dict[str, str] = {}
+        """The text of each rule by its name."""
+        self.lines: dict[str, str] = {}
+        """The rules of the writer's own."""
+        self.terminals: dict[str, str] = {}
+        """The names of terminals by their texts."""
+        self.made: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
         self.values: dict[str, str] = {}
         """Names of the rules of JSON values, by the names of rules that are nothing else."""
-        self.embedded: dict[str, str] = {} if begun is None else begun.embedded.copy()
+        self.embedded: dict[str, str] = {}
         """Names of whole grammars written by others."""
-        self.signs: dict[str, None] = {} if begun is None else begun.signs.copy()
+        self.signs: dict[str, None] = {}
         """The signs between which free text is written in stretches."""
-        self.edged: bool = begun is not None and begun.edged
+        self.edged = False
         """Whether some text may be any text whose first character is not whitespace."""
         self.rules: Mapping[str, Node] = {}
-        """The text of each rule by its name."""
         self.tools: Mapping[str, str] = {}
         """The tool that a rule belongs to, if any."""
         self.unsettled: list[GuidanceSchema] = []
@@ -160,10 +161,17 @@ class _LarkWriter:
         """The tool of each of these schemas; empty if it belongs to none."""
         self.tool = ""
         """The tool whose rule is being written."""
-        self.plain: bool = begun is None or begun.plain
+        self.plain = True
         """Whether all texts are ASCII. Of forced text, llguidance allows only the tokens that it
         would choose itself, and it chooses others where a token ends within a character.
         """
+
+    def continued(self) -> _LarkWriter:
+        """Return a writer that goes on from the rules that this one has written."""
+        other = copy(self)
+        tables = {name: each for name, each in vars(self).items() if isinstance(each, dict | list)}
+        other.__dict__ |= {name: copy(each) for name, each in tables.items()}
+        return other
 
     def take(self, rules: GrammarRules) -> _LarkWriter:
         """Write the root, and the rules that are not written yet."""
@@ -643,7 +651,7 @@ def _written(rules: GrammarRules, opaque: OpaqueTokens) -> _LarkWriter:
     if frame is None:
         return _LarkWriter(opaque).take(rules)
     begun = _FRAMES.of((frame, opaque), None, lambda: _LarkWriter(opaque).take(frame))
-    return _LarkWriter(opaque, begun).take(rules)
+    return begun.continued().take(rules)
 
 
 def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:

@@ -7,10 +7,11 @@ Rust's `regex` and Python's `re`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, product
+from math import inf
 from typing import TypeAlias
 
 # Sets of Unicode characters as ranges of code points.
@@ -160,6 +161,11 @@ def regex_alphabet(regex: Regex, *, first: bool = False) -> CodePoints:
             return CodePoints()
 
 
+def choice_of_regexes(options: Sequence[Regex]) -> Regex:
+    """Return one of some expressions, of which there is at least one."""
+    return options[0] if len(options) == 1 else RegexChoice(tuple(options))
+
+
 def flat_sequence(regex: Regex) -> list[Regex]:
     """Return the parts of a sequence, with nested sequences flattened."""
     if not isinstance(regex, RegexSequence):
@@ -167,54 +173,47 @@ def flat_sequence(regex: Regex) -> list[Regex]:
     return [inner for part in regex.parts for inner in flat_sequence(part)]
 
 
-def shortest_match(regex: Regex) -> int:
-    """Return the length in characters of the shortest text that matches."""
+def _length(
+    regex: Regex,
+    choose: Callable[..., float],
+    times: Callable[[float, int, int | None], float],
+) -> float:
+    """Add up a length: `choose` among options, `times` that of a repeated item."""
     match regex:
         case SetCharacter():
             return 1
         case RegexSequence(parts):
-            return sum(map(shortest_match, parts))
+            return sum(_length(part, choose, times) for part in parts)
         case RegexChoice(options):
-            return min(map(shortest_match, options))
-        case RegexRepeat(item, least, _):
-            return shortest_match(item) * least
+            return choose((_length(option, choose, times) for option in options), default=0)
+        case RegexRepeat(item, least, most):
+            return times(_length(item, choose, times), least, most)
         case TextAnchor():
             return 0
+
+
+def shortest_match(regex: Regex) -> int:
+    """Return the length in characters of the shortest text that matches."""
+    return int(_length(regex, min, lambda item, least, _: item * least))
 
 
 def longest_match(regex: Regex) -> int | None:
     """Return the length in characters of the longest matching text, or None if unbounded."""
-    match regex:
-        case SetCharacter():
-            return 1
-        case RegexSequence(parts):
-            lengths = [longest_match(part) for part in parts]
-            return None if None in lengths else sum(length or 0 for length in lengths)
-        case RegexChoice(options):
-            lengths = [longest_match(option) for option in options]
-            return None if None in lengths else max(length or 0 for length in lengths)
-        case RegexRepeat(item, _, most):
-            length = longest_match(item)
-            if length == 0 or most == 0:
-                return 0
-            return None if length is None or most is None else length * most
-        case TextAnchor():
-            return 0
+
+    def times(item: float, _: int, most: int | None) -> float:
+        return 0 if 0 in (item, most) else inf if most is None else item * most
+
+    length = _length(regex, max, times)
+    return None if length == inf else int(length)
 
 
 def counted_places(regex: Regex) -> int:
     """Return how many places an engine distinguishes that counts through one matching text."""
-    match regex:
-        case SetCharacter():
-            return 1
-        case RegexSequence(parts):
-            return sum(map(counted_places, parts))
-        case RegexChoice(options):
-            return max(map(counted_places, options), default=0)
-        case RegexRepeat(item, least, most):
-            return counted_places(item) * (max(least, 1) if most is None else most)
-        case TextAnchor():
-            return 0
+
+    def times(item: float, least: int, most: int | None) -> float:
+        return item * (max(least, 1) if most is None else most)
+
+    return int(_length(regex, max, times))
 
 
 def without_empty(regex: Regex) -> Regex | None:

@@ -27,6 +27,7 @@ from .regex_nodes import (
     RegexSequence,
     SetCharacter,
     TextAnchor,
+    choice_of_regexes,
     flat_sequence,
     shortest_match,
     without_empty,
@@ -79,7 +80,7 @@ class _RegexReader:
         options = [self.sequence()]
         while self.take("|"):
             options.append(self.sequence())
-        return options[0] if len(options) == 1 else RegexChoice(tuple(options))
+        return choice_of_regexes(options)
 
     def sequence(self) -> Regex:
         parts: list[Regex] = []
@@ -241,7 +242,7 @@ def anchor_regex(regex: Regex) -> Regex:
             if not at_end:
                 parts.append(ANY_TEXT)
             options.append(RegexSequence(tuple(parts)) if len(parts) > 1 else body)
-    return options[0] if len(options) == 1 else RegexChoice(tuple(options))
+    return choice_of_regexes(options)
 
 
 def _edge(regex: Regex, *, start: bool) -> list[tuple[bool, Regex]]:
@@ -339,11 +340,6 @@ def _exactly(item: str, count: int, rules: GbnfRules) -> str:
 # A regular expression as a GBNF expression.
 
 
-def bare_text(regex: Regex, rules: GbnfRules) -> str:
-    """Return the expression of texts without quotes; `regex` holds no anchors."""
-    return RegexWriter(rules, CharacterQuoting.BARE).write(regex)
-
-
 @dataclass(frozen=True, slots=True)
 class RegexWriter:
     """Writes expressions for texts inside a string."""
@@ -401,13 +397,8 @@ class RegexWriter:
             if filled is None:
                 return '""'
             item, least = filled, 0
-        if isinstance(item, RegexRepeat) and (item.least, item.most, least, most) == (
-            1,
-            None,
-            0,
-            None,
-        ):
-            item = item.item
+        if isinstance(item, RegexRepeat) and item == RegexRepeat(item.item, 1, None):
+            item = item.item if (least, most) == (0, None) else item
         written = self.write(item)
         if (least, most) == (1, 1):
             return written

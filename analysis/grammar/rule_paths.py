@@ -352,7 +352,7 @@ class Brancher:
                 taken = set(group)
                 left = [each for each in left if each not in taken]
                 groups.append((prose, group))
-        texts = [self.shared([_close(each) for each in group]) for _, group in groups]
+        texts = [self.shared([leading_text(each) for each in group]) for _, group in groups]
         for (prose, group), text in zip(groups, texts, strict=True):
             # The shorter of two closes that begin alike is seen first, so they have to be one exit.
             cut = min(
@@ -372,15 +372,15 @@ class Brancher:
 
         If one close begins another, every reader takes the shorter one.
         """
-        text = _close(paths[0])
+        text = leading_text(paths[0])
         if not text:
-            return [path for path in paths if not _close(path)]
+            return [path for path in paths if not leading_text(path)]
         ends = [at + len(mark) for mark in marks if mark and (at := text.find(mark)) >= 0]
         stem = text[: min(ends)] if ends else text
         group = [paths[0]]
-        for path in sorted(paths[1:], key=lambda path: len(_close(path))):
-            shared = self.shared([_close(path), text])
-            if shared and (shared.startswith(stem) or shared == _close(path)):
+        for path in sorted(paths[1:], key=lambda path: len(leading_text(path))):
+            shared = self.shared([leading_text(path), text])
+            if shared and (shared.startswith(stem) or shared == leading_text(path)):
                 group.append(path)
                 stem = min(stem, shared, key=len)
         return group
@@ -447,8 +447,11 @@ def _behind_node(path: Path) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _close(path: Path) -> str:
-    """Return the text that closes free text; a node closes it where it begins with nothing else."""
+def leading_text(path: Path) -> str:
+    """Return the text that a path begins with; empty if a node leads.
+
+    Behind free text it is the close.
+    """
     head = path[0] if path else ""
     return head if isinstance(head, str) else ""
 

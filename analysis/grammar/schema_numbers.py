@@ -108,6 +108,22 @@ class Bound:
         return int(self.digits[0]) if self.digits else 0
 
 
+def _by_digit(
+    least: int, low: Bound | None, high: Bound | None
+) -> tuple[list[int], list[tuple[int, Bound | None, Bound | None]]]:
+    """Return the next digits between bounds: the free ones, and others with what still binds."""
+    free: list[int] = []
+    bound: list[tuple[int, Bound | None, Bound | None]] = []
+    for digit in range(least if low is None else low.digit, (high.digit if high else 9) + 1):
+        below = None if low is None else low.behind(digit)
+        above = None if high is None else high.behind(digit)
+        if below is None and above is None:
+            free.append(digit)
+        else:
+            bound.append((digit, below, above))
+    return free, bound
+
+
 @dataclass(frozen=True, slots=True)
 class Fractions:
     """Writes digits, so many at once that a rule for any digits is worth having."""
@@ -134,17 +150,12 @@ class Fractions:
             return None
         if low is None and high is None:
             return self.more
-        first = 0 if low is None else low.digit
-        last = 9 if high is None else high.digit
-        options: list[str] = []
-        free: list[int] = []
-        for digit in range(first, last + 1):
-            below = None if low is None else low.behind(digit)
-            above = None if high is None else high.behind(digit)
-            if below is None and above is None:
-                free.append(digit)
-            elif behind := self._behind(digit, below, above):
-                options.append(f"{gbnf_literal(str(digit))} {behind}")
+        free, bound = _by_digit(0, low, high)
+        options = [
+            f"{gbnf_literal(str(digit))} {behind}"
+            for digit, below, above in bound
+            if (behind := self._behind(digit, below, above))
+        ]
         if 0 in free:
             free.remove(0)
             options.append(f'"0" {self.more}')
@@ -169,15 +180,8 @@ class Fractions:
     def mantissa(self, low: Bound | None, high: Bound | None) -> str | None:
         """Return ``D`` or ``D.F`` between bounds; D is not zero."""
         options: list[str] = []
-        free: list[int] = []
-        first = 1 if low is None else low.digit
-        last = 9 if high is None else high.digit
-        for digit in range(first, last + 1):
-            below = None if low is None else low.behind(digit)
-            above = None if high is None else high.behind(digit)
-            if below is None and above is None:
-                free.append(digit)
-                continue
+        free, bound = _by_digit(1, low, high)
+        for digit, below, above in bound:
             more = self.digits(below, above)
             behind = [f'"." {more}'] if more else []
             if self._may_stop(below, above):

@@ -2,8 +2,8 @@
 
     schema -> SchemaDocument -> Converter.value, by Resolver.options -> rules, an expression
 
-`schema_rules` writes values as JSON, `text_rules` writes strings bare. Names of rules come from the
-schema's own names (`wish_for`); a recursive schema must have a finite value (`Ending`).
+`schema_rules` writes values as JSON, of objects first what `members_of` reads. Names of rules come
+from the schema's own names (`wish_for`); a recursive schema must have a finite value (`Ending`).
 """
 
 from __future__ import annotations
@@ -27,16 +27,28 @@ from autoparser.analysis.core.schema_keywords import (
     UnheldKeywordError,
     keyword_count,
     names_of,
+    pointer_below,
     schema_map,
     schemas_of,
 )
+from autoparser.analysis.core.schema_parts import shortest_conjunction
 
-from .gbnf_rules import CharacterQuoting, GbnfRules, JsonTokens, gbnf_literal, unwritable_keyword
+from .gbnf_rules import GbnfRules, JsonStyle, JsonTokens, gbnf_literal, unwritable_keyword
 from .regex_nodes import python_text
 from .schema_numbers import number_expression
 from .schema_options import ARRAY, NUMBER, OBJECT, Option, Resolver, meets_schema
 from .schema_survey import TYPES, all_plain, plain_words, survey_schema
-from .schema_values import any_array, any_object, any_value, items_of, members_of, string_expression
+from .schema_values import (
+    Member,
+    ObjectMembers,
+    Others,
+    any_array,
+    any_object,
+    any_value,
+    items_of,
+    other_name,
+    string_expression,
+)
 from .string_shape import PATTERNS, string_shape
 
 # Names of the rules for the schemas of a document.
@@ -117,28 +129,19 @@ DEEPEST = 60
 class Converter:
     """Writes the schemas of one document into a table of rules."""
 
-    def __init__(
-        self, document: SchemaDocument, tokens: JsonTokens, *, sort_keys: bool = False
-    ) -> None:
+    def __init__(self, document: SchemaDocument, tokens: JsonTokens) -> None:
         self.tokens = tokens
         self.rules = tokens.rules
-        self.sort_keys = sort_keys
         self.root = document.root
         self.resolver = Resolver(document)
         self.ending = Ending(self.resolver)
-        self._written: dict[tuple[CharacterQuoting, str], str | None] = {}
-        self._open: dict[tuple[CharacterQuoting, str], str | None] = {}
+        self._written: dict[str, str | None] = {}
+        self._open: dict[str, str | None] = {}
         """The schemas being written, with the name of the rule of each that refers to itself."""
 
-    def value(
-        self, schema: Json, pointer: str, quoting: CharacterQuoting | None = None
-    ) -> str | None:
-        """Return the expression of a schema's values, or None if it has none.
-
-        `quoting` is for strings that are the value itself; those inside are written as JSON.
-        """
-        quoting = quoting or self.tokens.quoting
-        found = [self._option(option, quoting) for option in self.resolver.options(schema, pointer)]
+    def value(self, schema: Json, pointer: str) -> str | None:
+        """Return the expression of a schema's values, or None if it has none."""
+        found = [self._option(option) for option in self.resolver.options(schema, pointer)]
         written = list(dict.fromkeys(option for option in found if option is not None))
         if not written:
             return None
@@ -147,10 +150,10 @@ class Converter:
     def _named(self, pointer: str, options: list[str]) -> str:
         return self.rules.add(wish_for(pointer), " | ".join(dict.fromkeys(options)))
 
-    def _option(self, option: Option, quoting: CharacterQuoting) -> str | None:
+    def _option(self, option: Option) -> str | None:
         if not option.schema:
             return any_value(self.tokens)
-        key = (quoting, json.dumps(option.schema))
+        key = json.dumps(option.schema)
         if key in self._written:
             return self._written[key]
         if key in self._open:
@@ -161,14 +164,14 @@ class Converter:
         if len(self._open) > DEEPEST:
             raise SchemaError(f"more than {DEEPEST} levels deep", pointer=option.pointer)
         self._open[key] = None
-        written = self._flat(option, quoting)
+        written = self._flat(option)
         name = self._open.pop(key)
         if name is not None and written is not None:
             written = self.rules.settle(name, written)
         self._written[key] = written
         return written
 
-    def _flat(self, option: Option, quoting: CharacterQuoting) -> str | None:
+    def _flat(self, option: Option) -> str | None:
         schema, pointer = option.schema, option.pointer
         if "enum" in schema:
             values = [
@@ -176,22 +179,20 @@ class Converter:
                 for value in schemas_of(schema, "enum")
                 if meets_schema(value, schema, self.resolver.flat)
             ]
-            constants = [self.constant(value, quoting) for value in values]
+            constants = [self.constant(value) for value in values]
             if not constants:
                 return None
             return constants[0] if len(constants) == 1 else self._named(pointer, constants)
         kinds = [*map(str, schemas_of(schema, "type") or TYPES)]
         if "number" in kinds:
             kinds = [kind for kind in kinds if kind != "integer"]
-        found = [self._typed(kind, schema, pointer, quoting) for kind in kinds]
+        found = [self._typed(kind, schema, pointer) for kind in kinds]
         written = [expression for expression in found if expression is not None]
         if not written:
             return None
         return written[0] if len(written) == 1 else self._named(pointer, written)
 
-    def _typed(
-        self, kind: str, schema: Schema, pointer: str, quoting: CharacterQuoting
-    ) -> str | None:
+    def _typed(self, kind: str, schema: Schema, pointer: str) -> str | None:
         wish = wish_for(pointer)
         match kind:
             case "null":
@@ -199,6 +200,7 @@ class Converter:
             case "boolean":
                 return self.rules.add("boolean", '"true" | "false"')
             case "string":
+                quoting = self.tokens.style.quoting
                 return string_expression(schema, pointer, quoting, self.rules, wish=wish)
             case "array":
                 if not any(keyword in schema for keyword in ARRAY):
@@ -221,22 +223,20 @@ class Converter:
     def _rule(self, wish: str, body: str | None) -> str | None:
         return None if body is None else self.rules.add(wish, body)
 
-    def constant(self, value: Json, quoting: CharacterQuoting) -> str:
+    def constant(self, value: Json) -> str:
         """Return the expression of one value."""
         tokens = self.tokens
-        inner = tokens.quoting
         match value:
             case str():
-                return gbnf_literal(f"{quoting.quote}{quoting.text(value)}{quoting.quote}")
+                return tokens.string(value)
             case list():
-                items = [self.constant(item, inner) for item in value]
+                items = [self.constant(item) for item in value]
                 body = f" {tokens.comma} ".join(items)
                 return " ".join(filter(None, [tokens.begin_array, body, tokens.end_array]))
             case dict():
-                names = sorted(value) if self.sort_keys else [*value]
                 members = [
-                    f"{tokens.string(name)} {tokens.colon} {self.constant(value[name], inner)}"
-                    for name in names
+                    f"{tokens.string(name)} {tokens.colon} {self.constant(inner)}"
+                    for name, inner in value.items()
                 ]
                 body = f" {tokens.comma} ".join(members)
                 return " ".join(filter(None, [tokens.begin_object, body, tokens.end_object]))
@@ -244,104 +244,131 @@ class Converter:
                 return gbnf_literal(json.dumps(value))
 
 
-# Entry points: a schema's values as JSON, and as bare text.
+# The members of an object, read from its flat schema.
 
 
-def schema_rules(
-    schema: Json,
-    rules: GbnfRules,
-    *,
-    item_separator: str = ", ",
-    key_separator: str = ": ",
-    ascii_only: bool = False,
-    sort_keys: bool = False,
-    indent: str = "",
-) -> str:
-    """Add rules for the values of a schema to a table; return the expression of one value.
+def members_of(schema: Schema, pointer: str, writer: Converter) -> ObjectMembers | None:
+    """Read the members; return None if a required one can have no value or name.
 
-    The options are those of `json.dumps` (`ascii_only` is its ``ensure_ascii``); with `sort_keys`
-    known members come in the order of their names, and with `indent` lines are broken. The
-    expression is a rule's name or a literal. Raises SchemaError for a schema that is malformed,
+    Raises SchemaError if a name's schema would depend on a pattern in ways that cannot be
+    written.
+    """
+    reading = _Reading(schema, pointer, writer)
+    properties = schema_map(schema, "properties")
+    required = names_of(schema, "required")
+    names = list(dict.fromkeys([*properties, *required, *reading.listed()]))
+    known = [Member(name, reading.value(name), name in required) for name in names]
+    if any(member.required and member.value is None for member in known):
+        return None
+    least, most = (
+        keyword_count(schema, "minProperties") or 0,
+        keyword_count(schema, "maxProperties"),
+    )
+    return ObjectMembers(known, reading.others(names), least, most, pointer)
+
+
+class _Reading:
+    def __init__(self, schema: Schema, pointer: str, writer: Converter) -> None:
+        self.properties = schema_map(schema, "properties")
+        self.patterns = schema_map(schema, "patternProperties")
+        self.additional = schema.get("additionalProperties", True)
+        self.names = schema.get("propertyNames", True)
+        self.is_said = not {"additionalProperties", "propertyNames"}.isdisjoint(schema)
+        """Whether the schema constrains names that it does not list."""
+        self.pointer = pointer
+        self.writer = writer
+
+    def listed(self) -> list[str]:
+        """Return all names that are allowed, if `propertyNames` lists them."""
+        options = [] if self.patterns else self.writer.resolver.flat(self.names)
+        if not options or not all("enum" in option for option in options):
+            return []
+        names = [name for option in options for name in schemas_of(option, "enum")]
+        return [name for name in names if isinstance(name, str)]
+
+    def value(self, name: str) -> str | None:
+        """Return the expression of a known member's value, or None if it can have none."""
+        if not self._is_name(name):
+            return None
+        schemas = [self.properties[name]] if name in self.properties else []
+        schemas += [
+            self.patterns[source] for source in self.patterns if self._matches(name, source)
+        ]
+        if not schemas:
+            return self.writer.value(
+                self.additional, pointer_below(self.pointer, "additionalProperties")
+            )
+        return self.writer.value(
+            shortest_conjunction(*schemas), pointer_below(self.pointer, "properties", name)
+        )
+
+    def others(self, known: list[str]) -> Others | None:
+        """Return the members that are not known, or None if there may be none."""
+        if self.patterns:
+            return self._by_pattern(known)
+        if self.writer.tokens.rules.names_alone and known and not self.is_said:
+            return None
+        value = self.writer.value(
+            self.additional, pointer_below(self.pointer, "additionalProperties")
+        )
+        if value is None:
+            return None
+        tokens = self.writer.tokens
+        if self.listed():
+            return None
+        if self.names is True:
+            return Others(other_name(known, tokens.style.quoting, tokens.rules), value)
+        if any(self._is_name(name) for name in known):
+            raise unwritable_keyword(
+                "propertyNames", self.pointer, "known members would have to be left out of it"
+            )
+        name = self.writer.value(shortest_conjunction({"type": "string"}, self.names), self.pointer)
+        return None if name is None else Others(name, value)
+
+    def _by_pattern(self, known: list[str]) -> Others | None:
+        why = None
+        if len(self.patterns) > 1:
+            why = "one name may match several patterns"
+        elif self.names is not True:
+            why = "propertyNames speaks of the same names"
+        elif any(self._matches(name, next(iter(self.patterns))) for name in known):
+            why = "known members match it too"
+        elif self.writer.resolver.flat(self.additional):
+            why = "members that do not match it are allowed; set additionalProperties to false"
+        if why is not None:
+            raise unwritable_keyword("patternProperties", self.pointer, why)
+        ((source, schema),) = self.patterns.items()
+        place = pointer_below(self.pointer, "patternProperties")
+        tokens = self.writer.tokens
+        name = string_expression(
+            {"pattern": source}, place, tokens.style.quoting, tokens.rules, wish="name"
+        )
+        value = self.writer.value(schema, pointer_below(place, source))
+        return None if name is None or value is None else Others(name, value)
+
+    def _is_name(self, name: str) -> bool:
+        flat = self.writer.resolver.flat
+        return any(meets_schema(name, option, flat) for option in flat(self.names))
+
+    def _matches(self, name: str, source: str) -> bool:
+        return meets_schema(name, {"pattern": source}, self.writer.resolver.flat)
+
+
+def schema_rules(schema: Json, rules: GbnfRules, style: JsonStyle) -> str:
+    """Add rules for the JSON values of a schema to a table; return the expression of one value.
+
+    The expression is a rule's name or a literal. Raises SchemaError for a schema that is malformed,
     that no value meets, or that says what a grammar cannot; the rules that were added before are
     then of no use.
     """
-    converter = _converter(
-        schema,
-        rules,
-        item_separator,
-        key_separator,
-        ascii_only=ascii_only,
-        sort_keys=sort_keys,
-        indent=indent,
-    )
-    return _some(converter.value(converter.root, ROOT), converter.root)
-
-
-def text_rules(
-    schema: Json,
-    rules: GbnfRules,
-    *,
-    item_separator: str = ", ",
-    key_separator: str = ": ",
-    ascii_only: bool = False,
-    sort_keys: bool = False,
-) -> str | None:
-    """Do the same for a notation that writes strings bare: without quotes, without escapes.
-
-    Only the value itself is bare; values in arrays and objects are JSON. None means any text is a
-    value, so that only what follows can say where it ends. Raises SchemaError also for lengths of
-    such a text.
-    """
-    converter = _converter(
-        schema, rules, item_separator, key_separator, ascii_only=ascii_only, sort_keys=sort_keys
-    )
-    free = [
-        option for option in converter.resolver.options(converter.root, ROOT) if _is_free(option)
-    ]
-    for option in free:
-        for keyword in ("minLength", "maxLength"):
-            if keyword in option.schema:
-                raise unwritable_keyword(
-                    keyword, option.pointer, "bare text ends where what follows begins"
-                )
-    return (
-        None
-        if free
-        else _some(converter.value(converter.root, ROOT, CharacterQuoting.BARE), converter.root)
-    )
-
-
-def _converter(
-    schema: Json,
-    rules: GbnfRules,
-    item_separator: str,
-    key_separator: str,
-    *,
-    ascii_only: bool,
-    sort_keys: bool,
-    indent: str = "",
-) -> Converter:
     document = SchemaDocument.of(schema)
     survey_schema(document)
-    quoting = CharacterQuoting.JSON_ASCII if ascii_only else CharacterQuoting.JSON
-    tokens = JsonTokens(rules, item_separator, key_separator, quoting, indent)
-    return Converter(document, tokens, sort_keys=sort_keys)
-
-
-def _some(expression: str | None, schema: Json) -> str:
+    root = document.root
+    expression = Converter(document, JsonTokens(rules, style)).value(root, ROOT)
     if expression is None:
-        place = place_of(schema, ROOT) if isinstance(schema, dict) else ROOT
+        place = place_of(root, ROOT) if isinstance(root, dict) else ROOT
         raise SchemaError("no value meets this schema", pointer=place)
     return expression
-
-
-def _is_free(option: Option) -> bool:
-    """Return whether a schema's strings may hold any text."""
-    schema = option.schema
-    kinds = schemas_of(schema, "type")
-    if "enum" in schema or (kinds and "string" not in kinds):
-        return False
-    return "pattern" not in schema and "format" not in schema
 
 
 # Whether a schema has any value, as far as the writer of GBNF can tell.
@@ -385,8 +412,7 @@ def _may_be_met(told: str) -> bool:
 
 def _is_written(document: SchemaDocument) -> bool:
     survey_schema(document)
-    tokens = JsonTokens(GbnfRules(), ", ", ": ", CharacterQuoting.JSON)
-    return Converter(document, tokens).value(document.root, ROOT) is not None
+    return Converter(document, JsonTokens(GbnfRules())).value(document.root, ROOT) is not None
 
 
 # Whether one text is in a format: for constants, whether the format is regular or not.

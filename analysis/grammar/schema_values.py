@@ -8,24 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     keyword_count,
-    names_of,
     pointer_below,
-    schema_map,
     schemas_of,
 )
-from autoparser.analysis.core.schema_parts import shortest_conjunction
 
 from .gbnf_rules import CharacterQuoting, GbnfRules, JsonTokens, gbnf_literal, unwritable_keyword
-from .regex_nodes import ANY, CodePoints, Regex
+from .regex_nodes import ANY, CodePoints
 from .regular_expressions import ANY_TEXT, RegexWriter, repeat_items
 from .schema_numbers import Interval, number_range
-from .schema_options import Resolver, meets_schema
 from .string_shape import string_shape
 
 # Arrays: items by position, then items of one kind, in some number.
@@ -231,13 +226,13 @@ def _sequence(*pieces: str | None) -> str:
 
 def any_value(tokens: JsonTokens) -> str:
     """Return the rule of any value."""
-    key = ("value", tokens.item_separator, tokens.key_separator, tokens.quoting, tokens.indent)
+    key = ("value", tokens.style)
     return tokens.rules.recursive(key, "value", lambda name: _body(tokens, name))
 
 
 def any_string(tokens: JsonTokens) -> str:
     """Return the rule of any string."""
-    text = RegexWriter(tokens.rules, tokens.quoting).write(ANY_TEXT)
+    text = RegexWriter(tokens.rules, tokens.style.quoting).write(ANY_TEXT)
     return tokens.rules.add("string", f'"\\"" {text} "\\""')
 
 
@@ -277,18 +272,13 @@ def string_expression(
     Raises SchemaError for a pattern that is malformed, that is not regular, or that is longer or
     shorter than the schema's lengths in a way that cannot be written.
     """
-    regex = string_regex(schema, pointer)
+    regex = string_shape(schema, pointer).single()
     if regex is None:
         return None
     body = RegexWriter(rules, quoting).write(regex)
     if quoting.quote:
         body = f"{gbnf_literal(quoting.quote)} {body} {gbnf_literal(quoting.quote)}"
     return rules.add("string" if regex == ANY_TEXT else wish, body)
-
-
-def string_regex(schema: Schema, pointer: str) -> Regex | None:
-    """Return the regular expression of a schema's strings, or None if there are none."""
-    return string_shape(schema, pointer).single()
 
 
 # Names of members other than the known ones.
@@ -330,127 +320,3 @@ def other_name(names: Sequence[str], quoting: CharacterQuoting, rules: GbnfRules
             body = rules.add("not-known", body)
         written[beginning] = body
     return rules.add("other-name", f'"\\"" {written[""]} "\\""')
-
-
-# The members of an object, read from its flat schema.
-
-
-class Writer(Protocol):
-    """Protocol for writers of schemas."""
-
-    tokens: JsonTokens
-    resolver: Resolver
-    sort_keys: bool
-
-    def value(self, schema: Json, pointer: str) -> str | None:
-        """Return the expression of a schema's values, or None if it has none."""
-        ...
-
-
-def members_of(schema: Schema, pointer: str, writer: Writer) -> ObjectMembers | None:
-    """Read the members; return None if a required one can have no value or name.
-
-    Raises SchemaError if a name's schema would depend on a pattern in ways that cannot be
-    written.
-    """
-    reading = _Reading(schema, pointer, writer)
-    properties = schema_map(schema, "properties")
-    required = names_of(schema, "required")
-    names = list(dict.fromkeys([*properties, *required, *reading.listed()]))
-    if writer.sort_keys:
-        names.sort()
-    known = [Member(name, reading.value(name), name in required) for name in names]
-    if any(member.required and member.value is None for member in known):
-        return None
-    least, most = (
-        keyword_count(schema, "minProperties") or 0,
-        keyword_count(schema, "maxProperties"),
-    )
-    return ObjectMembers(known, reading.others(names), least, most, pointer)
-
-
-class _Reading:
-    def __init__(self, schema: Schema, pointer: str, writer: Writer) -> None:
-        self.properties = schema_map(schema, "properties")
-        self.patterns = schema_map(schema, "patternProperties")
-        self.additional = schema.get("additionalProperties", True)
-        self.names = schema.get("propertyNames", True)
-        self.is_said = not {"additionalProperties", "propertyNames"}.isdisjoint(schema)
-        """Whether the schema constrains names that it does not list."""
-        self.pointer = pointer
-        self.writer = writer
-
-    def listed(self) -> list[str]:
-        """Return all names that are allowed, if `propertyNames` lists them."""
-        options = [] if self.patterns else self.writer.resolver.flat(self.names)
-        if not options or not all("enum" in option for option in options):
-            return []
-        names = [name for option in options for name in schemas_of(option, "enum")]
-        return [name for name in names if isinstance(name, str)]
-
-    def value(self, name: str) -> str | None:
-        """Return the expression of a known member's value, or None if it can have none."""
-        if not self._is_name(name):
-            return None
-        schemas = [self.properties[name]] if name in self.properties else []
-        schemas += [
-            self.patterns[source] for source in self.patterns if self._matches(name, source)
-        ]
-        if not schemas:
-            return self.writer.value(
-                self.additional, pointer_below(self.pointer, "additionalProperties")
-            )
-        return self.writer.value(
-            shortest_conjunction(*schemas), pointer_below(self.pointer, "properties", name)
-        )
-
-    def others(self, known: list[str]) -> Others | None:
-        """Return the members that are not known, or None if there may be none."""
-        if self.patterns:
-            return self._by_pattern(known)
-        if self.writer.tokens.rules.names_alone and known and not self.is_said:
-            return None
-        value = self.writer.value(
-            self.additional, pointer_below(self.pointer, "additionalProperties")
-        )
-        if value is None:
-            return None
-        tokens = self.writer.tokens
-        if self.listed():
-            return None
-        if self.names is True:
-            return Others(other_name(known, tokens.quoting, tokens.rules), value)
-        if any(self._is_name(name) for name in known):
-            raise unwritable_keyword(
-                "propertyNames", self.pointer, "known members would have to be left out of it"
-            )
-        name = self.writer.value(shortest_conjunction({"type": "string"}, self.names), self.pointer)
-        return None if name is None else Others(name, value)
-
-    def _by_pattern(self, known: list[str]) -> Others | None:
-        why = None
-        if len(self.patterns) > 1:
-            why = "one name may match several patterns"
-        elif self.names is not True:
-            why = "propertyNames speaks of the same names"
-        elif any(self._matches(name, next(iter(self.patterns))) for name in known):
-            why = "known members match it too"
-        elif self.writer.resolver.flat(self.additional):
-            why = "members that do not match it are allowed; set additionalProperties to false"
-        if why is not None:
-            raise unwritable_keyword("patternProperties", self.pointer, why)
-        ((source, schema),) = self.patterns.items()
-        place = pointer_below(self.pointer, "patternProperties")
-        tokens = self.writer.tokens
-        name = string_expression(
-            {"pattern": source}, place, tokens.quoting, tokens.rules, wish="name"
-        )
-        value = self.writer.value(schema, pointer_below(place, source))
-        return None if name is None or value is None else Others(name, value)
-
-    def _is_name(self, name: str) -> bool:
-        flat = self.writer.resolver.flat
-        return any(meets_schema(name, option, flat) for option in flat(self.names))
-
-    def _matches(self, name: str, source: str) -> bool:
-        return meets_schema(name, {"pattern": source}, self.writer.resolver.flat)

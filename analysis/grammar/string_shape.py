@@ -18,6 +18,7 @@ from .regex_nodes import (
     RegexChoice,
     RegexRepeat,
     RegexSequence,
+    choice_of_regexes,
     counted_places,
     flat_sequence,
     intersect_rows,
@@ -188,9 +189,7 @@ class StringShape:
         options = regex.options if isinstance(regex, RegexChoice) else (regex,)
         bounded = [self._bounded(option) for option in options]
         kept = [option for option in bounded if option is not None]
-        if not kept:
-            return None
-        return kept[0] if len(kept) == 1 else RegexChoice(tuple(kept))
+        return choice_of_regexes(kept) if kept else None
 
     def _bounded(self, regex: Regex) -> Regex | None:
         """Hold a text's length within bounds: where nothing is to do, or one repetition decides."""

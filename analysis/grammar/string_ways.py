@@ -8,7 +8,7 @@ made-up key; `spelled_shape` translates a regular expression of a text into one 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Sequence as SequenceOf
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from json.encoder import encode_basestring
@@ -20,7 +20,8 @@ from autoparser.analysis.core.schema_document import ROOT
 from autoparser.analysis.core.schema_keywords import JsonType, Schema, UnheldKeywordError
 from autoparser.analysis.core.text_format import StringEscape, StringText
 
-from .grammar_rules import FreeProse, JsonStyle, JsonValue, PatternNode
+from .gbnf_rules import JsonStyle
+from .grammar_rules import FreeProse, JsonValue, PatternNode
 from .regex_nodes import (
     CodePoints,
     Regex,
@@ -29,6 +30,7 @@ from .regex_nodes import (
     RegexSequence,
     SetCharacter,
     TextAnchor,
+    choice_of_regexes,
 )
 from .rule_paths import Path, join_path
 from .schema_guidance import has_text
@@ -44,7 +46,7 @@ _JSON = {**_SHORT, "\b": "\\b", "\f": "\\f"}
 
 
 def spelled_shape(
-    shape: StringShape, text: StringText, quote: str = "", closes: SequenceOf[str] = ()
+    shape: StringShape, text: StringText, quote: str = "", closes: Sequence[str] = ()
 ) -> StringShape | None:
     """Return the shape of the spelling of a shape's strings in a notation, quotes and all.
 
@@ -67,7 +69,7 @@ def spelled_shape(
     return replace(shape, patterns=tuple(found), least=0, most=None)
 
 
-def lost_spellings(table: Mapping[str, str], closes: SequenceOf[str]) -> str:
+def lost_spellings(table: Mapping[str, str], closes: Sequence[str]) -> str:
     """Return the characters whose spelling is read as the close of the string.
 
     If HTML's ``&#34;`` closes, a quote in the string would.
@@ -133,11 +135,9 @@ def _character(points: CodePoints, table: Mapping[str, str], never: CodePoints) 
     )
 
 
-def _either(options: SequenceOf[Regex | None]) -> Regex | None:
+def _either(options: Sequence[Regex | None]) -> Regex | None:
     kept = [option for option in options if option is not None]
-    if not kept:
-        return None
-    return kept[0] if len(kept) == 1 else RegexChoice(tuple(kept))
+    return choice_of_regexes(kept) if kept else None
 
 
 def _literal(text: str) -> Regex:

@@ -28,18 +28,8 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from .call_writer import CallWriter
 from .gbnf_rules import gbnf_literal
 from .gbnf_writer import GbnfWriter, SchemaTable
-from .grammar_rules import (
-    ChoiceNode,
-    FreeProse,
-    FreeTextNode,
-    GrammarRules,
-    JsonValue,
-    Node,
-    RepeatNode,
-    RuleReference,
-    SequenceNode,
-)
-from .rule_paths import Path, RuleTable, without_prefix
+from .grammar_rules import FreeProse, GrammarRules, JsonValue, Node, references_in
+from .rule_paths import RuleTable, leading_text, without_prefix
 from .turn_rules import GrammarTrigger, TurnRules
 
 # The calls of a request in a structural tag: one grammar for all of them.
@@ -97,7 +87,7 @@ class CallTags:
         """Write one call of any of some tools as a tag: their common beginning, and the rest."""
         table = RuleTable(OpaqueTokens(), names_alone=True)
         paths = self._writer(table, tools, parallel=False).each(first=False)
-        begin = table.brancher.shared([_path_text(path) for path in paths])
+        begin = table.brancher.shared([leading_text(path) for path in paths])
         rests = [without_prefix(path, begin) if begin else path for path in paths]
         return _tag(begin.lstrip(), _grammar(table.brancher.branch(rests), table.named))
 
@@ -145,11 +135,6 @@ def json_tag(value: JsonValue) -> TagFormat:
     return _grammar(value, {})
 
 
-def _path_text(path: Path) -> str:
-    head = path[0] if path else ""
-    return head if isinstance(head, str) else ""
-
-
 class _TagTable(SchemaTable):
     """Rules as xgrammar reads them: no pattern needs to be kept from being read as a whole.
 
@@ -187,7 +172,7 @@ def _grammar(root: Node, named: Mapping[str, Node]) -> TagFormat:
     needed: dict[str, Node] = {}
     waiting = [root]
     while waiting:
-        for name in _names(waiting.pop()):
+        for name in references_in(waiting.pop()):
             if name not in needed:
                 needed[name] = named[name]
                 waiting.append(named[name])
@@ -195,20 +180,6 @@ def _grammar(root: Node, named: Mapping[str, Node]) -> TagFormat:
         "type": "grammar",
         "grammar": _TagWriter(GrammarRules(root, needed), _TagTable()).write(),
     }
-
-
-def _names(node: Node) -> list[str]:
-    match node:
-        case RuleReference(name):
-            return [name]
-        case SequenceNode(nodes) | ChoiceNode(nodes):
-            return [name for each in nodes for name in _names(each)]
-        case RepeatNode(inner):
-            return _names(inner)
-        case FreeTextNode(exits):
-            return [name for exit_ in exits for name in _names(exit_.then)]
-        case _:
-            return []
 
 
 _Item: TypeAlias = StrictItem | TemplateLiteral

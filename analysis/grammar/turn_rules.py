@@ -33,11 +33,11 @@ from autoparser.analysis.parsing.turn_request import (
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import CallWriter, GrammarError, id_pattern, literal_at
+from .gbnf_rules import JsonStyle
 from .grammar_rules import (
     NOTHING,
     FreeProse,
     GrammarRules,
-    JsonStyle,
     JsonValue,
     LiteralNode,
     choice_of,

@@ -45,7 +45,8 @@ from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
-from .grammar_rules import JsonStyle, JsonValue, Node, RuleReference, refers_to
+from .gbnf_rules import JsonStyle
+from .grammar_rules import JsonValue, Node, RuleReference, references_in
 from .member_rows import MemberRules, closed_alike, closes_of, fill_row, kinds_told, opening_of
 from .rule_paths import Item, Path, RuleTable, distinct_paths, join_path, without_prefix
 from .schema_reader import SchemaReader
@@ -190,7 +191,8 @@ class ValueWriter:
             return distinct_paths([join_path(each) for each in bare.told(fixed, found, notation)])
         options = self.reader.options(found)
         taken_apart = options != [found]
-        least = self._least_of_any_text(found, notation, kinds) if taken_apart else None
+        is_raw = _is_raw(notation.string)
+        least = least_of_any_text(self.reader, found, kinds) if taken_apart and is_raw else None
         if taken_apart and least is None:
             objects = self._objects(options, notation, kinds)
             others = kinds - {JsonType.OBJECT} if objects else kinds
@@ -210,13 +212,6 @@ class ValueWriter:
         if JsonType.STRING in kinds and is_bare(notation.string):
             bare.hold(self.reader)
         return self._by_type(only, notation, exclude, kinds, bare.kinds)
-
-    def _least_of_any_text(
-        self, schema: Schema, notation: ValueNotation, kinds: frozenset[JsonType]
-    ) -> int | None:
-        """Return the length from which any text may be written, or None if not any text may."""
-        raw = _is_raw(notation.string)
-        return least_of_any_text(self.reader, schema, kinds) if raw else None
 
     def _objects(
         self, options: Sequence[Schema], notation: ValueNotation, kinds: frozenset[JsonType]
@@ -263,7 +258,10 @@ class ValueWriter:
         ways: list[Path] = []
         if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
             self.reader.hold(schema, JsonType.STRING)
-            is_any = self._least_of_any_text(schema, notation, kinds) is not None
+            is_any = (
+                _is_raw(notation.string)
+                and least_of_any_text(self.reader, schema, kinds) is not None
+            )
             kept_out = [*exclude, *_elements(notation, beside)]
             others = _openings(notation, kinds) if is_any else []
             ways += string_ways(notation.string, schema, kept_out, others)
@@ -487,7 +485,7 @@ class ValueWriter:
         if before is None:
             return None
         node = self._closed(ways, before, schema)
-        return None if refers_to(node) else (before, node)
+        return None if any(True for _ in references_in(node)) else (before, node)
 
     def one_of(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 
 from llguidance import LLMatcher, LLTokenizer, grammar_from
 
-from autoparser.analysis.grammar.gbnf_rules import GbnfRules
+from autoparser.analysis.grammar.gbnf_rules import GbnfRules, JsonStyle
 from autoparser.analysis.grammar.schema_rules import schema_rules
 from tests.analysis.grammar.gbnf_reader import read_gbnf
 
@@ -22,9 +22,9 @@ def tokenizer() -> LLTokenizer:
     return LLTokenizer("byte")
 
 
-def gbnf(schema: Any, **options: Any) -> str:
+def gbnf(schema: Any, **style: Any) -> str:
     rules = GbnfRules()
-    return rules.text(schema_rules(schema, rules, **options))
+    return rules.text(schema_rules(schema, rules, JsonStyle(**style)))
 
 
 class Judge:
@@ -35,8 +35,8 @@ class Judge:
         assert not self.matcher.is_error(), self.matcher.get_error()
 
     @classmethod
-    def of(cls, schema: Any, **options: Any) -> Judge:
-        return cls(gbnf(schema, **options))
+    def of(cls, schema: Any, **style: Any) -> Judge:
+        return cls(gbnf(schema, **style))
 
     def accepts(self, text: str) -> bool:
         """Ask both; they must agree."""
@@ -48,16 +48,17 @@ class Judge:
         assert accepted == self.strict.accepts(text), f"the readers disagree about {text!r}"
         return accepted
 
-    def takes(self, value: Any) -> bool:
+    def takes(self, value: Any, *, ascii_only: bool = False) -> bool:
         """Ask about a value, as `json.dumps` writes it."""
-        return self.accepts(json.dumps(value, ensure_ascii=False))
+        return self.accepts(json.dumps(value, ensure_ascii=ascii_only))
 
     def walk(self, rng: random.Random) -> str:
         """Write at random what the masks allow, until the grammar ends; prefer to end."""
         matcher = self.matcher.deep_copy()
         end = tokenizer().eos_token
         tokens: list[int] = []
-        while not matcher.is_stopped() and len(tokens) < LONGEST_WALK:
+        while not matcher.is_stopped():
+            assert len(tokens) < LONGEST_WALK, f"no end after {bytes(tokens[:200])!r}"
             mask = matcher.compute_bitmask()
             allowed = [at for at in range(len(mask) * 8) if mask[at // 8] >> at % 8 & 1]
             assert allowed, f"nothing may follow {bytes(tokens)!r}"
@@ -66,8 +67,6 @@ class Judge:
             token = _likely(allowed, len(tokens), rng)
             assert matcher.consume_token(token), matcher.get_error()
             tokens.append(token)
-        else:
-            assert len(tokens) < LONGEST_WALK, f"no end after {bytes(tokens[:200])!r}"
         text = bytes(tokens).decode()
         assert self.strict.accepts(text), f"the readers disagree about {text!r}"
         return text
