@@ -61,7 +61,6 @@ from autoparser.analysis.parsing.turn_request import request_of
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.encoded_template import IsolatedTemplate, isolated
 from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
-from autoparser.analysis.templates.worker_pool import run_task
 
 if TYPE_CHECKING:
     from autoparser.analysis.sources.template_loading import TemplateGiven
@@ -245,6 +244,9 @@ def analyze(
         template = isolated(template, DEFAULT_LIMITS if isolate is True else isolate)
     if not isinstance(template, IsolatedTemplate):
         return _analyzed(template)
+    # Starting workers takes a tenth of the imports, and who analyzes in this process needs none.
+    from autoparser.analysis.templates.worker_pool import run_task  # noqa: PLC0415
+
     file = template.origin or template.name
     found = run_task(_analyzed, template.plain(), limits=template.limits, file=file)
     return replace(found, template=template)

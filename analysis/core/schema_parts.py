@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from itertools import islice
 from math import gcd, lcm
 from typing import TypeAlias
@@ -299,6 +298,9 @@ def _number(keyword: str, first: float, second: float) -> tuple[Json] | None:
 
 def _common_step(first: float, second: float) -> float:
     """Return the smallest step that is a multiple of both: 1.5 of 0.5 and 0.75."""
+    # Few schemas join two steps.
+    from fractions import Fraction  # noqa: PLC0415
+
     one, other = Fraction(repr(first)), Fraction(repr(second))
     step = Fraction(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator))
     return step.numerator if step.denominator == 1 else float(step)
