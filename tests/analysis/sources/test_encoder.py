@@ -1,4 +1,4 @@
-"""Encoders in Python: what a function takes, gives and does, and that all of it is analysed."""
+"""Encoders in Python: what a function takes, gives and does, and that all of it is analyzed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from autoparser import AutoparserError, analyze, load_encoder
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 
-ROOT = Path(__file__).resolve().parents[3]
-DASHES = f"{ROOT}/fixtures/encoders/dashes.py"
+DASHES = Path(__file__).resolve().parents[3] / "fixtures/encoders/dashes.py"
 USER = [{"role": "user", "content": "hi"}]
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {}}}
+
+
+TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sources.yaml").read_text("utf-8"))
+
+
+def table(name: str) -> pytest.MarkDecorator:
+    """Pass each case of a table of `sources.yaml` to a test."""
+    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: str(case)[:80])
 
 
 def encoder(tmp_path: Path, code: str, values: str = "") -> Any:
@@ -76,35 +84,16 @@ def test_a_prompt_that_begins_like_a_user(tmp_path: Path) -> None:
     assert template.render(USER, None, True) == "<|im|>user\nhi<|e|>\n<|im|>assistant\n"
 
 
-@pytest.mark.parametrize(
-    ("signature", "values", "options", "given"),
-    [
-        ("messages", "", {}, {}),
-        ("conversation, tools", "", {"tools": [TOOL]}, {"tools": [TOOL]}),
-        ("tools, messages", "", {}, {"tools": None}),
-        ("m, *, add_generation_prompt", "", {"add_generation_prompt": True}, None),
-        ("m, mode='a'", "", {"mode": "b"}, {"mode": "b"}),
-        ("m, mode='a'", "?mode=c", {}, {"mode": "c"}),
-        ("m, deep=False", "?deep=true", {}, {"deep": True}),
-        ("m, mode='a'", "", {"other": 1}, {"mode": "a"}),
-        ("m, **others", "", {"other": 1}, {"others": {"other": 1}}),
-    ],
-)
-def test_what_a_function_takes(
-    tmp_path: Path,
-    signature: str,
-    values: str,
-    options: dict[str, Any],
-    given: dict[str, object] | None,
-) -> None:
+@table("signatures")
+def test_a_function_is_called_with_what_it_takes(tmp_path: Path, case: Any) -> None:
     code = (
-        f"def f({signature}):\n"
+        f"def f({case['signature']}):\n"
         "    seen = dict(locals())\n"
         "    seen.pop('messages', None) or seen.pop('m', None) or seen.pop('conversation')\n"
         "    return repr(seen)\n"
     )
-    expected = {"add_generation_prompt": True} if given is None else given
-    assert encoder(tmp_path, code, values).render(USER, **options) == repr(expected)
+    text = encoder(tmp_path, code, case["values"]).render(USER, **case["options"])
+    assert text == repr(case["given"])
 
 
 def test_tools_without_a_parameter_are_in_the_system_message(tmp_path: Path) -> None:
@@ -138,44 +127,20 @@ def test_it_works_on_a_copy(tmp_path: Path) -> None:
     assert [template.render(messages) for _ in range(2)] == ["hi!", "hi!"]
 
 
-@pytest.mark.parametrize(
-    ("body", "words", "refused", "line"),
-    [
-        ("raise ValueError('not so')", "not so", True, 2),
-        ("assert not m, 'never'", "never", True, 2),
-        ("return m[0]['nothing']", "KeyError: 'nothing'", False, 2),
-        ("import sys; sys.exit(3)", "SystemExit: 3", False, 2),
-        ("return [].x", "AttributeError: 'list' object has no attribute 'x'", False, 2),
-        ("return f(m)", "RecursionError: maximum recursion depth exceeded", False, 2),
-    ],
-)
-def test_what_it_raises_is_an_error_of_a_template(
-    tmp_path: Path, body: str, words: str, refused: bool, line: int
-) -> None:
-    template = encoder(tmp_path, f"def f(m):\n    {body}\n")
+@table("encoder_failures")
+def test_what_an_encoder_raises_is_an_error_of_a_template(tmp_path: Path, case: Any) -> None:
+    template = encoder(tmp_path, f"def f(m):\n    {case['body']}\n")
     with pytest.raises(TemplateRenderError) as caught:
         template.render(USER)
-    error = caught.value
-    assert (error.reason.startswith(words), error.refused, error.line) == (True, refused, line)
+    assert caught.value.reason.startswith(case["words"])
+    assert (caught.value.refused, caught.value.line) == (case["refused"], case["line"])
 
 
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("def g(m): pass", "this module has no function 'f'; it has g"),
-        ("f = 3", "this module has no function 'f'; it has none"),
-        ("def f(): pass", "the function takes nothing"),
-        ("def f(m, mode): pass", "the function wants mode, and nothing says what that may be"),
-        ("import nothing_of_this_name", "the module cannot be imported (ModuleNotFoundError:"),
-        ("1 / 0", "the module cannot be imported (ZeroDivisionError: division by zero)"),
-        ("def f(", "the module cannot be imported (SyntaxError:"),
-        ("raise SystemExit", "the module cannot be imported (SystemExit: )"),
-    ],
-)
-def test_a_module_that_is_none(tmp_path: Path, code: str, words: str) -> None:
+@table("not_encoders")
+def test_a_module_that_cannot_be_loaded_is_one_line(tmp_path: Path, case: Any) -> None:
     with pytest.raises(AutoparserError) as caught:
-        encoder(tmp_path, code)
-    assert words in str(caught.value)
+        encoder(tmp_path, case["code"])
+    assert case["words"] in str(caught.value)
     assert str(caught.value).isprintable()
 
 
@@ -185,7 +150,7 @@ def test_what_gives_neither_text_nor_ids(tmp_path: Path) -> None:
         template.render(USER)
 
 
-def test_it_is_loaded_by_the_name_of_a_package(
+def test_it_is_loaded_by_the_name_of_a_package_and_finds_its_neighbors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "made_package").mkdir()
@@ -193,11 +158,8 @@ def test_it_is_loaded_by_the_name_of_a_package(
     (tmp_path / "made_package" / "encoding.py").write_text("def f(m): return m[0]['content']\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert load_encoder("made_package.encoding:f").render(USER) == "hi"
-
-
-def test_a_neighbour_is_found(tmp_path: Path) -> None:
-    (tmp_path / "neighbour_of_made.py").write_text("WORD = 'there'\n")
-    code = "from neighbour_of_made import WORD\ndef f(m): return WORD\n"
+    (tmp_path / "neighbor_of_made.py").write_text("WORD = 'there'\n")
+    code = "from neighbor_of_made import WORD\ndef f(m): return WORD\n"
     assert encoder(tmp_path, code).render(USER) == "there"
 
 
@@ -205,8 +167,4 @@ def test_another_process_makes_its_own() -> None:
     template = load_encoder(f"{DASHES}:encode_messages?thinking_mode=chat")
     copy = pickle.loads(pickle.dumps(template))  # noqa: S301 - made here
     assert copy.render(USER, None, True) == template.render(USER, None, True)
-
-
-def test_there_is_no_jinja_to_read() -> None:
-    tree = load_encoder(f"{DASHES}:encode_messages").syntax_tree
-    assert list(tree.iter_child_nodes()) == []
+    assert list(template.syntax_tree.iter_child_nodes()) == []

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from autoparser import (
     Analysis,
     AutoparserError,
+    ChatTemplate,
     Limit,
     Limits,
     TaskLimitError,
@@ -27,10 +31,45 @@ from autoparser import (
     document,
 )
 from autoparser.reports import analysis_report, json_text
+from tests.fixture_analyses import TEMPLATES
 
-from .attacks import Attack, attacks
-
+FIXTURES = TEMPLATES.parent
 pytestmark = pytest.mark.slow
+
+CHAT = """{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+"""What `with: chat` puts before the attack."""
+
+
+def attacks() -> dict[str, Mapping[str, Any]]:
+    """Return all attacks by their names."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for path in sorted((FIXTURES / "attacks").glob("*.yaml")):
+        for name, members in yaml.safe_load(path.read_bytes()).items():
+            assert name not in found, "two attacks have one name"
+            found[name] = members
+    return found
+
+
+def text_of(
+    template: str,
+    *,
+    repeat: Mapping[str, Any] | None = None,
+    numbered: Mapping[str, Any] | None = None,
+    **more: str,
+) -> str:
+    """Return the text of an attack; its repeated part goes where the template has an `@`."""
+    if repeat is not None:
+        before, after = repeat["before"] * repeat["times"], repeat.get("after", "")
+        # The hole is between the two sides; a repeated text without a second side fills it.
+        template = template.replace("@", before + ("x" if after else "") + after * repeat["times"])
+    if numbered is not None:
+        parts = (numbered["text"].replace("#", f"{n:05}") for n in range(numbered["times"]))
+        template = template.replace("@", "".join(parts))
+    return CHAT + template if "with" in more else template
+
 
 ATTACKS = attacks()
 LIMITS = Limits(render_seconds=0.1, seconds=3, memory=200_000_000, characters=1_000_000)
@@ -61,39 +100,46 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("AUTOPARSER_CANARY", CANARY)
-        before = resident()
+        before = resident_bytes()
         with WorkerPool(2, limits=LIMITS) as pool:
-            templates = [attack.template for attack in ATTACKS]
+            templates = [
+                ChatTemplate(text_of(**members), origin=name) for name, members in ATTACKS.items()
+            ]
             found = list(pool.map(analyze, templates, name=lambda each: str(each.origin)))
-        growth = resident() - before
-    names = [attack.name for attack in ATTACKS]
+        growth = resident_bytes() - before
     files = {each.name: each.read_text(encoding="utf-8") for each in folder.iterdir()}
-    return Aftermath(dict(zip(names, found, strict=True)), growth, files)
+    return Aftermath(dict(zip(ATTACKS, found, strict=True)), growth, files)
 
 
-def resident() -> int:
+def resident_bytes() -> int:
     """Return the bytes that this process has in memory; 0 where the system does not say."""
     status = Path("/proc/self/status")
     found = re.search(r"VmRSS:\s*(\d+) kB", status.read_text()) if status.exists() else None
     return int(found[1]) * 1024 if found else 0
 
 
-def test_there_are_enough_of_them() -> None:
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_ends_as_it_should_and_shows_nothing_but_signs(
+    name: str, aftermath: Aftermath
+) -> None:
     assert len(ATTACKS) >= 60
-
-
-@pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
-def test_an_attack_ends_as_it_should(attack: Attack, aftermath: Aftermath) -> None:
-    outcome = aftermath.outcomes[attack.name]
-    assert {*attack.ends.split(" or ")} & {end_of(outcome.error), "any"}, outcome.error
-    words = str(outcome.error)
-    assert attack.says in words
-    if outcome.error is not None:
-        assert words.startswith((f"{attack.name}: ", "template: ")), words
+    attack, outcome = ATTACKS[name], aftermath.outcomes[name]
+    # What grows fast on one machine takes its time on another, hence two ways of ending.
+    assert {*attack["ends"].split(" or ")} & {end_of(outcome.error), "any"}, outcome.error
+    assert attack.get("says", "") in str(outcome.error)
+    if outcome.value is None:
+        shown = [str(outcome.error)]
+        assert shown[0].startswith((f"{name}: ", "template: "))
+    else:
+        report = analysis_report(outcome.value, 80, diffs=True)
+        shown = [report.plain, json_text(document(outcome.value), indent=2)]
+    for text in shown:
+        assert not [character for character in {*text} - {"\n"} if is_hidden(character)]
+        assert CANARY not in text
 
 
 def end_of(error: AutoparserError | None) -> str:
-    """Say in which of the ways of `attacks.ENDS` an analysis ended."""
+    """Name the way in which an analysis ended, as the fixtures do."""
     match error:
         case None:
             return "analysed"
@@ -112,34 +158,14 @@ def end_of(error: AutoparserError | None) -> str:
             raise AssertionError(error)
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
-def test_nothing_of_it_reaches_a_person_but_signs(attack: Attack, aftermath: Aftermath) -> None:
-    outcome = aftermath.outcomes[attack.name]
-    if outcome.value is None:
-        shown = [str(outcome.error)]
-    else:
-        report = analysis_report(outcome.value, 80, diffs=True)
-        shown = [report.plain, json_text(document(outcome.value), indent=2)]
-    for text in shown:
-        assert not [character for character in set(text) - {"\n"} if hidden(character)]
-        assert CANARY not in text
-
-
-def hidden(character: str) -> bool:
+def is_hidden(character: str) -> bool:
     """Whether a character is one that a terminal obeys, or that shows nothing."""
     category = unicodedata.category(character)
     return category.startswith("C") or category in {"Zl", "Zp"} or character in "\u3164\u115f\ufe0f"
 
 
-def test_no_file_was_written(aftermath: Aftermath) -> None:
+def test_no_file_memory_or_process_is_left(aftermath: Aftermath) -> None:
     assert aftermath.files == {"canary.txt": CANARY}
-
-
-def test_the_parent_has_not_grown_by_what_they_took(aftermath: Aftermath) -> None:
     assert aftermath.growth < MOST_GROWTH
-
-
-def test_the_parent_has_no_child_left(aftermath: Aftermath) -> None:
-    assert aftermath.outcomes
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)

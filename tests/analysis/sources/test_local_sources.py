@@ -1,0 +1,244 @@
+"""Templates of local files and directories: which is taken, and what cannot be loaded."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from autoparser import AutoparserError, TemplateNotFoundError, TemplateReadError, load_template
+from autoparser.analysis.sources import local_files
+from autoparser.analysis.sources.template_loading import load_templates
+
+CONFIG_FILE = "tokenizer_config.json"
+TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sources.yaml").read_text("utf-8"))
+
+
+def table(name: str) -> pytest.MarkDecorator:
+    """Pass each case of a table of `sources.yaml` to a test."""
+    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: str(case)[:80])
+
+
+def write(directory: Path, files: Mapping[str, object]) -> Path:
+    """Write each file's text, or its value as JSON."""
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content), "latin-1")
+    return directory
+
+
+@table("directories")
+def test_the_template_of_a_directory_is_that_of_the_first_file(tmp_path: Path, case: Any) -> None:
+    template = load_template(write(tmp_path, case["files"]), name=case.get("name"))
+    found = (template.text, template.origin)
+    assert found == (case["text"], str(tmp_path / case["file"])), case["reason"]
+
+
+@table("special_tokens")
+def test_special_tokens_are_those_that_the_configuration_names(tmp_path: Path, case: Any) -> None:
+    files = {"chat_template.jinja": "A", CONFIG_FILE: {"chat_template": "C", **case["config"]}}
+    if "map" in case:
+        files["special_tokens_map.json"] = case["map"]
+    directory = write(tmp_path, files)
+    for source in (directory, directory / CONFIG_FILE, directory / "chat_template.jinja"):
+        assert load_template(source).special_tokens == case["tokens"], case["reason"]
+
+
+@table("load_errors")
+def test_a_source_that_cannot_be_loaded_is_one_line(tmp_path: Path, case: Any) -> None:
+    write(tmp_path, case["files"])
+    with pytest.raises(AutoparserError) as caught:
+        load_template(tmp_path / case["source"])
+    assert type(caught.value).__name__ == case["error"]
+    shown = str(caught.value)
+    assert shown.isprintable()
+    assert shown.startswith(str(tmp_path))
+    assert shown.removeprefix(str(tmp_path)).lstrip("/").removeprefix(": ") == case["line"]
+
+
+def test_a_text_file_stands_alone(tmp_path: Path) -> None:
+    write(tmp_path, {"mine.txt": "A\r\nB\rC", CONFIG_FILE: {"bos_token": "B"}})
+    template = load_template(tmp_path / "mine.txt")
+    assert (template.text, template.name) == ("A\nB\nC", "default")
+    assert template.special_tokens == {}
+
+
+def test_every_named_template_is_loaded_as_one_alone_is(tmp_path: Path) -> None:
+    named = [{"name": name, "template": name} for name in ("tool_use", "default")]
+    write(tmp_path, {CONFIG_FILE: {"chat_template": named, "bos_token": "<s>"}})
+    for source in (tmp_path, tmp_path / CONFIG_FILE):
+        found = load_templates(source)
+        assert [each.name for each in found] == ["default", "tool_use"]
+        assert list(found) == [load_template(source, name=each.name) for each in found]
+    (tmp_path / "empty.jinja").write_text(" ", "utf-8")
+    with pytest.raises(TemplateReadError, match="is empty"):
+        load_templates(tmp_path / "empty.jinja")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("tool-use", "did you mean tool_use? choose by name one of 'rag', 'tool_use'"),
+        ("zebra", "choose by name one of 'rag', 'tool_use'"),
+        (None, "choose by name one of 'rag', 'tool_use'"),
+    ],
+)
+def test_a_missing_name_is_told_from_those_that_are_there(
+    tmp_path: Path, name: str | None, hint: str
+) -> None:
+    path = tmp_path / CONFIG_FILE
+    write(tmp_path, {CONFIG_FILE: {"chat_template": {"tool_use": "T", "rag": "R"}}})
+    with pytest.raises(TemplateNotFoundError) as caught:
+        load_template(path, name=name)
+    assert str(caught.value) == (
+        f"{path}: there is no template named {name or 'default'!r} here; {hint}"
+    )
+
+
+def test_a_local_source_has_no_revision(tmp_path: Path) -> None:
+    for source in (tmp_path, tmp_path / "a.jinja", tmp_path / CONFIG_FILE, "-"):
+        if source != tmp_path and isinstance(source, Path):
+            source.write_text("A")
+        with pytest.raises(AutoparserError, match="a local source has no revisions"):
+            load_template(source, revision="main")
+
+
+@pytest.mark.parametrize("source", ["a" * 5000, "a\0b", "", "two\nlines"])
+def test_a_source_that_can_be_no_path(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "chat_template.jinja").write_text("A")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TemplateNotFoundError) as caught:
+        load_template(source)
+    assert str(caught.value).isprintable()
+
+
+def test_standard_input_and_a_named_pipe_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO("é".encode())))
+    template = load_template("-")
+    assert (template.text, template.origin) == ("é", "standard input")
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"\x80")))
+    with pytest.raises(TemplateReadError, match=r"^standard input: byte 0: this is not UTF-8"):
+        load_template("-")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("A",))
+    writer.start()
+    assert load_template(pipe).text == "A"
+    writer.join()
+
+
+def test_json_that_is_nested_too_deep(tmp_path: Path) -> None:
+    path = tmp_path / CONFIG_FILE
+    path.write_text("[" * 200_000)
+    with pytest.raises(TemplateReadError, match="cannot be read"):
+        load_template(path)
+
+
+def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.jinja"
+    path.write_text("A")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(TemplateReadError, match=r"cannot read the file \(Permission denied\)"):
+        load_template(path)
+    monkeypatch.undo()
+    monkeypatch.setattr(local_files, "LARGEST", 1 << 20)
+    with pytest.raises(AutoparserError, match="this is larger than 1 MiB"):
+        load_template("/dev/zero")
+
+
+SECRET = "the secret"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A directory beside a secret."""
+    (tmp_path / "secret").write_text(SECRET)
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "key.jinja").write_text(SECRET)
+    (tmp_path / "secrets" / "config.json").write_text(json.dumps({"bos_token": SECRET}))
+    (tmp_path / "model").mkdir()
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("chat_template.jinja", "../secret"),
+        ("chat_template.json", "../secret"),
+        ("tokenizer_config.json", "../secrets/config.json"),
+        ("special_tokens_map.json", "../secrets/config.json"),
+        ("processor_config.json", "../secrets/config.json"),
+        ("additional_chat_templates", "../secrets"),
+        ("model.gguf", "../secret"),
+    ],
+)
+def test_a_link_out_of_the_directory_is_refused(model: Path, link: str, target: str) -> None:
+    if link in ("special_tokens_map.json", "additional_chat_templates"):
+        (model / "chat_template.jinja").write_text("A")
+    (model / link).symlink_to(target)
+    with pytest.raises(AutoparserError, match="this link leads out of its directory, to") as caught:
+        load_template(model)
+    assert SECRET not in str(caught.value)
+    assert "put a copy in its place" in str(caught.value)
+
+
+def test_a_link_within_the_directory_or_that_a_person_names_is_followed(
+    model: Path, tmp_path: Path
+) -> None:
+    (model / "files").mkdir()
+    (model / "files" / "a").write_text("A")
+    (model / "chat_template.jinja").symlink_to("files/a")
+    (tmp_path / "link").symlink_to(model)
+    assert load_template(model).text == load_template(tmp_path / "link").text == "A"
+    (model / "named.jinja").symlink_to("../secret")
+    assert load_template(model / "named.jinja").text == SECRET
+
+
+def test_a_snapshot_in_the_hubs_cache_is_made_of_links(tmp_path: Path) -> None:
+    repository = tmp_path / "models--org--model"
+    snapshot = repository / "snapshots" / ("0" * 40)
+    snapshot.mkdir(parents=True)
+    (repository / "blobs").mkdir()
+    (repository / "blobs" / "abc").write_text("A")
+    (snapshot / "chat_template.jinja").symlink_to("../../blobs/abc")
+    assert load_template(snapshot).text == "A"
+    (tmp_path.parent / "outside").write_text(SECRET)
+    (snapshot / "tokenizer_config.json").symlink_to(tmp_path.parent / "outside")
+    with pytest.raises(AutoparserError, match="this link leads out of its directory"):
+        load_template(snapshot)
+    # Beside blobs, but not as the cache is laid out.
+    other = repository / "other" / "model"
+    other.mkdir(parents=True)
+    (other / "chat_template.jinja").symlink_to("../../blobs/abc")
+    with pytest.raises(AutoparserError, match="this link leads out of its directory"):
+        load_template(other)
+
+
+@pytest.mark.parametrize(
+    "name", ["../secrets/key", "../../secret", "/etc/passwd", "secret\0", "..", ""]
+)
+def test_a_name_of_a_template_is_no_path(model: Path, name: str) -> None:
+    (model / "chat_template.jinja").write_text("A")
+    (model / "additional_chat_templates").mkdir()
+    (model / "additional_chat_templates" / "rag.jinja").write_text("R")
+    with pytest.raises(AutoparserError, match="there is no template named") as caught:
+        load_template(model, name=name)
+    assert SECRET not in str(caught.value)
+    assert str(caught.value).isprintable()

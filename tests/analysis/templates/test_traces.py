@@ -1,0 +1,244 @@
+"""What a traced render shows: who wrote what, what was tested, with which values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from autoparser import ChatTemplate, TemplateRenderError, TemplateSyntaxError
+from autoparser.analysis.templates.render_trace import RenderTrace, StepKind
+from autoparser.analysis.templates.source_text import template_tokens
+from autoparser.analysis.templates.trace_recorder import MOST_STEPS
+from tests.fixture_analyses import TEMPLATES
+
+FIXTURES = TEMPLATES.parent
+TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "traces.yaml").read_text("utf-8"))
+
+
+def table(name: str) -> pytest.MarkDecorator:
+    """Pass each case of a table of `traces.yaml` to a test."""
+    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: str(case)[:80])
+
+
+def step_through(text: str, **variables: object) -> RenderTrace:
+    return ChatTemplate(text).step_through(variables)
+
+
+@table("written")
+def test_a_piece_has_the_line_that_wrote_it(case: Any) -> None:
+    trace = step_through(case["text"], a="word", c="")
+    lines = [site.line for site in trace.sites]
+    found = [
+        [
+            piece.text,
+            None if piece.site is None else lines[piece.site],
+            [lines[site] for site in piece.through],
+        ]
+        for piece in trace.pieces
+    ]
+    assert found == case["pieces"]
+    assert trace.prompt == ChatTemplate(case["text"]).render_prepared({"a": "word", "c": ""})
+
+
+@table("spans")
+def test_a_span_has_the_place_that_wrote_it(case: Any) -> None:
+    spans = ChatTemplate(case["text"]).source_map(case["variables"]).spans
+    found = [[span.text, case["text"][span.start : span.end]] for span in spans]
+    assert found == case["spans"]
+
+
+@table("failures")
+def test_a_failed_render_shows_what_was_at_work(case: Any) -> None:
+    trace = step_through(case["text"], a="word", c=None)
+    assert trace.failure is not None
+    assert (trace.failure.line, trace.prompt) == (case["line"], case["prompt"])
+    found = [
+        [trace.source(each.site), [[seen.name, seen.words] for seen in each.seen]]
+        for each in trace.ended_in
+    ]
+    assert found == case["ended_in"]
+
+
+@table("syntax")
+def test_broken_syntax_has_a_caret_under_its_place(case: Any) -> None:
+    error = syntax_error(case["text"])
+    assert error.line == case["line"]
+    excerpt = error.excerpt.split("\n")
+    assert excerpt == case["excerpt"]
+    if len(excerpt) == 2:
+        assert error.column == excerpt[1].index("^") - excerpt[0].index("|") - 1
+        assert f"line {error.line}, column {error.column}: " in str(error)
+    else:
+        assert error.column is None
+        assert f"line {error.line}: " in str(error)
+
+
+def syntax_error(text: str) -> TemplateSyntaxError:
+    with pytest.raises(TemplateSyntaxError) as caught:
+        ChatTemplate(text, origin="chat.jinja").check_syntax()
+    assert str(caught.value).startswith("chat.jinja: ")
+    assert str(caught.value).isprintable()
+    assert caught.value.__context__ is None
+    return caught.value
+
+
+def test_the_excerpt_of_a_long_line_is_cut_around_the_caret() -> None:
+    error = syntax_error("a" * 5000 + "{{ foo bar }}" + "b" * 5000)
+    assert error.column == 5008
+    shown, caret = error.excerpt.split("\n")
+    assert len(shown) < 90
+    assert shown[caret.index("^") :].startswith("bar }}")
+    assert "endif" in str(syntax_error("{% if x %}\ntext"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% for x in y %}{% generation %}{% break %}{% endgeneration %}{% endfor %}",
+        "{{ " + "(" * 5000,
+        "{% if a %}" * 200 + "{% endif %}" * 200,
+    ],
+    ids=["refused by Python", "brackets nested too deep", "blocks nested too deep"],
+)
+def test_a_template_that_cannot_be_compiled_is_a_syntax_error(text: str) -> None:
+    assert "cannot compile" in str(syntax_error(text))
+    with pytest.raises(TemplateSyntaxError):
+        _ = ChatTemplate(text).syntax_tree
+
+
+def asked(trace: RenderTrace) -> list[tuple[str, bool | None, dict[str, str]]]:
+    return [
+        (trace.source(step.site), step.held, {each.name: each.words for each in step.seen})
+        for step in trace.steps
+        if step.kind is StepKind.TEST
+    ]
+
+
+def test_a_test_tells_the_names_that_it_asked_for_and_no_others() -> None:
+    trace = step_through("{% if a or b.c %}x{% elif d is defined %}y{% endif %}", a=0, b={"c": ""})
+    assert asked(trace) == [
+        ("a or b.c", False, {"a": "0", "b.c": "''"}),
+        ("d is defined", False, {"d": "undefined"}),
+    ]
+    assert asked(step_through("{% if a or b.c %}x{% endif %}", a=1)) == [
+        ("a or b.c", True, {"a": "1"})
+    ]
+
+
+def test_tests_inside_expressions_and_loops_have_places_of_their_own() -> None:
+    text = (
+        "{% for k, v in x.items() if v.if != 2 and k in ('a', 'b') %}"
+        "{{ {'k': (k if k == 'a' else '-'), 'w': v if v else 0}.k }}{% endfor %}"
+        "{{ 1 if x else 2 if y else 3 }}"
+    )
+    trace = step_through(text, x={"a": 1, "c": 2})
+    assert asked(trace) == [
+        (
+            "v.if != 2 and k in ('a', 'b')",
+            True,
+            {"v.if": "undefined", "k": "'a'"},
+        ),
+        ("k == 'a'", True, {"k": "'a'"}),
+        ("v", True, {"v": "1"}),
+        (
+            "v.if != 2 and k in ('a', 'b')",
+            False,
+            {"v.if": "undefined", "k": "'c'"},
+        ),
+        ("x", True, {"x": "{'a': 1, 'c': 2}"}),
+    ]
+
+
+def test_loops_tell_each_pass_and_variables_what_they_are_set_to() -> None:
+    trace = step_through("{% for m in ms %}{% set n = m.a|length %}{% endfor %}", ms=[{"a": "xy"}])
+    assert [(step.kind, step.words, step.number) for step in trace.steps] == [
+        (StepKind.LOOP, "[{'a': 'xy'}]", 0),
+        (StepKind.PASS, "{'a': 'xy'}", 1),
+        (StepKind.SET, "2", 0),
+    ]
+
+
+def test_a_piece_has_the_tests_that_let_it_be_written() -> None:
+    text = "{% for m in ms %}{% if m == 1 %}a{% elif m == 2 %}b{% else %}c{% endif %}{% endfor %}"
+    trace = step_through(text, ms=[2, 3])
+    reasons = [
+        (piece.text, [(trace.source(step.site), step.held) for step in trace.reasons(piece)])
+        for piece in trace.pieces
+    ]
+    loop = ("for m in ms", None)
+    assert reasons == [
+        ("b", [loop, ("m == 1", False), ("m == 2", True)]),
+        ("c", [loop, ("m == 1", False), ("m == 2", False)]),
+    ]
+
+
+def test_steps_beyond_the_most_are_counted_alone_and_values_are_cut() -> None:
+    trace = step_through("{% for x in range(n) %}{% endfor %}-", n=MOST_STEPS + 5)
+    assert (len(trace.steps), trace.left_out) == (MOST_STEPS, 6)
+    assert trace.prompt == "-"
+    trace = step_through("{% if a %}{% endif %}{% if b %}{% endif %}", a="x" * 9999, b=[[[1]]] * 99)
+    assert all(len(value) <= 200 for _, _, seen in asked(trace) for value in seen.values())
+
+
+CONVERSATION = yaml.safe_load((FIXTURES / "conversations.yaml").read_text("utf-8"))["two-calls"]
+TOOLS = yaml.safe_load((FIXTURES / "tools.yaml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.jinja"))[::9], ids=lambda path: path.stem)
+def test_a_traced_render_of_a_fixture_writes_what_any_other_does(path: Path) -> None:
+    template = ChatTemplate(path.read_text("utf-8"))
+    variables = template.variables(CONVERSATION["messages"], TOOLS, True)
+    trace = template.step_through(variables)
+    failure = None
+    try:
+        text = template.render_prepared(variables)
+    except TemplateRenderError as raised:
+        text, failure = trace.prompt, raised
+    assert str(trace.failure) == str(failure)
+    assert trace.prompt == text
+    if failure is None:
+        spans = template.source_map(variables).spans
+        assert "".join(span.text for span in spans) == text
+    for piece in trace.pieces:
+        assert piece.site is not None
+        source = trace.source(piece.site)
+        # A plain text is its place's own; nothing is cut from it.
+        assert source.startswith("{{") or piece.text == source
+
+
+def test_tokens_have_their_places() -> None:
+    text = "a {%- if b -%}  {{ c }}{% endif %}"
+    for token in template_tokens(text):
+        assert text[token.start : token.end] == token.value
+    assert [token.value for token in template_tokens("{% if %}{{ 'open }}")][:2] == ["{%", " "]
+
+
+def test_a_character_has_the_line_that_wrote_it() -> None:
+    text = "a\r\n{% if x %}\r\nb{{ x }}{% endif %}"
+    written = ChatTemplate(text).source_map({"x": "yz"})
+    assert [written.line_at(at) for at in range(-1, 6)] == [None, 1, 1, 3, 3, 3, None]
+
+
+TURNS = """{%- macro shout(text) -%}
+{{ text | upper }}
+{%- endmacro -%}
+{%- for message in messages -%}
+<{{ message.role }}>
+{{- message.content }}
+{{ shout(message.content) }}
+{%- endfor -%}
+{%- if add_generation_prompt %}
+<assistant>
+{%- endif -%}
+"""
+
+
+def test_a_text_has_the_line_that_wrote_its_beginning() -> None:
+    messages = [{"role": "user", "content": "one"}]
+    written = ChatTemplate(TURNS).source_map({"messages": messages, "add_generation_prompt": True})
+    lines = {"<": 5, "user": 5, "user>": 5, ">": 5, "one": 6, "ONE": 7, "<assistant>": 10}
+    assert {text: written.line_of(text) for text in lines} == lines
+    assert written.line_of("two") is None

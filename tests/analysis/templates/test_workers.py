@@ -1,0 +1,411 @@
+"""Tasks in worker processes: values, errors, limits, and how a worker may die."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autoparser import (
+    AutoparserError,
+    ChatTemplate,
+    Limit,
+    Limits,
+    TaskLimitError,
+    TemplateLimitError,
+    TemplateRenderError,
+    TemplateSyntaxError,
+    WorkerDiedError,
+    WorkerPool,
+    analyze,
+    isolated,
+    load_template,
+)
+from autoparser.analysis.templates import worker_pool
+from autoparser.analysis.templates.encoded_template import IsolatedTemplate
+from autoparser.analysis.templates.environment import GENERATION_OPEN
+from autoparser.analysis.templates.worker_pool import TaskWorker, close_workers, run_task
+from tests.fixture_analyses import TEMPLATES
+
+TEMPLATE = TEMPLATES / "j1-json-in-tags.jinja"
+MESSAGES = [{"role": "user", "content": "hi"}]
+VARIABLES = {"messages": MESSAGES, "tools": None, "add_generation_prompt": True}
+ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+SHORT = Limits(render_seconds=0.2, seconds=0.5, memory=100_000_000, characters=100_000)
+slow = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_worker_is_left() -> Iterator[None]:
+    close_workers()
+    yield
+    close_workers()
+
+
+def test_an_isolated_template_does_all_that_the_plain_one_does() -> None:
+    plain = load_template(TEMPLATE)
+    apart = isolated(plain)
+    assert apart.plain() == plain
+    assert apart.render(MESSAGES, enable=True) == plain.render(MESSAGES, enable=True)
+    assert apart.source_map(VARIABLES) == plain.source_map(VARIABLES)
+    assert apart.step_through(VARIABLES) == plain.step_through(VARIABLES)
+    marks = ChatTemplate("{% generation %}x{% endgeneration %}")
+    assert isolated(marks).marks_generation
+    marked = isolated(marks).render_generation(VARIABLES)
+    assert marked.startswith(GENERATION_OPEN)
+    assert marked == marks.render_generation(VARIABLES)
+    template = isolated(ChatTemplate("x", {"bos_token": "<s>"}, "default", "a"), SHORT)
+    copied = pickle.loads(pickle.dumps(template))  # noqa: S301 - our own
+    assert copied == template
+    assert copied.limits == SHORT
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "words"),
+    [
+        pytest.param(ENDLESS, Limit.RENDER_TIME, "more than 0.2 s", marks=slow),
+        pytest.param(
+            "{{ 7 ** (messages | length * 99999999) % 3 }}",
+            Limit.RENDER_TIME,
+            "more than 0.2 s",
+            marks=slow,
+        ),
+        ("{{ ('x' * (messages | length * 10 ** 9)) | length }}", Limit.MEMORY, "100 MB"),
+        ("{{ 'x' * (messages | length * 100_001) }}", Limit.OUTPUT, "100000 characters"),
+    ],
+)
+def test_a_render_beyond_a_limit_names_it(text: str, limit: Limit, words: str) -> None:
+    template = isolated(ChatTemplate(text, origin="bad.jinja"), replace_limits(seconds=2))
+    with pytest.raises(TemplateLimitError, match=words) as caught:
+        template.render(MESSAGES)
+    assert caught.value.limit is limit
+    assert str(caught.value).startswith("bad.jinja: ")
+    with pytest.raises(TemplateLimitError):
+        template.source_map(VARIABLES)
+    assert isinstance(template.step_through(VARIABLES).failure, TemplateLimitError)
+    assert isolated(ChatTemplate("ok")).render(MESSAGES) == "ok"
+
+
+def replace_limits(**changes: Any) -> Limits:
+    """Return the short limits, some of them otherwise."""
+    names = ("render_seconds", "seconds", "memory", "characters")
+    return Limits(**{**{name: getattr(SHORT, name) for name in names}, **changes})
+
+
+def test_a_trace_beyond_a_limit_keeps_what_was_written() -> None:
+    text = "a{% for x in range(n) %}{% if x %}-{% endif %}{% endfor %}"
+    trace = isolated(ChatTemplate(text), Limits(characters=100)).step_through({"n": 500})
+    assert isinstance(trace.failure, TemplateLimitError)
+    assert trace.failure.limit is Limit.OUTPUT
+    assert trace.prompt.startswith("a---")
+
+
+def test_refusals_and_broken_syntax_are_the_same_in_a_worker() -> None:
+    refusing = ChatTemplate("{{ raise_exception('no') }}", origin="a")
+    broken = ChatTemplate("{{ x(", origin="a")
+    for template, kind in ((refusing, TemplateRenderError), (broken, TemplateSyntaxError)):
+        errors = []
+        for each in (template, isolated(template)):
+            with pytest.raises(kind) as caught:
+                each.render(MESSAGES)
+            errors.append((str(caught.value), caught.value.__dict__))
+        assert errors[0] == errors[1]
+    with pytest.raises(TemplateSyntaxError):
+        isolated(broken).check_syntax()
+    with pytest.raises(TemplateSyntaxError):
+        _ = isolated(broken).syntax_tree
+
+
+@slow
+def test_an_isolated_analysis_is_the_same_and_goes_on_to_render_in_a_worker() -> None:
+    plain = load_template(TEMPLATE)
+    found = analyze(plain, isolate=True)
+    assert isinstance(found.template, IsolatedTemplate)
+    assert replace(found, template=plain) == analyze(plain)
+    assert found.to_dict() == analyze(plain).to_dict()
+    again = analyze(isolated(plain, replace_limits(seconds=20))).template
+    assert isinstance(again, IsolatedTemplate)
+    assert again.limits.seconds == 20
+    with pytest.raises(TemplateLimitError) as caught:
+        analyze(ChatTemplate(ENDLESS), isolate=SHORT)
+    assert caught.value.limit is Limit.RENDER_TIME
+
+
+@slow
+def test_one_render_beyond_a_limit_is_evidence_and_the_analysis_goes_on() -> None:
+    text = TEMPLATE.read_text(encoding="utf-8")
+    # Few messages of the self-check hold markup.
+    trap = f"{{% if '<b>' in messages[-1].content | default('', true) %}}{ENDLESS}{{% endif %}}"
+    found = analyze(ChatTemplate(text + trap), isolate=replace_limits(seconds=20))
+    assert found.format.calls is not None
+    assert any("more than 0.2 s" in failure.reason for failure in found.check.failures)
+
+
+@pytest.fixture
+def pool() -> Iterator[WorkerPool]:
+    with WorkerPool(2, limits=SHORT) as workers:
+        yield workers
+
+
+def _process(_: int) -> int:
+    return os.getpid()
+
+
+def processes(pool: WorkerPool) -> set[int]:
+    """Return the numbers of a pool's processes, as its two workers tell them."""
+    return {outcome.result() for outcome in pool.map(_process, range(2))}
+
+
+def is_alive(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _die(number: int) -> int:
+    if number:
+        signal.raise_signal(number)
+    return number
+
+
+def test_results_come_in_the_order_of_the_items_by_the_same_workers(pool: WorkerPool) -> None:
+    before = processes(pool)
+    found = list(pool.map(time.sleep, [0.1, 0.0, 0.05, 0.0]))
+    assert [outcome.error for outcome in found] == [None] * 4
+    assert [outcome.value for outcome in pool.map(abs, range(-50, 0))] == [*range(50, 0, -1)]
+    assert processes(pool) == before
+    assert worker_pool.usual_jobs() >= 1
+
+
+def test_a_worker_that_dies_costs_its_own_task_and_an_idle_one_nothing(pool: WorkerPool) -> None:
+    signals = [0, 0, signal.SIGKILL, 0, signal.SIGSEGV, 0]
+    found = list(pool.map(_die, signals, name=str))
+    assert [type(outcome.error) for outcome in found] == [
+        WorkerDiedError if number else type(None) for number in signals
+    ]
+    assert "SIGKILL" in str(found[2].error)
+    victim = min(processes(pool))
+    os.kill(victim, signal.SIGKILL)
+    while Path(f"/proc/{victim}/stat").exists() and state_of(victim) != "Z":
+        time.sleep(0.01)
+    # It died between two tasks, so that none is lost.
+    assert [outcome.value for outcome in pool.map(abs, [-1, -2, -3])] == [1, 2, 3]
+    assert victim not in processes(pool)
+
+
+@slow
+def test_a_worker_that_is_killed_in_the_middle_costs_its_own_task(pool: WorkerPool) -> None:
+    victim = min(processes(pool))
+    found = []
+    # When the first outcome is there, every worker has another task.
+    for at, outcome in enumerate(pool.map(time.sleep, [0.3] * 6)):
+        if not at:
+            os.kill(victim, signal.SIGKILL)
+        found.append(outcome)
+    lost = [outcome for outcome in found if outcome.error is not None]
+    assert [type(outcome.error) for outcome in lost] == [WorkerDiedError]
+
+
+@slow
+def test_limits_and_faults_cost_their_own_task(pool: WorkerPool) -> None:
+    items: list[Any] = [[1], range(10**12), [2], "x", [3]]
+    found = list(pool.map(sum, items))
+    assert [outcome.value for outcome in found] == [1, None, 2, None, 3]
+    assert isinstance(found[1].error, TaskLimitError)
+    assert "TypeError" in str(found[3].error)
+    with pytest.raises(AutoparserError):
+        found[3].result()
+
+
+@slow
+def test_a_silent_worker_is_killed_and_a_late_one_is_waited_for(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_pool, "START_SECONDS", 0.0)
+    monkeypatch.setattr(worker_pool, "LOADED_MACHINE", 0.2)
+    # It sleeps, and so takes no processor time.
+    assert "no answer" in str(next(pool.map(time.sleep, [600])).error)
+    # As if the machine were so busy that every answer is overdue when it is asked for.
+    monkeypatch.setattr(worker_pool, "START_SECONDS", 0.01)
+    monkeypatch.setattr(worker_pool, "LOADED_MACHINE", 0.0)
+    found = list(pool.map(sum, [range(3_000_000), range(3)]))
+    assert [outcome.value for outcome in found] == [sum(range(3_000_000)), 3]
+
+
+@slow
+def test_a_worker_that_has_grown_is_replaced(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = processes(pool)
+    monkeypatch.setattr(worker_pool, "GROWN_TOO_LARGE", -1)
+    assert len(list(pool.map(abs, range(4)))) == 4
+    assert not before & processes(pool)
+    assert not any(map(is_alive, before))
+
+
+@slow
+def test_leaving_early_ends_what_is_under_way_and_leaves_no_process() -> None:
+    drawn: list[int] = []
+
+    def items() -> Iterator[float]:
+        for item in range(100):
+            drawn.append(item)
+            yield 0.2
+
+    numbers: set[int] = set()
+    with pytest.raises(KeyboardInterrupt), WorkerPool(2, limits=SHORT) as pool:  # noqa: PT012
+        results = pool.map(time.sleep, items())
+        next(results)
+        # Items are drawn as workers are free.
+        assert len(drawn) < 20
+        results.close()
+        assert [outcome.value for outcome in pool.map(abs, [-1, -2])] == [1, 2]
+        numbers = processes(pool)
+        raise KeyboardInterrupt
+    assert numbers
+    assert not any(map(is_alive, numbers))
+
+
+@pytest.fixture(params=["forked", "fresh"])
+def _both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Start workers in both ways: a process with a second thread does not fork."""
+    close_workers()
+    done = threading.Event()
+    if request.param == "fresh":
+        threading.Thread(target=done.wait).start()
+    yield
+    done.set()
+    close_workers()
+
+
+@slow
+@pytest.mark.usefixtures("_both_ways")
+def test_a_worker_is_used_again_and_shares_no_file_of_its_parent(tmp_path: Path) -> None:
+    assert run_task(os.getpid) == run_task(os.getpid) != os.getpid()
+    assert run_task(os.read, 0, 1) == b""
+    with (tmp_path / "secret").open("w") as file:
+        try:
+            there = run_task(os.fstat, file.fileno())
+        except OSError:
+            return
+        assert not os.path.samestat(there, os.fstat(file.fileno()))
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AutoparserError("wrong", file="a", place="line 1", hint="fix it"),
+        TemplateRenderError("no", file="a", line=3, refused=True),
+        TemplateSyntaxError("no", file="a", line=3, column=4, excerpt="x\n^", hint="fix it"),
+        TaskLimitError(Limit.MEMORY, "too much", file="a"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_comes_out_of_a_worker_as_it_was(error: AutoparserError) -> None:
+    with pytest.raises(type(error)) as caught:
+        run_task(_raise, error)
+    assert (str(caught.value), caught.value.__dict__) == (str(error), error.__dict__)
+
+
+def test_an_error_of_python_comes_out_with_the_place_it_was_raised_at() -> None:
+    with pytest.raises(ValueError, match="invalid literal") as caught:
+        run_task(int, "x")
+    assert any("In a worker" in note for note in caught.value.__notes__)
+    with pytest.raises((TypeError, AttributeError)):
+        run_task(len, threading.Lock())
+    with pytest.raises(TypeError, match="pickle"):
+        run_task(threading.Lock)
+
+
+@slow
+def test_a_task_beyond_its_limits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    # However long a machine under load takes over it, the kernel is to end what takes no step.
+    monkeypatch.setattr(worker_pool, "START_SECONDS", 600.0)
+    with pytest.raises(TaskLimitError, match=r"endless: .*more than 0\.5 s") as caught:
+        run_task(sum, range(10**12), limits=SHORT, file="endless")
+    assert caught.value.limit is Limit.TASK_TIME
+    with pytest.raises(TaskLimitError, match="more than 100 MB") as caught:
+        run_task(bytearray, 200_000_000, limits=SHORT)
+    assert caught.value.limit is Limit.MEMORY
+    # Memory is counted from what the worker has.
+    assert len(run_task(bytearray, 10_000_000, limits=SHORT)) == 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("task", "number", "words"),
+    [
+        (signal.raise_signal, signal.SIGKILL, "killed"),
+        (signal.raise_signal, signal.SIGSEGV, "crashed (SIGSEGV)"),
+        (signal.raise_signal, signal.SIGABRT, "gave up (SIGABRT)"),
+        (os._exit, 3, "exit code 3"),
+    ],
+)
+def test_how_a_worker_died_is_named(task: Callable[[int], object], number: int, words: str) -> None:
+    with pytest.raises(WorkerDiedError) as caught:
+        run_task(task, number, file="a.jinja")
+    assert words in str(caught.value)
+    assert run_task(abs, -1) == 1
+
+
+def test_an_interrupt_leaves_the_worker_alone_and_ends_it_in_the_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worker = TaskWorker()
+    os.kill(worker.pid, signal.SIGINT)
+    assert worker.call(abs, -1, limits=SHORT) == 1
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(worker.connection, "poll", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        worker.call(abs, -1, limits=SHORT)
+    assert not worker.alive
+    assert not is_alive(worker.pid)
+
+
+@slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("busy", [True, False])
+def test_a_worker_does_not_outlive_its_parent(busy: bool) -> None:
+    here, there = os.pipe()
+    parent = os.fork()
+    if not parent:
+        try:
+            worker = TaskWorker()
+            if busy:
+                worker.submit(ChatTemplate(ENDLESS).render, MESSAGES, limits=Limits())
+            os.write(there, str(worker.pid).encode())
+            signal.pause()
+        finally:
+            os._exit(1)
+    number = int(os.read(here, 20))
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    deadline = time.monotonic() + 30
+    while state_of(number) != "Z":
+        assert time.monotonic() < deadline, "the worker goes on"
+        time.sleep(0.05)
+
+
+def state_of(number: int) -> str:
+    """Return the state of a process as Linux has it; Z for one that is no more."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return "Z"
