@@ -1,4 +1,4 @@
-"""Models on the Hub, over a real server with the real client."""
+"""Models on the Hub, over a real server with the real client; and what their URLs name."""
 
 from __future__ import annotations
 
@@ -6,26 +6,134 @@ import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from huggingface_hub import constants, snapshot_download
 
-from autoparser import AutoparserError, analyze, document, load_template
+from autoparser import AutoparserError, TemplateNotFoundError, load_template
 from autoparser.analysis.core.provenance import Provenance, SourceKind
-from autoparser.analysis.sources import hub_listing as snapshot
-from autoparser.analysis.sources.hub_requests import hub_name
+from autoparser.analysis.sources import hub_listing
+from autoparser.analysis.sources.hub_requests import HubName, hub_name
+from autoparser.analysis.sources.template_loading import fetch, load_templates
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from tests.analysis.sources.hub_server import Hub, Model, commit_of
+from tests.analysis.sources.gguf_files import write_model
+from tests.analysis.sources.hub_server import Hub, commit_of
 
-pytestmark = pytest.mark.slow
-
-TEMPLATE = (
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
+slow = pytest.mark.slow
+HUB = "https://huggingface.co"
 CONFIG = json.dumps({"bos_token": "<s>", "chat_template": "C"})
 WEIGHTS = b"\0" * 100_000
-NAMED = json.dumps({"chat_template": [{"name": "default", "template": "D"}]})
+TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sources.yaml").read_text("utf-8"))
+
+
+def table(name: str) -> pytest.MarkDecorator:
+    """Pass each case of a table of `sources.yaml` to a test."""
+    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: str(case)[:80])
+
+
+@table("names")
+def test_a_source_may_name_a_model_or_not(case: Any) -> None:
+    assert (hub_name(case["name"]) is not None) is case["is_one"]
+    assert hub_name("x" * 5000) is None
+
+
+@table("urls")
+@pytest.mark.parametrize("hub_url", [HUB, "HTTP://HuggingFace.co", "https:/huggingface.co"])
+def test_a_url_names_a_model_a_file_and_a_revision(case: Any, hub_url: str) -> None:
+    repository, file, revision = case["named"]
+    expected = HubName(repository, file, revision=revision)
+    assert hub_name(f"{hub_url}/{case['path']}") == expected
+
+
+@table("other_urls")
+def test_a_url_of_no_model_is_an_error_that_says_what_it_is(case: Any) -> None:
+    for use in (load_template, load_tokenizer, fetch):
+        with pytest.raises(TemplateNotFoundError) as caught:
+            use(case["url"])
+        assert str(caught.value).startswith(f"{case['url']}: {case['words']}")
+
+
+def test_a_hub_below_a_path_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", "http://mirror.example:8080/hf")
+    assert hub_name("http://mirror.example:8080/hf/org/name/tree/v1") == HubName(
+        "org/name", revision="v1"
+    )
+    assert hub_name(f"{HUB}/org/name") == HubName("org/name")
+    for url in ("http://mirror.example:8080/org/name", "http://mirror.example/hf/org/name"):
+        with pytest.raises(TemplateNotFoundError, match="not of the Hub, which is http://mirror"):
+            hub_name(url)
+
+
+@pytest.fixture
+def two_revisions(hub: Hub) -> str:
+    """Return the URL of a model of two branches."""
+    files = {
+        "chat_template.jinja": "{{ bos_token }}main",
+        "additional_chat_templates/rag.jinja": "rag",
+        "examples/other.jinja": "{{ bos_token }}other",
+        "tokenizer_config.json": '{"bos_token": "<s>", "chat_template": "from the configuration"}',
+        "README.md": "no template",
+    }
+    hub.add("org/model", files)
+    hub.models["org/model"].branches["v1"] = {"chat_template.jinja": b"v1"}
+    return f"{hub.endpoint}/org/model"
+
+
+def test_a_model_is_loaded_by_its_url(two_revisions: str) -> None:
+    template = load_template(two_revisions)
+    assert template.text == "{{ bos_token }}main"
+    assert template.source is not None
+    assert (template.source.id, template.source.revision) == ("org/model", None)
+    assert load_template(f"{two_revisions}/tree/v1").text == "v1"
+    assert len(load_templates(two_revisions)) == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("chat_template.jinja", "{{ bos_token }}main"),
+        ("additional_chat_templates/rag.jinja", "rag"),
+        ("examples/other.jinja", "{{ bos_token }}other"),
+        ("tokenizer_config.json", "from the configuration"),
+    ],
+)
+def test_a_file_is_loaded_by_its_url(file: str, text: str, two_revisions: str) -> None:
+    template = load_template(f"{two_revisions}/blob/main/{file}")
+    assert template.text == text
+    assert template.special_tokens == {"bos_token": "<s>"}
+    assert template.origin == f"org/model/{file}"
+    assert template.source is not None
+    assert (template.source.revision, template.source.file) == ("main", file)
+
+
+@slow
+@pytest.mark.parametrize("file", ["README.md", "missing.jinja", "../chat_template.jinja"])
+def test_a_file_that_holds_no_template_is_an_error(file: str, two_revisions: str) -> None:
+    with pytest.raises(TemplateNotFoundError, match=r"is not there at commit .*, or holds no"):
+        load_template(f"{two_revisions}/blob/main/{file}")
+
+
+@slow
+def test_two_revisions_contradict_each_other(two_revisions: str) -> None:
+    url = f"{two_revisions}/tree/v1"
+    assert load_template(url, revision="v1").text == "v1"
+    for use in (load_template, fetch):
+        with pytest.raises(
+            AutoparserError, match="the URL names the revision 'v1', but 'main' was"
+        ):
+            use(url, revision="main")
+
+
+@slow
+def test_a_gguf_file_is_loaded_by_its_url(hub: Hub, tmp_path: Path) -> None:
+    made = write_model(tmp_path / "made.gguf", "of a header")
+    hub.add("org/model", {"q/m.gguf": made.read_bytes(), "chat_template.jinja": "of a file"})
+    url = f"{hub.endpoint}/org/model/resolve/main/q/m.gguf?download=true"
+    assert load_template(url).text == "of a header"
+    assert fetch(url).source.file == "q/m.gguf"
 
 
 def online_and_offline(
@@ -42,19 +150,12 @@ def online_and_offline(
     return first
 
 
+@slow
 @pytest.mark.parametrize(
-    ("files", "name", "text", "file", "reason"),
+    ("files", "name", "text", "file"),
     [
-        ({"chat_template.jinja": "A"}, None, "A", "chat_template.jinja", "a template file"),
-        ({"tokenizer_config.json": CONFIG}, None, "C", "tokenizer_config.json", "the config"),
-        (
-            {"chat_template.jinja": "A", "tokenizer_config.json": CONFIG},
-            None,
-            "A",
-            "chat_template.jinja",
-            "the file before the config",
-        ),
-        ({"tokenizer_config.json": NAMED}, None, "D", "tokenizer_config.json", "a list of them"),
+        ({"chat_template.jinja": "A", "tokenizer_config.json": CONFIG}, None, "A", None),
+        ({"tokenizer_config.json": CONFIG}, None, "C", "tokenizer_config.json"),
         (
             {
                 "chat_template.jinja": "A",
@@ -64,22 +165,9 @@ def online_and_offline(
             "rag",
             "R",
             "additional_chat_templates/rag.jinja",
-            "one of the additional ones",
         ),
-        (
-            {"chat_template.json": json.dumps({"chat_template": "P"})},
-            None,
-            "P",
-            "chat_template.json",
-            "a processor's file",
-        ),
-        (
-            {"chat_template.jinja": "L" * 5000},
-            None,
-            "L" * 5000,
-            "chat_template.jinja",
-            "a file behind a redirect",
-        ),
+        # Behind a redirect.
+        ({"chat_template.jinja": "L" * 5000}, None, "L" * 5000, None),
     ],
 )
 def test_a_model_gives_its_template_online_and_offline(
@@ -88,18 +176,19 @@ def test_a_model_gives_its_template_online_and_offline(
     files: Mapping[str, str],
     name: str | None,
     text: str,
-    file: str,
-    reason: str,
+    file: str | None,
 ) -> None:
+    file = file or "chat_template.jinja"
     commit = hub.add("org/model", {**files, "model.safetensors": WEIGHTS, "README.md": "x"})
     options = {} if name is None else {"name": name}
     found = online_and_offline(hub, monkeypatch, "org/model", **options)
     source = Provenance(SourceKind.HUB, "org/model", file=file, commit=commit)
-    assert (found.text, found.source) == (text, source), reason
+    assert (found.text, found.source) == (text, source)
     assert found.origin == f"org/model/{file}"
     assert not [line for line in hub.lines if "safetensors" in line or "README" in line]
 
 
+@slow
 def test_only_what_is_needed_is_asked_for(hub: Hub) -> None:
     wanted = {
         "chat_template.jinja": "A",
@@ -124,22 +213,7 @@ def test_only_what_is_needed_is_asked_for(hub: Hub) -> None:
     assert len(hub.requests) - first <= 2
 
 
-def test_a_whole_report_is_the_same_offline(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = hub.add("org/model", {"chat_template.jinja": TEMPLATE})
-    online = document(analyze(load_template("org/model")))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert document(analyze(load_template("org/model"))) == online
-    assert isinstance(online["template"], dict)
-    assert online["template"]["source"] == {
-        "kind": "hub",
-        "id": "org/model",
-        "file": "chat_template.jinja",
-        "revision": None,
-        "commit": commit,
-        "ran_code": False,
-    }
-
-
+@slow
 def test_revisions(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.add("org/model", {"chat_template.jinja": "main"})
     old = {"chat_template.jinja": b"old"}
@@ -156,6 +230,7 @@ def test_revisions(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         assert (found.text, found.source) == ("old", source)
 
 
+@slow
 def test_a_branch_that_moved_is_followed(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.add("org/model", {"chat_template.jinja": "one"})
     assert load_template("org/model").text == "one"
@@ -163,6 +238,7 @@ def test_a_branch_that_moved_is_followed(hub: Hub, monkeypatch: pytest.MonkeyPat
     assert online_and_offline(hub, monkeypatch, "org/model").text == "two"
 
 
+@slow
 def test_without_the_hub_the_cache_is_taken(hub: Hub, impatient: None) -> None:
     del impatient
     hub.add("org/model", {"chat_template.jinja": "A"})
@@ -171,6 +247,7 @@ def test_without_the_hub_the_cache_is_taken(hub: Hub, impatient: None) -> None:
     assert load_template("org/model") == first
 
 
+@slow
 def test_what_another_program_fetched_is_found_offline(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +261,7 @@ def test_what_another_program_fetched_is_found_offline(
     assert found.source.commit == commit
 
 
+@slow
 def test_a_token_goes_to_the_hub_and_no_further(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.add("org/model", {"chat_template.jinja": "L" * 5000}, private=True)
     monkeypatch.setenv("HF_TOKEN", "good")
@@ -193,18 +271,17 @@ def test_a_token_goes_to_the_hub_and_no_further(hub: Hub, monkeypatch: pytest.Mo
     assert {each.token for each in hub.requests if each not in stored} == {"good"}
 
 
-def test_gated_with_access(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub.add("org/model", {"chat_template.jinja": "A"}, gated=True)
-    monkeypatch.setenv("HF_TOKEN", "good")
-    assert load_template("org/model").text == "A"
-
-
-def test_a_model_that_was_renamed(hub: Hub) -> None:
-    hub.add("org/new", {"chat_template.jinja": "A"})
+@slow
+def test_a_gated_and_a_renamed_model_are_loaded(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add("org/gated", {"chat_template.jinja": "A"}, gated=True)
+    hub.add("org/new", {"chat_template.jinja": "B"})
     hub.moved["org/old"] = "org/new"
-    assert load_template("org/old").text == "A"
+    assert load_template("org/old").text == "B"
+    monkeypatch.setenv("HF_TOKEN", "good")
+    assert load_template("org/gated").text == "A"
 
 
+@slow
 def test_a_local_path_wins(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.add("org/model", {"chat_template.jinja": "hub"})
     hub.add("gpt2", {"chat_template.jinja": "hub"})
@@ -222,8 +299,14 @@ def test_a_local_path_wins(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert load_template("gpt2").text == "hub"
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
-@pytest.mark.parametrize("what", ["GET /api/", "HEAD .*/resolve/", "GET .*/resolve/", "GET /cdn/"])
+@slow
+@pytest.mark.parametrize(
+    ("what", "status"),
+    [
+        *[(what, 503) for what in ("GET /api/", "HEAD .*/resolve/", "GET .*/resolve/")],
+        *[("GET /cdn/", status) for status in (429, 500, 502, 504)],
+    ],
+)
 def test_a_busy_hub_is_asked_again(hub: Hub, impatient: None, what: str, status: int) -> None:
     del impatient
     hub.add("org/model", {"chat_template.jinja": "L" * 5000, "tokenizer_config.json": CONFIG})
@@ -232,6 +315,7 @@ def test_a_busy_hub_is_asked_again(hub: Hub, impatient: None, what: str, status:
     assert all(fault.times == 0 for fault in hub.faults)
 
 
+@slow
 def test_a_download_that_is_cut_is_taken_up_again(hub: Hub, impatient: None) -> None:
     del impatient
     hub.add("org/model", {"chat_template.jinja": "ab" * 5000})
@@ -240,160 +324,26 @@ def test_a_download_that_is_cut_is_taken_up_again(hub: Hub, impatient: None) -> 
     assert len([line for line in hub.lines if "/cdn/" in line]) == 3
 
 
-@pytest.mark.parametrize(
-    ("asked", "token", "fault", "line"),
-    [
-        (
-            "org/none",
-            None,
-            None,
-            "org/none: there is no file of this name, and no such repository on {endpoint}; check"
-            " the spelling; if the repository is private, log in with 'hf auth login' or set"
-            " HF_TOKEN",
-        ),
-        (
-            "none",
-            "good",
-            None,
-            "none: there is no file of this name, and no such repository on {endpoint}; check the"
-            " spelling; if the repository is private, log in with 'hf auth login' or set HF_TOKEN",
-        ),
-        (
-            "org/private",
-            None,
-            None,
-            "org/private: there is no file of this name, and no such repository on {endpoint};"
-            " check the spelling; if the repository is private, log in with 'hf auth login' or set"
-            " HF_TOKEN",
-        ),
-        (
-            "org/gated",
-            None,
-            None,
-            "org/gated: this repository is gated, and you have no access to it; ask for access at"
-            " {endpoint}/org/gated, then log in with 'hf auth login' or set HF_TOKEN",
-        ),
-        (
-            "org/gated",
-            "other",
-            None,
-            "org/gated: this repository is gated, and you have no access to it; ask for access at"
-            " {endpoint}/org/gated, then log in with 'hf auth login' or set HF_TOKEN",
-        ),
-        (
-            "org/model",
-            "wrong",
-            None,
-            "org/model: the Hub refuses the token (status 401); log in with 'hf auth login', or"
-            " correct HF_TOKEN",
-        ),
-        (
-            "org/model@old",
-            None,
-            None,
-            "org/model: this repository has no revision 'old'; give a branch, a tag or a commit of"
-            " it with --revision",
-        ),
-        (
-            "org/weights",
-            None,
-            None,
-            "org/weights: this repository holds no chat template at commit {commit}; it was looked"
-            " for in chat_template.jinja, additional_chat_templates/*.jinja,"
-            " tokenizer_config.json, chat_template.json and processor_config.json, and in GGUF"
-            " files: give another --revision, or a template file",
-        ),
-        (
-            "org/model",
-            None,
-            {"pattern": "/api/", "status": 429},
-            "org/model: the Hub is asked too often (status 429); wait some minutes, or log in with"
-            " 'hf auth login'",
-        ),
-        (
-            "org/model",
-            None,
-            {"pattern": "/api/", "status": 503},
-            "org/model: the Hub fails (status 503); try again later, or pass a local file",
-        ),
-        (
-            "org/model",
-            None,
-            {"pattern": "/resolve/", "status": 503},
-            "org/model: chat_template.jinja: the Hub fails (status 503); try again later, or pass"
-            " a local file",
-        ),
-        (
-            "org/model",
-            None,
-            {"pattern": "/api/", "status": 403},
-            "org/model: the Hub denies access (status 403); use a token that may read this"
-            " repository",
-        ),
-        (
-            "org/model",
-            None,
-            {"pattern": "GET .*/resolve/", "keep": 0},
-            "org/model: chat_template.jinja: the connection was cut in the middle; try again;"
-            " nothing of what was half there is kept",
-        ),
-        (
-            "org/model",
-            None,
-            {"pattern": "/api/", "keep": 5},
-            "org/model: the connection was cut in the middle; try again; nothing of what was half"
-            " there is kept",
-        ),
-        (
-            "org/model",
-            None,
-            {"pattern": "/api/", "status": 200, "body": b"<html>"},
-            "org/model: the Hub's answer cannot be used (JSONDecodeError: Expecting value: line 1"
-            " column 1 (char 0)); check that a Hub answers at {endpoint} (HF_ENDPOINT), or pass a"
-            " local file",
-        ),
-        (
-            "org/model",
-            None,
-            {"pattern": "/api/", "status": 200, "body": b'{"id": "org/model", "siblings": []}'},
-            "org/model: the Hub names no commit, but None; check that a Hub answers there"
-            " (HF_ENDPOINT)",
-        ),
-        (
-            "org/model",
-            None,
-            {
-                "pattern": "/api/",
-                "status": 200,
-                "body": b'{"id": "org/model", "sha": "../../../x", "siblings": []}',
-            },
-            "org/model: the Hub names no commit, but '../../../x'; check that a Hub answers there"
-            " (HF_ENDPOINT)",
-        ),
-    ],
-)
+@slow
+@table("hub_errors")
+@slow
+@pytest.mark.usefixtures("impatient")
 def test_what_goes_wrong_is_one_line_and_leaves_nothing(
-    hub: Hub,
-    impatient: None,
-    monkeypatch: pytest.MonkeyPatch,
-    asked: str,
-    token: str | None,
-    fault: dict[str, object] | None,
-    line: str,
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, case: Any
 ) -> None:
-    del impatient
     hub.add("org/model", {"chat_template.jinja": "A" * 1000})
     hub.add("org/private", {"chat_template.jinja": "A"}, private=True)
     hub.add("org/gated", {"chat_template.jinja": "A"}, gated=True)
     commit = hub.add("org/weights", {"model.safetensors": WEIGHTS})
-    if token is not None:
-        monkeypatch.setenv("HF_TOKEN", token)
-    if fault is not None:
-        hub.fail(str(fault["pattern"]), 99, **{k: v for k, v in fault.items() if k != "pattern"})
-    source, _, revision = asked.partition("@")
+    if "token" in case:
+        monkeypatch.setenv("HF_TOKEN", case["token"])
+    if "fault" in case:
+        how = {**case["fault"], "body": case["fault"].get("body", "").encode()}
+        hub.fail(how.pop("pattern"), 99, **how)
+    source, _, revision = case["asked"].partition("@")
     with pytest.raises(AutoparserError) as caught:
         load_template(source, revision=revision or None)
-    assert str(caught.value) == line.format(endpoint=hub.endpoint, commit=commit)
+    assert str(caught.value) == case["line"].format(endpoint=hub.endpoint, commit=commit)
     assert nothing_is_half_there()
     # What was wrong has passed, and the second try works.
     hub.faults.clear()
@@ -415,6 +365,7 @@ def nothing_is_half_there() -> bool:
     return not halves and not broken and not refs
 
 
+@slow
 def test_offline_and_not_there(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.add("org/model", {"chat_template.jinja": "A"})
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -428,6 +379,7 @@ def test_offline_and_not_there(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Non
     assert hub.requests == []
 
 
+@slow
 def test_offline_with_a_part_in_the_cache(
     hub: Hub, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
@@ -441,6 +393,7 @@ def test_offline_with_a_part_in_the_cache(
             load_template("org/model")
 
 
+@slow
 def test_no_network(hub: Hub, monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
     del hub, impatient
     # Nothing listens there, and nothing may.
@@ -453,6 +406,7 @@ def test_no_network(hub: Hub, monkeypatch: pytest.MonkeyPatch, impatient: None) 
     )
 
 
+@slow
 def test_no_answer_in_time(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.add("org/model", {"chat_template.jinja": "A"})
     hub.fail("/api/", 99, hang=30)
@@ -461,6 +415,7 @@ def test_no_answer_in_time(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         load_template("org/model")
 
 
+@slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -483,12 +438,13 @@ def test_names_that_lead_elsewhere_are_refused(hub: Hub, tmp_path: Path, name: s
     assert not list(tmp_path.rglob("evil*"))
 
 
+@slow
 def test_a_file_that_does_not_end_is_stopped(
     hub: Hub, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
     """A few bytes of gzip unfold to more than is read of any file."""
     del impatient
-    monkeypatch.setattr(snapshot, "LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr(hub_listing, "LARGEST_FILE", 1 << 20)
     hub.add("org/model", {"chat_template.jinja": "A" * 2000})
     bomb = gzip.compress(b"A" * (64 << 20))
     hub.fail("GET .*/resolve/", 99, status=200, body=bomb, headers={"Content-Encoding": "gzip"})
@@ -499,46 +455,13 @@ def test_a_file_that_does_not_end_is_stopped(
     assert load_template("org/model").text == "A" * 2000
 
 
+@slow
 def test_a_file_that_says_it_is_too_large_is_not_asked_for(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
-    monkeypatch.setattr(snapshot, "LARGEST_FILE", 100)
+    monkeypatch.setattr(hub_listing, "LARGEST_FILE", 100)
     hub.add("org/model", {"chat_template.jinja": "A" * 2000})
     with pytest.raises(AutoparserError, match="this file is larger than"):
         load_template("org/model")
     assert not [line for line in hub.lines if "/resolve/" in line]
-
-
-@pytest.mark.parametrize(
-    ("name", "is_one"),
-    [
-        ("Qwen/Qwen3-0.6B", True),
-        ("gpt2", True),
-        ("org/a.b_c-d", True),
-        ("org/model/model-Q4_K_M.gguf", True),
-        ("org/model:Q4_K_M", True),
-        ("template.jinja", False),
-        ("dir/tokenizer_config.json", False),
-        ("./org/model", False),
-        ("/abs/path", False),
-        ("a/b/c", False),
-        ("org/model.gguf", False),
-        ("org/..", False),
-        ("org/mo..del", False),
-        ("-", False),
-        ("", False),
-        ("org/", False),
-        ("a b", False),
-        ("org/model.git", False),
-        ("x" * 5000, False),
-    ],
-)
-def test_what_names_a_model(name: str, is_one: bool) -> None:
-
-    assert (hub_name(name) is not None) is is_one
-
-
-def test_the_model_class_finds_commits() -> None:
-    files = {"a": b"b"}
-    assert Model({"main": files}).files_at(commit_of(files)) is files
