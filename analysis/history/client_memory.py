@@ -66,15 +66,15 @@ def readable_part(text: str) -> Mapping[str, Json]:
     text = text.lstrip()
     # A prefix that cannot become JSON cannot with more text either, so bisection finds the longest.
     ends = range(1, len(text) + 1)
-    readable = bisect_left(ends, 1, key=lambda end: _read(text[:end]) is _UNREADABLE)
-    value = _read(text[:readable])
+    readable = bisect_left(ends, 1, key=lambda end: _parse_json(text[:end]) is _UNREADABLE)
+    value = _parse_json(text[:readable])
     return value if is_mapping(value) else {}
 
 
 _UNREADABLE = object()
 
 
-def _read(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return from_json(text.encode(errors="surrogatepass"), partial_mode="trailing-strings")
     except ValueError:
@@ -202,44 +202,46 @@ def remember_message(
 ) -> Remembered:
     """Return the message that goes into the history, as the engine of `messages` makes it."""
     engine = messages.engine
-    seen = _calls(format_, parsed, engine)
-    content = _content(format_, parsed, sampled, engine)
+    seen = _visible_calls(format_, parsed, engine)
+    content = _content_text(format_, parsed, sampled, engine)
     naming = format_.calls is not None and format_.calls.naming is not None
     made = engine.ids is Ids.MADE or (engine.ids is Ids.NAMED and not naming)
-    calls = tuple(_call(call, at, made=made) for at, call in enumerate(seen))
+    calls = tuple(_tool_call(call, at, made=made) for at, call in enumerate(seen))
     said = Message(content, parsed.reasoning_content or "", calls)
-    return Remembered(messages.turn(said, [_text(call, engine) for call in seen]), calls)
+    return Remembered(messages.turn(said, [_arguments_text(call, engine) for call in seen]), calls)
 
 
-_BROKEN = (Status.REPAIRED, Status.MALFORMED)
+_BROKEN_STATUSES = (Status.REPAIRED, Status.MALFORMED)
 
 
 def has_unreadable_call(parsed: ParsedMessage) -> bool:
     """Return whether a call was not written whole; a forgiving parser may read it all the same."""
-    broken = any(call.status in _BROKEN for call in parsed.tool_calls)
+    broken = any(call.status in _BROKEN_STATUSES for call in parsed.tool_calls)
     return broken or parsed.partial_call is not None
 
 
-def _calls(
+def _visible_calls(
     format_: TurnFormat, parsed: ParsedMessage, engine: EngineHabits
 ) -> Sequence[ParsedCall]:
     """Return the calls that the engine sees."""
     if engine.malformed is UnreadCalls.CONTENT and has_unreadable_call(parsed):
         return ()
     if engine.malformed is UnreadCalls.DROPPED:
-        return [call for call in parsed.tool_calls if call.status not in _BROKEN]
+        return [call for call in parsed.tool_calls if call.status not in _BROKEN_STATUSES]
     partial = parsed.partial_call
     if partial is None or not partial.name:
         return parsed.tool_calls
-    arguments = json.dumps(readable_part(_unstopped(format_, partial.arguments)))
+    arguments = json.dumps(readable_part(_without_stop(format_, partial.arguments)))
     return (*parsed.tool_calls, replace(partial, arguments=arguments))
 
 
-def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits) -> str:
+def _content_text(
+    format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits
+) -> str:
     content = parsed.content or ""
     if parsed.malformed_calls and engine.malformed is not UnreadCalls.READ:
         # What follows the place where a call broke is read as content.
-        broke = _first_broken(parsed)
+        broke = _break_offset(parsed)
         spans = [each for each in parsed.spans if each.start >= broke]
         rest = (sampled[each.start : each.end] for each in spans if each.kind is SpanKind.CONTENT)
         content = content.removesuffix("".join(rest))
@@ -257,10 +259,10 @@ def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: E
 def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
     """Return the text from after the reasoning or the content on, where a call was cut."""
     said = (SpanKind.CONTENT, SpanKind.REASONING)
-    broke = _first_broken(parsed) if parsed.malformed_calls else len(sampled)
+    broke = _break_offset(parsed) if parsed.malformed_calls else len(sampled)
     spans = (span for span in parsed.spans if span.kind in said and span.start < broke)
     start = max((span.end for span in spans), default=0)
-    text = _unstopped(format_, sampled[start:].removeprefix("" if start else format_.header))
+    text = _without_stop(format_, sampled[start:].removeprefix("" if start else format_.header))
     block = None if parsed.content else format_.reasoning
     if block is None or not block.close.core:
         return text
@@ -269,12 +271,12 @@ def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
     return rest.removeprefix(block.close.after) if closed else text
 
 
-def _first_broken(parsed: ParsedMessage) -> int:
+def _break_offset(parsed: ParsedMessage) -> int:
     """Return where the first call begins that broke."""
     return min(each.start for each in parsed.attempts if each.status is Status.MALFORMED)
 
 
-def _unstopped(format_: TurnFormat, text: str) -> str:
+def _without_stop(format_: TurnFormat, text: str) -> str:
     """Remove the stop string, as engines do."""
     return text.removesuffix(
         next((stop for stop in format_.stop_strings if text.endswith(stop)), "")
@@ -290,14 +292,14 @@ def call_opener(format_: TurnFormat) -> str:
     return (calls.section_open.strip() or ("" if isinstance(first, RowSlot) else first)).strip()
 
 
-def _call(call: ParsedCall, at: int, *, made: bool) -> ToolCall:
+def _tool_call(call: ParsedCall, at: int, *, made: bool) -> ToolCall:
     plain = PLAIN_IDS[at] if at < len(PLAIN_IDS) else f"{PLAIN_IDS[0][:7]}{at:02}"
     value = json_value(call.arguments)
     arguments = value if isinstance(value, dict) else {}
     return ToolCall(call.name, arguments, MADE_ID.format(at + 1) if made else call.id or plain)
 
 
-def _text(call: ParsedCall, engine: EngineHabits) -> str:
+def _arguments_text(call: ParsedCall, engine: EngineHabits) -> str:
     if not engine.rewrites_json:
         return call.arguments
     try:
@@ -319,14 +321,14 @@ def following_messages(calls: Sequence[ToolCall], coming: Next, answers: Answers
     return (UserMessage(NEXT_QUESTION),)
 
 
-def _tagged(part: Json) -> Json:
+def _with_tag(part: Json) -> Json:
     """Append the tag to the text of a content part."""
     if not isinstance(part, dict):
         return part
-    return {key: text if key == "type" else f"{text}{_TAG}" for key, text in part.items()}
+    return {key: text if key == "type" else f"{text}{_CONTINUE_TAG}" for key, text in part.items()}
 
 
-_TAG = "CONTINUE_FINAL_MESSAGE_TAG "
+_CONTINUE_TAG = "CONTINUE_FINAL_MESSAGE_TAG "
 
 
 def render_continued(
@@ -340,15 +342,15 @@ def render_continued(
     last = dict(messages[-1])
     content = last.get("content")
     if isinstance(content, list) and content:
-        last["content"] = [*content[:-1], _tagged(content[-1])]
+        last["content"] = [*content[:-1], _with_tag(content[-1])]
     elif content:
-        last["content"] = f"{content}{_TAG}"
+        last["content"] = f"{content}{_CONTINUE_TAG}"
     else:
         field = prober.shape.reasoning_field or "reasoning_content"
         if prober.shape.reasoning_form is ReasoningForm.FIELD and field in last:
-            last[field] = f"{last[field]}{_TAG}"
+            last[field] = f"{last[field]}{_CONTINUE_TAG}"
     text = prober.render_messages([*messages[:-1], last], tools=tools, setting=setting)
-    at = text.rfind(_TAG.strip())
+    at = text.rfind(_CONTINUE_TAG.strip())
     if at < 0:
         raise TemplateRenderError("the message to continue does not appear in the text")
-    return text[:at] if text.startswith(_TAG, at) else text[:at].rstrip()
+    return text[:at] if text.startswith(_CONTINUE_TAG, at) else text[:at].rstrip()

@@ -60,7 +60,7 @@ class History:
         self._ends = tuple(each.text for each in format_.ends)
         self._headed: dict[bool, bool] = {}
 
-    def kept(
+    def fate_of_turns(
         self,
         base: Base,
         presence: Presence,
@@ -74,10 +74,10 @@ class History:
         `rest` returns what the template writes after the turn where no other turn, or only so
         many calls, stand before it.
         """
-        key = (presence, roles, bool(base.renders.tools), base.answered)
+        key = (presence, roles, bool(base.renders.tools), base.ends_with_result)
         known = self._known.get(key)
         if known is None:
-            known = self._find(base, turn, new, rest)
+            known = self._examine_history(base, turn, new, rest)
             if known is EarlierTurns.ALL and self._drops_at_first(base, turn, new):
                 known = EarlierTurns.NOT_AT_FIRST
             self._known[key] = known
@@ -88,25 +88,27 @@ class History:
 
         Every other history that is asked holds an answer.
         """
-        if not base.answered:
+        if not base.ends_with_result:
             return False
         marks, call = self._skeletons.marks, self._skeletons.call(base.renders)
         answer = ToolResult(marks.answer, call.name, call.id)
         called = Turn(reasoning=marks.reasoning, calls=(call,))
-        after = self._rendered(base, (UserMessage(marks.user), called, answer), turn, new)
+        after = self._render_pair(base, (UserMessage(marks.user), called, answer), turn, new)
         return after is not None and not after[1].startswith(after[0])
 
     def keeps_later(self, base: Base, later: Base | None, turn: Message, new: Messages) -> bool:
         """Whether a turn's reasoning is dropped after a base, and stays after a `later` one."""
         return (
-            later is not None and not self._keeps(base, turn, new) and self._keeps(later, turn, new)
+            later is not None
+            and not self._keeps_reasoning(base, turn, new)
+            and self._keeps_reasoning(later, turn, new)
         )
 
-    def _keeps(self, base: Base, turn: Message, new: Messages) -> bool:
+    def _keeps_reasoning(self, base: Base, turn: Message, new: Messages) -> bool:
         text = base.renders.attempt([*base.messages, turn, *new], generation=True) or ""
         return self._skeletons.marks.reasoning in text.rpartition(base.last)[2]
 
-    def begins(self, base: Base, past: PromptPast, opening: str) -> bool:
+    def is_first_turn(self, base: Base, past: PromptPast, opening: str) -> bool:
         """Whether no turn stands in a prompt before its `opening`, as far as headers tell."""
         header = self._header
         if not header or not self._is_headed(base):
@@ -117,7 +119,7 @@ class History:
                 past.found.add(header)
         return header not in past.found
 
-    def answers(self, past: PromptPast, opening: str) -> bool:
+    def has_answer(self, past: PromptPast, opening: str) -> bool:
         """Whether a prompt holds more turns before its `opening` than calls, by what begins them.
 
         False where that cannot be told: a turn may have several calls, and tools show some.
@@ -147,44 +149,44 @@ class History:
         first, _, second = first.partition(marks.next_user)
         return self._header in first and self._header in second
 
-    def _find(
+    def _examine_history(
         self, base: Base, turn: Message, new: Messages, rest: Callable[[int], str]
     ) -> EarlierTurns:
-        plain = self._after(base, turn, new, reasoning=False)
-        thought = self._after(base, turn, new, reasoning=True)
+        plain = self._render_longer(base, turn, new, reasoning=False)
+        thought = self._render_longer(base, turn, new, reasoning=True)
         dropped = thought is not None and not thought[1].startswith(thought[0])
         if plain is not None and not plain[1].startswith(plain[0]):
             before, after = plain
-            if not self.bare(after).startswith(self.bare(before)):
+            if not self.without_marks(after).startswith(self.without_marks(before)):
                 return EarlierTurns.CHANGED
             stays = thought is not None and not dropped
             return EarlierTurns.NOT_BLANKS if stays else EarlierTurns.NOT_BLOCKS
         if dropped:
             return EarlierTurns.NOT_REASONING
-        after = rest(1 + base.answered)
+        after = rest(1 + base.ends_with_result)
         if all(each is None or each[1].endswith(after) for each in (plain, thought)):
             return EarlierTurns.ALL
         return EarlierTurns.DEPENDS
 
-    def _after(
+    def _render_longer(
         self, base: Base, turn: Message, new: Messages, *, reasoning: bool
     ) -> tuple[str, str] | None:
         """Render a history, and with more after it, or None if the template refuses them all."""
         call = self._skeletons.call(base.renders) if self._skeletons.calls else None
         for each in (call, None):
             entries = self._skeletons.earlier(
-                reasoning=reasoning, call=each, answered=base.answered
+                reasoning=reasoning, call=each, answered=base.ends_with_result
             )
             if self._skeletons.numbered:
                 # As many calls as `rest` asks for, and another turn before them.
                 marks = self._skeletons.marks
                 entries = (UserMessage(marks.user), Turn(marks.content), *entries)
-            after = self._rendered(base, entries, turn, new)
+            after = self._render_pair(base, entries, turn, new)
             if after is not None:
                 return after
         return None
 
-    def _rendered(
+    def _render_pair(
         self, base: Base, entries: Dialogue, turn: Message, new: Messages
     ) -> tuple[str, str] | None:
         messages = self._skeletons.dialogue(entries)
@@ -196,7 +198,7 @@ class History:
         ended = base.renders.attempt(messages)
         return prompt if ended is None else prompt[: common_length(ended, prompt)], after
 
-    def bare(self, text: str) -> str:
+    def without_marks(self, text: str) -> str:
         """Return a text without whitespace and without the marks of reasoning."""
         for mark in (self._open, self._close):
             text = text.replace(mark, "") if mark else text
@@ -208,7 +210,7 @@ class History:
         ends = (*self._ends, after) if self._header and self._header not in after else self._ends
         return bool(self._open) and any(self._close in each for each in ends)
 
-    def dropped(self, kept: EarlierTurns, base: Base, past: PromptPast, opening: str) -> str:
+    def dropped_words(self, kept: EarlierTurns, base: Base, past: PromptPast, opening: str) -> str:
         """Name the block of a prompt before its `opening` that is dropped; return "" if none is.
 
         `kept` says which blocks are: those with reasoning, those that hold none, or both.
@@ -223,14 +225,16 @@ class History:
             return ""
         text = past.text.removesuffix(opening)
         opened = self._is_opened(base)
-        for end, blank in self._blocks(text, past.looked.get(kept, 0), opened=opened):
+        for end, blank in self._reasoning_blocks(text, past.looked.get(kept, 0), opened=opened):
             if kept is EarlierTurns.NOT_BLOCKS or blank is (kept is EarlierTurns.NOT_BLANKS):
                 past.dropped[kept] = dropped_block(_EARLIER, is_empty=blank)
                 return past.dropped[kept]
             past.looked[kept] = end
         return ""
 
-    def _blocks(self, text: str, start: int, *, opened: bool) -> Iterator[tuple[int, bool]]:
+    def _reasoning_blocks(
+        self, text: str, start: int, *, opened: bool
+    ) -> Iterator[tuple[int, bool]]:
         """Yield for each block of reasoning in a text its end, and whether it is empty.
 
         `opened` says that a block needs an opener.

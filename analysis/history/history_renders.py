@@ -121,16 +121,16 @@ class Clock:
     def __init__(self) -> None:
         """Stop at now."""
         self._moment = datetime.now()  # noqa: DTZ005 - local time, as transformers does
-        self._told: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
 
     def __call__(self, form: str) -> str:
         """Return the moment by `form`."""
-        return self._told.setdefault(form, self._moment.strftime(form))
+        return self._texts.setdefault(form, self._moment.strftime(form))
 
     def still(self) -> bool:
         """Whether what it has told is still so; a date is, until midnight."""
         now = datetime.now()  # noqa: DTZ005 - as above
-        return all(now.strftime(form) == said for form, said in self._told.items())
+        return all(now.strftime(form) == said for form, said in self._texts.items())
 
 
 @dataclass(frozen=True, slots=True)

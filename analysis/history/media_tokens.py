@@ -57,12 +57,12 @@ def media_parts(messages: Messages) -> list[MediaPart]:
     return [
         MediaPart(at, number, kind)
         for at, message in enumerate(messages)
-        for number, part in enumerate(_content(message))
+        for number, part in enumerate(_content_parts(message))
         if (kind := media_kind(part)) is not None
     ]
 
 
-def _content(message: Message) -> Sequence[object]:
+def _content_parts(message: Message) -> Sequence[object]:
     content = message.get("content")
     return content if is_list(content) else ()
 
@@ -86,22 +86,22 @@ def media_spans(
     for part in reversed(parts):
         marked = renders.attempt(_with_texts(messages, part, word), generation=generation)
         # A message without any part may be refused.
-        alone = len(_content(messages[part.message])) == 1
+        alone = len(_content_parts(messages[part.message])) == 1
         messages = _with_texts(messages, part, *([""] if alone else []))
         plain = renders.attempt(messages, generation=generation)
-        found.append(_span(part, text, seen, marked, plain, word))
+        found.append(_find_span(part, text, seen, marked, plain, word))
         seen = plain
     found.reverse()
     for media in treatments:
-        found = _settled(found, text, seen, media)
+        found = _settle_spans(found, text, seen, media)
     return tuple(found)
 
 
-def _settled(
+def _settle_spans(
     found: Sequence[MediaSpan], text: str, without: str | None, media: MediaTreatment
 ) -> list[MediaSpan]:
     """Give each part of a kind the one placeholder in its stretch, or its own of the whole text."""
-    pattern = _pattern(media)
+    pattern = _placeholder_pattern(media)
     asked = [each for each in found if each.part.kind is media.kind]
     if pattern is None or not asked:
         return [*found]
@@ -119,7 +119,7 @@ def _settled(
     ]
 
 
-def _pattern(media: MediaTreatment) -> re.Pattern[str] | None:
+def _placeholder_pattern(media: MediaTreatment) -> re.Pattern[str] | None:
     """Return what finds the placeholder of each part, or None if there is no such text."""
     said = media.placeholder
     if not said or not media.each or MediaSlot.DATA in said:
@@ -134,19 +134,19 @@ def _pattern(media: MediaTreatment) -> re.Pattern[str] | None:
 
 def _with_texts(messages: Messages, part: MediaPart, *texts: str) -> list[Message]:
     """Return messages with texts in the place of a part."""
-    content = [*_content(messages[part.message])]
+    content = [*_content_parts(messages[part.message])]
     content[part.part : part.part + 1] = [{"type": "text", "text": text} for text in texts]
     changed: Message = {**messages[part.message], "content": content}
     return [changed if at == part.message else each for at, each in enumerate(messages)]
 
 
-def _span(
+def _find_span(
     part: MediaPart, text: str, seen: str | None, marked: str | None, plain: str | None, word: str
 ) -> MediaSpan:
     """Find a part in `seen`, the render without later parts, and so in the whole `text`."""
     if seen is None:
         return MediaSpan(part)
-    stretch = _in_place(seen, marked or "", word) or _added(seen, plain or "")
+    stretch = _stretch_in_place(seen, marked or "", word) or _additional_stretch(seen, plain or "")
     core = seen[slice(*stretch)].strip() if stretch else ""
     start = seen.find(core, stretch[0]) if stretch else 0
     if not core or not text.startswith(core, start):
@@ -154,7 +154,7 @@ def _span(
     return MediaSpan(part, start, start + len(core))
 
 
-def _in_place(seen: str, marked: str, word: str) -> tuple[int, int] | None:
+def _stretch_in_place(seen: str, marked: str, word: str) -> tuple[int, int] | None:
     """Return the stretch that stands where the word stands."""
     if marked.count(word) != 1:
         return None
@@ -164,7 +164,7 @@ def _in_place(seen: str, marked: str, word: str) -> tuple[int, int] | None:
     return (len(before), end) if right else None
 
 
-def _added(seen: str, plain: str) -> tuple[int, int] | None:
+def _additional_stretch(seen: str, plain: str) -> tuple[int, int] | None:
     """Return the one stretch that a render has more than another, but for whitespace."""
     split = diff_split(plain, seen)
     if not plain or split.left.strip() or not split.right.strip():
@@ -217,23 +217,25 @@ def expand_placeholders(rendered: RenderedTokens, expand: Expand) -> RenderedTok
         ids = each.token_ids if wanted is None else tuple(wanted)
         start, end = each.start + shift, each.end + shift
         token_ids = (*rendered.token_ids[:start], *ids, *rendered.token_ids[end:])
-        owners = _stretched(rendered.owners, start, end, len(ids))
+        owners = _stretch_owner(rendered.owners, start, end, len(ids))
         rendered = replace(rendered, token_ids=token_ids, owners=owners)
         media.append(replace(each, start=start, end=start + len(ids)))
         shift += len(ids) - (end - start)
     return replace(rendered, media=tuple(media))
 
 
-def _stretched(
+def _stretch_owner(
     owners: Sequence[TokenOwner], start: int, end: int, length: int
 ) -> tuple[TokenOwner, ...]:
     """Let the owner of the token at `start` have so many in the place of those up to `end`."""
-    owner = next(_part(owners, start, end))
-    before, behind = _part(owners, 0, start), _part(owners, end, None)
+    owner = next(_owners_between(owners, start, end))
+    before, behind = _owners_between(owners, 0, start), _owners_between(owners, end, None)
     return (*before, owner._replace(length=length), *behind)
 
 
-def _part(owners: Sequence[TokenOwner], start: int, end: int | None) -> Iterator[TokenOwner]:
+def _owners_between(
+    owners: Sequence[TokenOwner], start: int, end: int | None
+) -> Iterator[TokenOwner]:
     """Return the owners of the tokens from `start` to `end`."""
     at = 0
     for owner in owners:

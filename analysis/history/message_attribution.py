@@ -42,17 +42,17 @@ class Places:
 
     def marked(self, messages: Messages) -> list[Message]:
         """Return these messages, all or the first of them, with marks in their texts."""
-        return replace_texts(messages, self._texts(len(messages)))
+        return replace_texts(messages, self._marked_texts(len(messages)))
 
     def read(self, marked: str) -> tuple[str, list[Run]]:
         """Remove the marks from a render; return its text and the runs of the messages' texts."""
         text, found = self.marks.read(marked)
         return text, self.marks.runs(text, found, self.styles)
 
-    def _texts(self, count: int) -> dict[tuple[int, Path], str]:
+    def _marked_texts(self, count: int) -> dict[tuple[int, Path], str]:
         leaves = self.marks.leaves
         known = {at: style for at, style in self.styles.items() if leaves[at].message < count}
-        return _texts(self.marks, known)
+        return _marked_texts(self.marks, known)
 
     def message(self, run: Run) -> int:
         """Return the number of the message that a run came from."""
@@ -68,13 +68,15 @@ def find_places(
     reasoning_fields: Sequence[str] = REASONING_FIELDS,
 ) -> Places:
     """Find the texts of `messages` in `text`, their render."""
-    search = _Search(renders, messages, text, generation, reasoning_fields)
+    search = _PlaceSearch(renders, messages, text, generation, reasoning_fields)
     search.mark_all()
     search.widen()
-    return _own(Places(search.marks, search.styles, _apart(search.runs)), renders, messages)
+    return _drop_repetitions(
+        Places(search.marks, search.styles, _without_overlaps(search.runs)), renders, messages
+    )
 
 
-def _own(places: Places, renders: HistoryRenders, messages: Messages) -> Places:
+def _drop_repetitions(places: Places, renders: HistoryRenders, messages: Messages) -> Places:
     """Leave out runs where a later message repeats a text of an earlier one, such as a call's name.
 
     A conversation that ends with a message shows how often that message itself writes its text.
@@ -98,7 +100,7 @@ def _own(places: Places, renders: HistoryRenders, messages: Messages) -> Places:
     return Places(places.marks, places.styles, tuple(kept))
 
 
-class _Search:
+class _PlaceSearch:
     """Marks texts until each is found or cannot be marked."""
 
     def __init__(
@@ -121,44 +123,44 @@ class _Search:
     def mark_all(self) -> None:
         """Mark all texts at once if possible, else in smaller and smaller groups."""
         everything = range(len(self.leaves))
-        if not everything or self._found(everything):
+        if not everything or self._mark_group(everything):
             return
         for kind in LeafKind:
             group = [leaf for leaf in everything if self.leaves[leaf].kind is kind]
-            if group and not self._found(group):
+            if group and not self._mark_group(group):
                 for leaf in group:
-                    self._found([leaf])
+                    self._mark_group([leaf])
 
     def widen(self) -> None:
         """Include the whitespace at a text's edges in its run if the template keeps it."""
-        padded = [run.leaf for run in self.runs if self._padded(run)]
+        padded = [run.leaf for run in self.runs if self._is_padded(run)]
         for kind in LeafKind:
             group = {leaf for leaf in padded if self.leaves[leaf].kind is kind}
-            runs = self._try(dict.fromkeys(group, Style.OUTER)) if group else None
+            runs = self._try_styles(dict.fromkeys(group, Style.OUTER)) if group else None
             if runs is not None:
                 self.styles |= dict.fromkeys(group, Style.OUTER)
                 self.runs = [run for run in self.runs if run.leaf not in group] + runs
 
-    def _padded(self, run: Run) -> bool:
+    def _is_padded(self, run: Run) -> bool:
         whole = self.leaves[run.leaf].text
         if self.styles[run.leaf] is not Style.EDGES or whole == whole.strip():
             return False
         before, behind = self._text[: run.start], self._text[run.end :]
         return before[-1:] == whole[0] or behind[:1] == whole[-1]
 
-    def _found(self, group: Iterable[int]) -> bool:
+    def _mark_group(self, group: Iterable[int]) -> bool:
         for style in (Style.EDGES, Style.MIDDLE):
             styles = dict.fromkeys(group, style)
-            runs = self._try(styles)
+            runs = self._try_styles(styles)
             if runs is not None:
                 self.styles |= styles
                 self.runs += runs
                 return True
         return False
 
-    def _try(self, styles: Mapping[int, Style]) -> list[Run] | None:
+    def _try_styles(self, styles: Mapping[int, Style]) -> list[Run] | None:
         """Render with marks and return the runs, or None if that gives another text."""
-        texts = _texts(self.marks, styles)
+        texts = _marked_texts(self.marks, styles)
         marked = self._renders.attempt(
             replace_texts(self._messages, texts), generation=self._generation
         )
@@ -168,14 +170,14 @@ class _Search:
         return self.marks.runs(text, found, styles) if text == self._text else None
 
 
-def _texts(marks: Marks, styles: Mapping[int, Style]) -> dict[tuple[int, Path], str]:
+def _marked_texts(marks: Marks, styles: Mapping[int, Style]) -> dict[tuple[int, Path], str]:
     return {
         (marks.leaves[leaf].message, marks.leaves[leaf].path): marks.put(leaf, style)
         for leaf, style in styles.items()
     }
 
 
-def _apart(runs: Iterable[Run]) -> tuple[Run, ...]:
+def _without_overlaps(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Sort runs; characters that two of them claim go to the first."""
     kept: list[Run] = []
     end = 0
@@ -256,7 +258,7 @@ class Shares:
         if not runs:
             return
         message = self._places.message
-        start, prompted = self._first(runs[0])
+        start, prompted = self._first_share(runs[0])
         for run, following in zip(runs, [*runs[1:], None], strict=True):
             current = message(run)
             if following is not None and message(following) == current:
@@ -268,7 +270,7 @@ class Shares:
                 yield MessageShare(current, start, run.end, prompted)
                 start = prompted = run.end
                 continue
-            cuts = [*self._cuts(run, end, then)]
+            cuts = [*self._message_cuts(run, end, then)]
             yield MessageShare(current, start, cuts[0][0], prompted)
             for at, ((begin, opened), (stop, _)) in enumerate(pairwise(cuts), 1):
                 if stop > begin:
@@ -278,21 +280,21 @@ class Shares:
                 header = self._text[start:end]
                 self._joints.headers.setdefault(self._roles[then], set()).add(header)
 
-    def _cuts(self, run: Run, end: int, then: int) -> Iterator[tuple[int, int]]:
+    def _message_cuts(self, run: Run, end: int, then: int) -> Iterator[tuple[int, int]]:
         """Yield where each message after `run`, up to `then`, begins and where its prompt ends."""
         current = self._places.message(run)
         gap = self._text[run.end : end]
-        tails = self._tails(run, gap, then)
+        tails = self._known_tails(run, gap, then)
         cut = 0
         for at, tail in enumerate(tails, 1):
             assistant = self._roles[current + at - 1] == "assistant"
-            cut = max(cut, self._cut_at(tail.plain, gap, assistant=assistant))
+            cut = max(cut, self._cut_offset(tail.plain, gap, assistant=assistant))
             prompted = cut
             if tail.prompt is not None and self._is_assistant(current + at):
-                prompted = max(cut, self._prompted(tail.prompt, run.end, end))
+                prompted = max(cut, self._prompted_length(tail.prompt, run.end, end))
             yield run.end + cut, run.end + prompted
 
-    def _prompted(self, prompt: str, start: int, end: int) -> int:
+    def _prompted_length(self, prompt: str, start: int, end: int) -> int:
         """Count the characters after `start` that a prompt writes; the turn's text is at `end`.
 
         A prompt that continues differently may share a prefix with the model's text by chance.
@@ -304,7 +306,7 @@ class Shares:
     def _is_assistant(self, at: int) -> bool:
         return at < len(self._roles) and self._roles[at] == "assistant"
 
-    def _cut_at(self, tail: str | None, gap: str, *, assistant: bool) -> int:
+    def _cut_offset(self, tail: str | None, gap: str, *, assistant: bool) -> int:
         cut = 0 if tail is None else common_length(tail, gap)
         if not assistant:
             return cut
@@ -319,23 +321,27 @@ class Shares:
                 return cut + at + len(close) + space
         return cut
 
-    def _tails(self, run: Run, gap: str, then: int) -> tuple[Tail, ...]:
+    def _known_tails(self, run: Run, gap: str, then: int) -> tuple[Tail, ...]:
         current = self._places.message(run)
         roles = tuple(self._roles[current : then + 1])
         kind = self._places.marks.leaves[run.leaf].kind
         key = (roles, kind.value, gap, bool(self._renders.tools))
         known = self._joints.tails.get(key)
         if known is None:
-            known = tuple(self._tail(run.leaf, count) for count in range(current + 1, then + 1))
+            known = tuple(
+                self._render_tail(run.leaf, count) for count in range(current + 1, then + 1)
+            )
             self._joints.tails[key] = known
         return known
 
-    def _tail(self, leaf: int, count: int) -> Tail:
-        plain = self._behind(leaf, count, generation=False)
-        prompt = self._behind(leaf, count, generation=True) if self._is_assistant(count) else None
+    def _render_tail(self, leaf: int, count: int) -> Tail:
+        plain = self._text_after(leaf, count, generation=False)
+        prompt = (
+            self._text_after(leaf, count, generation=True) if self._is_assistant(count) else None
+        )
         return Tail(plain, prompt)
 
-    def _behind(self, leaf: int, count: int, *, generation: bool) -> str | None:
+    def _text_after(self, leaf: int, count: int, *, generation: bool) -> str | None:
         """Render the first messages and return the text after one of theirs, or None."""
         marked = self._places.marked(self._messages[:count])
         rendered = self._renders.attempt(marked, generation=generation)
@@ -345,7 +351,7 @@ class Shares:
         end = max((run.end for run in runs if run.leaf == leaf), default=None)
         return None if end is None else text[end:]
 
-    def _first(self, run: Run) -> tuple[int, int]:
+    def _first_share(self, run: Run) -> tuple[int, int]:
         """Return where the share of the first message begins and where its prompt ends."""
         before = self._text[: run.start]
         message = self._places.message(run)
@@ -439,14 +445,14 @@ def attribute_render(
     )
     shares = list(Shares(renders, messages, text, places, joints).cut())
     roles = [message.get("role") for message in messages]
-    sampled = _sampled(shares, roles, places, text, joints.format)
+    sampled = _sampled_ranges(shares, roles, places, text, joints.format)
     own = generation_ranges(renders, messages, text, generation=generation)
     counted = sampled if own is None else own
-    segments = _segments(text, shares, places, sampled, counted)
+    segments = _cut_segments(text, shares, places, sampled, counted)
     return Attributed(text, segments, own is not None)
 
 
-def _sampled(
+def _sampled_ranges(
     shares: Sequence[MessageShare],
     roles: Sequence[object],
     places: Places,
@@ -463,7 +469,7 @@ def _sampled(
         following = [run.start for run in places.runs if run.start >= share.end]
         limit = min(following, default=len(text))
         start = _after_header(text, share.prompted, body, format_.prompted_header)
-        found.append((start, _end(text, body, share.end, limit, format_)))
+        found.append((start, _sampled_end(text, body, share.end, limit, format_)))
     return found
 
 
@@ -474,7 +480,7 @@ def _after_header(text: str, start: int, body: int, header: str) -> int:
     return start + space + len(header) if header and lead.startswith(header, space) else start
 
 
-def _end(text: str, body: int, end: int, limit: int, format_: TurnFormat) -> int:
+def _sampled_end(text: str, body: int, end: int, limit: int, format_: TurnFormat) -> int:
     """Return where a turn's sampled text ends; the last text of its message ends at `body`.
 
     The stop may be the beginning of the next turn: if nothing else closes a turn, the model ends it
@@ -497,7 +503,7 @@ def historic_closes(format_: TurnFormat) -> list[str]:
     return sorted(filter(None, closes), key=len, reverse=True)
 
 
-def _segments(
+def _cut_segments(
     text: str,
     shares: Sequence[MessageShare],
     places: Places,
@@ -508,10 +514,10 @@ def _segments(
     cuts.update(place for share in shares for place in (share.start, share.end))
     cuts.update(place for run in places.runs for place in (run.start, run.end))
     cuts.update(place for pair in (*sampled, *counted) for place in pair)
-    owners = _Cursor([(share.start, share.end, share.message) for share in shares])
-    texts = _Cursor([(run.start, run.end, places.message(run)) for run in places.runs])
-    model = _Cursor([(start, end, 0) for start, end in sampled])
-    loss = _Cursor([(start, end, 0) for start, end in counted])
+    owners = _RangeCursor([(share.start, share.end, share.message) for share in shares])
+    texts = _RangeCursor([(run.start, run.end, places.message(run)) for run in places.runs])
+    model = _RangeCursor([(start, end, 0) for start, end in sampled])
+    loss = _RangeCursor([(start, end, 0) for start, end in counted])
     found: list[Segment] = []
     for start, end in pairwise(sorted(cuts)):
         brought = texts.at(start)
@@ -531,7 +537,7 @@ def _segments(
     return tuple(found)
 
 
-class _Cursor:
+class _RangeCursor:
     """Finds the range that contains an offset; offsets must be asked for in rising order."""
 
     def __init__(self, stretches: list[tuple[int, int, int]]) -> None:

@@ -42,20 +42,20 @@ _MESSAGE = "give {role: user, content: …}"
 _TOOL = "give {type: function, function: {name: …, parameters: …}}"
 
 
-def messages_of(given: object, what: str = "messages") -> list[Message]:
+def messages_of(argument: object, what: str = "messages") -> list[Message]:
     """Return messages as a template sees them. Raises RequestError."""
-    listed = _listed(given, what, "messages", "[{role: user, content: …}, …]")
+    listed = _check_list(argument, what, "messages", "[{role: user, content: …}, …]")
     if not listed:
         raise RequestError("there is no message", place=what, hint=_MESSAGE)
-    return [_message(each, f"{what}[{at}]") for at, each in enumerate(listed)]
+    return [_checked_message(each, f"{what}[{at}]") for at, each in enumerate(listed)]
 
 
-def _message(given: object, place: str) -> Message:
+def _checked_message(argument: object, place: str) -> Message:
     try:
-        message = prepared_messages([given])[0]
+        message = prepared_messages([argument])[0]
     except TypeError:
         raise RequestError(
-            f"{type(given).__name__} is not a message", place=place, hint=_MESSAGE
+            f"{type(argument).__name__} is not a message", place=place, hint=_MESSAGE
         ) from None
     if not isinstance(message.get("role"), str):
         raise RequestError(
@@ -68,20 +68,20 @@ def _message(given: object, place: str) -> Message:
     return message
 
 
-def ids_of(given: Sequence[int]) -> Sequence[int]:
+def ids_of(argument: Sequence[int]) -> Sequence[int]:
     """Return ids, which may be an array of numpy or torch, as a list of integers."""
-    if isinstance(given, list | tuple):
-        return given
-    listed = getattr(given, "tolist", None)
-    return cast("Sequence[int]", given if listed is None else listed())
+    if isinstance(argument, list | tuple):
+        return argument
+    listed = getattr(argument, "tolist", None)
+    return cast("Sequence[int]", argument if listed is None else listed())
 
 
-def tools_of(given: object) -> list[object] | None:
+def tools_of(argument: object) -> list[object] | None:
     """Return tools as a template sees them; None stays None. Raises RequestError."""
-    if given is None:
+    if argument is None:
         return None
-    listed = _listed(
-        given, "tools", "tools", "[{type: function, function: {name: …, parameters: …}}, …]"
+    listed = _check_list(
+        argument, "tools", "tools", "[{type: function, function: {name: …, parameters: …}}, …]"
     )
     for at, each in enumerate(listed):
         if not isinstance(each, Mapping):
@@ -102,17 +102,17 @@ def tools_key(tools: Sequence[object] | None) -> bytes:
         return json.dumps(tools, default=repr).encode()
 
 
-def switches_of(given: object) -> dict[str, object]:
+def switches_of(argument: object) -> dict[str, object]:
     """Return the template's variables. Raises RequestError for those that a render sets itself."""
-    if given is None:
+    if argument is None:
         return {}
-    if not is_mapping(given):
+    if not is_mapping(argument):
         raise RequestError(
-            f"{type(given).__name__} is not a mapping of the template's variables",
+            f"{type(argument).__name__} is not a mapping of the template's variables",
             place="switches",
             hint='give them by name, such as {"today": "Monday"}',
         )
-    switches = {str(name): plain_value(value) for name, value in given.items()}
+    switches = {str(name): plain_value(value) for name, value in argument.items()}
     for name in switches:
         if name in PASSED:
             raise RequestError(
@@ -121,23 +121,23 @@ def switches_of(given: object) -> dict[str, object]:
     return switches
 
 
-def retention_of(given: str) -> Retention:
+def retention_of(argument: str) -> Retention:
     """Return which reasoning a bridge keeps. Raises RequestError."""
     known = [each.value for each in Retention]
-    if given in known:
-        return Retention(given)
+    if argument in known:
+        return Retention(argument)
     raise RequestError(
-        f"there is no retention {given!r}",
+        f"there is no retention {argument!r}",
         place="thinking_retention",
-        hint=spelling_hint(str(given), known, f"there are {', '.join(known)}"),
+        hint=spelling_hint(str(argument), known, f"there are {', '.join(known)}"),
     )
 
 
-def _listed(given: object, place: str, what: str, hint: str) -> Sequence[object]:
-    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
-        return cast("Sequence[object]", given)
+def _check_list(argument: object, place: str, what: str, hint: str) -> Sequence[object]:
+    if isinstance(argument, Sequence) and not isinstance(argument, str | bytes):
+        return cast("Sequence[object]", argument)
     raise RequestError(
-        f"{type(given).__name__} is not a list of {what}", place=place, hint=f"give {hint}"
+        f"{type(argument).__name__} is not a list of {what}", place=place, hint=f"give {hint}"
     )
 
 
@@ -155,7 +155,7 @@ KEY_IDS = 16
 Ids: TypeAlias = tuple[int, ...]
 
 
-class _Unread(NamedTuple):
+class _UnreadIds(NamedTuple):
     """A range of ids that were not decoded yet, and the text after them."""
 
     start: int
@@ -180,7 +180,7 @@ class PromptPast:
         """The offset up to which its text was searched for something in vain."""
         self._tokens = tokens
         self._text = ""
-        self._unread: tuple[_Unread, ...] = (_Unread(0, len(ids), ""),)
+        self._unread: tuple[_UnreadIds, ...] = (_UnreadIds(0, len(ids), ""),)
 
     def followed_by(self, ids: Ids, written: int, text: str) -> PromptPast:
         """Return the past of a prompt that begins with this one.
@@ -191,7 +191,7 @@ class PromptPast:
         past.found, past.looked = {*self.found}, {**self.looked}
         past.dropped = {**self.dropped}
         past._text = self._text
-        past._unread = (*self._unread, _Unread(known, known + written, text))
+        past._unread = (*self._unread, _UnreadIds(known, known + written, text))
         return past
 
     @property
@@ -221,12 +221,12 @@ class GivenPrompts:
 
     def find(self, ids: Ids) -> PromptPast | None:
         """Return the past of a prompt that was returned, or None for other ids."""
-        found = self._known.get(_key(ids))
+        found = self._known.get(_prompt_key(ids))
         return found if found is not None and found.ids == ids else None
 
     def keep(self, past: PromptPast) -> None:
         """Cache a prompt that is about to be returned."""
-        key = _key(past.ids)
+        key = _prompt_key(past.ids)
         self._drop(key)
         self._known[key] = past
         self._length += len(past.ids)
@@ -238,7 +238,7 @@ class GivenPrompts:
         self._length -= 0 if known is None else len(known.ids)
 
 
-def _key(ids: Ids) -> tuple[int, Ids]:
+def _prompt_key(ids: Ids) -> tuple[int, Ids]:
     return len(ids), ids[-KEY_IDS:]
 
 
@@ -273,30 +273,31 @@ class TurnStops:
     @cached_property
     def ids(self) -> tuple[int, ...]:
         """The tokens at which an output ends wherever they occur."""
-        return _eos(self.all, inside=False)
+        return _end_ids(self.all, inside=False)
 
     @cached_property
     def inside_ids(self) -> tuple[int, ...]:
         """The tokens at which an output ends only once it has content or a call."""
-        return tuple(id_ for id_ in _eos(self.all, inside=True) if id_ not in self.ids)
+        return tuple(id_ for id_ in _end_ids(self.all, inside=True) if id_ not in self.ids)
 
 
 def turn_stops(analysis: Analysis, tokens: TokenText) -> TurnStops:
     """Return the stops of a template's turns, as this tokenizer encodes them."""
     texts = analysis.stop_texts
     return TurnStops(
-        tuple(_stops(texts.after_content, tokens)), tuple(_stops(texts.after_calls, tokens))
+        tuple(_encode_stops(texts.after_content, tokens)),
+        tuple(_encode_stops(texts.after_calls, tokens)),
     )
 
 
-def _stops(texts: tuple[StopText, ...], tokens: TokenText) -> Iterator[TurnStop]:
+def _encode_stops(texts: tuple[StopText, ...], tokens: TokenText) -> Iterator[TurnStop]:
     for stop in texts:
         last = tokens.single(stop.last)
         ids = (last,) if last is not None and stop.last == stop.text else tokens.ids(stop.text)
         yield TurnStop(stop.text, tuple(ids), last, stop.inside)
 
 
-def _eos(stops: tuple[TurnStop, ...], *, inside: bool) -> tuple[int, ...]:
+def _end_ids(stops: tuple[TurnStop, ...], *, inside: bool) -> tuple[int, ...]:
     found = (stop.eos for stop in stops if stop.inside is inside)
     return tuple(dict.fromkeys(id_ for id_ in found if id_ is not None))
 
@@ -317,7 +318,7 @@ class MediaTokens:
     """Those of the placeholder, as the template writes it."""
 
 
-_Told = TypeVar("_Told")
+_Fact = TypeVar("_Fact")
 
 
 class TokenOwner(NamedTuple):
@@ -337,7 +338,7 @@ class RenderedTokens:
 
     A token may have characters of two owners. It belongs to the message of its first character; it
     is content if any of its characters is; it is sampled only if all of them are, since a model
-    that is given the first part does not write that token.
+    that is argument the first part does not write that token.
     """
 
     token_ids: tuple[int, ...]
@@ -355,25 +356,25 @@ class RenderedTokens:
     @cached_property
     def message_indices(self) -> tuple[int, ...]:
         """By token: the index of its message, or -1 if it is the template's own."""
-        return _each_token((each.message, each.length) for each in self.owners)
+        return _repeat_facts((each.message, each.length) for each in self.owners)
 
     @cached_property
     def is_content(self) -> tuple[bool, ...]:
         """By token: whether it has text of the message, not only text written around it."""
-        return _each_token((each.content, each.length) for each in self.owners)
+        return _repeat_facts((each.content, each.length) for each in self.owners)
 
     @cached_property
     def sampled(self) -> tuple[bool, ...]:
         """By token: whether the model writes it, stop token included and prompt excluded."""
-        return _each_token((each.sampled, each.length) for each in self.owners)
+        return _repeat_facts((each.sampled, each.length) for each in self.owners)
 
     @cached_property
     def loss_mask(self) -> tuple[bool, ...]:
         """By token: whether a loss counts it, by `{% generation %}` if present, else if sampled."""
-        return _each_token((each.loss, each.length) for each in self.owners)
+        return _repeat_facts((each.loss, each.length) for each in self.owners)
 
 
-def _each_token(stretches: Iterable[tuple[_Told, int]]) -> tuple[_Told, ...]:
+def _repeat_facts(stretches: Iterable[tuple[_Fact, int]]) -> tuple[_Fact, ...]:
     """Repeat the fact of each run for its number of tokens."""
     return tuple(chain.from_iterable(starmap(repeat, stretches)))
 
@@ -394,7 +395,7 @@ def own_tokens(attributed: Attributed, tokens: EncodedText, first: int = 0) -> R
             whose = segment.message, segment.content, segment.sampled, segment.loss
             owners.append(TokenOwner(until - at, *whose))
         if until < length and tokens.start(until) < end:
-            under = _under(segments, order, tokens.end(until) - first)
+            under = _touched_segments(segments, order, tokens.end(until) - first)
             owners.append(
                 TokenOwner(
                     1,
@@ -409,7 +410,7 @@ def own_tokens(attributed: Attributed, tokens: EncodedText, first: int = 0) -> R
     return RenderedTokens(tuple(tokens.ids), tuple(owners))
 
 
-def _under(segments: Sequence[Segment], at: int, end: int) -> Sequence[Segment]:
+def _touched_segments(segments: Sequence[Segment], at: int, end: int) -> Sequence[Segment]:
     """Return the segments that a token touches, the one at `at` first."""
     last = at + 1
     while last < len(segments) and segments[last].start < end:

@@ -193,7 +193,7 @@ class Renderer:
         pass `complete=False` for an output that was cut. Raises TokenizerError for ids that are not
         in the vocabulary, never because of the model's text.
         """
-        return self._read(token_ids, prompt_ids, tools, complete=complete).message
+        return self._parse_output(token_ids, prompt_ids, tools, complete=complete).message
 
     def call_tokens(
         self,
@@ -207,10 +207,10 @@ class Renderer:
 
         The arguments are those of `parse_response`.
         """
-        output = self._read(token_ids, prompt_ids, tools, complete=complete)
-        return call_tokens(output, ids_of(token_ids), self._after(ids_of(prompt_ids)))
+        output = self._parse_output(token_ids, prompt_ids, tools, complete=complete)
+        return call_tokens(output, ids_of(token_ids), self._decoder_after(ids_of(prompt_ids)))
 
-    def _read(
+    def _parse_output(
         self, ids: Ids, prompt: Ids, tools: Sequence[object] | None, *, complete: bool
     ) -> ReadOutput:
         read = self._responses.parse
@@ -234,7 +234,7 @@ class Renderer:
             check_step(at, prompt, ids)
             output = self._responses.parse(written, prompt, tools=tools, complete=step.complete)
             until = len(written) if output.stop is None else output.stop + 1
-            calls += call_tokens(output, written, self._after(prompt), len(prompt))
+            calls += call_tokens(output, written, self._decoder_after(prompt), len(prompt))
             mask += [False] * (len(prompt) - len(ids)) + [True] * until
             mask += [False] * (len(written) - until)
             ids = [*prompt, *written]
@@ -259,7 +259,7 @@ class Renderer:
         """Return a sample of each of many trajectories. Raises as `training_sample` does."""
         return [self.training_sample(each, tools) for each in trajectories]
 
-    def _after(self, prompt: Ids) -> Callable[[Ids], str]:
+    def _decoder_after(self, prompt: Ids) -> Callable[[Ids], str]:
         return lambda ids: self._text.decode(ids, prompt)
 
     @property
@@ -323,7 +323,7 @@ class Renderer:
 
 
 _Result = TypeVar("_Result")
-_Given = ParamSpec("_Given")
+_Parameters = ParamSpec("_Parameters")
 
 
 class AsyncRenderer:
@@ -339,13 +339,13 @@ class AsyncRenderer:
         self._free = asyncio.Lock()
 
     @staticmethod
-    def _awaited(
-        work: Callable[Concatenate[Renderer, _Given], _Result],
-    ) -> Callable[Concatenate[AsyncRenderer, _Given], Coroutine[Any, Any, _Result]]:
+    def _as_coroutine(
+        work: Callable[Concatenate[Renderer, _Parameters], _Result],
+    ) -> Callable[Concatenate[AsyncRenderer, _Parameters], Coroutine[Any, Any, _Result]]:
         """Return a coroutine that runs a method of `Renderer` in a thread."""
 
         async def awaited(
-            self: AsyncRenderer, /, *args: _Given.args, **kwargs: _Given.kwargs
+            self: AsyncRenderer, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
         ) -> _Result:
             async with self._free:
                 return await asyncio.to_thread(work, self._renderer, *args, **kwargs)
@@ -353,10 +353,10 @@ class AsyncRenderer:
         update_wrapper(awaited, work)
         return awaited
 
-    render = _awaited(Renderer.render)
-    render_batch = _awaited(Renderer.render_batch)
-    parse_response = _awaited(Renderer.parse_response)
-    call_tokens = _awaited(Renderer.call_tokens)
-    bridge_to_next_turn = _awaited(Renderer.bridge_to_next_turn)
-    training_sample = _awaited(Renderer.training_sample)
-    training_samples = _awaited(Renderer.training_samples)
+    render = _as_coroutine(Renderer.render)
+    render_batch = _as_coroutine(Renderer.render_batch)
+    parse_response = _as_coroutine(Renderer.parse_response)
+    call_tokens = _as_coroutine(Renderer.call_tokens)
+    bridge_to_next_turn = _as_coroutine(Renderer.bridge_to_next_turn)
+    training_sample = _as_coroutine(Renderer.training_sample)
+    training_samples = _as_coroutine(Renderer.training_samples)

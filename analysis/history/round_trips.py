@@ -135,13 +135,13 @@ def round_trip(
         chosen,
         len(every) - len(chosen),
         encoder is not None,
-        () if encoder is None else tuple(_split(analysis, encoder)),
+        () if encoder is None else tuple(_split_stops(analysis, encoder)),
         profile,
         analysis.beyond + stage.beyond,
     )
 
 
-def _split(analysis: Analysis, encoder: Encoder) -> Iterator[tuple[str, int]]:
+def _split_stops(analysis: Analysis, encoder: Encoder) -> Iterator[tuple[str, int]]:
     for stop in dict.fromkeys(stop for each in analysis.formats for stop in each.stop_strings):
         size = encoder.size(stop)
         if size > 1:
@@ -169,7 +169,7 @@ def settings_of(analysis: Analysis) -> Iterator[Setting]:
     single = [
         (switch, value, set(effects))
         for switch in analysis.switches
-        for value, effects in _values(switch)
+        for value, effects in _switch_values(switch)
         if set(effects) & _MATTERING
     ]
     seen: list[Setting] = [usual]
@@ -192,7 +192,7 @@ def settings_of(analysis: Analysis) -> Iterator[Setting]:
             yield setting
 
 
-def _values(switch: Switch) -> Iterator[tuple[Json, tuple[SwitchEffect, ...]]]:
+def _switch_values(switch: Switch) -> Iterator[tuple[Json, tuple[SwitchEffect, ...]]]:
     if not switch.inserted:
         for value, effects in zip(switch.values, switch.effects, strict=True):
             if SwitchEffect.RAISES not in effects:
@@ -201,10 +201,10 @@ def _values(switch: Switch) -> Iterator[tuple[Json, tuple[SwitchEffect, ...]]]:
 
 def failing_rows(rows: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
     """Return the rows whose usual verdict is one of these: `any`, `string`, `tokens`, causes."""
-    return [row for row in rows if _kinds(row.verdict) & set(wanted)]
+    return [row for row in rows if _verdict_kinds(row.verdict) & set(wanted)]
 
 
-def _kinds(verdict: Verdict) -> set[str]:
+def _verdict_kinds(verdict: Verdict) -> set[str]:
     kinds: set[str] = set()
     if not verdict.holds:
         kinds.add("any")
@@ -241,7 +241,7 @@ class Advice:
 
 _BRIDGE = "send the tokens of the last turn again as they are, and render only the new messages"
 
-_TEXTS: Mapping[Cause, tuple[str, str, str]] = {
+_ADVICE_TEXTS: Mapping[Cause, tuple[str, str, str]] = {
     Cause.RAISES: (
         "take what engines send: see the template's own words",
         "shape the history as this template wants it before rendering",
@@ -351,21 +351,21 @@ _TEXTS: Mapping[Cause, tuple[str, str, str]] = {
 }
 
 
-_READ = (Status.OK, Status.UNFINISHED, Status.STRAY)
+_READ_STATUSES = (Status.OK, Status.UNFINISHED, Status.STRAY)
 """No call was lost in the reading."""
 
-_UNREAD = (
+_UNREAD_ADVICE = (
     "nothing to do: a call that could not be read is none in the messages",
-    _TEXTS[Cause.CALL_LOST][1],
+    _ADVICE_TEXTS[Cause.CALL_LOST][1],
     "send such a message back as it came, or ask for the turn again",
 )
 """For a call that could not be read: the template was not asked to write it."""
 
 
-def _texts(row: Row, cause: Cause) -> tuple[str, str, str]:
-    if cause is not Cause.CALL_LOST or row.verdict.status in _READ:
-        return _TEXTS[cause]
-    template, engine, caller = _UNREAD
+def _advice_texts(row: Row, cause: Cause) -> tuple[str, str, str]:
+    if cause is not Cause.CALL_LOST or row.verdict.status in _READ_STATUSES:
+        return _ADVICE_TEXTS[cause]
+    template, engine, caller = _UNREAD_ADVICE
     if row.scenario.engine.malformed is UnreadCalls.CONTENT:
         engine = _BRIDGE
     return template, engine, caller
@@ -373,13 +373,13 @@ def _texts(row: Row, cause: Cause) -> tuple[str, str, str]:
 
 def cause_advice(cause: Cause, setting: Setting | None = None) -> tuple[Advice, ...]:
     """Return the advice for a cause in any row; `setting` is one that is known to fix it."""
-    return _advice(_TEXTS[cause], setting)
+    return _make_advice(_ADVICE_TEXTS[cause], setting)
 
 
-def _advice(texts: tuple[str, str, str], setting: Setting | None) -> tuple[Advice, ...]:
+def _make_advice(texts: tuple[str, str, str], setting: Setting | None) -> tuple[Advice, ...]:
     given = [Advice(reader, text) for reader, text in zip(AdviceReader, texts, strict=True)]
     if setting is not None:
-        words = ", ".join(f"{name}={_json(value)}" for name, value in setting.items())
+        words = ", ".join(f"{name}={_json_text(value)}" for name, value in setting.items())
         given[-1] = Advice(AdviceReader.CALLER, f"set {words}: it holds then")
     return tuple(given)
 
@@ -405,7 +405,7 @@ def advice_of(row: Row) -> tuple[Advice, ...]:
     cause = row.verdict.cause
     if cause is None:
         return ()
-    return _advice(_texts(row, cause), fixing_setting(row))
+    return _make_advice(_advice_texts(row, cause), fixing_setting(row))
 
 
 def fixing_setting(row: Row) -> Setting | None:
@@ -425,5 +425,5 @@ def changed_switches(usual: Setting, setting: Setting) -> Setting:
     }
 
 
-def _json(value: Json) -> str:
+def _json_text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)

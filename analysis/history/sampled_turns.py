@@ -106,13 +106,13 @@ def sample_turn(
     opened = opening is not None and opening.written is PromptProgress.REASONING_OPEN
     if message.reasoning and TurnPart.REASONING in format_.elsewhere and not opened:
         raise NotWrittenError("no turn has reasoning under these switches")
-    pieces = _turn(format_, format_.with_naming_ids(message), opened=opened)
-    return Sample(_unprompted(format_, pieces, prompt, opening))
+    pieces = _write_turn(format_, format_.with_naming_ids(message), opened=opened)
+    return Sample(_drop_prompted(format_, pieces, prompt, opening))
 
 
-def _turn(format_: TurnFormat, message: Message, *, opened: bool) -> Pieces:
+def _write_turn(format_: TurnFormat, message: Message, *, opened: bool) -> Pieces:
     """Write a turn in pieces; `opened` says that the prompt has opened the reasoning."""
-    _check(format_, message)
+    _check_message(format_, message)
     layout = format_.layouts[message.presence]
     missing = TurnPart.REASONING not in layout.parts and bool(message.reasoning)
     if missing:
@@ -120,15 +120,17 @@ def _turn(format_: TurnFormat, message: Message, *, opened: bool) -> Pieces:
         layout = format_.layouts[structs.replace(message, reasoning="").presence]
     written = [SampledPiece(SampledKind.MARKUP, layout.literals[0])]
     for part, literal in zip(layout.parts, layout.literals[1:], strict=True):
-        written += [_part(format_, part, message), SampledPiece(SampledKind.MARKUP, literal)]
+        written += [_write_part(format_, part, message), SampledPiece(SampledKind.MARKUP, literal)]
     kinds = {piece.kind for piece in written}
     if message.content and SampledKind.CONTENT not in kinds:
         # It writes content that the template will not show there.
         written = _with_content(format_, written, message)
     if message.calls and SampledKind.CALLS not in kinds:
         raise NotWrittenError("the format has no place for calls beside these parts")
-    pieces = (*written[:-1], *_ended(format_, written[-1].text))
-    return _reasoned(format_, pieces, message.reasoning, opened=opened) if missing else pieces
+    pieces = (*written[:-1], *_cut_after_stop(format_, written[-1].text))
+    return (
+        _insert_reasoning(format_, pieces, message.reasoning, opened=opened) if missing else pieces
+    )
 
 
 def _with_content(
@@ -157,7 +159,7 @@ def _with_content(
     ]
 
 
-def _check(format_: TurnFormat, message: Message) -> None:
+def _check_message(format_: TurnFormat, message: Message) -> None:
     if format_.layouts[message.presence].refusal:
         raise NotWrittenError(
             f"the template refuses it: {format_.layouts[message.presence].refusal}"
@@ -171,7 +173,7 @@ def _check(format_: TurnFormat, message: Message) -> None:
         raise NotWrittenError(CallLimit.REFUSED.value)
 
 
-def _part(format_: TurnFormat, part: TurnPart, message: Message) -> SampledPiece:
+def _write_part(format_: TurnFormat, part: TurnPart, message: Message) -> SampledPiece:
     match part:
         case TurnPart.REASONING:
             return SampledPiece(SampledKind.REASONING, message.reasoning)
@@ -184,12 +186,12 @@ def _part(format_: TurnFormat, part: TurnPart, message: Message) -> SampledPiece
             if refused is not None:
                 raise NotWrittenError(f"the template raises on an argument of type {refused}")
             try:
-                return SampledPiece(SampledKind.CALLS, _calls(format_.calls, message.calls))
+                return SampledPiece(SampledKind.CALLS, _write_calls(format_.calls, message.calls))
             except RefusedMessageError as error:
                 raise NotWrittenError(str(error)) from error
 
 
-def _calls(format_: CallFormat, calls: tuple[ToolCall, ...]) -> str:
+def _write_calls(format_: CallFormat, calls: tuple[ToolCall, ...]) -> str:
     """Write calls, each of which has to be in the text."""
     text = format_.write(calls)
     for at in range(len(calls) if len(calls) > 1 else 0):
@@ -198,7 +200,7 @@ def _calls(format_: CallFormat, calls: tuple[ToolCall, ...]) -> str:
     return text
 
 
-def _ended(format_: TurnFormat, tail: str) -> Pieces:
+def _cut_after_stop(format_: TurnFormat, tail: str) -> Pieces:
     """Cut what closes a turn after the string at which the model stops."""
     found = [(tail.find(stop), stop) for stop in format_.stop_strings if stop in tail]
     if not found:
@@ -207,9 +209,11 @@ def _ended(format_: TurnFormat, tail: str) -> Pieces:
     return (SampledPiece(SampledKind.MARKUP, tail[:at]), SampledPiece(SampledKind.END, stop))
 
 
-def _reasoned(format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bool) -> Pieces:
+def _insert_reasoning(
+    format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bool
+) -> Pieces:
     """Put a reasoning block after the header of a turn that the template writes without one."""
-    block = _block(format_)
+    block = _reasoning_block(format_)
     if not opened and not block.open.core:
         raise NotWrittenError("nothing shows how reasoning is opened")
     head = pieces[0].text
@@ -229,20 +233,20 @@ def _reasoned(format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bo
     )
 
 
-def _block(format_: TurnFormat) -> MarkerBlock:
+def _reasoning_block(format_: TurnFormat) -> MarkerBlock:
     block = format_.reasoning
     if block is None:
         raise NotWrittenError("the template knows no reasoning")
     return block
 
 
-def _unprompted(
+def _drop_prompted(
     format_: TurnFormat, pieces: Pieces, asked: Prompt, opening: TurnOpening | None
 ) -> Pieces:
     """Leave out what the prompt has written, and close what it has opened."""
     text, prompt = text_of(pieces), asked.opening
-    shared = _overlap(asked.text, text)
-    if shared >= len(prompt) and _begun(format_, text[:shared], prompt):
+    shared = _overlap_length(asked.text, text)
+    if shared >= len(prompt) and _is_beginning(format_, text[:shared], prompt):
         return drop_characters(pieces, shared)
     if not prompt:
         return pieces
@@ -251,11 +255,11 @@ def _unprompted(
         kinds = [piece.kind for piece in pieces]
         if SampledKind.REASONING in kinds:
             return pieces[kinds.index(SampledKind.REASONING) :]
-        return _unreasoned(format_, pieces, prompt)
+        return _close_reasoning(format_, pieces, prompt)
     if written is PromptProgress.REASONING_CLOSED:
         header = len(format_.header) if text.startswith(format_.header) else 0
         rest = text[header:]
-        close = _block(format_).close.core
+        close = _reasoning_block(format_).close.core
         at = rest.find(close)
         return drop_characters(pieces, header + (at + len(close) if close and at >= 0 else 0))
     core = prompt.rstrip()
@@ -269,7 +273,7 @@ def _unprompted(
     return drop_characters(pieces, len(common_start(prompt, text)))
 
 
-def _overlap(prompt: str, text: str) -> int:
+def _overlap_length(prompt: str, text: str) -> int:
     """Return how much of a text's beginning a prompt already ends with."""
     for size in range(min(len(prompt), len(text)), 0, -1):
         if prompt.endswith(text[:size]):
@@ -277,7 +281,7 @@ def _overlap(prompt: str, text: str) -> int:
     return 0
 
 
-def _begun(format_: TurnFormat, shared: str, prompt: str) -> bool:
+def _is_beginning(format_: TurnFormat, shared: str, prompt: str) -> bool:
     """Whether what a prompt ends with is the turn's beginning, and no coincidence.
 
     Some templates write the header whether a generation prompt is asked for or not.
@@ -286,9 +290,9 @@ def _begun(format_: TurnFormat, shared: str, prompt: str) -> bool:
     return shared == prompt or (bool(header) and header in shared)
 
 
-def _unreasoned(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces:
+def _close_reasoning(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces:
     """Close the reasoning that the prompt has opened before anything was thought."""
-    block = _block(format_)
+    block = _reasoning_block(format_)
     text = text_of(pieces)
     front = prompt.rpartition(block.open.core)[0] if block.open.core else prompt
     rest = drop_characters(pieces, len(common_start(front, text)))

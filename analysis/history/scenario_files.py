@@ -59,37 +59,37 @@ def shipped_scenarios() -> tuple[Scenario, ...]:
     # Where libyaml is there it reads them, in an eighth of the time.
     loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     content = yaml.load(SHIPPED.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - both safe
-    given = read_value(content, _File, file=SHIPPED.name)
+    given = read_value(content, _ScenarioFile, file=SHIPPED.name)
     # That their schemas are valid is a test's affair: to ask jsonschema takes longer than a lint.
     return _scenarios(given, tuple(map(function_of, given.tools or ())), SHIPPED.name)
 
 
-class _Given(Struct, frozen=True, forbid_unknown_fields=True):
+class _FileMapping(Struct, frozen=True, forbid_unknown_fields=True):
     """A mapping of a file, with the keys that it may have."""
 
 
-class _Call(_Given, frozen=True):
+class _FileCall(_FileMapping, frozen=True):
     name: Annotated[str, Meta(description="the name of a function")]
     arguments: Annotated[dict[str, Any], Meta(description="{name: value}")] = {}
     id: str | None = None
 
 
-class _Message(_Given, frozen=True):
+class _FileMessage(_FileMapping, frozen=True):
     reasoning: str | None = None
     content: str | None = None
-    calls: tuple[_Call, ...] | None = None
+    calls: tuple[_FileCall, ...] | None = None
 
 
-class _ScenarioEntry(_Given, frozen=True):
+class _ScenarioEntry(_FileMapping, frozen=True):
     user: str | None = None
     tool: str | None = None
     media: Annotated[tuple[MediaKind, ...], Meta(description=", ".join(MediaKind))] = ()
     reasoning: str | None = None
     content: str | None = None
-    calls: tuple[_Call, ...] | None = None
+    calls: tuple[_FileCall, ...] | None = None
 
 
-class _Engine(_Given, frozen=True):
+class _FileEngine(_FileMapping, frozen=True):
     """Habits; those that are not given are the usual ones."""
 
     arguments: ArgumentsAs = ArgumentsAs.TEMPLATE
@@ -102,21 +102,21 @@ class _Engine(_Given, frozen=True):
     messages: MessagesAs = MessagesAs.TEMPLATE
 
 
-_Comers = Annotated[tuple[Next, ...], Meta(min_length=1)]
+_NextRoles = Annotated[tuple[Next, ...], Meta(min_length=1)]
 
 
-class _Scenario(_Given, frozen=True):
+class _FileScenario(_FileMapping, frozen=True):
     name: Annotated[str, Meta(min_length=1, description="a name")]
     about: str = ""
     history: tuple[_ScenarioEntry, ...] | None = None
-    message: _Message | None = None
+    message: _FileMessage | None = None
     variation: str | tuple[str, ...] | None = None
     sampled: str | None = None
     cut: bool = False
-    next: Annotated[Next | _Comers, Meta(description=", ".join(Next))] = Next.USER
+    next: Annotated[Next | _NextRoles, Meta(description=", ".join(Next))] = Next.USER
     answers: Answers = Answers.ALL
-    engine: Annotated[str | _Engine, Meta(description="habits, or the name of an engine")] = (
-        _Engine()
+    engine: Annotated[str | _FileEngine, Meta(description="habits, or the name of an engine")] = (
+        _FileEngine()
     )
     tools: bool = True
 
@@ -124,8 +124,10 @@ class _Scenario(_Given, frozen=True):
 _TOOL = "{name: …, parameters: …}"
 
 
-class _File(_Given, frozen=True):
-    scenarios: Annotated[tuple[_Scenario, ...], Meta(min_length=1, description="a list of them")]
+class _ScenarioFile(_FileMapping, frozen=True):
+    scenarios: Annotated[
+        tuple[_FileScenario, ...], Meta(min_length=1, description="a list of them")
+    ]
     tools: Annotated[tuple[dict[str, Any], ...] | None, Meta(description=_TOOL)] = None
 
 
@@ -139,7 +141,7 @@ def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
         raise reader.wrong("", "this is empty", "give a list of scenarios")
     if is_list(value):
         value = {"scenarios": value}
-    given = read_value(value, _File, file=file, wrong=ScenarioError)
+    given = read_value(value, _ScenarioFile, file=file, wrong=ScenarioError)
     if given.tools is None:
         tools = shipped_scenarios()[0].tools
     else:
@@ -148,7 +150,7 @@ def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
     return _scenarios(given, tools, file)
 
 
-def _scenarios(given: _File, tools: tuple[Tool, ...], file: str) -> tuple[Scenario, ...]:
+def _scenarios(given: _ScenarioFile, tools: tuple[Tool, ...], file: str) -> tuple[Scenario, ...]:
     reader = _ScenarioReader(file)
     found: dict[str, Scenario] = {}
     for at, each in enumerate(given.scenarios):
@@ -176,14 +178,14 @@ class _ScenarioReader:
             hint = spelling_hint(given, names, f"there are {', '.join(names)}")
             raise self.wrong(place, f"there is no {what} {given!r}", hint)
 
-    def scenario(self, given: _Scenario, place: str, tools: tuple[Tool, ...]) -> Scenario:
+    def scenario(self, given: _FileScenario, place: str, tools: tuple[Tool, ...]) -> Scenario:
         said, sampled = given.message, given.sampled
         if sampled is None and said is None:
             raise self.wrong(place, "there is nothing to write", "add message, or sampled")
         if sampled is not None and (said is not None or given.variation is not None):
             raise self.wrong(place, "sampled is the text itself", "leave out message and variation")
         offered = tools if given.tools else ()
-        message = self.message(said or _Message(), f"{place}.message")
+        message = self.message(said or _FileMessage(), f"{place}.message")
         for at, call in enumerate(message.calls if offered else ()):
             names = (str(tool.get("name")) for tool in offered)
             self.known(f"{place}.message.calls[{at}]", "tool", call.name, names)
@@ -208,19 +210,19 @@ class _ScenarioReader:
             engine=self.engine(given.engine, place),
         )
 
-    def engine(self, given: str | _Engine, place: str) -> EngineHabits:
-        if isinstance(given, _Engine):
-            return _habits(given)
+    def engine(self, given: str | _FileEngine, place: str) -> EngineHabits:
+        if isinstance(given, _FileEngine):
+            return _engine_habits(given)
         self.known(f"{place}.engine", "engine", given, PROFILES)
         return PROFILES[given].engine
 
-    def message(self, given: _Message | _ScenarioEntry, place: str) -> Message:
+    def message(self, given: _FileMessage | _ScenarioEntry, place: str) -> Message:
         calls = (
             self.call(call, f"{place}.calls[{at}]", at) for at, call in enumerate(given.calls or ())
         )
         return Message(given.content or "", given.reasoning or "", tuple(calls))
 
-    def call(self, given: _Call, place: str, at: int) -> ToolCall:
+    def call(self, given: _FileCall, place: str, at: int) -> ToolCall:
         for where, what in beyond_json(given.arguments, f"{place}.arguments"):
             raise self.wrong(where, f"{what} is nothing that JSON has", "put it in quotes")
         plain = PLAIN_IDS[at % len(PLAIN_IDS)] if given.id is None else given.id
@@ -255,7 +257,7 @@ class _ScenarioReader:
         return tuple(entries)
 
 
-def _habits(given: _Engine) -> EngineHabits:
+def _engine_habits(given: _FileEngine) -> EngineHabits:
     return EngineHabits(
         arguments=given.arguments,
         ids=given.ids,

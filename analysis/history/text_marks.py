@@ -54,7 +54,7 @@ def text_leaves(
     """List every text of a conversation that holds more than whitespace."""
     found: list[Leaf] = []
     for at, message in enumerate(messages):
-        for path, kind, text in _texts(message, reasoning_fields):
+        for path, kind, text in _message_texts(message, reasoning_fields):
             if text.strip():
                 found.append(Leaf(at, path, kind, text))
     return found
@@ -66,17 +66,19 @@ def replace_texts(messages: Messages, texts: Mapping[tuple[int, Path], str]) -> 
     for (at, path), text in texts.items():
         replaced.setdefault(at, {})[path] = text
     return [
-        {key: _replaced(item, (key,), replaced[at]) for key, item in message.items()}
+        {key: _replace_value(item, (key,), replaced[at]) for key, item in message.items()}
         if at in replaced
         else message
         for at, message in enumerate(messages)
     ]
 
 
-def _texts(message: Message, reasoning: Sequence[str]) -> Iterator[tuple[Path, LeafKind, str]]:
-    yield from _strings(message.get("content"), ("content",), LeafKind.CONTENT, parts=True)
+def _message_texts(
+    message: Message, reasoning: Sequence[str]
+) -> Iterator[tuple[Path, LeafKind, str]]:
+    yield from _value_texts(message.get("content"), ("content",), LeafKind.CONTENT, parts=True)
     for name in reasoning:
-        yield from _strings(message.get(name), (name,), LeafKind.REASONING)
+        yield from _value_texts(message.get(name), (name,), LeafKind.REASONING)
     calls = message.get("tool_calls")
     for at, call in enumerate(calls if is_list(calls) else ()):
         if not is_mapping(call):
@@ -84,15 +86,15 @@ def _texts(message: Message, reasoning: Sequence[str]) -> Iterator[tuple[Path, L
         inner = call.get("function")
         function, key = (inner, ("function",)) if is_mapping(inner) else (call, ())
         path = ("tool_calls", at, *key)
-        yield from _strings(function.get("name"), (*path, "name"), LeafKind.NAME)
-        yield from _strings(function.get("arguments"), (*path, "arguments"), LeafKind.ARGUMENT)
+        yield from _value_texts(function.get("name"), (*path, "name"), LeafKind.NAME)
+        yield from _value_texts(function.get("arguments"), (*path, "arguments"), LeafKind.ARGUMENT)
 
 
 _NO_TEXTS = frozenset({"type", "role", "id"})
 """Keys of a content part whose values say what it is."""
 
 
-def _strings(
+def _value_texts(
     value: object, path: Path, kind: LeafKind, *, parts: bool = False
 ) -> Iterator[tuple[Path, LeafKind, str]]:
     """Return the texts inside a value, each with its path."""
@@ -100,21 +102,21 @@ def _strings(
         yield path, kind, value
     elif is_row(value):
         for at, item in enumerate(value):
-            yield from _strings(item, (*path, at), kind, parts=parts)
+            yield from _value_texts(item, (*path, at), kind, parts=parts)
     elif is_mapping(value):
         for key, item in value.items():
             if isinstance(key, str) and not (parts and key in _NO_TEXTS):
-                yield from _strings(item, (*path, key), kind, parts=parts)
+                yield from _value_texts(item, (*path, key), kind, parts=parts)
 
 
-def _replaced(value: object, path: Path, texts: Mapping[Path, str]) -> object:
+def _replace_value(value: object, path: Path, texts: Mapping[Path, str]) -> object:
     if isinstance(value, str):
         return texts.get(path, value)
     if is_row(value):
-        items = [_replaced(item, (*path, at), texts) for at, item in enumerate(value)]
+        items = [_replace_value(item, (*path, at), texts) for at, item in enumerate(value)]
         return items if isinstance(value, list) else tuple(items)
     if is_mapping(value):
-        return {key: _replaced(item, (*path, key), texts) for key, item in value.items()}
+        return {key: _replace_value(item, (*path, key), texts) for key, item in value.items()}
     return value
 
 
@@ -162,14 +164,14 @@ class Marks:
     def put(self, leaf: int, style: Style) -> str:
         """Return a text with its marks."""
         text = self.leaves[leaf].text
-        start, end = _edges(text)
+        start, end = _text_edges(text)
         if style is Style.MIDDLE:
-            middle = _middle(text)
-            return f"{text[:middle]}{self._word(2 * leaf)}{text[middle:]}"
+            middle = _text_middle(text)
+            return f"{text[:middle]}{self._mark_word(2 * leaf)}{text[middle:]}"
         if style is Style.OUTER:
             start, end = 0, len(text)
         core = text[start:end]
-        opened, closed = self._word(2 * leaf), self._word(2 * leaf + 1)
+        opened, closed = self._mark_word(2 * leaf), self._mark_word(2 * leaf + 1)
         return f"{text[:start]}{opened}{core}{closed}{text[end:]}"
 
     def read(self, marked: str) -> tuple[str, list[tuple[int, int]]]:
@@ -195,36 +197,36 @@ class Marks:
         for number, place in found:
             leaf, closes = divmod(number, 2)
             if styles[leaf] is Style.MIDDLE:
-                runs.append(self._around(text, leaf, place))
+                runs.append(self._run_around(text, leaf, place))
             elif not closes:
                 if leaf in opened:
-                    runs.append(self._forward(text, leaf, opened[leaf]))
+                    runs.append(self._run_from(text, leaf, opened[leaf]))
                 opened[leaf] = place
             elif leaf in opened:
                 runs.append(Run(opened.pop(leaf), place, leaf))
             else:
-                runs.append(self._backward(text, leaf, place))
-        runs += (self._forward(text, leaf, place) for leaf, place in opened.items())
+                runs.append(self._run_up_to(text, leaf, place))
+        runs += (self._run_from(text, leaf, place) for leaf, place in opened.items())
         return runs
 
-    def _around(self, text: str, leaf: int, place: int) -> Run:
+    def _run_around(self, text: str, leaf: int, place: int) -> Run:
         whole = self.leaves[leaf].text
-        middle = _middle(whole)
+        middle = _text_middle(whole)
         before = suffix_length(text[:place], whole[:middle])
         after = prefix_length(text[place:], whole[middle:])
         return Run(place - before, place + after, leaf)
 
-    def _forward(self, text: str, leaf: int, place: int) -> Run:
+    def _run_from(self, text: str, leaf: int, place: int) -> Run:
         """Find the beginning of a text whose end was cut off."""
         core = self.leaves[leaf].text.strip()
         return Run(place, place + prefix_length(text[place:], core), leaf)
 
-    def _backward(self, text: str, leaf: int, place: int) -> Run:
+    def _run_up_to(self, text: str, leaf: int, place: int) -> Run:
         """Find the end of a text whose beginning was cut off."""
         core = self.leaves[leaf].text.strip()
         return Run(place - suffix_length(text[:place], core), place, leaf)
 
-    def _word(self, number: int) -> str:
+    def _mark_word(self, number: int) -> str:
         return self._prefix + f"{number:0{MARK_DIGITS}d}".translate(_AS_LETTERS)
 
 
@@ -235,12 +237,12 @@ def unused_word(haystack: str, least: int = 4) -> str:
     return next(word for word in words if word not in lower)
 
 
-def _middle(text: str) -> int:
+def _text_middle(text: str) -> int:
     """Return the middle of a text that is not blank, after its first letter at least."""
-    start, end = _edges(text)
+    start, end = _text_edges(text)
     return start + max(1, (end - start) // 2)
 
 
-def _edges(text: str) -> tuple[int, int]:
+def _text_edges(text: str) -> tuple[int, int]:
     start = len(text) - len(text.lstrip())
     return start, max(start, len(text.rstrip()))

@@ -128,7 +128,7 @@ def pattern_of(segments: Sequence[Segment], words: Words, text: str) -> RenderPa
     for segment in segments:
         said = text[segment.start : segment.end]
         if not segment.content:
-            pieces.append(RenderPiece(segment.message, False, tuple(_parts(said, words))))
+            pieces.append(RenderPiece(segment.message, False, tuple(_split_words(said, words))))
             continue
         word: Word = ("message", segment.message, "content")
         whole = words.get(word, "")
@@ -139,7 +139,7 @@ def pattern_of(segments: Sequence[Segment], words: Words, text: str) -> RenderPa
     return RenderPattern(tuple(pieces))
 
 
-def _parts(said: str, words: Words) -> Iterator[str | Word]:
+def _split_words(said: str, words: Words) -> Iterator[str | Word]:
     """Split the template's text at the names and ids in it."""
     sources = {text: word for word, text in words.items() if word[2] != "content"}
     if not sources:
@@ -166,11 +166,11 @@ class Base:
     """The text of the prompt after that text."""
     unthought: str
     """The prompt up to that text, without the reasoning of earlier turns."""
-    answered: bool
+    ends_with_result: bool
     """Whether it ends with the result of a call."""
-    counted: int
+    call_count: int
     """How many calls it has."""
-    told: bool
+    has_answer: bool
     """Whether it has a turn without calls."""
 
     @property
@@ -217,7 +217,9 @@ class Skeletons:
         """
         known, key = self._bases, tools_key(tools)
         if not known or key != self._tools or not known[0].renders.clock.still():
-            known = self._bases = self._rendered(HistoryRenders.of(self._template, tools, switches))
+            known = self._bases = self._render_bases(
+                HistoryRenders.of(self._template, tools, switches)
+            )
             self._tools = key
             self._numbered.clear()
         fitting = [base for base in known if base.tail.strip() and prompt.endswith(base.tail)]
@@ -230,14 +232,18 @@ class Skeletons:
         They have a user message instead of a call and its result, and no tools, or only those with
         these names.
         """
-        asked = partial(self._asked, calls=base.counted - base.answered, told=base.told)
-        answered = partial(self._answered, calls=base.counted, told=base.told)
-        make = [asked, answered] if base.answered else [asked]
+        asked = partial(
+            self._question_base,
+            calls=base.call_count - base.ends_with_result,
+            has_answer=base.has_answer,
+        )
+        answered = partial(self._result_base, calls=base.call_count, has_answer=base.has_answer)
+        make = [asked, answered] if base.ends_with_result else [asked]
         for tools in self._fewer_tools(base.renders.tools, named):
             renders = replace(base.renders, tools=tools)
             shorter = make if tools != base.renders.tools else make[:-1]
             for each in shorter:
-                yield from self._attempted(each, renders)
+                yield from self._attempt_base(each, renders)
 
     def _fewer_tools(
         self, tools: list[object] | None, named: Collection[str]
@@ -255,67 +261,72 @@ class Skeletons:
 
     def with_calls(self, base: Base, calls: int) -> Base | None:
         """Return a base with the same end and so many calls, or None if it is refused."""
-        if calls == base.counted:
+        if calls == base.call_count:
             return base
-        key = base.answered, calls
+        key = base.ends_with_result, calls
         if key not in self._numbered:
-            make = self._answered if base.answered else self._asked
-            made = self._attempted(partial(make, calls=calls), base.renders)
-            self._numbered[key] = next(made, None) if calls >= base.answered else None
+            make = self._result_base if base.ends_with_result else self._question_base
+            made = self._attempt_base(partial(make, calls=calls), base.renders)
+            self._numbered[key] = next(made, None) if calls >= base.ends_with_result else None
         return self._numbered[key]
 
     def behind_answer(self, base: Base) -> Base | None:
         """Return a base with the same end and an answer in it, or None if it is refused."""
-        if base.told:
+        if base.has_answer:
             return base
-        make = self._answered if base.answered else self._asked
+        make = self._result_base if base.ends_with_result else self._question_base
         return next(
-            self._attempted(partial(make, calls=base.counted, told=True), base.renders), None
+            self._attempt_base(partial(make, calls=base.call_count, has_answer=True), base.renders),
+            None,
         )
 
     def numbers(self, text: str) -> list[int]:
         """Return the numbers of the calls in a text, if the template counts them."""
         return [int(each) for each in self._number.findall(text)] if self._number else []
 
-    def _rendered(self, renders: HistoryRenders) -> list[Base]:
-        answered = self._attempted(self._answered, renders) if self.calls else ()
-        return [self._asked(renders), *answered]
+    def _render_bases(self, renders: HistoryRenders) -> list[Base]:
+        answered = self._attempt_base(self._result_base, renders) if self.calls else ()
+        return [self._question_base(renders), *answered]
 
-    def _attempted(
+    def _attempt_base(
         self, make: Callable[[HistoryRenders], Base], renders: HistoryRenders
     ) -> Iterator[Base]:
         with suppress(TemplateRenderError):
             yield make(renders)
 
-    def _asked(self, renders: HistoryRenders, calls: int = 0, *, told: bool = False) -> Base:
+    def _question_base(
+        self, renders: HistoryRenders, calls: int = 0, *, has_answer: bool = False
+    ) -> Base:
         user = UserMessage(self.marks.user)
         answer = Turn(self.marks.content)
-        before = (user, *self._cycles(renders, calls), answer) if calls or told else ()
-        return self._base(renders, (*before, user), self.marks.user, counted=calls)
+        before = (user, *self._call_cycles(renders, calls), answer) if calls or has_answer else ()
+        return self._make_base(renders, (*before, user), self.marks.user, call_count=calls)
 
-    def _answered(self, renders: HistoryRenders, calls: int = 1, *, told: bool = False) -> Base:
+    def _result_base(
+        self, renders: HistoryRenders, calls: int = 1, *, has_answer: bool = False
+    ) -> Base:
         marks = self.marks
         user = UserMessage(marks.user)
-        first = (user, Turn(marks.content)) if told else ()
-        before = (*first, user, *self._cycles(renders, calls - 1))
-        called, answer = self._cycles(renders, 1)
+        first = (user, Turn(marks.content)) if has_answer else ()
+        before = (*first, user, *self._call_cycles(renders, calls - 1))
+        called, answer = self._call_cycles(renders, 1)
         thought = Turn(reasoning=marks.reasoning, calls=(self.call(renders),))
         plain = renders.attempt(self.dialogue((*before, called, answer)), generation=True)
         entries = (*before, thought, answer)
-        return self._base(renders, entries, marks.answer, plain or "", counted=calls)
+        return self._make_base(renders, entries, marks.answer, plain or "", call_count=calls)
 
-    def _cycles(self, renders: HistoryRenders, count: int) -> Dialogue:
+    def _call_cycles(self, renders: HistoryRenders, count: int) -> Dialogue:
         call = self.call(renders)
         return (Turn(calls=(call,)), ToolResult(self.marks.answer, call.name, call.id)) * count
 
-    def _base(
+    def _make_base(
         self,
         renders: HistoryRenders,
         entries: Dialogue,
         last: str,
         unthought: str = "",
         *,
-        counted: int,
+        call_count: int,
     ) -> Base:
         messages = self.dialogue(entries)
         prompt = renders.text(messages, generation=True)
@@ -324,9 +335,18 @@ class Skeletons:
         unthought = unthought[: unthought.rfind(last) + len(last)]
         tail = prompt.rpartition(last)[2]
         answered = isinstance(entries[-1], ToolResult)
-        told = any(isinstance(each, Turn) and not each.calls for each in entries)
+        has_answer = any(isinstance(each, Turn) and not each.calls for each in entries)
         return Base(
-            renders, messages, before, prompt, last, tail, unthought, answered, counted, told
+            renders,
+            messages,
+            before,
+            prompt,
+            last,
+            tail,
+            unthought,
+            answered,
+            call_count,
+            has_answer,
         )
 
     def call(self, renders: HistoryRenders) -> ToolCall:
@@ -350,7 +370,7 @@ class Skeletons:
         spare = [*answered, *self.marks.ids[len(answered) :]]
         spare += (f"call{at:05d}" for at in range(len(spare), len(parsed.tool_calls)))
         calls = tuple(
-            ToolCall(call.name, _arguments(call.arguments), call.id or id_)
+            ToolCall(call.name, _call_arguments(call.arguments), call.id or id_)
             for call, id_ in zip(parsed.tool_calls, spare, strict=False)
         )
         content = self.marks.content if (parsed.content or "").strip() or not calls else ""
@@ -430,7 +450,7 @@ def _number_pattern(format_: TurnFormat) -> re.Pattern[str] | None:
     return re.compile("".join(row), re.DOTALL | re.ASCII)
 
 
-def _arguments(text: str) -> dict[str, Json]:
+def _call_arguments(text: str) -> dict[str, Json]:
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError):

@@ -78,7 +78,7 @@ class PlacedTurn:
     """What the bridge keeps of the turn and of the text before it."""
 
 
-_Kind: TypeAlias = tuple[object, ...]
+_TurnKind: TypeAlias = tuple[object, ...]
 
 
 class ShorterBases:
@@ -87,21 +87,21 @@ class ShorterBases:
     def __init__(self, skeletons: Skeletons) -> None:
         """Store the skeletons; rendering is lazy."""
         self._skeletons = skeletons
-        self._known: dict[_Kind, tuple[Base, tuple[str, ...]] | None] = {}
+        self._known: dict[_TurnKind, tuple[Base, tuple[str, ...]] | None] = {}
         """None for a kind seen only once, which is not worth a proof, or one that needs all."""
-        self._asked: set[_Kind] = set()
+        self._asked: set[_TurnKind] = set()
 
-    def base(self, kind: _Kind) -> tuple[Base, tuple[str, ...]] | None:
+    def base(self, kind: _TurnKind) -> tuple[Base, tuple[str, ...]] | None:
         """Return the shorter base for a kind of turn and the notes of its bridge, or None."""
         return self._known.get(kind)
 
-    def forget(self, kind: _Kind) -> None:
+    def forget(self, kind: _TurnKind) -> None:
         """Bridge turns of this kind after the whole base from now on."""
         self._known[kind] = None
 
     def learn(
         self,
-        kind: _Kind,
+        kind: _TurnKind,
         base: Base,
         named: tuple[str, ...],
         place: Callable[[Base], PlacedTurn | None],
@@ -126,8 +126,8 @@ class ShorterBases:
                 return
 
 
-_BEFORE = 16
-_BEHIND = 24
+_SHOWN_BEFORE = 16
+_SHOWN_AFTER = 24
 """Characters that a note shows before and after the point where model and template differ."""
 
 
@@ -183,10 +183,10 @@ class Bridge:
         self._shorter = ShorterBases(self._skeletons)
         self._history = History(self._format, self._skeletons, tokens)
         self._stops = sorted(responses.stops.all, key=lambda stop: len(stop.text), reverse=True)
-        self._given = GivenPrompts()
-        self._settled: dict[tuple[object, ...], tuple[str, ...]] = {}
+        self._known_prompts = GivenPrompts()
+        self._settled_notes: dict[tuple[object, ...], tuple[str, ...]] = {}
         """The notes of each kind of turn that stays after all bases that are possible."""
-        self._later: dict[tuple[object, ...], Sequence[Base]] = {}
+        self._answer_bases: dict[tuple[object, ...], Sequence[Base]] = {}
         """By the kind of turn: bases with an answer, if reasoning stays only after an answer."""
         self._kept_turns: dict[tuple[object, ...], Reason | None] = {}
         """By the kind of turn and the text before its last text: why it does not stay, or None."""
@@ -202,7 +202,7 @@ class Bridge:
         force: bool,
     ) -> RenderedTokens | BridgeRefusal:
         """Return the next prompt, or the reason why it cannot be bridged."""
-        past = self._given.find(prompt := tuple(prompt))
+        past = self._known_prompts.find(prompt := tuple(prompt))
         if past is None:
             self._text.check(prompt, "prev_prompt_ids")
             past = PromptPast(self._text, prompt)
@@ -213,7 +213,7 @@ class Bridge:
         roles = tuple(str(message.get("role")) for message in messages)
         if "assistant" in roles:
             return BridgeRefusal(Reason.ASSISTANT, f"new_messages[{roles.index('assistant')}]")
-        counted = self._counted(messages)
+        counted = self._numbered_part(messages)
         if counted is not None:
             return BridgeRefusal(Reason.DEPENDS, counted)
         response = self._responses.parse(completion, prompt, tools=tools)
@@ -221,14 +221,14 @@ class Bridge:
         for forced in (False, True) if force else (False,):
             purpose = Purpose(self._retention, roles, forced, [])
             try:
-                return self._bridged(past, completion, messages, response, tools, purpose)
+                return self._bridge(past, completion, messages, response, tools, purpose)
             except RefusedBridge as refused:
                 refusal = refused.refusal
             except TemplateRenderError as error:
                 return BridgeRefusal(Reason.REFUSED, error.reason)
         return refusal
 
-    def _counted(self, new: Messages) -> str | None:
+    def _numbered_part(self, new: Messages) -> str | None:
         """Return a new part that is numbered through the conversation, in words, or None."""
         for part in media_parts(new):
             media = self._analysis.content_parts_under(self._switches).of(part.kind)
@@ -237,7 +237,7 @@ class Bridge:
                 return f"{place}: each {part.kind} has a number"
         return None
 
-    def _bridged(
+    def _bridge(
         self,
         past: PromptPast,
         completion: Sequence[int],
@@ -250,26 +250,26 @@ class Bridge:
         end = self._responses.end_of(prompt)
         bases: Sequence[Base] = self._skeletons.bases(tools, self._switches, end.tail)
         if response.message.tool_calls and self._skeletons.numbered:
-            bases = self._numbered(bases, past)
+            bases = self._numbered_bases(bases, past)
         try:
-            bases = self._answered_before(bases, past, end.opening, response, new, purpose.roles)
-            found, place = self._placed(bases, response, new, purpose)
+            bases = self._bases_after_answer(bases, past, end.opening, response, new, purpose.roles)
+            found, place = self._place_turn(bases, response, new, purpose)
         except RefusedBridge:
-            if len(bases) == 1 or not self._history.begins(bases[0], past, end.opening):
+            if len(bases) == 1 or not self._history.is_first_turn(bases[0], past, end.opening):
                 raise
             # No call precedes this turn, so it need not stay the same after one.
             purpose.notes.clear()
-            found, place = self._placed(bases[:1], response, new, purpose)
+            found, place = self._place_turn(bases[:1], response, new, purpose)
         self._check_history(found, place, past, end.opening, purpose)
         self._note_spelling(found, response, purpose)
         if response.stop is None and not found.last.ends:
             raise RefusedBridge(Reason.END_UNKNOWN, str(found.turn.presence))
-        stop, behind = self._behind(found.text[place:], completion, response, purpose)
-        added = self._tail(found, stop, behind)
+        stop, behind = self._text_to_add(found.text[place:], completion, response, purpose)
+        added = self._encode_addition(found, stop, behind)
         until = len(completion) if response.stop is None else response.stop + 1
         rest = len(completion) - until
         ids = prompt + (*completion, *added.token_ids)  # noqa: RUF005 - copied once, not twice
-        self._given.keep(past.followed_by(ids, len(completion), behind))
+        self._known_prompts.keep(past.followed_by(ids, len(completion), behind))
         return RenderedTokens(
             ids,
             (
@@ -281,11 +281,11 @@ class Bridge:
             tuple(dict.fromkeys(purpose.notes)),
         )
 
-    def _numbered(self, bases: Sequence[Base], past: PromptPast) -> Sequence[Base]:
+    def _numbered_bases(self, bases: Sequence[Base], past: PromptPast) -> Sequence[Base]:
         """Return bases with as many calls as the prompt holds, as the template counts them."""
         numbers = self._skeletons.numbers(past.text)
         # A prompt may show a call as an example, before the conversation begins.
-        shown = [] if bases[0].counted else self._skeletons.numbers(bases[0].prompt)
+        shown = [] if bases[0].call_count else self._skeletons.numbers(bases[0].prompt)
         calls = 0 if numbers == shown else numbers[-1] + 1 - self._skeletons.first_number
         found = (self._skeletons.with_calls(base, calls) for base in bases if calls <= len(numbers))
         counted = [each for each in found if each is not None]
@@ -293,7 +293,7 @@ class Bridge:
             raise RefusedBridge(Reason.DEPENDS, "the number of the call")
         return counted
 
-    def _answered_before(
+    def _bases_after_answer(
         self,
         bases: Sequence[Base],
         past: PromptPast,
@@ -310,7 +310,7 @@ class Bridge:
         if not message.reasoning_content:
             return bases
         key = (bool(message.content), bool(message.tool_calls), roles, bases[-1].prompt)
-        later = self._later.get(key)
+        later = self._answer_bases.get(key)
         if later is None:
             turn = self._skeletons.message(self._skeletons.turn(message, new))
             made = [self._skeletons.behind_answer(base) for base in bases]
@@ -318,10 +318,10 @@ class Bridge:
                 self._history.keeps_later(base, behind, turn, new)
                 for base, behind in zip(bases, made, strict=True)
             )
-            later = self._later[key] = [each for each in made if each is not None and stays]
-        return later if later and self._history.answers(past, opening) else bases
+            later = self._answer_bases[key] = [each for each in made if each is not None and stays]
+        return later if later and self._history.has_answer(past, opening) else bases
 
-    def _placed(
+    def _place_turn(
         self, bases: Sequence[Base], response: ReadOutput, new: Messages, purpose: Purpose
     ) -> tuple[Continued, int]:
         """Place the turn and the new messages after a base that the prompt may end with.
@@ -332,21 +332,21 @@ class Bridge:
         message = response.message
         kind = (bool(message.reasoning_content), bool(message.content), len(message.tool_calls))
         number = next(iter(self._skeletons.numbers(response.text)), None)
-        turn = NewTurn(self._skeletons.turn(message, new), new, self._lead(response), number)
+        turn = NewTurn(self._skeletons.turn(message, new), new, self._lead_of(response), number)
         key = (
             (*kind, turn.lead, number),
             purpose.roles,
             purpose.force,
             tuple(base.prompt for base in bases),
         )
-        if key not in self._settled:
+        if key not in self._settled_notes:
             for base in bases[:-1]:
-                self._place(self._continued(base, base, turn), purpose)
-            self._settled[key] = tuple(purpose.notes)
-        purpose.notes[:] = self._settled[key]
-        return self._placed_after(bases[-1], turn, purpose)
+                self._place_of_end(self._render_continued(base, base, turn), purpose)
+            self._settled_notes[key] = tuple(purpose.notes)
+        purpose.notes[:] = self._settled_notes[key]
+        return self._place_after(bases[-1], turn, purpose)
 
-    def _placed_after(self, base: Base, turn: NewTurn, purpose: Purpose) -> tuple[Continued, int]:
+    def _place_after(self, base: Base, turn: NewTurn, purpose: Purpose) -> tuple[Continued, int]:
         """Place the turn and the new messages after a base, or an equivalent shorter one."""
         named = (
             *(call.name for call in turn.turn.calls),
@@ -356,14 +356,14 @@ class Bridge:
         kind = (*kind, named, purpose.roles, purpose.force)
         shorter = self._shorter.base(kind)
         if shorter is not None:
-            found = self._attempted(shorter[0], base, turn, purpose)
+            found = self._try_place(shorter[0], base, turn, purpose)
             if found is not None and found[2] == shorter[1]:
                 purpose.notes += found[2]
                 return found[:2]
             self._shorter.forget(kind)
 
         def placed(other: Base) -> PlacedTurn | None:
-            found = self._attempted(other, base, turn, purpose)
+            found = self._try_place(other, base, turn, purpose)
             if found is None:
                 return None
             text, place = found[0].text, found[1]
@@ -371,21 +371,21 @@ class Bridge:
             return PlacedTurn(written, text[place:], found[2])
 
         self._shorter.learn(kind, base, named, placed)
-        continued = self._continued(base, base, turn)
-        return continued, self._place(continued, purpose)
+        continued = self._render_continued(base, base, turn)
+        return continued, self._place_of_end(continued, purpose)
 
-    def _attempted(
+    def _try_place(
         self, base: Base, whole: Base, turn: NewTurn, purpose: Purpose
     ) -> tuple[Continued, int, tuple[str, ...]] | None:
         """Place the turn after a base and return the notes too, or None if it is refused."""
         alone = Purpose(purpose.retention, purpose.roles, purpose.force, [])
         try:
-            found = self._continued(base, whole, turn)
-            return found, self._place(found, alone), tuple(alone.notes)
+            found = self._render_continued(base, whole, turn)
+            return found, self._place_of_end(found, alone), tuple(alone.notes)
         except (RefusedBridge, TemplateRenderError):
             return None
 
-    def _continued(self, base: Base, whole: Base, new: NewTurn) -> Continued:
+    def _render_continued(self, base: Base, whole: Base, new: NewTurn) -> Continued:
         turn = new.turn
         messages = [*base.messages, self._skeletons.message(turn), *new.new]
         text = base.renders.text(messages, generation=True)
@@ -394,7 +394,7 @@ class Bridge:
         last = self._skeletons.last_text(turn, new.number)
         return Continued(base, whole, messages, turn, new.new, text, last, new.lead)
 
-    def _place(self, found: Continued, purpose: Purpose) -> int:
+    def _place_of_end(self, found: Continued, purpose: Purpose) -> int:
         """Return the offset where the turn's last text ends, if the turn stays as written."""
         base, text = found.base, found.text
         start = text.rfind(base.last) + len(base.last)
@@ -403,7 +403,9 @@ class Bridge:
         # Whether reasoning before the turn is dropped depends on the real prompt, not the base.
         stays = text.startswith(base.prompt[:first]) and start == first
         plain = text[:start] == base.unthought
-        if not (stays or plain) and self._bare(text[:start]) != self._bare(base.prompt[:first]):
+        if not (stays or plain) and self._without_reasoning(
+            text[:start]
+        ) != self._without_reasoning(base.prompt[:first]):
             purpose.keep(Reason.HISTORY_REWRITTEN, "what stands before the turn")
         if not text.startswith(own, start):
             purpose.keep(Reason.HISTORY_REWRITTEN, "the end of the message before the turn")
@@ -411,7 +413,7 @@ class Bridge:
         if at < 0:
             purpose.keep(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
             return self._end_of_turn(found)
-        place = at + len(found.last.text) - self._closing(found)
+        place = at + len(found.last.text) - self._closer_length(found)
         thought = self._skeletons.marks.reasoning
         if found.turn.reasoning and thought not in text[start:place]:
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of the turn that the model wrote")
@@ -421,14 +423,14 @@ class Bridge:
             self._check_turn(found, text[start + len(base.tail) : at], place, purpose)
         return place
 
-    def _closing(self, found: Continued) -> int:
+    def _closer_length(self, found: Continued) -> int:
         """Count the characters at the end of the last text that close it, such as calls' closer."""
         stops = self._responses.stops.after_calls if found.turn.calls else ()
         return max(
             (len(stop.text) for stop in stops if found.last.text.endswith(stop.text)), default=0
         )
 
-    def _lead(self, response: ReadOutput) -> str | None:
+    def _lead_of(self, response: ReadOutput) -> str | None:
         """Return the text before the content or the calls of a turn that has nothing else.
 
         Return "" for an empty turn, and None if it is not known.
@@ -444,9 +446,9 @@ class Bridge:
         at = response.text.find(first)
         return response.text[:at] if at >= 0 else None
 
-    def _bare(self, text: str) -> str:
+    def _without_reasoning(self, text: str) -> str:
         """Return a text without its reasoning and the reasoning markers."""
-        return self._history.bare(text.replace(self._skeletons.marks.reasoning, ""))
+        return self._history.without_marks(text.replace(self._skeletons.marks.reasoning, ""))
 
     def _check_turn(self, found: Continued, lead: str, place: int, purpose: Purpose) -> None:
         """Raise RefusedBridge if the turn in the history differs from the turn as the last one.
@@ -461,7 +463,7 @@ class Bridge:
             return
         key = (found.turn.presence, len(found.turn.calls), lead, found.base.prompt, purpose.roles)
         if key not in self._kept_turns:
-            self._kept_turns[key] = self._changed(found, found.text[:place])
+            self._kept_turns[key] = self._change_reason(found, found.text[:place])
         reason, whose = self._kept_turns[key], "the turn that the model wrote"
         if reason is Reason.HISTORY_REWRITTEN:
             purpose.keep(reason, whose)
@@ -469,12 +471,12 @@ class Bridge:
             is_empty = not found.turn.reasoning
             purpose.keep_reasoning(reason, dropped_block(f"of {whose}", is_empty=is_empty))
 
-    def _changed(self, found: Continued, text: str) -> Reason | None:
+    def _change_reason(self, found: Continued, text: str) -> Reason | None:
         """Return what changes if the turn is the last one, or None; `text` is up to its end."""
         alone = found.base.renders.attempt(found.messages[: -len(found.new)])
         if alone is None or alone.startswith(text):
             return None
-        if self._bare(alone).startswith(self._bare(text)):
+        if self._without_reasoning(alone).startswith(self._without_reasoning(text)):
             return Reason.REASONING_DROPPED
         return Reason.HISTORY_REWRITTEN
 
@@ -502,22 +504,22 @@ class Bridge:
     ) -> None:
         """Raise RefusedBridge if turns before the last one would change."""
         turn = found.messages[len(found.base.messages)]
-        kept = self._history.kept(
+        kept = self._history.fate_of_turns(
             found.whole,
             found.turn.presence,
             turn,
             found.new,
             purpose.roles,
-            partial(self._rest, found, place),
+            partial(self._rest_after, found, place),
         )
-        if kept is EarlierTurns.ALL or self._history.begins(found.whole, past, opening):
+        if kept is EarlierTurns.ALL or self._history.is_first_turn(found.whole, past, opening):
             return
         if kept is EarlierTurns.DEPENDS:
             purpose.keep(Reason.DEPENDS)
         elif kept is EarlierTurns.CHANGED:
             purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        elif (words := self._history.dropped(kept, found.whole, past, opening)) and not (
-            kept is EarlierTurns.NOT_AT_FIRST and self._history.answers(past, opening)
+        elif (words := self._history.dropped_words(kept, found.whole, past, opening)) and not (
+            kept is EarlierTurns.NOT_AT_FIRST and self._history.has_answer(past, opening)
         ):
             purpose.keep_reasoning(Reason.REASONING_DROPPED, words)
 
@@ -555,11 +557,11 @@ class Bridge:
         template = text[text.rfind(base.last) + len(base.last) :].removeprefix(base.tail)
         if not template.startswith(own):
             at = common_length(template, own)
-            first = max(0, at - _BEFORE)
-            ours, theirs = (each[first : at + _BEHIND] for each in (own, template))
+            first = max(0, at - _SHOWN_BEFORE)
+            ours, theirs = (each[first : at + _SHOWN_AFTER] for each in (own, template))
             purpose.notes.append(f"kept the model's spelling: {ours!r}, not {theirs!r}")
 
-    def _rest(self, found: Continued, place: int, calls: int) -> str:
+    def _rest_after(self, found: Continued, place: int, calls: int) -> str:
         """Return the text after the turn's last text with this many calls before the turn."""
         numbered = bool(found.turn.calls) and self._skeletons.numbered
         base = self._skeletons.with_calls(found.whole, calls) if numbered else None
@@ -567,11 +569,11 @@ class Bridge:
             return found.text[place:]
         number = self._skeletons.first_number + calls
         turn = NewTurn(found.turn, found.new, found.lead, number)
-        counted = self._continued(base, base, turn)
+        counted = self._render_continued(base, base, turn)
         at = counted.text.find(counted.last.text, len(base.head))
-        return counted.text[at + len(counted.last.text) - self._closing(counted) :]
+        return counted.text[at + len(counted.last.text) - self._closer_length(counted) :]
 
-    def _behind(
+    def _text_to_add(
         self,
         rest: str,
         completion: Sequence[int],
@@ -613,7 +615,7 @@ class Bridge:
             raise RefusedBridge(Reason.BEHIND_STOP, repr(said[:40]))
         return "", closed[len(said) :]
 
-    def _tail(self, found: Continued, stop: str, behind: str) -> RenderedTokens:
+    def _encode_addition(self, found: Continued, stop: str, behind: str) -> RenderedTokens:
         """Return the tokens of the text after the previous ids, with their owners."""
         # The stop string is in the ids already; it is encoded again so that the text after it is
         # encoded as in the middle of a text.
@@ -622,9 +624,9 @@ class Bridge:
         context = () if stop_id is None else (stop_id,)
         if not self._text.gives_back(tokens, behind, context):
             raise RefusedBridge(Reason.NOT_ENCODED)
-        return self._owned(found, tokens, len(found.text) - len(behind), len(stop))
+        return self._owned_tokens(found, tokens, len(found.text) - len(behind), len(stop))
 
-    def _owned(
+    def _owned_tokens(
         self, found: Continued, tokens: EncodedText, start: int, first: int
     ) -> RenderedTokens:
         """Return the tokens after offset `start` with their owners, counted from `first`."""
@@ -635,13 +637,13 @@ class Bridge:
         matching = (pattern.segments(words, text) for pattern in known)
         segments = next((each for each in matching if each is not None), None)
         if segments is None:
-            segments = self._attributed(found, start)
+            segments = self._attribute_addition(found, start)
             pattern = pattern_of(segments, words, text)
             if pattern is not None:
                 self._patterns[key] = (pattern, *known)[:MOST_PATTERNS]
         return own_tokens(Attributed(text, segments, marked=False), tokens, first)
 
-    def _attributed(self, found: Continued, start: int) -> tuple[Segment, ...]:
+    def _attribute_addition(self, found: Continued, start: int) -> tuple[Segment, ...]:
         """Attribute the text after `start` to the new messages."""
         whole = attribute_render(
             found.base.renders, found.messages, self._joints, generation=True, text=found.text

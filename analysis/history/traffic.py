@@ -156,46 +156,46 @@ class _TrafficReader:
         self, analysis: LearntFormat, records: Sequence[TrafficRecord], tokenizer: Tokenizer | None
     ) -> None:
         self._analysis = analysis
-        self._records = records
+        self._read_line = records
         self._tokenizer = None if tokenizer is None else tokenizer_of(tokenizer)
         self._parsed: dict[int, ParsedMessage] = {}
         self._ids = all(each.prompt_ids and each.completion_ids is not None for each in records)
         self.tokenized = self._ids or tokenizer is not None
-        self.origins = request_lineage([self._turn(at) for at in range(len(records))])
+        self.origins = request_lineage([self._logged_turn(at) for at in range(len(records))])
         """For each request, the one that it continues."""
 
-    def _turn(self, at: int) -> LoggedTurn:
-        record, opening = self._records[at], self._begun(at)[0]
+    def _logged_turn(self, at: int) -> LoggedTurn:
+        record, opening = self._read_line[at], self._opening_and_stops(at)[0]
         head = record.prompt.removesuffix(opening)
-        return LoggedTurn(head, record.whole, partial(self._words, at), record.conversation)
+        return LoggedTurn(head, record.whole, partial(self._turn_words, at), record.conversation)
 
-    def _words(self, at: int) -> tuple[str, ...]:
+    def _turn_words(self, at: int) -> tuple[str, ...]:
         """Return the content and the called names, which later prompts are searched for."""
         message = self._message(at)
         calls = message.begun_calls
         return (message.content or "").strip(), *(call.name for call in calls)
 
-    def _begun(self, at: int) -> tuple[str, Sequence[str]]:
+    def _opening_and_stops(self, at: int) -> tuple[str, Sequence[str]]:
         """Return the part of the turn that a prompt has written, and the turn's stop strings."""
-        begun = next(iter(self._analysis.formats.behind(self._records[at].prompt)), None)
+        begun = next(iter(self._analysis.formats.behind(self._read_line[at].prompt)), None)
         if begun is None or begun.opening is None:
             return "", self._analysis.format.stop_strings
         return begun.opening.text, begun.format.stop_strings
 
     def _message(self, at: int) -> ParsedMessage:
         if at not in self._parsed:
-            record = self._records[at]
+            record = self._read_line[at]
             parser = self._analysis.parser(prompt=record.prompt)
             self._parsed[at] = parser.parse(record.completion)
         return self._parsed[at]
 
     def shared(self, before: int, at: int) -> tuple[int, int]:
         """Return how many units could be reused, and how many were computed."""
-        whole, new = self._units(before, whole=True), self._units(at, whole=False)
+        whole, new = self._cache_units(before, whole=True), self._cache_units(at, whole=False)
         return shared_tokens(whole, new), len(whole)
 
-    def _units(self, at: int, *, whole: bool) -> Sequence[object]:
-        record = self._records[at]
+    def _cache_units(self, at: int, *, whole: bool) -> Sequence[object]:
+        record = self._read_line[at]
         if self._ids:
             return (*(record.prompt_ids or ()), *((record.completion_ids or ()) if whole else ()))
         if self._tokenizer is None:
@@ -205,10 +205,10 @@ class _TrafficReader:
 
     def loss(self, before: int, at: int, lost: int) -> PrefixLoss:
         """Return the loss of a request with its cause."""
-        whole, text = self._records[before].whole, self._records[at].prompt
+        whole, text = self._read_line[before].whole, self._read_line[at].prompt
         here = prefix_length(whole, text)
-        cause = Cause.RETOKENIZED if here == len(whole) else self._cause(before, at, here)
-        lines = self._records[at].line, self._records[before].line
+        cause = Cause.RETOKENIZED if here == len(whole) else self._find_cause(before, at, here)
+        lines = self._read_line[at].line, self._read_line[before].line
         return PrefixLoss(
             at,
             before,
@@ -219,15 +219,19 @@ class _TrafficReader:
             lines if all(lines) else None,
         )
 
-    def _cause(self, before: int, at: int, here: int) -> Cause:
-        earlier, text = self._records[before], self._records[at].prompt
-        opening, stops = self._begun(before)
+    def _find_cause(self, before: int, at: int, here: int) -> Cause:
+        earlier, text = self._read_line[before], self._read_line[at].prompt
+        opening, stops = self._opening_and_stops(before)
         if here < len(earlier.prompt) - len(opening):
-            turns = (self._message(each).reasoning_content for each in self._chain(before))
-            return Cause.REASONING_DROPPED if _gone(turns, earlier.prompt, text) else Cause.EARLIER
+            turns = (
+                self._message(each).reasoning_content for each in self._continued_requests(before)
+            )
+            return (
+                Cause.REASONING_DROPPED if _is_gone(turns, earlier.prompt, text) else Cause.EARLIER
+            )
         parsed = self._message(before)
         begun = text[min(here, len(earlier.prompt)) :]
-        if _gone([parsed.reasoning_content], earlier.completion, begun):
+        if _is_gone([parsed.reasoning_content], earlier.completion, begun):
             return Cause.REASONING_DROPPED
         if here < len(earlier.prompt):
             return Cause.HEADER
@@ -237,18 +241,18 @@ class _TrafficReader:
         begun = text[len(earlier.prompt) :]
         again = self._read_again(before, begun, stops)
         return (
-            _calls_changed(parsed, again, earlier.completion, begun)
-            or _edited(parsed, earlier, text, here)
-            or _content_changed(parsed, again, earlier.completion, begun)
+            _call_cause(parsed, again, earlier.completion, begun)
+            or _cause_by_edit(parsed, earlier, text, here)
+            or _content_cause(parsed, again, earlier.completion, begun)
         )
 
     def _read_again(self, before: int, begun: str, stops: Sequence[str]) -> ParsedMessage:
         """Parse the turn as it stands in a later prompt, up to the first stop string."""
         places = [at + len(stop) for stop in stops if stop and (at := begun.find(stop)) >= 0]
-        parser = self._analysis.parser(prompt=self._records[before].prompt)
+        parser = self._analysis.parser(prompt=self._read_line[before].prompt)
         return parser.parse(begun[: min(places, default=len(begun))])
 
-    def _chain(self, at: int) -> Iterator[int]:
+    def _continued_requests(self, at: int) -> Iterator[int]:
         """Yield the requests that one continues, the last first."""
         before = self.origins[at].before
         while before is not None:
@@ -256,7 +260,9 @@ class _TrafficReader:
             before = self.origins[before].before
 
 
-def _edited(parsed: ParsedMessage, earlier: TrafficRecord, text: str, here: int) -> Cause | None:
+def _cause_by_edit(
+    parsed: ParsedMessage, earlier: TrafficRecord, text: str, here: int
+) -> Cause | None:
     """Return the cause of an edit, taken from the next prompt, after which the texts agree more."""
     for edit in edits_of(parsed, earlier.completion, text, here - len(earlier.prompt), here):
         whole = earlier.prompt + edit.sampled
@@ -266,7 +272,7 @@ def _edited(parsed: ParsedMessage, earlier: TrafficRecord, text: str, here: int)
     return None
 
 
-def _calls_changed(
+def _call_cause(
     parsed: ParsedMessage, again: ParsedMessage, written: str, begun: str
 ) -> Cause | None:
     """Compare the calls of a turn with those in its place in the next prompt."""
@@ -279,8 +285,11 @@ def _calls_changed(
         written_again = again.attempts and all(call.name in begun for call in read)
         return None if written_again or not read else Cause.CALL_LOST
     pairs = [*zip(read, again.tool_calls, strict=True)]
-    values = [(_members(one.arguments), _members(other.arguments)) for one, other in pairs]
-    if any(_encoded_twice(call.arguments, begun) for call in read):
+    values = [
+        (_argument_members(one.arguments), _argument_members(other.arguments))
+        for one, other in pairs
+    ]
+    if any(_is_encoded_twice(call.arguments, begun) for call in read):
         return Cause.ENCODED_TWICE
     if any(sorted(one) != sorted(other) for one, other in values):
         return None
@@ -292,16 +301,16 @@ def _calls_changed(
 _BROKEN = (Status.REPAIRED, Status.MALFORMED, Status.CUT)
 
 
-def _json(text: str) -> Json:
+def _json_or_none(text: str) -> Json:
     try:
         return cast("Json", json.loads(text))
     except ValueError:
         return None
 
 
-def _encoded_twice(arguments: str, begun: str) -> bool:
+def _is_encoded_twice(arguments: str, begun: str) -> bool:
     """Return whether a text has arguments as a JSON string, in a spelling that clients use."""
-    value = _json(arguments)
+    value = _json_or_none(arguments)
     ways = (
         arguments,
         json.dumps(value),
@@ -312,23 +321,21 @@ def _encoded_twice(arguments: str, begun: str) -> bool:
     return any('"' in way and json.dumps(way)[1:-1] in begun for way in ways)
 
 
-def _members(arguments: str) -> list[tuple[str, str]]:
+def _argument_members(arguments: str) -> list[tuple[str, str]]:
     """Return the arguments in their order, each value as JSON with sorted keys."""
-    value = _json(arguments)
+    value = _json_or_none(arguments)
     members = value.items() if isinstance(value, dict) else [(arguments, value)]
     return [(str(name), json.dumps(each, sort_keys=True)) for name, each in members]
 
 
-def _content_changed(
-    parsed: ParsedMessage, again: ParsedMessage, written: str, begun: str
-) -> Cause:
+def _content_cause(parsed: ParsedMessage, again: ParsedMessage, written: str, begun: str) -> Cause:
     """Tell content that is not in the next prompt from a turn that is written otherwise."""
-    gone = _gone([parsed.content], written, begun)
+    gone = _is_gone([parsed.content], written, begun)
     # Other words in the place of those are no content that was dropped.
     return Cause.CONTENT_DROPPED if gone and not again.content else Cause.REWRITTEN
 
 
-def _gone(texts: Iterable[str | None], there: str, here: str) -> bool:
+def _is_gone(texts: Iterable[str | None], there: str, here: str) -> bool:
     """Return whether one of these texts is in `there` and not in `here`."""
     words = (text.strip() for text in texts if text and text.strip())
     return any(word in there and word not in here for word in words)
@@ -360,7 +367,7 @@ class TrafficLog:
 
 
 _Ids = tuple[int, ...]
-_Given = Annotated[str | _Ids, Meta(description="text, or token ids")]
+_TextOrIds = Annotated[str | _Ids, Meta(description="text, or token ids")]
 
 
 class _SglangGiven(Struct, frozen=True):
@@ -384,8 +391,8 @@ class _LoggedAnswer(Struct, frozen=True):
 class _LoggedRequest(Struct, frozen=True):
     """A line of a log; engines write more than is read."""
 
-    prompt: _Given = ""
-    completion: _Given = ""
+    prompt: _TextOrIds = ""
+    completion: _TextOrIds = ""
     prompt_token_ids: _Ids | None = None
     token_ids: _Ids | None = None
     conversation: str | None = None
@@ -393,7 +400,7 @@ class _LoggedRequest(Struct, frozen=True):
     obj: _SglangGiven | None = None
     out: _SglangWritten | None = None
 
-    def answers(self) -> tuple[tuple[_Given, _Ids | None, _Given, _Ids | None], ...]:
+    def answers(self) -> tuple[tuple[_TextOrIds, _Ids | None, _TextOrIds, _Ids | None], ...]:
         """Return the prompt and its ids, then the completion and its ids, of each answer."""
         if self.obj is not None:
             out = self.out or _SglangWritten()
@@ -422,7 +429,7 @@ def traffic_of(text: str, file: str, *, tokenizer: Tokenizer | None = None) -> T
     left_out: list[TrafficLogError] = []
     for number, line in enumerate(text.split("\n"), start=1):
         try:
-            records += _records(line, file, number, model) if line.strip() else ()
+            records += _read_line(line, file, number, model) if line.strip() else ()
         except TrafficLogError as error:
             left_out.append(error)
         except LookupError as error:
@@ -435,7 +442,7 @@ def traffic_of(text: str, file: str, *, tokenizer: Tokenizer | None = None) -> T
     return TrafficLog(tuple(records), tuple(left_out))
 
 
-def _records(line: str, file: str, number: int, model: TokenText | None) -> list[TrafficRecord]:
+def _read_line(line: str, file: str, number: int, model: TokenText | None) -> list[TrafficRecord]:
     place = f"line {number}"
     try:
         value = json.loads(line)
@@ -444,8 +451,8 @@ def _records(line: str, file: str, number: int, model: TokenText | None) -> list
     given = read_value(value, _LoggedRequest, file=file, place=place, wrong=TrafficLogError)
     found: list[TrafficRecord] = []
     for prompt, prompt_ids, written, ids in given.answers():
-        prompt_text, prompt_tokens = _both(prompt, prompt_ids, model, place)
-        completion, tokens = _both(written, ids, model, place)
+        prompt_text, prompt_tokens = _text_and_ids(prompt, prompt_ids, model, place)
+        completion, tokens = _text_and_ids(written, ids, model, place)
         if not prompt_text:
             hint = "add prompt, or prompt_token_ids"
             raise TrafficLogError("there is no prompt", file=file, place=place, hint=hint)
@@ -458,8 +465,8 @@ def _records(line: str, file: str, number: int, model: TokenText | None) -> list
     return found
 
 
-def _both(
-    given: _Given, ids: _Ids | None, model: TokenText | None, place: str
+def _text_and_ids(
+    given: _TextOrIds, ids: _Ids | None, model: TokenText | None, place: str
 ) -> tuple[str, _Ids | None]:
     """Return a text and its ids, if known. Raises LookupError for ids alone without a tokenizer.
 

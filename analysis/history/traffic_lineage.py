@@ -50,7 +50,7 @@ class Ancestry(NamedTuple):
     """Whether its prompt was asked before; then it goes on from what the first one does."""
 
 
-class _Found(NamedTuple):
+class _Candidate(NamedTuple):
     """A request that may be gone on from; the greatest is."""
 
     led: bool
@@ -102,34 +102,40 @@ def request_lineage(turns: Sequence[LoggedTurn]) -> tuple[Ancestry, ...]:
         if asked is not None:
             found.append(Ancestry(found[asked[0]].before, again=True))
         else:
-            found.append(Ancestry(_before(turns, turn, earlier), again=False))
+            found.append(Ancestry(_find_origin(turns, turn, earlier), again=False))
         earlier.add(at, turn.head)
     return tuple(found)
 
 
-def _before(turns: Sequence[LoggedTurn], turn: LoggedTurn, earlier: _Conversations) -> int | None:
+def _find_origin(
+    turns: Sequence[LoggedTurn], turn: LoggedTurn, earlier: _Conversations
+) -> int | None:
     beginning = earlier.beginning(turn.head)
     for at in reversed(beginning):
         if turn.head.startswith(turns[at].whole):
             return at
     recent = earlier.order[-RECENT:]
-    best = max((*_begun(turns, turn, beginning), *_told(turns, turn, recent)), default=None)
+    best = max(
+        (*_by_beginning(turns, turn, beginning), *_by_words(turns, turn, recent)), default=None
+    )
     if best is not None:
         return best.at
     return earlier.order[-1] if earlier.order and turn.conversation is not None else None
 
 
-def _begun(
+def _by_beginning(
     turns: Sequence[LoggedTurn], turn: LoggedTurn, beginning: Iterable[int]
-) -> Iterator[_Found]:
+) -> Iterator[_Candidate]:
     """Return the requests whose prompts begin the later one."""
     for at in beginning:
         one = turns[at]
-        said = _stand(one.words(), turn.head, len(one.head))
-        yield _Found(True, len(one.head), said, prefix_length(one.whole, turn.head), at)
+        said = _stand_after(one.words(), turn.head, len(one.head))
+        yield _Candidate(True, len(one.head), said, prefix_length(one.whole, turn.head), at)
 
 
-def _told(turns: Sequence[LoggedTurn], turn: LoggedTurn, recent: Iterable[int]) -> Iterator[_Found]:
+def _by_words(
+    turns: Sequence[LoggedTurn], turn: LoggedTurn, recent: Iterable[int]
+) -> Iterator[_Candidate]:
     """Return the requests whose turns stand in a prompt, after where it parts from theirs."""
     for at in recent:
         one = turns[at]
@@ -140,12 +146,16 @@ def _told(turns: Sequence[LoggedTurn], turn: LoggedTurn, recent: Iterable[int]) 
             continue
         parted = prefix_length(one.head, turn.head)
         shared = prefix_length(one.whole, turn.head)
-        if led >= 0 and led + len(lead) >= parted and _stand(words, turn.head, led + len(lead)):
-            yield _Found(True, led + len(lead), True, shared, at)
+        if (
+            led >= 0
+            and led + len(lead) >= parted
+            and _stand_after(words, turn.head, led + len(lead))
+        ):
+            yield _Candidate(True, led + len(lead), True, shared, at)
         elif said >= parted:
-            yield _Found(False, said, True, shared, at)
+            yield _Candidate(False, said, True, shared, at)
 
 
-def _stand(words: Sequence[str], text: str, place: int) -> bool:
+def _stand_after(words: Sequence[str], text: str, place: int) -> bool:
     """Whether there are words, and all of them stand in a text after a place."""
     return any(words) and all(text.find(word, place) >= 0 for word in words)

@@ -81,7 +81,7 @@ def prove_training_template(
     `briefly` takes one message of each kind of turn, without a generation prompt; `written` leaves
     out conversations of which the template writes no word of some message's calls.
     """
-    asked = _AskedTurns(analysis)
+    asked = _ProofConversations(analysis)
     renders = asked.renders
     # One clock for both, so that no second lies between them.
     others = HistoryRenders(patched, renders.tools, renders.switches, renders.clock)
@@ -102,15 +102,15 @@ def prove_training_template(
             refused += 1
             continue
         whole = asked.attributed(messages, text, generation=generation)
-        marked = _marked(others, messages, text, generation=generation)
-        found = list(_deviations(whole, marked, dialogue, messages))
+        marked = _marked_ranges(others, messages, text, generation=generation)
+        found = list(_find_deviations(whole, marked, dialogue, messages))
         masked += not found
         for each in found:
             deviations.setdefault((each.conversation, each.message, each.turn), each)
     return Proof(conversations, refused, masked, tuple(deviations.values()))
 
 
-class _AskedTurns:
+class _ProofConversations:
     """Conversations of the battery, as one template is asked for them."""
 
     def __init__(self, analysis: Analysis) -> None:
@@ -133,7 +133,7 @@ class _AskedTurns:
             messages = [*one_of_each.values()]
         if written and not self._calls:
             messages = [message for message in messages if not message.calls]
-        yield from product(_dialogues(messages), (False,) if briefly else (False, True))
+        yield from product(_proof_dialogues(messages), (False,) if briefly else (False, True))
 
     def attributed(self, messages: Messages, text: str, *, generation: bool) -> Attributed:
         """Say whose each character of a render is."""
@@ -159,7 +159,7 @@ class AttributedTurns:
 
 def attributed_turns(analysis: Analysis) -> Iterator[AttributedTurns]:
     """Return one conversation of each kind that the template takes, and writes every word of."""
-    asked = _AskedTurns(analysis)
+    asked = _ProofConversations(analysis)
     for dialogue, _ in asked.conversations(briefly=True, written=True):
         messages = asked.messages(dialogue)
         text = asked.renders.attempt(messages)
@@ -169,7 +169,7 @@ def attributed_turns(analysis: Analysis) -> Iterator[AttributedTurns]:
             yield AttributedTurns(asked.renders.variables(messages, False), roles, whole)
 
 
-def _marked(
+def _marked_ranges(
     others: HistoryRenders, messages: Messages, text: str, *, generation: bool
 ) -> list[tuple[int, int]]:
     """Return what generation blocks hold; nothing where nobody can tell."""
@@ -177,16 +177,16 @@ def _marked(
         marked = generation_ranges(others, messages, text, generation=generation)
     except TemplateRenderError:
         return []
-    return _joined(marked or [])
+    return _join_ranges(marked or [])
 
 
-def _deviations(
+def _find_deviations(
     whole: Attributed, marked: Sequence[tuple[int, int]], dialogue: Dialogue, messages: Messages
 ) -> Iterator[MismarkedTurn]:
     """Return the turns of a conversation that are marked differently than they are sampled."""
-    sampled = _joined((each.start, each.end) for each in whole.segments if each.sampled)
-    left_out = _beyond(sampled, marked)
-    marked_too = _beyond(marked, sampled)
+    sampled = _join_ranges((each.start, each.end) for each in whole.segments if each.sampled)
+    left_out = _ranges_outside(sampled, marked)
+    marked_too = _ranges_outside(marked, sampled)
     owners: dict[int, tuple[list[str], list[str]]] = {}
     for which, stretches in enumerate((left_out, marked_too)):
         for start, end in stretches:
@@ -201,7 +201,7 @@ def _deviations(
         yield MismarkedTurn(roles, owner, parts, tuple(left), tuple(too))
 
 
-def _beyond(
+def _ranges_outside(
     one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """Return what of the stretches in `one` is in none of `other`; both rise."""
@@ -219,7 +219,7 @@ def _beyond(
     return found
 
 
-def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join_ranges(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Put stretches together that touch."""
     found: list[tuple[int, int]] = []
     for start, end in stretches:
@@ -230,7 +230,7 @@ def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _dialogues(messages: Iterable[Turn]) -> Iterator[Dialogue]:
+def _proof_dialogues(messages: Iterable[Turn]) -> Iterator[Dialogue]:
     """Return every message: alone, between others, and again after its results."""
     done, again = Turn("All done.", "It is done."), UserMessage("Thanks. Anything else?")
     for message in messages:
@@ -262,7 +262,7 @@ def training_template(analysis: Analysis, *, briefly: bool = False) -> TrainingT
     `briefly` proves it by one message of each kind of turn instead of all of the battery. Where the
     template refuses all of them nothing is proven, which is an error, too.
     """
-    made = _proven(analysis, briefly=briefly)
+    made = _prove_template(analysis, briefly=briefly)
     if made.proof.refused == made.proof.conversations:
         raise TrainingTemplateError(
             f"the template refuses each of the {made.proof.refused} conversations of the proof",
@@ -272,7 +272,7 @@ def training_template(analysis: Analysis, *, briefly: bool = False) -> TrainingT
     return made
 
 
-def _proven(analysis: Analysis, *, briefly: bool) -> TrainingTemplate:
+def _prove_template(analysis: Analysis, *, briefly: bool) -> TrainingTemplate:
     original = analysis.template
     if original.source is not None and original.source.ran_code:
         raise TrainingTemplateError(
@@ -285,16 +285,16 @@ def _proven(analysis: Analysis, *, briefly: bool) -> TrainingTemplate:
             original, prove_training_template(analysis, original, briefly=briefly), patched=False
         )
     try:
-        return _made(analysis, ends=True, briefly=briefly)
+        return _make_template(analysis, ends=True, briefly=briefly)
     except TrainingTemplateError:
         # A template may refuse a conversation that ends with a turn, such as an unanswered call.
-        return _made(analysis, ends=False, briefly=briefly)
+        return _make_template(analysis, ends=False, briefly=briefly)
 
 
-def _made(analysis: Analysis, *, ends: bool, briefly: bool) -> TrainingTemplate:
+def _make_template(analysis: Analysis, *, ends: bool, briefly: bool) -> TrainingTemplate:
     original = analysis.template
     patched = ChatTemplate(
-        _wrapped(analysis, ends=ends),
+        _wrap_template(analysis, ends=ends),
         original.special_tokens,
         original.name,
         original.origin,
@@ -311,7 +311,7 @@ def _made(analysis: Analysis, *, ends: bool, briefly: bool) -> TrainingTemplate:
     )
 
 
-def _wrapped(analysis: Analysis, *, ends: bool) -> str:
+def _wrap_template(analysis: Analysis, *, ends: bool) -> str:
     format_ = analysis.formats.united
     text = analysis.template.text.removesuffix("\n")
     around = (
@@ -319,25 +319,25 @@ def _wrapped(analysis: Analysis, *, ends: bool) -> str:
     )
     values = {
         "original": text,
-        "mark": _literal(unused_word(text + around, MARK_LETTERS)),
+        "mark": _jinja_literal(unused_word(text + around, MARK_LETTERS)),
         "digits": str(MARK_DIGITS),
         "width": str(MARK_DIGITS + 2),
-        "header": _literal(format_.prompted_header),
-        "openings": _listed([each.text for each in format_.openings if each.text]),
-        "stops": f"[{', '.join(map(_listed, whole_stops(format_).items()))}]",
-        "closes": _listed(historic_closes(format_)),
-        "fields": _listed(fields_of(analysis.shape)),
+        "header": _jinja_literal(format_.prompted_header),
+        "openings": _jinja_list([each.text for each in format_.openings if each.text]),
+        "stops": f"[{', '.join(map(_jinja_list, whole_stops(format_).items()))}]",
+        "closes": _jinja_list(historic_closes(format_)),
+        "fields": _jinja_list(fields_of(analysis.shape)),
         "ends": str(ends).lower(),
     }
     # All at once: what is put in is not looked at again.
     return re.sub("@(\\w+)@", lambda place: values[place[1]], around)
 
 
-def _literal(text: str) -> str:
+def _jinja_literal(text: str) -> str:
     """Write a text as Jinja reads it."""
     inner = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
     return f'"{inner}"'
 
 
-def _listed(texts: Sequence[str]) -> str:
-    return f"[{', '.join(map(_literal, texts))}]"
+def _jinja_list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(_jinja_literal, texts))}]"

@@ -207,15 +207,15 @@ def edits_of(
     """Yield the edits of a sampled text at `here` that take over what `text` has at `there`."""
     if here < 0:
         return
-    yield from _whitespace(parsed, sampled, text, here, there)
+    yield from _whitespace_edit(parsed, sampled, text, here, there)
     inside = next((span for span in parsed.spans if span.start <= here < span.end), None)
     if inside is not None and inside.kind is SpanKind.ARGUMENTS:
-        yield from _word(sampled, text, here, there)
-        yield from _escape(sampled, text, here, there)
-        yield from _value(sampled, text, inside, there - (here - inside.start))
+        yield from _literal_edit(sampled, text, here, there)
+        yield from _escape_edit(sampled, text, here, there)
+        yield from _value_edit(sampled, text, inside, there - (here - inside.start))
 
 
-def _whitespace(
+def _whitespace_edit(
     parsed: ParsedMessage, sampled: str, text: str, here: int, there: int
 ) -> Iterator[Edit]:
     """Take over the whitespace around the difference."""
@@ -227,7 +227,7 @@ def _whitespace(
     ours, theirs = sampled[start:end], text[start_there:end_there]
     if ours != theirs:
         kind = _kind_of_space(parsed, sampled, start, end)
-        yield Edit(kind, _spliced(sampled, (start, end), theirs))
+        yield Edit(kind, _splice_text(sampled, (start, end), theirs))
 
 
 def _kind_of_space(parsed: ParsedMessage, sampled: str, start: int, end: int) -> Cause:
@@ -247,21 +247,21 @@ def _kind_of_space(parsed: ParsedMessage, sampled: str, start: int, end: int) ->
     return Cause.WHITESPACE
 
 
-def _word(sampled: str, text: str, here: int, there: int) -> Iterator[Edit]:
-    ours, theirs = _around(_WORD, sampled, here), _around(_WORD, text, there)
+def _literal_edit(sampled: str, text: str, here: int, there: int) -> Iterator[Edit]:
+    ours, theirs = _match_around(_WORD, sampled, here), _match_around(_WORD, text, there)
     if ours is None or theirs is None:
         return
     words = {ours.group(), theirs.group()}
     if any(words <= pair for pair in _LITERALS):
-        yield Edit(Cause.LITERALS, _spliced(sampled, ours.span(), theirs.group()))
+        yield Edit(Cause.LITERALS, _splice_text(sampled, ours.span(), theirs.group()))
 
 
-def _escape(sampled: str, text: str, here: int, there: int) -> Iterator[Edit]:
-    ours, theirs = _around(_ESCAPE, sampled, here), _around(_ESCAPE, text, there)
+def _escape_edit(sampled: str, text: str, here: int, there: int) -> Iterator[Edit]:
+    ours, theirs = _match_around(_ESCAPE, sampled, here), _match_around(_ESCAPE, text, there)
     for span in (ours.span() if ours else (here, here), (here, here + 1)):
         for given in (theirs.group() if theirs else "", text[there : there + 1]):
             if given and _same_json(sampled[slice(*span)], given):
-                yield Edit(Cause.JSON_ESCAPES, _spliced(sampled, span, given))
+                yield Edit(Cause.JSON_ESCAPES, _splice_text(sampled, span, given))
 
 
 def _same_json(left: str, right: str) -> bool:
@@ -272,15 +272,15 @@ def _same_json(left: str, right: str) -> bool:
         return False
 
 
-def _value(sampled: str, text: str, span: Span, start: int) -> Iterator[Edit]:
+def _value_edit(sampled: str, text: str, span: Span, start: int) -> Iterator[Edit]:
     """Take over the text that the next prompt has in place of an argument, from `start` on."""
     behind = sampled[span.end : span.end + 12]
     end = text.find(behind, start) if behind else -1
     if end >= 0:
-        yield Edit(Cause.VALUES, _spliced(sampled, (span.start, span.end), text[start:end]))
+        yield Edit(Cause.VALUES, _splice_text(sampled, (span.start, span.end), text[start:end]))
 
 
-def _around(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
+def _match_around(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
     """Return the last match that contains or touches the offset, or None."""
     start = max(0, at - 64)
     found = None
@@ -292,7 +292,7 @@ def _around(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | Non
     return found
 
 
-def _spliced(text: str, span: tuple[int, int], given: str) -> str:
+def _splice_text(text: str, span: tuple[int, int], given: str) -> str:
     return text[: span[0]] + given + text[span[1] :]
 
 
@@ -353,7 +353,7 @@ def _empty_block_dropped(case: BrokenStep) -> bool:
     return case.moves(replace(case.exchange, sampled=rest.lstrip()))
 
 
-def _end(case: BrokenStep) -> bool:
+def _stop_differs(case: BrokenStep) -> bool:
     """Test whether it helps to omit the string that stopped the model."""
     sampled = case.exchange.sampled
     if _call_repaired(case):
@@ -396,22 +396,22 @@ def _encoded_twice(case: BrokenStep) -> bool:
     return quoted and _argument_form(case)
 
 
-def _order(case: BrokenStep) -> bool:
+def _order_lost(case: BrokenStep) -> bool:
     """Test whether arguments in another order give the same text."""
     calls = case.replay.kept.message.get("tool_calls")
     if not isinstance(calls, list) or not any(len(c.arguments) > 1 for c in case.replay.kept.calls):
         return False
-    turned = [_turned(call) for call in calls]
+    turned = [_reverse_arguments(call) for call in calls]
     return case.same_with(tool_calls=turned)
 
 
-def _turned(call: Json) -> Json:
+def _reverse_arguments(call: Json) -> Json:
     """Return a call with its arguments in the opposite order."""
     if not isinstance(call, dict):
         return call
     function = call.get("function")
     if isinstance(function, dict):
-        return {**call, "function": _turned(function)}
+        return {**call, "function": _reverse_arguments(function)}
     arguments = call.get("arguments")
     if isinstance(arguments, dict):
         return {**call, "arguments": dict(reversed(arguments.items()))}
@@ -465,12 +465,12 @@ def _by_habit(field: str, faithful: object, *habits: object) -> Callable[[Broken
     return found
 
 
-def _edited(*causes: Cause) -> Callable[[BrokenStep], bool]:
+def _by_edit(*causes: Cause) -> Callable[[BrokenStep], bool]:
     """Return the hypothesis that an edit of one of these kinds at the difference removes it."""
-    return lambda case: any(True for _ in _explaining(case, *causes))
+    return lambda case: any(True for _ in _explaining_edits(case, *causes))
 
 
-def _explaining(case: BrokenStep, *causes: Cause) -> Iterator[Exchange]:
+def _explaining_edits(case: BrokenStep, *causes: Cause) -> Iterator[Exchange]:
     """Yield the step with each edit of one of these kinds that removes the difference."""
     replay = case.replay
     here = case.at - len(replay.prompt.text)
@@ -480,12 +480,12 @@ def _explaining(case: BrokenStep, *causes: Cause) -> Iterator[Exchange]:
             yield exchange
 
 
-def _spacing(case: BrokenStep) -> bool:
+def _spacing_differs(case: BrokenStep) -> bool:
     """Test whether other whitespace in the arguments helps and leaves their values the same."""
     values = [call.arguments for call in case.replay.kept.calls]
     return any(
         [call.arguments for call in case.stage.play(exchange).kept.calls] == values
-        for exchange in _explaining(case, Cause.JSON_SPACING)
+        for exchange in _explaining_edits(case, Cause.JSON_SPACING)
     )
 
 
@@ -499,7 +499,7 @@ _HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
     (Cause.CALL_LOST, _by_habit("malformed", UnreadCalls.CONTENT, UnreadCalls.DROPPED)),
     (Cause.HEADER, lambda case: case.at < len(case.replay.prompt.text)),
     (Cause.REASONING_DROPPED, _empty_block_dropped),
-    (Cause.END, _end),
+    (Cause.END, _stop_differs),
     (Cause.IDS, _by_habit("ids", Ids.KEPT)),
     (Cause.IDS, _ids_added),
     (Cause.REASONING_STRIPPED, _by_habit("strips_reasoning", False)),
@@ -509,11 +509,11 @@ _HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
     (Cause.JSON_SPACING, _by_habit("rewrites_json", False)),
     (Cause.ARGUMENT_FORM, _argument_form),
     (Cause.CALL_REPAIRED, _call_repaired),
-    *((each, _edited(each)) for each in (Cause.REASONING_STRIPPED, Cause.CONTENT_STRIPPED)),
-    (Cause.JSON_SPACING, _spacing),
-    *((each, _edited(each)) for each in (Cause.WHITESPACE, Cause.LITERALS, Cause.JSON_ESCAPES)),
-    (Cause.ORDER, _order),
+    *((each, _by_edit(each)) for each in (Cause.REASONING_STRIPPED, Cause.CONTENT_STRIPPED)),
+    (Cause.JSON_SPACING, _spacing_differs),
+    *((each, _by_edit(each)) for each in (Cause.WHITESPACE, Cause.LITERALS, Cause.JSON_ESCAPES)),
+    (Cause.ORDER, _order_lost),
     (Cause.CALL_LOST, _call_lost),
     (Cause.CONTENT_DROPPED, _content_dropped),
-    (Cause.VALUES, _edited(Cause.JSON_SPACING, Cause.VALUES)),
+    (Cause.VALUES, _by_edit(Cause.JSON_SPACING, Cause.VALUES)),
 )

@@ -68,10 +68,10 @@ def says_message(parsed: ParsedMessage, text: str, message: Message) -> bool:
         read = message_of(parsed, text)
     except ValueError:
         return False
-    return _said(read) == _said(message)
+    return _message_key(read) == _message_key(message)
 
 
-def _said(message: Message) -> tuple[object, ...]:
+def _message_key(message: Message) -> tuple[object, ...]:
     # As JSON text, since True == 1 in Python; sorted, since the order of arguments is free.
     calls = [
         (each.name, json.dumps(dict(each.arguments), sort_keys=True)) for each in message.calls
@@ -183,7 +183,7 @@ def template_sample(
     if missing:
         names = " and the ".join(dict.fromkeys(missing))
         return TemplateSample("", f"it leaves the {names} out of the turn")
-    return TemplateSample(_stopped(rest, message, stops))
+    return TemplateSample(_cut_after_stop(rest, message, stops))
 
 
 def _without_one_call(message: Message) -> Iterator[Message]:
@@ -192,7 +192,7 @@ def _without_one_call(message: Message) -> Iterator[Message]:
         yield structs.replace(message, calls=(*calls[:at], *calls[at + 1 :]))
 
 
-def _stopped(text: str, message: Message, stops: Sequence[str]) -> str:
+def _cut_after_stop(text: str, message: Message, stops: Sequence[str]) -> str:
     """Cut a turn after the first stop string behind the last of its message's texts."""
     words = [message.reasoning, message.content]
     for call in message.calls:
@@ -282,7 +282,7 @@ def judge_scenario(
     except TemplateRenderError as error:
         reason_ = f"the prompt cannot be rendered: {error.reason}"
         return Verdict(setting, coming, Outcome.NOT_APPLICABLE, reason=reason_)
-    return _judged(stage, replay, encoder, written)
+    return _judge_replay(stage, replay, encoder, written)
 
 
 def exchange_of(
@@ -290,10 +290,10 @@ def exchange_of(
 ) -> tuple[Exchange, Sample]:
     """Return the exchange with its sampled text. Raises NotWrittenError, TemplateRenderError."""
     _check_media(stage, scenario)
-    written = _sample(stage, scenario, setting)
+    written = _sample_scenario(stage, scenario, setting)
     if coming is Next.CONTINUATION and not written.cut:
         raise NotWrittenError("only a turn that was cut goes on")
-    exchange = _exchange(scenario, setting, coming, written.text, cut=written.cut)
+    exchange = _make_exchange(scenario, setting, coming, written.text, cut=written.cut)
     if any(VARIATIONS[name].breaks_call for name in scenario.variations):
         parsed = stage.read(exchange)
         if (
@@ -305,7 +305,7 @@ def exchange_of(
     return exchange, written
 
 
-def _exchange(
+def _make_exchange(
     scenario: Scenario, setting: Setting, coming: Next, sampled: str, *, cut: bool = False
 ) -> Exchange:
     return Exchange(
@@ -335,14 +335,14 @@ def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
                 raise NotWrittenError(f"no {kind} is written in messages of the role {role}")
 
 
-def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
+def _sample_scenario(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
     """Return the turn as the template writes it, or the format as a fallback and for variations."""
     prompt = stage.prompt(scenario.history, scenario.tools, setting, scenario.engine)
     if scenario.sampled is not None:
-        return Sample(_whole(scenario.sampled), cut=scenario.cut)
+        return Sample(_single_piece(scenario.sampled), cut=scenario.cut)
     begun = stage.begun(prompt, scenario.tools, setting)
     usual, opening, names = begun.format, begun.opening, scenario.variations
-    message = _thinking(usual, scenario, opening)
+    message = _with_reasoning(usual, scenario, opening)
     told = usual.with_naming_ids(message)
     said = template_sample(stage, scenario, setting, prompt, told, usual.stop_strings)
 
@@ -350,7 +350,7 @@ def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
         return sample_turn(format_, message, prompt, opening).text
 
     def right(text: str) -> bool:
-        exchange = _exchange(scenario, setting, scenario.next[0], text)
+        exchange = _make_exchange(scenario, setting, scenario.next[0], text)
         return says_message(stage.read(exchange), text, message)
 
     if not said.unwritten and not right(said.text):
@@ -364,7 +364,7 @@ def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
         else:
             usual, said = meant, TemplateSample("", REWRITTEN)
     if not names and not said.unwritten:
-        return Sample(_whole(said.text), plain=said.text)
+        return Sample(_single_piece(said.text), plain=said.text)
     plain = sample_turn(usual, message, prompt, opening)
     _check_alike(said, plain.text)
     format_ = respelled_by(usual, names)
@@ -375,7 +375,7 @@ def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
     return replace(varied, plain=plain.text, unconfirmed=said.unwritten)
 
 
-def _whole(text: str) -> Pieces:
+def _single_piece(text: str) -> Pieces:
     return (SampledPiece(SampledKind.MARKUP, text),)
 
 
@@ -391,7 +391,9 @@ THOUGHT = "Let me see what is asked."
 """The reasoning of a turn that has a place for it."""
 
 
-def _thinking(format_: TurnFormat, scenario: Scenario, opening: TurnOpening | None) -> Message:
+def _with_reasoning(
+    format_: TurnFormat, scenario: Scenario, opening: TurnOpening | None
+) -> Message:
     """Add reasoning if the prompt opens a reasoning block or every turn has one."""
     message = scenario.message
     if message.reasoning or scenario.silent:
@@ -408,7 +410,7 @@ def _thinking(format_: TurnFormat, scenario: Scenario, opening: TurnOpening | No
     return message if format_.layouts[thought.presence].refusal else thought
 
 
-def _judged(
+def _judge_replay(
     stage: ReplayStage, replay: Replay, encoder: Encoder | None, written: Sample
 ) -> Verdict:
     exchange = replay.exchange
@@ -432,7 +434,7 @@ def _judged(
         outcome if error is None else Outcome.RAISES,
         tokens,
         cause,
-        _difference(stage, replay) if error is None else None,
+        _find_difference(stage, replay) if error is None else None,
         "" if error is None else error.reason,
         sampled=exchange.sampled,
         status=replay.parsed.status,
@@ -441,7 +443,7 @@ def _judged(
     )
 
 
-def _difference(stage: ReplayStage, replay: Replay) -> Difference | None:
+def _find_difference(stage: ReplayStage, replay: Replay) -> Difference | None:
     at = replay.at
     if at is None:
         return None
@@ -449,7 +451,7 @@ def _difference(stage: ReplayStage, replay: Replay) -> Difference | None:
     whole, text = replay.whole, replay.text
     return Difference(
         at - prompt,
-        _part(replay, at - prompt),
+        _part_name(replay, at - prompt),
         whole[max(0, at - CONTEXT) : at],
         whole[at : at + CONTEXT],
         text[at : at + CONTEXT],
@@ -457,13 +459,13 @@ def _difference(stage: ReplayStage, replay: Replay) -> Difference | None:
     )
 
 
-def _part(replay: Replay, at: int) -> str:
+def _part_name(replay: Replay, at: int) -> str:
     if at < 0:
         within = at + len(replay.prompt.text) >= len(replay.prompt.base)
         return "the generation prompt" if within else "the prompt"
     spans = replay.parsed.spans
     found = next((span for span in spans if span.start <= at < span.end), None)
-    return "the end" if found is None else f"the {_WORDS.get(found.kind, found.kind.value)}"
+    return "the end" if found is None else f"the {_PART_NAMES.get(found.kind, found.kind.value)}"
 
 
-_WORDS = {SpanKind.JUNK: "text after the turn", SpanKind.NAME: "name of a call"}
+_PART_NAMES = {SpanKind.JUNK: "text after the turn", SpanKind.NAME: "name of a call"}

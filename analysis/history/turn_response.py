@@ -77,10 +77,10 @@ class Responses:
         self._text.check(ids, "token_ids")
         key = (tuple(ids), self.end_of(prompt), tools_key(tools), complete)
         if self._last is None or self._last[0] != key:
-            self._last = (key, self._parsed(ids, prompt, tools, complete=complete))
+            self._last = (key, self._parse_ids(ids, prompt, tools, complete=complete))
         return self._last[1]
 
-    def _parsed(
+    def _parse_ids(
         self,
         ids: Sequence[int],
         prompt: Sequence[int],
@@ -89,7 +89,7 @@ class Responses:
         complete: bool,
     ) -> ReadOutput:
         parser = self._parser(self.end_of(prompt).opening, tools)
-        stop = self._stop(ids, prompt, parser)
+        stop = self._find_stop(ids, prompt, parser)
         text = self._text.decode(ids if stop is None else ids[:stop], prompt)
         message = parser.parse(text, complete=complete or stop is not None)
         if stop is None:
@@ -104,9 +104,11 @@ class Responses:
         self, ids: Sequence[int], prompt: Sequence[int], tools: Sequence[object] | None
     ) -> int | None:
         """Return the place of the token that ends an output, or None if none does."""
-        return self._stop(ids, prompt, self._parser(self.end_of(prompt).opening, tools))
+        return self._find_stop(ids, prompt, self._parser(self.end_of(prompt).opening, tools))
 
-    def _stop(self, ids: Sequence[int], prompt: Sequence[int], parser: OutputParser) -> int | None:
+    def _find_stop(
+        self, ids: Sequence[int], prompt: Sequence[int], parser: OutputParser
+    ) -> int | None:
         for at, id_ in enumerate(ids):
             if id_ in self.stops.ids:
                 return at
@@ -135,10 +137,10 @@ class Responses:
             return PromptEnd("", "")
         ids = tuple(prompt[-PROMPT_TAIL:])
         if self._end is None or self._end[0] != ids:
-            self._end = (ids, self._end_of(prompt))
+            self._end = (ids, self._read_end(prompt))
         return self._end[1]
 
-    def _end_of(self, prompt: Sequence[int]) -> PromptEnd:
+    def _read_end(self, prompt: Sequence[int]) -> PromptEnd:
         first = max(0, len(prompt) - max(PROMPT_TAIL, self._longest))
         self._text.check(prompt[first:], "prompt_ids", first)
         tail = self._text.decode(prompt[-PROMPT_TAIL:])

@@ -58,12 +58,12 @@ def respell_calls(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
         arguments = structs.replace(arguments, members=usual.object, values=usual, verbatim=False)
     arguments = structs.replace(
         arguments,
-        members=_container(arguments.members, spelling),
-        values=_notation(arguments.values, spelling),
+        members=_respell_container(arguments.members, spelling),
+        values=_respell_notation(arguments.values, spelling),
     )
-    empty_row = None if calls.empty_row is None else _call_row(calls.empty_row, spelling)
+    empty_row = None if calls.empty_row is None else _respell_call_row(calls.empty_row, spelling)
     calls = structs.replace(
-        calls, row=_call_row(calls.row, spelling), empty_row=empty_row, arguments=arguments
+        calls, row=_respell_call_row(calls.row, spelling), empty_row=empty_row, arguments=arguments
     )
     return structs.replace(format_, calls=calls)
 
@@ -72,7 +72,7 @@ _COLON = re.compile(r'": *(?=["{\[]|$)')
 _COMMA = re.compile(r'(?<=["}\]]), *(?=")')
 
 
-def _call_row(row: Row, spelling: Spelling) -> Row:
+def _respell_call_row(row: Row, spelling: Spelling) -> Row:
     """Space the literals of a call that is JSON itself as its arguments are spaced."""
     colon, comma = spelling.colon, spelling.comma
     if colon is None or comma is None:
@@ -83,47 +83,47 @@ def _call_row(row: Row, spelling: Spelling) -> Row:
     )
 
 
-def _notation(notation: ValueNotation, spelling: Spelling) -> ValueNotation:
+def _respell_notation(notation: ValueNotation, spelling: Spelling) -> ValueNotation:
     true, false, null = _LITERALS.get(
         spelling.literals or "", (notation.true, notation.false, notation.null)
     )
     return structs.replace(
         notation,
-        string=_text(notation.string, spelling),
-        array=_container(notation.array, spelling),
-        object=_container(notation.object, spelling),
+        string=_respell_text(notation.string, spelling),
+        array=_respell_container(notation.array, spelling),
+        object=_respell_container(notation.object, spelling),
         true=true,
         false=false,
         null=null,
     )
 
 
-def _container(container: ContainerNotation, spelling: Spelling) -> ContainerNotation:
+def _respell_container(container: ContainerNotation, spelling: Spelling) -> ContainerNotation:
     separator = container.separator
     if separator.strip() == "," and spelling.comma is not None:
         separator = spelling.comma
     return structs.replace(
         container,
         separator=separator,
-        entry=_row(container.entry, spelling),
+        entry=_respell_row(container.entry, spelling),
         typed={
-            kind: None if row is None else _row(row, spelling)
+            kind: None if row is None else _respell_row(row, spelling)
             for kind, row in container.typed.items()
         },
-        key=_text(container.key, spelling),
+        key=_respell_text(container.key, spelling),
         indent="" if spelling.comma is not None else container.indent,
-        values=None if container.values is None else _notation(container.values, spelling),
+        values=None if container.values is None else _respell_notation(container.values, spelling),
     )
 
 
-def _row(row: Row, spelling: Spelling) -> Row:
+def _respell_row(row: Row, spelling: Spelling) -> Row:
     colon = spelling.colon
     if colon is None:
         return row
     return tuple(colon if item.strip() == ":" else item for item in row)
 
 
-def _text(text: StringText, spelling: Spelling) -> StringText:
+def _respell_text(text: StringText, spelling: Spelling) -> StringText:
     if spelling.whole:
         text = structs.replace(text, edges=StrippedEdges())
     if spelling.ascii_only and text.escape is StringEscape.JSON:
@@ -149,40 +149,40 @@ class Variation:
     single_newlines: bool = False
 
 
-def _spelled(**changes: str | bool) -> Respell:
+def _by_spelling(**changes: str | bool) -> Respell:
     return lambda format_: respell_calls(format_, Spelling(**changes))  # type: ignore[arg-type]
 
 
-def _at(pieces: Pieces, kind: SampledKind) -> int:
+def _piece_index(pieces: Pieces, kind: SampledKind) -> int:
     for at, piece in enumerate(pieces):
         if piece.kind is kind:
             return at
     raise NotWrittenError(f"the text has no {kind}")
 
 
-def _with(pieces: Pieces, at: int, text: str) -> Pieces:
+def _with_text(pieces: Pieces, at: int, text: str) -> Pieces:
     return (*pieces[:at], replace(pieces[at], text=text), *pieces[at + 1 :])
 
 
-def _changed(kind: SampledKind, change: Callable[[str], str], *, beside: int = 0) -> Rewrite:
+def _by_change(kind: SampledKind, change: Callable[[str], str], *, beside: int = 0) -> Rewrite:
     """Return the rewrite that changes the text of a part, or of the piece that stands beside it."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
         del format_, message
-        at = _at(pieces, kind) + beside
+        at = _piece_index(pieces, kind) + beside
         if beside > 0 and (at + 1 >= len(pieces) or not pieces[at].text.strip()):
             raise NotWrittenError(f"nothing follows the {kind}")
-        return pieces if at < 0 else _with(pieces, at, change(pieces[at].text))
+        return pieces if at < 0 else _with_text(pieces, at, change(pieces[at].text))
 
     return rewrite
 
 
-def _cut_in(kind: SampledKind) -> Rewrite:
+def _by_cut(kind: SampledKind) -> Rewrite:
     """Cut the text within a part, at a word's end if possible."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
         del format_, message
-        at = _at(pieces, kind)
+        at = _piece_index(pieces, kind)
         text = pieces[at].text
         half = text.rfind(" ", 0, len(text) * 2 // 3)
         kept = text[: half if half > 0 else len(text) // 2]
@@ -192,15 +192,15 @@ def _cut_in(kind: SampledKind) -> Rewrite:
 
 
 def _cut_call(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
-    at = _at(pieces, SampledKind.CALLS)
+    at = _piece_index(pieces, SampledKind.CALLS)
     start, end = _last_arguments(pieces[at], format_, message)
     kept = pieces[at].text[: start + (end - start) * 2 // 3]
     return (*pieces[:at], replace(pieces[at], text=kept))
 
 
-def _malformed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+def _break_call(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
     """Leave out the arguments from the middle of a value on, so that the value is not closed."""
-    at = _at(pieces, SampledKind.CALLS)
+    at = _piece_index(pieces, SampledKind.CALLS)
     text = pieces[at].text
     start, end = _last_arguments(pieces[at], format_, message)
     words = [value for value in message.calls[-1].arguments.values() if isinstance(value, str)]
@@ -208,15 +208,15 @@ def _malformed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
     cut = start + (end - start) * 2 // 3
     if word is not None:
         cut = text.index(word, start) + len(word) // 2
-    return _with(pieces, at, text[:cut] + text[end:])
+    return _with_text(pieces, at, text[:cut] + text[end:])
 
 
-def _unclosed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
-    at = _at(pieces, SampledKind.CALLS)
+def _leave_call_open(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    at = _piece_index(pieces, SampledKind.CALLS)
     _, end = _last_arguments(pieces[at], format_, message)
     if not pieces[at].text[end:].strip():
         raise NotWrittenError("nothing closes a call")
-    return _with(pieces, at, pieces[at].text[:end])
+    return _with_text(pieces, at, pieces[at].text[:end])
 
 
 def _last_arguments(piece: SampledPiece, format_: TurnFormat, message: Message) -> tuple[int, int]:
@@ -231,67 +231,70 @@ def _last_arguments(piece: SampledPiece, format_: TurnFormat, message: Message) 
 
 def _newline_before_calls(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
     del format_, message
-    at = _at(pieces, SampledKind.CALLS)
+    at = _piece_index(pieces, SampledKind.CALLS)
     return (*pieces[:at], SampledPiece(SampledKind.MARKUP, "\n"), *pieces[at:])
 
 
 VARIATIONS: Mapping[str, Variation] = {
-    "compact-json": Variation("JSON without spaces", respell=_spelled(comma=",", colon=":")),
+    "compact-json": Variation("JSON without spaces", respell=_by_spelling(comma=",", colon=":")),
     "spaced-json": Variation(
-        "JSON with a space after every comma and colon", respell=_spelled(comma=", ", colon=": ")
+        "JSON with a space after every comma and colon",
+        respell=_by_spelling(comma=", ", colon=": "),
     ),
     "escaped-json": Variation(
-        "JSON with letters beyond ASCII as escapes", respell=_spelled(ascii_only=True)
+        "JSON with letters beyond ASCII as escapes", respell=_by_spelling(ascii_only=True)
     ),
-    "json-literals": Variation("true, false and null as JSON", respell=_spelled(literals="json")),
+    "json-literals": Variation(
+        "true, false and null as JSON", respell=_by_spelling(literals="json")
+    ),
     "python-literals": Variation(
-        "true, false and null as Python", respell=_spelled(literals="python")
+        "true, false and null as Python", respell=_by_spelling(literals="python")
     ),
     "newline-after-reasoning": Variation(
         "a newline more after the reasoning's end",
-        rewrite=_changed(SampledKind.REASONING, lambda text: f"{text}\n", beside=1),
+        rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text}\n", beside=1),
     ),
     "no-space-after-reasoning": Variation(
         "no whitespace after the reasoning's end",
-        rewrite=_changed(SampledKind.REASONING, str.rstrip, beside=1),
+        rewrite=_by_change(SampledKind.REASONING, str.rstrip, beside=1),
     ),
     "newline-ends-reasoning": Variation(
         "a newline more at the reasoning's end",
-        rewrite=_changed(SampledKind.REASONING, lambda text: f"{text}\n"),
+        rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text}\n"),
     ),
     "space-ends-reasoning": Variation(
         "a space at the reasoning's end",
-        rewrite=_changed(SampledKind.REASONING, lambda text: f"{text} "),
+        rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text} "),
     ),
     "newline-begins-content": Variation(
         "a newline before the content",
-        rewrite=_changed(SampledKind.CONTENT, lambda text: f"\n{text}"),
+        rewrite=_by_change(SampledKind.CONTENT, lambda text: f"\n{text}"),
     ),
     "newline-ends-content": Variation(
         "a newline after the content",
-        rewrite=_changed(SampledKind.CONTENT, lambda text: f"{text}\n"),
+        rewrite=_by_change(SampledKind.CONTENT, lambda text: f"{text}\n"),
     ),
     "newline-before-calls": Variation(
         "a newline more before the calls", rewrite=_newline_before_calls
     ),
     "no-space-before-calls": Variation(
         "no whitespace before the calls",
-        rewrite=_changed(SampledKind.CALLS, str.rstrip, beside=-1),
+        rewrite=_by_change(SampledKind.CALLS, str.rstrip, beside=-1),
     ),
     "cut-reasoning": Variation(
-        "cut within the reasoning", rewrite=_cut_in(SampledKind.REASONING), cut=True
+        "cut within the reasoning", rewrite=_by_cut(SampledKind.REASONING), cut=True
     ),
     "cut-content": Variation(
-        "cut within the content", rewrite=_cut_in(SampledKind.CONTENT), cut=True
+        "cut within the content", rewrite=_by_cut(SampledKind.CONTENT), cut=True
     ),
     "cut-call": Variation(
         "cut within a call's arguments", rewrite=_cut_call, cut=True, breaks_call=True
     ),
     "malformed-call": Variation(
-        "the end of the last call's arguments is missing", rewrite=_malformed, breaks_call=True
+        "the end of the last call's arguments is missing", rewrite=_break_call, breaks_call=True
     ),
     "unclosed-call": Variation(
-        "what closes the last call is missing", rewrite=_unclosed, breaks_call=True
+        "what closes the last call is missing", rewrite=_leave_call_open, breaks_call=True
     ),
     "single-newlines": Variation("each newline is a token of its own", single_newlines=True),
 }

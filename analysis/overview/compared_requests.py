@@ -32,7 +32,7 @@ from autoparser.analysis.learning.prober import Prober, choose_sentinels
 
 
 _PICTURE = "https://example.org/cat.png"
-_GIVEN: dict[str, str] = {
+_PART_DATA: dict[str, str] = {
     MediaKind.IMAGE: _PICTURE,
     MediaKind.AUDIO: "https://example.org/cat.wav",
     MediaKind.VIDEO: "https://example.org/cat.mp4",
@@ -58,21 +58,24 @@ TEXT_PARTS: tuple[ContentKind, ...] = (
 )
 """Texts alone, which every role may send."""
 
-_PLAYED = (
+_USUAL_FORMS = (
     *("image", "image with image", "image with url", "image_url"),
     *("audio", "audio with audio", "audio_url", "input_audio"),
     *("video", "video with video", "video_url"),
 )
 """The forms that callers send most."""
 _FORMS = {form.name: form for form in MEDIA_FORMS}
-_DATA: tuple[tuple[str, Json], ...] = (
-    *((name, _FORMS[name].part(_GIVEN.get(name) or _GIVEN[_FORMS[name].kind])) for name in _PLAYED),
+_DATA_PARTS: tuple[tuple[str, Json], ...] = (
+    *(
+        (name, _FORMS[name].part(_PART_DATA.get(name) or _PART_DATA[_FORMS[name].kind]))
+        for name in _USUAL_FORMS
+    ),
     ("file", {"type": "file", "file": {"file_id": "file-1"}}),
 )
 
 PARTS: tuple[ContentKind, ...] = (
     *TEXT_PARTS,
-    *(ContentKind(name, [part, _TEXT]) for name, part in _DATA),
+    *(ContentKind(name, [part, _TEXT]) for name, part in _DATA_PARTS),
     ContentKind("text before image", [_TEXT, _IMAGE]),
     ContentKind("two images and a video", [_IMAGE, _IMAGE, _VIDEO, _TEXT]),
 )
@@ -88,7 +91,7 @@ UNTYPED: tuple[ContentKind, ...] = (
 _QUESTION = UserMessage("What is the weather in Oslo?")
 _THANKS = UserMessage("Thank you. And tomorrow?")
 _REASONING = "The user wants facts.\nA lookup is due."
-_TOLD = Message("It is sunny.", _REASONING)
+_ANSWER_TURN = Message("It is sunny.", _REASONING)
 
 
 RequestKey: TypeAlias = tuple[str, bool, bool | None, bool]
@@ -145,31 +148,36 @@ AXES: dict[str, tuple[str, str]] = {
 @lru_cache(maxsize=1)
 def all_requests() -> Sequence[ComparedRequest]:
     """Return all requests that are played with nothing set."""
-    return (*_battery(), *switch_requests(), *_parts(tools=True), *_unusual())
+    return (
+        *_battery_requests(),
+        *switch_requests(),
+        *_part_requests(tools=True),
+        *_unusual_requests(),
+    )
 
 
 @lru_cache(maxsize=1)
 def switch_requests() -> Sequence[ComparedRequest]:
     """Return the requests that are played again under every value of a switch."""
-    return (*_framed(), *_parts())
+    return (*_framed_requests(), *_part_requests())
 
 
 @lru_cache(maxsize=1)
 def pair_requests() -> Sequence[ComparedRequest]:
     """Return the requests that are played under two switches at once."""
-    longest = _scenes()[-1][0]
+    longest = _scene_dialogues()[-1][0]
     beside = {"a question": ((False, True), (True, False)), longest: ((False, False), (True, True))}
     return tuple(
         each
-        for each in _framed()
+        for each in _framed_requests()
         if each.generation and (each.tools, each.system) in beside.get(each.conversation, ())
     )
 
 
-def _battery() -> Iterator[ComparedRequest]:
+def _battery_requests() -> Iterator[ComparedRequest]:
     for case in battery_messages():
         said = case.message
-        answers = _answers(said)
+        answers = _tool_results(said)
         yield ComparedRequest(
             f"{case.title}, last", (_QUESTION, said), tools=True, generation=False
         )
@@ -182,74 +190,83 @@ def _battery() -> Iterator[ComparedRequest]:
         yield ComparedRequest(f"{case.title}, then a user", after, tools=True, generation=True)
 
 
-def _answers(message: Message) -> Dialogue:
+def _tool_results(message: Message) -> Dialogue:
     return tuple(ToolResult("Sunny.", call.name, call.id) for call in message.calls)
 
 
 @lru_cache(maxsize=1)
-def _scenes() -> Sequence[tuple[str, Dialogue]]:
+def _scene_dialogues() -> Sequence[tuple[str, Dialogue]]:
     calls = next(case.message.calls for case in battery_messages() if len(case.message.calls) > 1)
-    called = _calling(calls[:1])
-    both = structs.replace(_calling(calls[:2]), content="I look it up.")
+    called = _call_turn(calls[:1])
+    both = structs.replace(_call_turn(calls[:2]), content="I look it up.")
     return (
         ("a question", (_QUESTION,)),
-        ("an answer, last", (_QUESTION, _TOLD)),
+        ("an answer, last", (_QUESTION, _ANSWER_TURN)),
         ("a call, last", (_QUESTION, called)),
-        ("an answer, then a user", (_QUESTION, _TOLD, _THANKS)),
-        ("a running tool loop", (_QUESTION, called, *_answers(called))),
-        ("a tool loop that is over", (_QUESTION, both, *_answers(both), _TOLD, _THANKS)),
+        ("an answer, then a user", (_QUESTION, _ANSWER_TURN, _THANKS)),
+        ("a running tool loop", (_QUESTION, called, *_tool_results(called))),
+        (
+            "a tool loop that is over",
+            (_QUESTION, both, *_tool_results(both), _ANSWER_TURN, _THANKS),
+        ),
     )
 
 
-def _calling(calls: tuple[ToolCall, ...]) -> Message:
+def _call_turn(calls: tuple[ToolCall, ...]) -> Message:
     return Message(reasoning=_REASONING, calls=calls)
 
 
-def _framed() -> Iterator[ComparedRequest]:
+def _framed_requests() -> Iterator[ComparedRequest]:
     """Return each scene with and without tools, system message and generation prompt."""
-    for name, dialogue in _scenes():
+    for name, dialogue in _scene_dialogues():
         # A prompt after an assistant's last message is asked for by nobody.
         prompts = (False,) if isinstance(dialogue[-1], Message) else (True, False)
         for tools, system, generation in product((False, True), (False, True), prompts):
             yield ComparedRequest(name, dialogue, tools, generation, system)
 
 
-def _parts(*, tools: bool = False) -> Iterator[ComparedRequest]:
+def _part_requests(*, tools: bool = False) -> Iterator[ComparedRequest]:
     for kind in (*PARTS, *UNTYPED):
-        yield _sent(f"user parts: {kind.name}", (_QUESTION,), "user", kind, tools=tools)
-    image = _kind("image")
-    again: Dialogue = (_QUESTION, _TOLD, _THANKS)
-    yield _sent("user parts: image in two messages", again, "user", image, tools=tools)
+        yield _content_request(f"user parts: {kind.name}", (_QUESTION,), "user", kind, tools=tools)
+    image = _part_kind("image")
+    again: Dialogue = (_QUESTION, _ANSWER_TURN, _THANKS)
+    yield _content_request("user parts: image in two messages", again, "user", image, tools=tools)
     question = ContentKind("a string", _QUESTION.text)
-    yield _sent("user content: a string", (_QUESTION,), "user", question, tools=tools)
+    yield _content_request("user content: a string", (_QUESTION,), "user", question, tools=tools)
     answered: Dialogue = (_QUESTION, Message("It is sunny."), _THANKS)
-    called = _scenes()[-2][1]
+    called = _scene_dialogues()[-2][1]
     for kind in (*TEXT_PARTS, image):
-        yield _sent(f"assistant parts: {kind.name}", answered, "assistant", kind, tools=tools)
+        yield _content_request(
+            f"assistant parts: {kind.name}", answered, "assistant", kind, tools=tools
+        )
         if not tools:
-            yield _sent(f"tool result parts: {kind.name}", called, "tool", kind, tools=True)
+            yield _content_request(
+                f"tool result parts: {kind.name}", called, "tool", kind, tools=True
+            )
     for kind in TEXT_PARTS:
-        sent = _sent(f"system parts: {kind.name}", (_QUESTION,), "system", kind, tools=tools)
+        sent = _content_request(
+            f"system parts: {kind.name}", (_QUESTION,), "system", kind, tools=tools
+        )
         yield replace(sent, system=True)
 
 
-def _sent(
+def _content_request(
     name: str, dialogue: Dialogue, role: str, kind: ContentKind, *, tools: bool
 ) -> ComparedRequest:
     return ComparedRequest(name, dialogue, tools, generation=True, content=(role, kind.content))
 
 
-def _kind(name: str) -> ContentKind:
+def _part_kind(name: str) -> ContentKind:
     return next(kind for kind in PARTS if kind.name == name)
 
 
-def _unusual() -> Iterator[ComparedRequest]:
+def _unusual_requests() -> Iterator[ComparedRequest]:
     """Return what some callers send, and what is played with nothing set alone."""
     for tools in (False, True):
         yield ComparedRequest(
             "a developer message first", (_QUESTION,), tools, generation=True, first="developer"
         )
-    loops = [dialogue for name, dialogue in _scenes() if "loop" in name]
+    loops = [dialogue for name, dialogue in _scene_dialogues() if "loop" in name]
     for as_string, name in ((True, "JSON text"), (False, "an object")):
         for count, loop in zip(("one call", "two calls"), loops, strict=True):
             yield ComparedRequest(
@@ -263,7 +280,9 @@ def _unusual() -> Iterator[ComparedRequest]:
         ContentKind("an object", {"sky": "clear"}),
         ContentKind("JSON text", '{"sky": "clear"}'),
     ):
-        yield _sent(f"tool result content: {kind.name}", loops[0], "tool", kind, tools=True)
+        yield _content_request(
+            f"tool result content: {kind.name}", loops[0], "tool", kind, tools=True
+        )
     talk = [(UserMessage(f"Question {at}?"), Message(f"Answer {at}.")) for at in range(1, 7)]
     yield ComparedRequest(
         "six questions and the answers to five",

@@ -56,7 +56,7 @@ class TextDifference:
     def unit_before(self) -> str:
         """The last unit before it; empty at the beginning of the texts."""
         line = self.before.splitlines(keepends=True)[-1:]
-        return _units(line[0])[-1] if line else ""
+        return _text_units(line[0])[-1] if line else ""
 
 
 @lru_cache(maxsize=4096)
@@ -72,41 +72,41 @@ def text_differences(left: str, right: str) -> tuple[TextDifference, ...]:
             right[other_start : other_start + CONTEXT],
             other_start,
         )
-        for start, end, other_start, other_end in _places(left, right)
+        for start, end, other_start, other_end in _difference_places(left, right)
     )
 
 
 _Place = tuple[int, int, int, int]
 
 
-def _places(left: str, right: str) -> Iterator[_Place]:
+def _difference_places(left: str, right: str) -> Iterator[_Place]:
     ours, theirs = left.splitlines(keepends=True), right.splitlines(keepends=True)
-    begins, other_begins = _begins(ours), _begins(theirs)
-    for start, end, other_start, other_end in _changed(ours, theirs):
+    begins, other_begins = _piece_offsets(ours), _piece_offsets(theirs)
+    for start, end, other_start, other_end in _changed_places(ours, theirs):
         at, other_at = begins[start], other_begins[other_start]
         block = left[at : begins[end]]
         other = right[other_at : other_begins[other_end]]
-        for place in _within(block, other):
+        for place in _places_in_block(block, other):
             yield place[0] + at, place[1] + at, place[2] + other_at, place[3] + other_at
 
 
 @lru_cache(maxsize=4096)
-def _within(left: str, right: str) -> tuple[_Place, ...]:
-    ours, theirs = _units(left), _units(right)
+def _places_in_block(left: str, right: str) -> tuple[_Place, ...]:
+    ours, theirs = _text_units(left), _text_units(right)
     if max(len(ours), len(theirs)) > MOST_UNITS:
         return ((0, len(left), 0, len(right)),)
-    begins, other_begins = _begins(ours), _begins(theirs)
+    begins, other_begins = _piece_offsets(ours), _piece_offsets(theirs)
     found: list[_Place] = []
-    for start, end, other_start, other_end in _changed(ours, theirs):
+    for start, end, other_start, other_end in _changed_places(ours, theirs):
         place = (begins[start], begins[end], other_begins[other_start], other_begins[other_end])
-        if found and _coincidence(left[found[-1][1] : place[0]]):
+        if found and _is_coincidence(left[found[-1][1] : place[0]]):
             place = (found[-1][0], place[1], found[-1][2], place[3])
             found.pop()
         found.append(place)
     return tuple(found)
 
 
-def _units(text: str) -> list[str]:
+def _text_units(text: str) -> list[str]:
     """Cut a text into tags, words, runs of whitespace and single signs."""
     units: list[str] = []
     for piece in edge_units(text):
@@ -119,18 +119,18 @@ def _units(text: str) -> list[str]:
 _BETWEEN = re.compile(r"\n+|[^\S\n]+|\w+|[^\w\s]")
 
 
-def _coincidence(between: str) -> bool:
+def _is_coincidence(between: str) -> bool:
     return len(between) <= _COINCIDENCE and not any(map(str.isalnum, between))
 
 
-def _begins(pieces: Sequence[str]) -> list[int]:
+def _piece_offsets(pieces: Sequence[str]) -> list[int]:
     begins = [0]
     for piece in pieces:
         begins.append(begins[-1] + len(piece))
     return begins
 
 
-def _changed(left: Sequence[str], right: Sequence[str]) -> Iterator[_Place]:
+def _changed_places(left: Sequence[str], right: Sequence[str]) -> Iterator[_Place]:
     # Units that come again and again, such as quotes, begin no match in a long block: else it takes
     # time by the square of their number.
     matcher = SequenceMatcher(None, left, right)
@@ -211,41 +211,44 @@ def play_requests(
     differing = unanswered = 0
     for request in requests:
         left, right = (stage.play(request, setting) for stage in stages)
-        marks[request.key] = hash((_text(left), _text(right)))
+        marks[request.key] = hash((_outcome_text(left), _outcome_text(right)))
         if left is None or right is None:
             unanswered += 1
         elif isinstance(left, TemplateRenderError) and isinstance(right, TemplateRenderError):
             refused.add(request.key)
         elif left != right:
-            new = [each for each in _sightings(request, left, right) if each.key not in told]
+            new = [each for each in _find_sightings(request, left, right) if each.key not in told]
             differing += bool(new)
             found += new
     return ComparedRound(setting, marks, tuple(found), differing, frozenset(refused), unanswered)
 
 
-def _text(outcome: Outcome) -> str | None:
+def _outcome_text(outcome: Outcome) -> str | None:
     return None if isinstance(outcome, TemplateRenderError) else outcome
 
 
-def _sightings(
+def _find_sightings(
     request: ComparedRequest, left: Outcome, right: Outcome
 ) -> Iterator[DifferenceSighting]:
     if isinstance(left, str) and isinstance(right, str):
         for difference in text_differences(left, right):
             yield DifferenceSighting(request, difference)
         return
-    ours, theirs = ((text or "")[:CONTEXT] for text in (_text(left), _text(right)))
+    ours, theirs = ((text or "")[:CONTEXT] for text in (_outcome_text(left), _outcome_text(right)))
     # That one raises is the difference, whatever the other writes there.
     yield DifferenceSighting(
-        request, TextDifference(0, "", "", "", ours, theirs), _reason(left), _reason(right)
+        request,
+        TextDifference(0, "", "", "", ours, theirs),
+        _outcome_reason(left),
+        _outcome_reason(right),
     )
 
 
-def _reason(outcome: Outcome) -> str:
+def _outcome_reason(outcome: Outcome) -> str:
     return outcome.reason if isinstance(outcome, TemplateRenderError) else ""
 
 
-_ALIKE = 6
+_TELLING_LENGTH = 6
 """So many characters of what changed tell one way of parting from another."""
 
 
@@ -277,7 +280,7 @@ class RenderChange:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _SeenDifference:
     round: ComparedRound
     sighting: DifferenceSighting
 
@@ -286,35 +289,37 @@ def group_differences_by_cause(
     rounds: Sequence[ComparedRound], stages: tuple[ComparisonStage, ComparisonStage]
 ) -> tuple[RenderChange, ...]:
     """Return the ways in which renders part: those with nothing set first, the frequent first."""
-    known: dict[tuple[str, ...], list[_Seen]] = {}
+    known: dict[tuple[str, ...], list[_SeenDifference]] = {}
     for round_ in rounds:
         for sighting in round_.sightings:
-            known.setdefault(sighting.key, []).append(_Seen(round_, sighting))
-    ways: dict[tuple[str, ...], list[_Seen]] = {}
+            known.setdefault(sighting.key, []).append(_SeenDifference(round_, sighting))
+    ways: dict[tuple[str, ...], list[_SeenDifference]] = {}
     for seen in known.values():
-        ways.setdefault(_way(seen), []).extend(seen)
+        ways.setdefault(_way_key(seen), []).extend(seen)
     first = rounds[0] if rounds else None
-    changes = [(seen[0].round is not first, _change(seen, stages)) for seen in ways.values()]
+    changes = [(seen[0].round is not first, _make_change(seen, stages)) for seen in ways.values()]
     return tuple(
         change for _, change in sorted(changes, key=lambda each: (each[0], -each[1].renders))
     )
 
 
-def _way(seen: Sequence[_Seen]) -> tuple[str, ...]:
+def _way_key(seen: Sequence[_SeenDifference]) -> tuple[str, ...]:
     """Tell one way of parting from another: a word of a message makes no difference."""
     sighting = seen[0].sighting
     settings = dict.fromkeys(repr(each.round.setting) for each in seen)
     return (
         *settings,
         *sighting.place,
-        sighting.difference.left[:_ALIKE],
-        sighting.difference.right[:_ALIKE],
+        sighting.difference.left[:_TELLING_LENGTH],
+        sighting.difference.right[:_TELLING_LENGTH],
         sighting.left_error,
         sighting.right_error,
     )
 
 
-def _change(seen: Sequence[_Seen], stages: tuple[ComparisonStage, ComparisonStage]) -> RenderChange:
+def _make_change(
+    seen: Sequence[_SeenDifference], stages: tuple[ComparisonStage, ComparisonStage]
+) -> RenderChange:
     example = seen[0].sighting
     difference = example.difference
     rounds = {repr(each.round.setting): each.round.setting for each in seen}
@@ -322,7 +327,7 @@ def _change(seen: Sequence[_Seen], stages: tuple[ComparisonStage, ComparisonStag
     return RenderChange(
         tuple(rounds.values()),
         tuple(dict.fromkeys(each.sighting.request.conversation for each in seen)),
-        tuple(_only(seen)),
+        tuple(_needed_axes(seen)),
         len(renders),
         difference.at,
         difference.before,
@@ -337,7 +342,7 @@ def _change(seen: Sequence[_Seen], stages: tuple[ComparisonStage, ComparisonStag
     )
 
 
-def _only(seen: Sequence[_Seen]) -> list[str]:
+def _needed_axes(seen: Sequence[_SeenDifference]) -> list[str]:
     """Say what is sent beside the messages in all of them, where it was played without, too."""
     found: list[str] = []
     for axis, words in AXES.items():
@@ -345,12 +350,12 @@ def _only(seen: Sequence[_Seen]) -> list[str]:
         value = next(iter(values))
         if len(values) > 1 or value is None:
             continue
-        if any(_answered_without(each, axis) for each in seen):
+        if any(_rendered_without(each, axis) for each in seen):
             found.append(words[bool(value)])
     return found
 
 
-def _answered_without(seen: _Seen, axis: str) -> bool:
+def _rendered_without(seen: _SeenDifference, axis: str) -> bool:
     """Whether the same request without that, or with it, was rendered."""
     request: Sequence[Json] = seen.sighting.request.key
     other = tuple(

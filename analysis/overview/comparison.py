@@ -78,14 +78,14 @@ def asked_values(
     """
     found: dict[str, dict[str, Json]] = {}
     for analysis, stage in zip(analyses, stages, strict=True):
-        for name, value in _values(analysis, stage, usual):
+        for name, value in _suggested_values(analysis, stage, usual):
             # By their texts, since to Python true is 1.
             found.setdefault(name, {})[repr(value)] = value
     settings = [{name: value} for name, values in found.items() for value in values.values()]
     return PlayedValues(tuple(settings[:MOST_SETTINGS]), tuple(settings[MOST_SETTINGS:]))
 
 
-def _values(
+def _suggested_values(
     analysis: Analysis, stage: ComparisonStage, usual: Setting
 ) -> Iterator[tuple[str, Json]]:
     suggestions = suggestions_of(analysis.template)
@@ -93,7 +93,7 @@ def _values(
     inserted = {each.name for each in analysis.switches if each.inserted}
     candidates = [*known, *switch_candidates(suggestions)]
     names = [each for each in dict.fromkeys(candidates) if each not in usual]
-    words = _words(suggestions)[: MOST_TRIED // max(len(names), 1)]
+    words = _value_words(suggestions)[: MOST_TRIED // max(len(names), 1)]
     for name in names:
         for value in (*known.get(name, ()), *suggestions.values.get(name, ())):
             yield name, value
@@ -110,7 +110,7 @@ def _values(
         yield "documents", _DOCUMENTS
 
 
-def _words(suggestions: Suggestions) -> list[str]:
+def _value_words(suggestions: Suggestions) -> list[str]:
     """Return the constants that look like values: one short word."""
     return [
         each
@@ -124,13 +124,16 @@ def _is_value(stage: ComparisonStage, usual: Setting, name: str, word: str) -> b
     # What is written out, or gone through letter by letter, comes out as long for both.
     other = (ANY_TEXT * LONGEST_WORD)[: len(word)]
     return any(
-        _length(stage, each, {**usual, name: word}) != _length(stage, each, {**usual, name: other})
+        _render_length(stage, each, {**usual, name: word})
+        != _render_length(stage, each, {**usual, name: other})
         for each in pair_requests()
         if len(each.dialogue) == 1
     )
 
 
-def _length(stage: ComparisonStage, request: ComparedRequest, setting: Setting) -> int | None:
+def _render_length(
+    stage: ComparisonStage, request: ComparedRequest, setting: Setting
+) -> int | None:
     outcome = stage.play(request, setting)
     return len(outcome) if isinstance(outcome, str) else None
 
@@ -201,11 +204,14 @@ def changed_renders(
         play_requests(stages, {**usual, **value}, switch_requests(), told)
         for value in values.settings
     ]
-    distinct = _distinct(first, [*bare, *singles])
-    pairs = _pairs(singles, distinct, usual)
+    distinct = _distinct_rounds(first, [*bare, *singles])
+    pairs = _round_pairs(singles, distinct, usual)
     twos = [
         play_requests(
-            stages, _both(one, other, usual), pair_requests(), told | one.keys | other.keys
+            stages,
+            _merge_settings(one, other, usual),
+            pair_requests(),
+            told | one.keys | other.keys,
         )
         for one, other in pairs[:MOST_PAIRS]
     ]
@@ -225,7 +231,7 @@ def changed_renders(
         pairs=len(twos),
         parts=tuple(_rendered_kinds(first)),
         refused=sum(len(each.refused) for each in rounds),
-        refused_conversations=tuple(_refused(first)),
+        refused_conversations=tuple(_refused_conversations(first)),
         refused_settings=tuple(each.setting for each in [*bare, *singles] if not each.compared),
         left_out=values.left_out,
         left_out_pairs=len(pairs) - len(twos),
@@ -233,7 +239,7 @@ def changed_renders(
     )
 
 
-def _distinct(first: ComparedRound, rounds: Sequence[ComparedRound]) -> list[ComparedRound]:
+def _distinct_rounds(first: ComparedRound, rounds: Sequence[ComparedRound]) -> list[ComparedRound]:
     """Give one round of those that come out alike, and none that comes out as with nothing set."""
     usual = {request.key: first.marks[request.key] for request in switch_requests()}
     found: dict[frozenset[tuple[object, int]], ComparedRound] = {}
@@ -243,7 +249,7 @@ def _distinct(first: ComparedRound, rounds: Sequence[ComparedRound]) -> list[Com
     return list(found.values())
 
 
-def _pairs(
+def _round_pairs(
     singles: Sequence[ComparedRound], distinct: Sequence[ComparedRound], usual: Setting
 ) -> list[tuple[ComparedRound, ComparedRound]]:
     """Return the rounds two by two whose settings name different switches beside the usual ones.
@@ -251,9 +257,9 @@ def _pairs(
     Values that change nothing alone may do so with another; pairs of such come last.
     """
     named = [
-        (each, _names(each.setting, usual), any(each is one for one in distinct))
+        (each, _changed_names(each.setting, usual), any(each is one for one in distinct))
         for each in singles
-        if each.compared and not _is_text(each, singles)
+        if each.compared and not _is_any_text(each, singles)
     ]
     pairs = [
         (-(effective + also), (one, other))
@@ -263,19 +269,19 @@ def _pairs(
     return [pair for _, pair in sorted(pairs, key=lambda each: each[0])]
 
 
-def _both(one: ComparedRound, other: ComparedRound, usual: Setting) -> Setting:
-    named = _names(other.setting, usual)
+def _merge_settings(one: ComparedRound, other: ComparedRound, usual: Setting) -> Setting:
+    named = _changed_names(other.setting, usual)
     return {**one.setting, **{name: other.setting[name] for name in sorted(named)}}
 
 
-def _names(setting: Setting, usual: Setting) -> frozenset[str]:
+def _changed_names(setting: Setting, usual: Setting) -> frozenset[str]:
     # By their texts, since to Python true is 1.
     return frozenset(
         name for name, value in setting.items() if repr(value) != repr(usual.get(name, ...))
     )
 
 
-def _is_text(round_: ComparedRound, singles: Sequence[ComparedRound]) -> bool:
+def _is_any_text(round_: ComparedRound, singles: Sequence[ComparedRound]) -> bool:
     """Whether a value is any text, and comes out like true, which is played in its place."""
     names = [name for name, value in round_.setting.items() if value == ANY_TEXT]
     return any(
@@ -294,7 +300,7 @@ def _rendered_kinds(first: ComparedRound) -> Iterator[str]:
     )
 
 
-def _refused(first: ComparedRound) -> Iterator[str]:
+def _refused_conversations(first: ComparedRound) -> Iterator[str]:
     """Return the conversations that both refuse in every request."""
     taken = {request.conversation for request in all_requests() if request.key not in first.refused}
     names = dict.fromkeys(key[0] for key in first.marks)
@@ -373,11 +379,11 @@ def compare_templates(
         asked,
         trips,
         played,
-        _changed_findings(_findings(left), _findings(right)),
+        _changed_findings(_lint_findings(left), _lint_findings(right)),
     )
 
 
-_Played = dict[tuple[str, Next], str]
+_TripVerdicts = dict[tuple[str, Next], str]
 _ABSENT = "does not apply"
 
 
@@ -385,7 +391,7 @@ def _changed_trips(
     left: Analysis, right: Analysis, setting: Setting
 ) -> tuple[tuple[TripChange, ...], int]:
     scenarios = shipped_scenarios()
-    ours, theirs = (_verdicts(each, scenarios, setting) for each in (left, right))
+    ours, theirs = (_trip_verdicts(each, scenarios, setting) for each in (left, right))
     names = dict.fromkeys([*ours, *theirs])
     order = [scenario.name for scenario in scenarios]
     changes = [
@@ -401,45 +407,47 @@ def _changed_trips(
     return tuple(sorted(changes, key=lambda each: order.index(each.scenario))), len(names)
 
 
-def _verdicts(analysis: Analysis, scenarios: Sequence[Scenario], setting: Setting) -> _Played:
+def _trip_verdicts(
+    analysis: Analysis, scenarios: Sequence[Scenario], setting: Setting
+) -> _TripVerdicts:
     # Only the usual setting of the switches counts here: what others change is among the facts.
     usual = {**analysis.formats.fullest.setting, **setting}
     played = round_trip(analysis, scenarios, setting=usual or None)
-    return {(row.scenario.name, row.next): _verdict(row) for row in played.rows}
+    return {(row.scenario.name, row.next): _verdict_words(row) for row in played.rows}
 
 
-def _verdict(row: Row) -> str:
+def _verdict_words(row: Row) -> str:
     verdict = row.verdict
     return "holds" if verdict.cause is None else verdict.cause.value
 
 
-def _findings(analysis: Analysis) -> Sequence[LintFinding]:
+def _lint_findings(analysis: Analysis) -> Sequence[LintFinding]:
     return lint(Subject(analysis.template, analysis=analysis)).findings
 
 
 def _changed_findings(
     left: Sequence[LintFinding], right: Sequence[LintFinding]
 ) -> tuple[FindingChange, ...]:
-    ours, theirs = Counter(map(_identity, left)), Counter(map(_identity, right))
+    ours, theirs = Counter(map(_finding_key, left)), Counter(map(_finding_key, right))
     gone, come = ours - theirs, theirs - ours
     changes = [
-        *(FindingChange(each, appeared=False) for each in left if _taken(gone, each)),
-        *(FindingChange(each, appeared=True) for each in right if _taken(come, each)),
+        *(FindingChange(each, appeared=False) for each in left if _take_finding(gone, each)),
+        *(FindingChange(each, appeared=True) for each in right if _take_finding(come, each)),
     ]
     return tuple(sorted(changes, key=lambda change: change.finding.code))
 
 
-_Identity = tuple[str, str, str]
+_FindingKey = tuple[str, str, str]
 
 
-def _identity(finding: LintFinding) -> _Identity:
+def _finding_key(finding: LintFinding) -> _FindingKey:
     """Return what makes two findings the same one, whatever words an exception has."""
     return finding.code, finding.severity.value, finding.message_without_reasons
 
 
-def _taken(left: Counter[_Identity], finding: LintFinding) -> bool:
+def _take_finding(left: Counter[_FindingKey], finding: LintFinding) -> bool:
     """Take one of these findings away, if any is left."""
-    key = _identity(finding)
+    key = _finding_key(finding)
     if left[key] <= 0:
         return False
     left[key] -= 1

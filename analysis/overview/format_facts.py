@@ -44,11 +44,11 @@ class FactChange:
 
 def changed_facts(left: LearntFormat, right: LearntFormat) -> tuple[FactChange, ...]:
     """Return the facts that differ, by aspects; those that only one of them has, too."""
-    ours, theirs = dict(_facts(left)), dict(_facts(right))
+    ours, theirs = dict(_format_facts(left)), dict(_format_facts(right))
     # A format without its template knows nothing of parts: renders alone tell what becomes of them.
     if isinstance(left, Analysis) and isinstance(right, Analysis):
-        ours |= dict(_content_parts(left.content_parts))
-        theirs |= dict(_content_parts(right.content_parts))
+        ours |= dict(_part_facts(left.content_parts))
+        theirs |= dict(_part_facts(right.content_parts))
     names = dict.fromkeys([*ours, *theirs])
     found = [
         FactChange(
@@ -63,10 +63,10 @@ def changed_facts(left: LearntFormat, right: LearntFormat) -> tuple[FactChange, 
         if repr(ours.get((aspect, name, where))) != repr(theirs.get((aspect, name, where)))
     ]
     order = list(dict.fromkeys(aspect for aspect, _, _ in names))
-    return tuple(sorted(_merged(found), key=lambda change: order.index(change.aspect)))
+    return tuple(sorted(_merge_turns(found), key=lambda change: order.index(change.aspect)))
 
 
-def _merged(changes: Sequence[FactChange]) -> Sequence[FactChange]:
+def _merge_turns(changes: Sequence[FactChange]) -> Sequence[FactChange]:
     """Put changes together that are the same in several kinds of turns."""
     merged: dict[tuple[str, ...], FactChange] = {}
     for change in changes:
@@ -82,40 +82,40 @@ Fact = tuple[tuple[str, str, str], Json]
 """Aspect, name, the kind of turn it is about or nothing; and the value."""
 
 
-def _facts(analysis: LearntFormat) -> Iterator[Fact]:
+def _format_facts(analysis: LearntFormat) -> Iterator[Fact]:
     whole = json_of(describe_format(analysis))
-    yield from _documented(whole, "modes", "flags", "markers")
-    yield from _turn(analysis)
+    yield from _documented_facts(whole, "modes", "flags", "markers")
+    yield from _turn_facts(analysis)
     if analysis.formats.united.calls is not None:
-        yield from _calls(analysis.formats.united.calls)
-    yield from _documented(whole, "JSON fields")
-    yield from _retention(analysis.formats.united.retention)
-    yield from _switches(whole)
-    yield from _documented(whole, "shape of messages")
+        yield from _call_facts(analysis.formats.united.calls)
+    yield from _documented_facts(whole, "JSON fields")
+    yield from _retention_facts(analysis.formats.united.retention)
+    yield from _switch_facts(whole)
+    yield from _documented_facts(whole, "shape of messages")
     string = analysis.string_arguments
     if string is not None:
         yield ("shape of messages", "arguments as JSON text", ""), string.value
 
 
-def _documented(whole: Mapping[str, Json], *aspects: str) -> Iterator[Fact]:
+def _documented_facts(whole: Mapping[str, Json], *aspects: str) -> Iterator[Fact]:
     for aspect in aspects:
         value: Json = dict(whole)
         for key in DOCUMENTED[aspect]:
             value = value.get(key) if isinstance(value, dict) else None
-        for name, leaf in _leaves(value, ""):
+        for name, leaf in _document_leaves(value, ""):
             yield (aspect, name, ""), leaf
 
 
-def _leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
+def _document_leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
     """Return what is not an object by its dotted name; lists are rows, and stay whole."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _leaves(inner, f"{path}.{key}" if path else key)
+            yield from _document_leaves(inner, f"{path}.{key}" if path else key)
     elif value is not None and path:
         yield path, value
 
 
-def _turn(analysis: LearntFormat) -> Iterator[Fact]:
+def _turn_facts(analysis: LearntFormat) -> Iterator[Fact]:
     format_ = analysis.formats.united
     for joint in joints_of(format_):
         for presence in joint.presences:
@@ -131,7 +131,9 @@ def _turn(analysis: LearntFormat) -> Iterator[Fact]:
     # What values do together is rendered; as facts they would be told many times.
     most = len(analysis.formats.base) + 1
     for opening in (each for each in format_.openings if len(each.setting) <= most):
-        setting = ", ".join(f"{name}={_json(value)}" for name, value in opening.setting.items())
+        setting = ", ".join(
+            f"{name}={_json_text(value)}" for name, value in opening.setting.items()
+        )
         yield ("generation prompt", setting or "nothing set", ""), opening.text
     yield ("end of turn", "stop strings", ""), list(format_.stop_strings)
     for end in format_.ends:
@@ -152,7 +154,7 @@ SAMPLES: Mapping[str, Json] = {
 """Values by which notations are compared."""
 
 
-def _calls(calls: CallFormat) -> Iterator[Fact]:
+def _call_facts(calls: CallFormat) -> Iterator[Fact]:
     arguments = calls.arguments
     members = arguments.members
     values = members.values or arguments.values
@@ -170,7 +172,7 @@ def _calls(calls: CallFormat) -> Iterator[Fact]:
         "an argument": slot_text(members.entry),
         "the order of arguments": members.order.value,
         "types that raise": ", ".join(sorted(arguments.refused)),
-        "arguments as a whole": _whole(calls),
+        "arguments as a whole": _arguments_form(calls),
     }
     for name, text in texts.items():
         yield ("calls", name, ""), text
@@ -185,7 +187,7 @@ def _calls(calls: CallFormat) -> Iterator[Fact]:
         yield ("values", name, ""), written
 
 
-def _whole(calls: CallFormat) -> str:
+def _arguments_form(calls: CallFormat) -> str:
     if calls.arguments.verbatim:
         return "the caller's JSON text"
     return "JSON text inside a JSON string" if calls.arguments.encoded else "written out"
@@ -198,7 +200,7 @@ def slot_text(pieces: Iterable[str | RowSlot | MediaSlot]) -> str:
     )
 
 
-def _retention(retention: ReasoningRetention) -> Iterator[Fact]:
+def _retention_facts(retention: ReasoningRetention) -> Iterator[Fact]:
     for name, kept in (
         ("in a tool loop", retention.tool_loop),
         ("once the next user message comes", retention.next_user),
@@ -212,13 +214,13 @@ def _retention(retention: ReasoningRetention) -> Iterator[Fact]:
             yield ("reasoning in the history", name, ""), "kept" if kept else "dropped"
 
 
-def _switches(whole: Mapping[str, Json]) -> Iterator[Fact]:
+def _switch_facts(whole: Mapping[str, Json]) -> Iterator[Fact]:
     switches = whole["switches"]
     for switch in switches if isinstance(switches, list) else []:
         if not isinstance(switch, dict):
             continue
         name = str(switch["name"])
-        yield ("switches", name, ""), f"unset is {_json(switch['default'])}"
+        yield ("switches", name, ""), f"unset is {_json_text(switch['default'])}"
         values = switch["values"]
         for value in values if isinstance(values, list) else []:
             if isinstance(value, dict):
@@ -227,10 +229,10 @@ def _switches(whole: Mapping[str, Json]) -> Iterator[Fact]:
                 words = effects if isinstance(effects, list) else []
                 does = ", ".join(map(str, words)) or "as if unset"
                 for each in (value["value"], *(equal if isinstance(equal, list) else ())):
-                    yield ("switches", f"{name}={_json(each)}", ""), does
+                    yield ("switches", f"{name}={_json_text(each)}", ""), does
 
 
-def _content_parts(parts: ContentParts) -> Iterator[Fact]:
+def _part_facts(parts: ContentParts) -> Iterator[Fact]:
     aspect = "parts of the content"
     yield (aspect, "a list of texts", ""), parts.texts.value
     for media in parts.media:
@@ -246,7 +248,7 @@ def _content_parts(parts: ContentParts) -> Iterator[Fact]:
             yield (aspect, f"the form {form}", ""), outcome.value
 
 
-def _json(value: Json) -> str:
+def _json_text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 

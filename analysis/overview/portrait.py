@@ -57,13 +57,13 @@ def traced_prompt(analysis: Analysis, tools: Sequence[Tool]) -> RenderTrace:
     stage = ReplayStage(analysis)
     setting = analysis.formats.fullest.setting
     writes_calls = bool(tools) and analysis.formats.fullest.calls is not None
-    whole = stage.trace(tuple(_entries(calls=writes_calls)), tuple(tools), setting)
+    whole = stage.trace(tuple(_example_entries(calls=writes_calls)), tuple(tools), setting)
     if whole.failure is None:
         return whole
-    return stage.trace(tuple(_entries(calls=False)), (), setting)
+    return stage.trace(tuple(_example_entries(calls=False)), (), setting)
 
 
-def _entries(*, calls: bool) -> Sequence[Entry]:
+def _example_entries(*, calls: bool) -> Sequence[Entry]:
     question = UserMessage("What is the weather in Oslo?")
     if not calls:
         return [question, Message("It is sunny."), UserMessage("Thank you.")]
@@ -106,11 +106,11 @@ def switch_views(analysis: Analysis, tools: Sequence[Tool]) -> tuple[SwitchView,
     )
     values = [{switch.name: value} for switch in analysis.switches for value in switch.values]
     offered = tools if message.calls else ()
-    views = (_view(analysis, message, offered, setting) for setting in ({}, *values))
+    views = (_switch_view(analysis, message, offered, setting) for setting in ({}, *values))
     return tuple(view for view in views if view is not None)
 
 
-def _view(
+def _switch_view(
     analysis: Analysis, message: Message, tools: Sequence[Tool], setting: Mapping[str, Json]
 ) -> SwitchView | None:
     try:
@@ -212,12 +212,14 @@ def mask_cost(
 ) -> MaskCost:
     """Write some answers at random, and time the mask before each of their tokens."""
     try:
-        return _timed(analysis, tools, tokenizer, walks)
+        return _time_masks(analysis, tools, tokenizer, walks)
     except AutoparserError as error:
         return MaskCost((), 0, str(error))
 
 
-def _timed(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, walks: int) -> MaskCost:
+def _time_masks(
+    analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, walks: int
+) -> MaskCost:
     with analysis.backend(tokenizer) as backend:
         decoding = backend.tokenizer
     trial = DecodingTrial(

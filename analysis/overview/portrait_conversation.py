@@ -77,14 +77,16 @@ def strip_of(stage: ReplayStage, row: Row, tokens: TokenText | None) -> TokenStr
     if tokens is not None:
         try:
             # Of the tokens that share a character, the first has it.
-            return _strip(stage, row, lambda text: tokens.encode(text).pieces(text), tokens=True)
+            return _cut_strip(
+                stage, row, lambda text: tokens.encode(text).pieces(text), tokens=True
+            )
         except AutoparserError:
             # The tokenizer has no token for a character that only this turn has.
             pass
-    return _strip(stage, row, _WORDS.findall, tokens=False)
+    return _cut_strip(stage, row, _WORDS.findall, tokens=False)
 
 
-def _strip(
+def _cut_strip(
     stage: ReplayStage, row: Row, cut: Callable[[str], list[str]], *, tokens: bool
 ) -> TokenStrip:
     verdict, scenario = row.verdict, row.scenario
@@ -166,7 +168,7 @@ class PortraitStep:
 
 @dataclass(frozen=True, slots=True)
 class PortraitConversation:
-    """Ten turns, or as many as could be had."""
+    """Ten turns, or as many as could be take_turns."""
 
     steps: tuple[PortraitStep, ...]
     unit: str
@@ -176,7 +178,7 @@ class PortraitConversation:
 
     @property
     def thrown_away(self) -> int:
-        """Tokens that rendering again computes although they had been computed."""
+        """Tokens that rendering again computes although they take_turns been computed."""
         return sum(step.cached - step.reused for step in self.steps)
 
     @property
@@ -189,18 +191,18 @@ def ten_turns(
     analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, unit: str
 ) -> PortraitConversation:
     """Have the conversation, with calls where the template writes them."""
-    analysis = _declared(analysis)
+    analysis = _with_stand_ins(analysis)
     tried = [True, False] if analysis.formats.fullest.calls is not None and tools else [False]
     stopped = ""
     for calls in tried:
-        talk = _Talk(analysis, tools if calls else (), tokenizer)
-        steps, stopped = talk.had(calls=calls)
+        talk = _TenTurns(analysis, tools if calls else (), tokenizer)
+        steps, stopped = talk.take_turns(calls=calls)
         if steps:
             return PortraitConversation(tuple(steps), unit, stopped)
     return PortraitConversation((), unit, stopped)
 
 
-def _declared(analysis: Analysis) -> Analysis:
+def _with_stand_ins(analysis: Analysis) -> Analysis:
     """Take what stood for unknown special tokens as the template's own."""
     template = analysis.template
     tokens = {**template.special_tokens, **analysis.stand_ins}
@@ -208,11 +210,11 @@ def _declared(analysis: Analysis) -> Analysis:
     return replace(analysis, template=declared, stand_ins={})
 
 
-def _question(turn: int) -> UserMessage:
+def _city_question(turn: int) -> UserMessage:
     return UserMessage(f"What is the weather in {CITIES[turn % TURNS]}?")
 
 
-class _Talk:
+class _TenTurns:
     """One conversation, turn by turn."""
 
     def __init__(self, analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer) -> None:
@@ -229,28 +231,28 @@ class _Talk:
         self._bridged: tuple[int, ...] = ()
         """The prompt that the bridges have made, or empty if it has to be rendered."""
 
-    def had(self, *, calls: bool) -> tuple[list[PortraitStep], str]:
+    def take_turns(self, *, calls: bool) -> tuple[list[PortraitStep], str]:
         """Return the steps, and why they end before the tenth."""
-        entries: list[Entry] = [_question(0)]
+        entries: list[Entry] = [_city_question(0)]
         steps: list[PortraitStep] = []
         for turn in range(TURNS):
             calling = calls and turn % ROUND != ROUND - 1
             try:
-                steps.append(self._step(entries, turn, calling=calling))
+                steps.append(self._take_turn(entries, turn, calling=calling))
             except AutoparserError as error:
                 return steps, str(error)
             except NotWrittenError as reason:
                 return steps, str(reason)
         return steps, ""
 
-    def _step(self, entries: list[Entry], turn: int, *, calling: bool) -> PortraitStep:
+    def _take_turn(self, entries: list[Entry], turn: int, *, calling: bool) -> PortraitStep:
         """Add a turn and what follows it. Raises AutoparserError, NotWrittenError."""
         prompt = self._stage.prompt(tuple(entries), self._tools, self._setting)
-        message, text = self._written(entries, turn, calling=calling)
+        message, text = self._sample_turn(entries, turn, calling=calling)
         new: list[Entry] = [
             ToolResult(f'{{"sky": "clear", "degrees": {turn + 9}}}', call.name, call.id)
             for call in message.calls
-        ] or [_question(turn + 1)]
+        ] or [_city_question(turn + 1)]
         entries += [message, *new]
         after = self._stage.prompt(tuple(entries), self._tools, self._setting).text
         written = prompt.text + text
@@ -284,7 +286,7 @@ class _Talk:
         self._bridged = ()
         return None, str(found), ""
 
-    def _written(
+    def _sample_turn(
         self, entries: Sequence[Entry], turn: int, *, calling: bool
     ) -> tuple[Message, str]:
         """Say what the model means and writes: with reasoning where the prompt leaves room."""

@@ -74,7 +74,7 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
                 file=place,
                 hint="save what it gives as a file",
             )
-        inside = [place] if path.is_file() else [str(each) for each in _below(path)]
+        inside = [place] if path.is_file() else [str(each) for each in _files_below(path)]
         if not inside:
             raise TemplateNotFoundError(
                 "there is no template in this directory or below it",
@@ -86,7 +86,7 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _below(directory: Path) -> Iterator[Path]:
+def _files_below(directory: Path) -> Iterator[Path]:
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     with_file = {path.parent for path in files if path.suffix in SUFFIXES}
     for path in files:
@@ -209,7 +209,7 @@ def survey_record(
         view.reasoning,
         view.content,
         view.tools,
-        None if calls is None else _call(calls),
+        None if calls is None else _call_text(calls),
         tuple(sorted(switch.name for switch in learnt.switches)),
         SurveyCheck(
             check.passed,
@@ -218,15 +218,15 @@ def survey_record(
             check.refused,
             check.crashed,
             check.not_asked,
-            _crash(check),
+            _first_crash(check),
             None if learnt.spoiled is None else learnt.spoiled.usual,
         ),
-        _trips(learnt) if isinstance(learnt, Analysis) else {},
-        None if found is None else _counted(found),
+        _count_trips(learnt) if isinstance(learnt, Analysis) else {},
+        None if found is None else _count_findings(found),
     )
 
 
-def _trips(analysis: Analysis) -> dict[str, int]:
+def _count_trips(analysis: Analysis) -> dict[str, int]:
     """Count the verdicts of round trips.
 
     They are played in the template's usual setting alone: a corpus is compared by what templates do
@@ -239,19 +239,19 @@ def _trips(analysis: Analysis) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _counted(found: LintReport) -> dict[Severity, int]:
+def _count_findings(found: LintReport) -> dict[Severity, int]:
     counts = Counter(finding.severity for finding in found.findings)
     return {severity: counts[severity] for severity in Severity}
 
 
-def _crash(check: Check) -> str | None:
+def _first_crash(check: Check) -> str | None:
     crash = next((each for each in check.crashes if each.needed), None)
     if crash is None:
         return None
     return crash.reason if crash.line is None else f"line {crash.line}: {crash.reason}"
 
 
-def _call(calls: CallFormat) -> str:
+def _call_text(calls: CallFormat) -> str:
     """Write a call's row, its arguments by one of their entries where they are not JSON."""
     members = calls.arguments.members
     arguments = "«arguments»"
@@ -296,7 +296,7 @@ def journal_of(content: bytes, file: str) -> SurveyJournal:
     for number, line in enumerate(whole.split(b"\n"), 1):
         if not line.strip():
             continue
-        record = _record(line, file, f"line {number}")
+        record = _read_record(line, file, f"line {number}")
         records[record.source, record.sha256] = record
     if not newline and rest and not rest.startswith(b'{"schema": "autoparser.survey/'[: len(rest)]):
         raise AutoparserError(
@@ -307,7 +307,7 @@ def journal_of(content: bytes, file: str) -> SurveyJournal:
     return SurveyJournal(records, len(whole) + len(newline), bool(rest))
 
 
-def _record(line: bytes, file: str, place: str) -> SurveyRecord:
+def _read_record(line: bytes, file: str, place: str) -> SurveyRecord:
     try:
         document: object = json.loads(line)
     except (ValueError, RecursionError):
@@ -369,19 +369,19 @@ def summary_of(records: Sequence[SurveyRecord]) -> SurveySummary:
     analysed = [record for record in records if not record.error]
     switches = Counter(name for record in analysed for name in record.switches)
     return SurveySummary(
-        _share("all", records),
+        _share_of("all", records),
         tuple(record for record in records if record.error),
         tuple(record for record in analysed if record.check.crash),
-        _by(analysed, lambda record: record.reasoning or ""),
-        _by(analysed, lambda record: record.content or ""),
-        _by(analysed, lambda record: record.tools or ""),
-        _families([record for record in analysed if record.call]),
+        _shares_by(analysed, lambda record: record.reasoning or ""),
+        _shares_by(analysed, lambda record: record.content or ""),
+        _shares_by(analysed, lambda record: record.tools or ""),
+        _call_families([record for record in analysed if record.call]),
         tuple(sorted(switches.items(), key=lambda each: (-each[1], each[0]))),
-        _causes(analysed),
+        _cause_counts(analysed),
     )
 
 
-def _share(name: str, records: Iterable[SurveyRecord]) -> RecordShare:
+def _share_of(name: str, records: Iterable[SurveyRecord]) -> RecordShare:
     listed = list(records)
     return RecordShare(
         name,
@@ -392,28 +392,28 @@ def _share(name: str, records: Iterable[SurveyRecord]) -> RecordShare:
     )
 
 
-def _by(
+def _shares_by(
     records: Sequence[SurveyRecord], name: Callable[[SurveyRecord], str]
 ) -> tuple[RecordShare, ...]:
     groups: dict[str, list[SurveyRecord]] = {}
     for record in records:
         groups.setdefault(name(record), []).append(record)
-    shares = [_share(each, group) for each, group in groups.items()]
+    shares = [_share_of(each, group) for each, group in groups.items()]
     return tuple(sorted(shares, key=lambda share: (-share.templates, share.name)))
 
 
-def _families(records: Sequence[SurveyRecord]) -> tuple[CallFamily, ...]:
+def _call_families(records: Sequence[SurveyRecord]) -> tuple[CallFamily, ...]:
     return tuple(
         CallFamily(
             share.name,
             share,
             tuple(record.source for record in records if record.call == share.name)[:EXAMPLES],
         )
-        for share in _by(records, lambda record: record.call or "")
+        for share in _shares_by(records, lambda record: record.call or "")
     )
 
 
-def _causes(records: Sequence[SurveyRecord]) -> tuple[tuple[str, int, int], ...]:
+def _cause_counts(records: Sequence[SurveyRecord]) -> tuple[tuple[str, int, int], ...]:
     verdicts: Counter[str] = Counter()
     templates: Counter[str] = Counter()
     for record in records:
@@ -482,10 +482,10 @@ def start_survey(
         yield lambda waiting: map(look, waiting)
         return
     with WorkerPool(processes, limits=limits or NO_LIMITS) as pool:
-        yield lambda waiting: _surveyed(pool, look, waiting)
+        yield lambda waiting: _survey_in_pool(pool, look, waiting)
 
 
-def _surveyed(
+def _survey_in_pool(
     pool: WorkerPool, look: SurveyLook, waiting: Sequence[Waiting]
 ) -> Iterator[SurveyResult]:
     outcomes = pool.map(look, waiting, name=lambda each: each[0])
