@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from autoparser import ChatTemplate, RenderedTokens, Renderer, analyze, load_template
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, ToolCall
-from tests.analysis.history.tokenizers_here import qwen
+from tests.analysis.history.vocabularies import qwen
 
 TEMPLATES = {
     "Qwen-Qwen3-0.6B": ("qwen3", "Qwen3Renderer"),

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from autoparser import load_template
-from tests.analysis.history.tokenizers_here import small
+from tests.analysis.history.vocabularies import small
 
 from .conftest import Run
 

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.analysis.history.tokenizers_here import small
+from tests.analysis.history.vocabularies import small
 from tests.analysis.sources.gguf_files import header, pair, text, write_model
 from tests.analysis.sources.hub_server import Hub
 from tests.cli.conftest import ROOT, Run

@@ -38,7 +38,7 @@ from autoparser.analysis.history.message_attribution import Attributed
 from autoparser.analysis.history.prompt_tokens import RenderedTokens
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.learning.prober import choose_sentinels
-from tests.analysis.history.tokenizers_here import qwen
+from tests.analysis.history.vocabularies import qwen
 
 Messages: TypeAlias = list[dict[str, object]]
 

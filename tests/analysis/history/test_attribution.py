@@ -1,49 +1,82 @@
-"""Whose each character of a render is."""
+"""Whose each character of a render is, and templates that mark what a model writes."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from transformers.utils.chat_template_utils import render_jinja_template
 
-from autoparser import ChatTemplate, analyze
+from autoparser import ChatTemplate, Renderer, analyze
 from autoparser.analysis.history.message_attribution import Attributed
-from autoparser.analysis.history.renderer import Renderer
-from tests.analysis.history.made import (
-    analysed,
-    called,
-    renderer,
+from autoparser.analysis.history.training_template import TrainingTemplateError, training_template
+from tests.lanes import sampled
+
+from .renderers import (
+    FIXTURES,
+    XML,
+    analysis_of,
+    answer,
+    call,
+    fixture_analysis,
+    fixture_renderer,
+    messages_from,
+    read_cases,
     result,
-    said,
     tools,
     user,
 )
-from tests.analysis.history.tokenizers_here import small
+from .vocabularies import small
 
-Shown: TypeAlias = list[tuple[int, str, str]]
+TABLE = read_cases("attribution.yaml")
+CONVERSATION = [
+    user(),
+    call(reasoning="I look."),
+    result(),
+    answer("Sunny.", "Fine."),
+    user("Thanks!"),
+    answer("Bye.", "So."),
+]
 
 
-def shown(found: Attributed) -> Shown:
-    """Return the segments as message, flags and text."""
+def pieces(found: Attributed) -> list[tuple[int, str, str]]:
+    """Return the segments as message, flags and text: T for a message's own, S for sampled."""
     return [
-        (
-            each.message,
-            "T" * each.content + "S" * each.sampled,
-            found.text[each.start : each.end],
-        )
+        (each.message, "T" * each.content + "S" * each.sampled, found.text[each.start : each.end])
         for each in found.segments
     ]
 
 
-def test_a_conversation_with_reasoning_a_call_and_its_result() -> None:
-    made = renderer("a1-function-parameter")
-    messages = [user(), called(reasoning="I look."), result(), said("Sunny.", "Fine.")]
-    found = shown(made.attribute(messages, tools(), add_generation_prompt=True))
-    assert found[0][0] == -1
-    assert found[1:] == [
+def stretches(found: Attributed, kind: str) -> list[str]:
+    """Return the stretches that are sampled, or that a loss counts, adjacent ones joined."""
+    joined: list[str] = []
+    last = -1
+    for each in found.segments:
+        if getattr(each, kind):
+            text = found.text[each.start : each.end]
+            joined[-1:] = [joined[-1] + text] if each.start == last else [*joined[-1:], text]
+            last = each.end
+    return joined
+
+
+def marked_by_transformers(template: ChatTemplate, messages: Any) -> list[str]:
+    """Return the stretches that transformers' own renderer says are the model's."""
+    (text,), (ranges,) = render_jinja_template(
+        [messages],
+        tools=tools(),
+        chat_template=template.text,
+        return_assistant_tokens_mask=True,
+        **template.special_tokens,
+    )
+    return [text[start:end] for start, end in ranges]
+
+
+def test_reasoning_a_call_and_its_result_are_cut_into_segments() -> None:
+    messages = CONVERSATION[:4]
+    found = fixture_renderer().attribute(messages, tools(), add_generation_prompt=True)
+    assert pieces(found)[1:] == [
         (0, "", "<|im_start|>user\n"),
         (0, "T", "Weather in Paris?"),
         (0, "", "<|im_end|>\n"),
@@ -78,42 +111,32 @@ LOOP = (
 )
 
 
-@pytest.mark.parametrize(
-    ("body", "text", "written"),
-    [
-        ("{{ m.content }}", " two \n", " two \n"),
-        ("{{ m.content | trim }}", " two \n", "two"),
-        ("{{ '\\n' + m.content | trim }}", "\ntwo", "two"),
-        ("{{ m.content | upper }}", "two", "TWO"),
-        ("{{ m.content | tojson }}", 'a "b"', 'a \\"b\\"'),
-        ("{{ 'user' if m.content.startswith('t') else '' }}{{ m.content }}", "two", "two"),
-        ("{{ m.content.split('|')[-1] }}", "one|two", "two"),
-        ("{{ m.content[:2] }}", "two", None),
-    ],
-    ids=["kept", "trimmed", "own-newline", "upper", "escaped", "looked-at", "cut", "shortened"],
-)
-def test_a_text_is_found_as_the_template_writes_it(
-    body: str, text: str, written: str | None
-) -> None:
-    """None: no mark survives, so the text is left out, and nothing is claimed for it."""
-    template = ChatTemplate(LOOP.replace("BODY", body))
-    plain = analyze(ChatTemplate(LOOP.replace("BODY", "{{ m.content }}")))
-    made = Renderer(replace(plain, template=template), small())
-    found = shown(made.attribute([user(text), said("yes")]))
-    assert [piece for message, kind, piece in found if message == 0 and "T" in kind] == (
-        [] if written is None else [written]
-    )
+@pytest.mark.parametrize("case", TABLE["texts"], ids=lambda case: case["name"])
+def test_a_text_is_found_as_the_template_writes_it(case: dict[str, Any]) -> None:
+    template = ChatTemplate(LOOP.replace("BODY", case["body"]))
+    plain = analysis_of(LOOP.replace("BODY", "{{ m.content }}"))
+    renderer = Renderer(replace(plain, template=template), small())
+    found = pieces(renderer.attribute([user(case["text"]), answer("yes")]))
+    wanted = [] if case["written"] is None else [case["written"]]
+    assert [piece for message, kind, piece in found if message == 0 and "T" in kind] == wanted
 
 
-def test_texts_that_are_alike_or_like_the_markup_are_told_apart() -> None:
-    made = renderer("a1-function-parameter")
-    plain = [user("abcd"), said("efghijklm"), user("nopq"), said("rstu")]
-    alike = [user("user"), said("assistant"), user("user"), said("user")]
-    one, other = (
-        [(each.start, each.end, each.message, each.content) for each in found.segments]
-        for found in (made.attribute(plain), made.attribute(alike))
-    )
+def test_texts_that_are_like_the_markup_are_told_apart() -> None:
+    renderer = fixture_renderer()
+    plain = [user("abcd"), answer("efghijklm"), user("nopq"), answer("rstu")]
+    alike = [user("user"), answer("assistant"), user("user"), answer("user")]
+    one, other = (renderer.attribute(each).segments for each in (plain, alike))
     assert one == other
+
+
+def test_a_name_that_the_result_repeats_is_of_the_result() -> None:
+    analysis = analysis_of(TABLE["templates"]["result_repeats_name"])
+    found = Renderer(analysis, small()).attribute([user(), call(), result()], tools())
+    assert [each for each in pieces(found) if each[0] == 2] == [
+        (2, "", "r:get_weather="),
+        (2, "T", "sunny"),
+        (2, "", "\n"),
+    ]
 
 
 TEXTS = st.text(
@@ -121,79 +144,76 @@ TEXTS = st.text(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4), st.booleans())
 def test_every_character_is_in_one_segment_and_every_token_has_one_owner(
     turns: list[tuple[str, str]], generation: bool
 ) -> None:
-    made = renderer("content-plain")
-    messages = [message for asked, told in turns for message in (user(asked), said(told))]
-    found = made.attribute(messages, add_generation_prompt=generation)
+    renderer = fixture_renderer("content-plain")
+    messages = [message for one, other in turns for message in (user(one), answer(other))]
+    found = renderer.attribute(messages, add_generation_prompt=generation)
     ends = [0, *(each.end for each in found.segments)]
     assert [each.start for each in found.segments] == ends[:-1]
     assert ends[-1] == len(found.text)
     owners = [each.message for each in found.segments if each.message >= 0]
     assert owners == sorted(owners)
-    tokens = made.render(messages, add_generation_prompt=generation)
-    assert (
-        len(
-            {
-                len(part)
-                for part in (
-                    tokens.token_ids,
-                    tokens.message_indices,
-                    tokens.is_content,
-                    tokens.sampled,
-                    tokens.loss_mask,
-                )
-            }
-        )
-        == 1
+    tokens = renderer.render(messages, add_generation_prompt=generation)
+    rows = (tokens.message_indices, tokens.is_content, tokens.sampled, tokens.loss_mask)
+    assert {len(row) for row in rows} == {len(tokens.token_ids)}
+    assert renderer.decode(tokens.token_ids) == found.text
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case["name"], marks=pytest.mark.slow if at % 12 else ())
+        for at, case in enumerate(TABLE["turns"])
+    ],
+)
+def test_a_turn_is_sampled_and_marked_from_its_header_to_its_stop(case: dict[str, Any]) -> None:
+    analysis = analysis_of(TABLE["templates"][case["template"]])
+    messages = messages_from(case["messages"]) if "messages" in case else CONVERSATION
+    marked = case.get("marked", case["turns"])
+    found = Renderer(analysis, small()).attribute(messages, tools())
+    assert stretches(found, "sampled") == case["turns"]
+    assert stretches(found, "loss") == marked
+    training = training_template(analysis, briefly=True)
+    assert marked_by_transformers(training.template, messages) == marked
+    own = analysis.template.marks_generation
+    assert (training.patched, training.proof.passed) == (not own, marked == case["turns"])
+    if own:
+        assert training.template.text == analysis.template.text
+    for each in training.proof.deviations:
+        assert each.conversation[each.message] == "assistant"
+        wanted = case["deviation"]
+        assert ([*each.left_out], [*each.marked_too]) == (wanted["left_out"], wanted["marked_too"])
+
+
+PATCHED = (
+    *("content-plain", XML, "j1-json-in-tags", "a7-token-pairs", "content-dropped-beside-calls"),
+    *(path.stem for path in sorted((FIXTURES / "templates").glob("*.jinja"))[::30]),
+)
+
+
+@pytest.mark.parametrize("name", sampled(dict.fromkeys(PATCHED), len(PATCHED)))
+def test_a_training_template_writes_the_same_text_and_marks_what_is_sampled(name: str) -> None:
+    analysis = fixture_analysis(name)
+    training = training_template(analysis)
+    assert training.proof.conversations > 100
+    if name not in PATCHED[:5]:
+        return
+    assert training.proof.passed
+    messages = (
+        CONVERSATION if analysis.format.calls is not None else [user(), answer("Hi."), user()]
     )
-    assert made.decode(tokens.token_ids) == found.text
+    text = analysis.template.render(messages, tools())
+    assert training.template.render(messages, tools()) == text
+    found = Renderer(analysis, small()).attribute(messages, tools())
+    assert marked_by_transformers(training.template, messages) == stretches(found, "loss")
 
 
-def test_a_turn_is_sampled_from_where_its_prompt_ends() -> None:
-    made = renderer("a1-function-parameter")
-    messages = [user(), said("Hi.", "Hm."), user("And?"), said("Bye.", "So.")]
-    found = made.attribute(messages)
-    starts = [
-        min(each.start for each in found.segments if each.message == at and each.sampled)
-        for at in (1, 3)
-    ]
-    template = analysed("a1-function-parameter").template
-    assert found.text.startswith(template.render(messages[:3], None, True))
-    assert starts[1] == len(template.render(messages[:3], None, True))
-    assert len(re.findall("<think>\n", found.text[: starts[0]])) == 1
-
-
-def test_a_prompt_that_only_begins_like_the_turn_takes_no_part_of_a_marker() -> None:
-    """After a prompt that opens `<think>`, a turn that begins with `<tool_call>` shares `<t`."""
-    template = ChatTemplate(
-        "{% for m in messages %}{% if m.role == 'user' %}u:{{ m.content }}\n{% else %}a:"
-        "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>"
-        "{% endfor %}"
-        "{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}"
-        "{% if add_generation_prompt %}a:<think>{% endif %}"
-    )
-    made = Renderer(analyze(template), small())
-    found = made.attribute([user(), called()], tools())
-    sampled = min(each.start for each in found.segments if each.sampled)
-    assert found.text[sampled:].startswith("<tool_call>")
-
-
-def test_a_name_that_the_result_repeats_is_of_the_result() -> None:
-    template = ChatTemplate(
-        "{% for m in messages %}{% if m.role == 'user' %}u:{{ m.content }}\n"
-        "{% elif m.role == 'tool' %}r:{{ messages[loop.index0 - 1].tool_calls[0].function.name }}"
-        "={{ m.content }}\n{% else %}a:{% for c in m.tool_calls or [] %}({{ c.function|tojson }})"
-        "{% endfor %}{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}"
-    )
-    made = Renderer(analyze(template), small())
-    found = shown(made.attribute([user(), called(), result()], tools()))
-    assert [each for each in found if each[0] == 2] == [
-        (2, "", "r:get_weather="),
-        (2, "T", "sunny"),
-        (2, "", "\n"),
-    ]
-    assert "".join(text for _, kind, text in found if "S" in kind).endswith("<|im_end|>")
+def test_a_template_that_refuses_every_conversation_proves_nothing() -> None:
+    template = ChatTemplate("{{ bos_token + '' }}" + TABLE["templates"]["goes_on_after_results"])
+    with pytest.raises(TrainingTemplateError, match=r"refuses each of the \d+ conversations"):
+        training_template(analyze(template), briefly=True)

@@ -1,104 +1,105 @@
-"""The messages that known engines make of a conversation, and what becomes of turns by them."""
+"""The messages that engines make of a conversation and of calls that were cut."""
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
 
-from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.message_shape import EmptyContent, MessageShape
-from autoparser.analysis.history.client_memory import EngineMessages
+from autoparser.analysis.history.client_memory import (
+    EngineMessages,
+    readable_part,
+    remember_message,
+)
 from autoparser.analysis.history.round_trips import round_trip
-from autoparser.analysis.history.scenarios import PROFILES, EngineHabits
-from autoparser.analysis.history.trip_causes import Cause, Culprit
-from tests.analysis.tiny import CONTENT, calls, turn
+from autoparser.analysis.history.scenarios import PROFILES, EngineHabits, UnreadCalls
+from tests.fixture_analyses import analysed
 
-from .played import shipped
+from .renderers import analysis_of, read_cases
+from .test_round_trips import scenario_from
 
-JSON = calls('<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments|tojson }}}</call>')
-LOOP = shipped("call in a tool loop").history
 SHAPE = MessageShape(reasoning_field="thought", empty_content=EmptyContent.NULL)
 
 
-def loop(engine: str, *, parts: bool = False) -> list[Any]:
+def engine_messages(engine: str, *, parts: bool = False) -> list[Any]:
     habits = PROFILES[engine].engine if engine else EngineHabits()
-    return [*EngineMessages(SHAPE, habits, parts).conversation(LOOP)]
+    history = scenario_from("call in a tool loop").history
+    return [*EngineMessages(SHAPE, habits, parts).conversation(history)]
 
 
-CALL = {
-    "type": "function",
-    "function": {"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}},
-}
 KEPT = "A lookup is due."
-TURNS: list[tuple[str, bool, dict[str, Any]]] = [
-    ("", False, {"content": None, "thought": KEPT}),
-    ("vllm", False, {"content": "", "reasoning": KEPT, "reasoning_content": KEPT}),
-    ("vllm", True, {"content": [], "reasoning": KEPT, "reasoning_content": KEPT}),
-    ("sglang", False, {"content": "", "reasoning_content": KEPT}),
-    ("transformers", False, {"content": ""}),
-]
 
 
-@pytest.mark.parametrize(("engine", "parts", "said"), TURNS)
-def test_an_earlier_turn_went_through_the_engine(
-    engine: str, parts: bool, said: dict[str, Any]
-) -> None:
-    found = loop(engine, parts=parts)[1]
-    (call,) = found.pop("tool_calls")
-    assert {key: value for key, value in call.items() if key != "id"} == CALL
-    assert found == {"role": "assistant", **said}
-
-
-def test_a_result_has_no_name_and_its_text_is_one_text() -> None:
-    assert loop("")[2]["name"] == "get_weather"
-    for engine in PROFILES:
-        assert "name" not in loop(engine)[2]
-    assert loop("vllm", parts=True)[2]["content"] == loop("")[2]["content"]
-    assert loop("vllm", parts=True)[0]["content"] == [
-        {"type": "text", "text": "What is the weather in Oslo?"}
-    ]
-
-
-EITHER = (
-    "{% for m in messages %}{% if m.role == 'assistant' %}<|a|>{{ 'x' * 0 + m.content }}"
-    + JSON
-    + "<|end|>\n{% else %}{% if m.content is string %}U:{{ m.content }}{% else %}U:"
-    "{% for part in m.content %}{{ part.text }}{% endfor %}{% endif %}\n{% endif %}{% endfor %}"
-    "{% if add_generation_prompt %}<|a|>{% endif %}"
+@pytest.mark.parametrize(
+    ("engine", "parts", "fields"),
+    [
+        ("", False, {"content": None, "thought": KEPT}),
+        ("vllm", False, {"content": "", "reasoning": KEPT, "reasoning_content": KEPT}),
+        ("vllm", True, {"content": [], "reasoning": KEPT, "reasoning_content": KEPT}),
+        ("sglang", False, {"content": "", "reasoning_content": KEPT}),
+        ("transformers", False, {"content": ""}),
+    ],
 )
-"""It takes a user's content as parts, and the model's as a text alone."""
-
-
-@pytest.mark.parametrize("engine", PROFILES)
-def test_a_template_that_takes_parts_is_given_them_by_vllm_alone(engine: str) -> None:
-    template = analyze(ChatTemplate(EITHER))
-    (row,) = round_trip(template, [shipped("answer")], profile=PROFILES[engine]).rows
-    if engine == "vllm":
-        assert (row.verdict.cause, row.verdict.fault) == (Cause.RAISES, Culprit.ENGINE)
-    else:
-        assert row.verdict.holds
-
-
-@pytest.mark.parametrize("engine", PROFILES)
-def test_calls_that_are_written_beside_null_alone_are_lost_by_the_template(engine: str) -> None:
-    either = "{% if m.content is none %}" + JSON + "{% else %}" + CONTENT + "{% endif %}"
-    template = analyze(turn(either, opening="<|a|>", end="<|end|>\n", prompt="<|a|>"))
-    scenario = shipped("tool call")
-    held = round_trip(template, [scenario]).rows
-    rows = round_trip(template, [scenario], profile=PROFILES[engine]).rows
-    assert [row.verdict.holds for row in held] == [True] * 3
-    assert {row.verdict.fault for row in rows} == {Culprit.TEMPLATE}
-
-
-@pytest.mark.parametrize("engine", PROFILES)
-def test_arguments_written_backwards_as_an_object_are_the_fault_of_the_template(
-    engine: str,
+def test_an_earlier_turn_and_its_result_are_as_the_engine_makes_them(
+    engine: str, parts: bool, fields: dict[str, Any]
 ) -> None:
-    backwards = "{% for c in m.tool_calls or [] %}<call>{{ c.function.name }} {{"
-    backwards += " c.function.arguments if c.function.arguments is string"
-    backwards += " else c.function.arguments | tojson | reverse }}</call>{% endfor %}"
-    template = analyze(turn(CONTENT + backwards, opening="<|a|>", end="<|end|>\n", prompt="<|a|>"))
-    assert all(row.verdict.holds for row in round_trip(template, [shipped("tool call")]).rows)
-    rows = round_trip(template, [shipped("tool call")], profile=PROFILES[engine]).rows
-    assert {row.verdict.fault for row in rows} == {Culprit.TEMPLATE}
+    question, turn, result = engine_messages(engine, parts=parts)[:3]
+    (call,) = turn.pop("tool_calls")
+    assert call.pop("id")
+    function = {"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}
+    assert call == {"type": "function", "function": function}
+    assert turn == {"role": "assistant", **fields}
+    # A result of OpenAI's API has no name, and its text is one text.
+    assert ("name" in result) is (engine == "")
+    assert isinstance(result["content"], str)
+    text = "What is the weather in Oslo?"
+    assert question["content"] == ([{"type": "text", "text": text}] if parts else text)
+
+
+EITHER = """\
+{% for m in messages %}{% if m.role == 'assistant' %}<|a|>{{ 'x' * 0 + m.content }}<|end|>
+{% else %}U:{% if m.content is string %}{{ m.content }}{% else %}
+{% for part in m.content %}{{ part.text }}{% endfor %}{% endif %}
+{% endif %}{% endfor %}{% if add_generation_prompt %}<|a|>{% endif %}"""
+"""Takes a user's content as parts, and the model's as a text alone."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", PROFILES)
+def test_parts_are_given_by_vllm_alone_to_a_template_that_takes_them(engine: str) -> None:
+    found = round_trip(analysis_of(EITHER), [scenario_from("answer")], profile=PROFILES[engine])
+    cause, fault = ("RAISES", "ENGINE") if engine == "vllm" else (None, None)
+    (row,) = found.rows
+    assert (row.verdict.cause and row.verdict.cause.name) == cause
+    assert (row.verdict.fault and row.verdict.fault.name) == fault
+
+
+def test_a_broken_block_is_dropped_or_kept_as_content() -> None:
+    analysis = analysed("a1-function-parameter")
+    # It begins otherwise than calls of this format do.
+    sampled = 'Hm.\n</think>\n\nLet me look.\n\n<tool_call>\n{"name": get\n</tool_call><|im_end|>'
+    parsed = analysis.parser().parse(sampled)
+    for malformed, kept in ((UnreadCalls.DROPPED, False), (UnreadCalls.CONTENT, True)):
+        messages = EngineMessages(analysis.shape, EngineHabits(malformed=malformed), parts=False)
+        found = remember_message(messages, analysis.format, parsed, sampled).message["content"]
+        assert str(found).startswith("Let me look.")
+        assert ("name" in str(found)) is kept
+
+
+@pytest.mark.parametrize("case", read_cases("cut_json.yaml"), ids=lambda case: repr(case["text"]))
+def test_the_longest_prefix_that_can_become_json_is_read(case: dict[str, Any]) -> None:
+    assert readable_part(case["text"]) == case["value"]
+
+
+@pytest.mark.parametrize(
+    "tail",
+    ["k" * 1_000_000, "oops " * 200_000, '": oops' + "s" * 1_000_000, '": ' + "[" * 1_000_000],
+    ids=["one key", "a key of words", "malformed", "nested"],
+)
+def test_a_long_text_is_read_in_seconds(tail: str) -> None:
+    """A reader that looks at each prefix in turn would not come to an end here."""
+    started = process_time()
+    assert readable_part('{"city": "Oslo", "' + tail)["city"] == "Oslo"
+    assert process_time() - started < 5

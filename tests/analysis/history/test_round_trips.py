@@ -1,147 +1,267 @@
-"""Scenarios times settings times next roles, what fixes a row, and advice for it."""
+"""Round trips: why each breaks and by whom, what is played and what is left out, and the advice."""
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
+from typing import Any
+
 import pytest
+import yaml
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from autoparser import AutoparserError
-from autoparser.analysis.core.conversation import Json
+from autoparser import Analysis, AutoparserError, ChatTemplate, analyze, load_template
+from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.history import scenario_files, trip_verdict
 from autoparser.analysis.history.round_trips import (
     AdviceReader,
+    RoundTrip,
     advice_of,
     code_of,
     failing_rows,
     fixing_setting,
+    fixing_settings,
     round_trip,
     settings_of,
 )
-from autoparser.analysis.history.scenario_files import shipped_scenarios
-from autoparser.analysis.history.scenarios import Next
+from autoparser.analysis.history.sampled_turns import NotWrittenError
+from autoparser.analysis.history.scenario_files import scenarios_of, shipped_scenarios
+from autoparser.analysis.history.scenarios import PROFILES, Scenario
 from autoparser.analysis.history.trip_causes import Cause
+from autoparser.analysis.history.trip_verdict import Verdict
+from tests.analysis.tiny import turn
+from tests.corpus.outcomes import PACKAGE, corpus_paths, read_template
+from tests.fixture_analyses import analysed
 
-from .played import fixture, rows, shipped, verdict
-from .vocabularies import tiny
+from .renderers import FIXTURES, analysis_of, read_cases
+from .vocabularies import deepseek, stand_in, tiny
 
-SETTINGS: list[tuple[str, list[dict[str, Json]]]] = [
-    ("content-plain", [{}]),
-    ("switch-preserve-history", [{}, {"preserve_reasoning": True}]),
-    (
-        "history-last-query",
-        [
-            {},
-            {"preserve_thinking": True},
-            {"enable_thinking": False},
-            {"enable_thinking": False, "preserve_thinking": True},
-        ],
-    ),
-    # Reasoning needs this switch, and still nothing set is what is usual; false is as unset.
-    ("a4-type-flags", [{}, {"thinking": True}]),
-]
+TABLE = read_cases("round_trips.yaml")
+SHIPPED: dict[str, dict[str, Any]] = {
+    each["name"]: each
+    for each in yaml.safe_load(Path(scenario_files.SHIPPED).read_text("utf-8"))["scenarios"]
+}
+ESSAY = [case for case in TABLE["cases"] if "real" in case]
 
 
-@pytest.mark.parametrize(("name", "settings"), SETTINGS)
-def test_the_switches_that_may_matter_are_tried(name: str, settings: list[dict[str, Json]]) -> None:
-    found = [dict(each) for each in settings_of(fixture(name))]
+@cache
+def media_analysis(name: str) -> Analysis:
+    return analyze(load_template(str(FIXTURES / "parts" / f"{name}.jinja")))
+
+
+@cache
+def real_analysis(name: str) -> Analysis:
+    return analyze(read_template(next(path for path in corpus_paths() if path.stem == name)))
+
+
+def analysis_for(case: dict[str, Any]) -> Analysis:
+    if "fixture" in case:
+        return analysed(case["fixture"])
+    if "media" in case:
+        return media_analysis(case["media"])
+    parts = (TABLE["parts"].get(each, each) for each in case["parts"])
+    around = {"opening": "<|a|>", "prompt": "<|a|>", "end": "<|end|>\n", **case}
+    keys = ("opening", "prompt", "end")
+    return analysis_of(turn(*parts, **{key: around[key] for key in keys}).text)
+
+
+def scenario_from(given: str | dict[str, Any]) -> Scenario:
+    if isinstance(given, str):
+        return next(each for each in shipped_scenarios() if each.name == given)
+    fields = {**given, "name": given.get("name", "own")}
+    if "like" in fields:
+        fields = {**SHIPPED[fields.pop("like")], **fields}
+    return scenarios_of([fields], "own.yaml")[0]
+
+
+def tokenizer_for(case: dict[str, Any]) -> Tokenizer | None:
+    if "with" in case:
+        return tiny(*case["with"])
+    name = case.get("vocabulary")
+    if name is None or name == "deepseek":
+        return None if name is None else deepseek()
+    return stand_in(*TABLE["vocabularies"].get(name, ()))
+
+
+def play(analysis: Analysis, case: dict[str, Any]) -> RoundTrip:
+    profile = case.get("profile")
+    return round_trip(
+        analysis,
+        [scenario_from(case["scenario"])],
+        tokenizer=tokenizer_for(case),
+        setting=case.get("setting"),
+        profile=None if profile is None else PROFILES[profile],
+    )
+
+
+def check(found: RoundTrip, case: dict[str, Any]) -> None:
+    if "left_out" in case:
+        assert found.rows == ()
+        assert all(case["left_out"] in reason for _, _, reason in found.left_out)
+        return
+    coming = case.get("next", scenario_from(case["scenario"]).next[0].value)
+    verdict = next(row.verdict for row in found.rows if row.next.value == coming)
+    if "cause" in case:
+        cause = case["cause"]
+        outcome = case.get("outcome", "HOLDS" if cause is None else "BREAKS")
+        found_cause = None if verdict.cause is None else verdict.cause.name
+        assert (found_cause, verdict.outcome.name) == (cause, outcome), verdict
+    if "fault" in case:
+        assert (None if verdict.fault is None else verdict.fault.name) == case["fault"]
+    for key in ("sampled", "unconfirmed", "reason"):
+        assert case.get(key, getattr(verdict, key)) == getattr(verdict, key)
+    assert case.get("has", "") in verdict.sampled
+    assert "has_not" not in case or case["has_not"] not in verdict.sampled
+    check_places(verdict, case)
+
+
+def check_places(verdict: Verdict, case: dict[str, Any]) -> None:
+    for key, value in case.get("tokens", {}).items():
+        assert getattr(verdict.tokens, key) == value
+    if verdict.tokens is not None:
+        tokens = verdict.tokens
+        assert tokens.holds is (case["cause"] is None)
+        assert tokens.holds is (
+            tokens.prompt_reused + tokens.reused == tokens.prompt + tokens.sampled
+        )
+    if "difference" in case:
+        difference, wanted = verdict.difference, case["difference"]
+        assert difference is not None
+        assert difference.part == wanted["part"]
+        assert difference.before.endswith(wanted.get("before", ""))
+        for key in ("sampled", "rendered"):
+            assert getattr(difference, key).startswith(wanted.get(key, ""))
+        if difference.at >= 0:
+            assert verdict.sampled[difference.at :].startswith(difference.sampled[:8])
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case, id=case["name"], marks=pytest.mark.slow if at % 12 or "real" in case else ()
+        )
+        for at, case in enumerate(TABLE["cases"])
+    ],
+)
+def test_a_scenario_goes_as_the_table_says(case: dict[str, Any]) -> None:
+    check(play(analysis_for(case), case), case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ESSAY, ids=lambda case: case["name"])
+def test_a_real_template_goes_as_the_fixture_of_the_table(case: dict[str, Any]) -> None:
+    pytest.importorskip(PACKAGE, reason=f"the corpus is the package {PACKAGE}")
+    check(play(real_analysis(case["real"]), case), case)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("content-plain", [{}]),
+        ("switch-preserve-history", [{}, {"preserve_reasoning": True}]),
+        (
+            "history-last-query",
+            [
+                {},
+                {"preserve_thinking": True},
+                {"enable_thinking": False},
+                {"enable_thinking": False, "preserve_thinking": True},
+            ],
+        ),
+        # Reasoning needs this switch, and still nothing set is what is usual; false is as unset.
+        ("a4-type-flags", [{}, {"thinking": True}]),
+    ],
+)
+def test_the_switches_that_may_matter_are_tried(name: str, settings: list[Any]) -> None:
+    found = [dict(each) for each in settings_of(analysed(name))]
     assert found[0] == settings[0]
     assert sorted(map(repr, found)) == sorted(map(repr, settings))
 
 
-def test_a_row_says_under_which_settings_it_goes_otherwise() -> None:
-    (row,) = rows(fixture("history-last-query"), [shipped("reasoning + answer")])
-    assert (row.verdict.cause, dict(row.verdict.setting)) == (Cause.REASONING_DROPPED, {})
-    (other,) = row.differing
-    assert dict(other.setting) == {"preserve_thinking": True}
-    assert other.holds
-    assert fixing_setting(row) == {"preserve_thinking": True}
-    advice = advice_of(row)
-    assert [each.reader for each in advice] == list(AdviceReader)
-    assert advice[-1].text == "set preserve_thinking=true: it holds then"
-
-
-UNREAD = [
-    ("cut in a call, dropped", "leave the text of a call that cannot be read in the content"),
-    ("malformed call, dropped", "leave the text of a call that cannot be read in the content"),
-    ("cut in a call, kept", "send the tokens of the last turn again as they are"),
-]
-
-
-@pytest.mark.parametrize(("name", "engine"), UNREAD)
-def test_for_a_call_that_could_not_be_read_the_template_is_not_blamed(
-    name: str, engine: str
-) -> None:
-    row = rows(fixture("t2-recipient-header"), [shipped(name)])[0]
-    assert row.verdict.cause is Cause.CALL_LOST
-    told = {each.reader: each.text for each in advice_of(row)}
-    assert told[AdviceReader.TEMPLATE].startswith("nothing to do")
-    assert told[AdviceReader.ENGINE].startswith(engine)
-
-
-def test_a_row_that_holds_needs_no_advice() -> None:
-    (row,) = rows(fixture("history-last-query"), [shipped("many parameters")])
-    assert advice_of(row) == ()
-
-
-def test_a_setting_that_is_given_takes_the_place_of_the_switches() -> None:
-    analysis = fixture("history-last-query")
+def test_advice_names_the_setting_under_which_a_row_holds() -> None:
+    names = ("reasoning + answer", "compact JSON, nested", "many parameters")
+    scenarios = [scenario_from(name) for name in names]
+    progress: list[tuple[int, int]] = []
     found = round_trip(
-        analysis, [shipped("reasoning + answer")], setting={"preserve_thinking": True}
-    )
-    assert [dict(each) for each in found.settings] == [{"preserve_thinking": True}]
-    assert found.rows[0].others == ()
-
-
-def test_progress_is_told() -> None:
-    told: list[tuple[int, int]] = []
-    scenarios = shipped_scenarios()[:3]
-    round_trip(
-        fixture("content-plain"),
+        analysed("history-last-query"),
         scenarios,
-        progress=lambda done, total: told.append((done, total)),
+        progress=lambda done, total: progress.append((done, total)),
     )
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert progress == [(1, 3), (2, 3), (3, 3)]
+    row, _, holding = found.rows
+    (other,) = row.differing
+    assert (dict(other.setting), other.holds) == ({"preserve_thinking": True}, True)
+    assert fixing_setting(row) == other.setting
+    assert fixing_settings(found.rows, {Cause.REASONING_DROPPED, Cause.RETOKENIZED}) == {
+        Cause.REASONING_DROPPED: other.setting
+    }
+    assert [each.reader for each in advice_of(row)] == list(AdviceReader)
+    assert advice_of(row)[-1].text == "set preserve_thinking=true: it holds then"
+    assert advice_of(holding) == ()
+    for kind, wanted in (
+        ("any", names[:2]),
+        ("string", names[:2]),
+        ("json-spacing", names[1:2]),
+        ("reasoning-dropped", names[:1]),
+        ("ids", ()),
+    ):
+        assert tuple(each.scenario.name for each in failing_rows(found.rows, [kind])) == wanted
+    assert len({*map(code_of, Cause)}) == len(Cause)
+    alone = round_trip(analysed("history-last-query"), scenarios[:1], setting=other.setting)
+    assert ([*alone.settings], alone.rows[0].others) == ([other.setting], ())
 
 
-KINDS = [
-    ("any", {"reasoning + answer", "compact JSON, nested"}),
-    ("string", {"reasoning + answer", "compact JSON, nested"}),
-    ("json-spacing", {"compact JSON, nested"}),
-    ("reasoning-dropped", {"reasoning + answer"}),
-    ("ids", set()),
-]
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        ("cut in a call, dropped", "leave the text of a call that cannot be read in the content"),
+        ("cut in a call, kept", "send the tokens of the last turn again as they are"),
+    ],
+)
+def test_a_template_is_not_blamed_for_a_call_that_could_not_be_read(name: str, engine: str) -> None:
+    row = round_trip(analysed("t2-recipient-header"), [scenario_from(name)]).rows[0]
+    assert row.verdict.cause is Cause.CALL_LOST
+    texts = {each.reader: each.text for each in advice_of(row)}
+    assert texts[AdviceReader.TEMPLATE].startswith("nothing to do")
+    assert texts[AdviceReader.ENGINE].startswith(engine)
 
 
-@pytest.mark.parametrize(("kind", "names"), KINDS)
-def test_rows_are_found_by_level_and_by_cause(kind: str, names: set[str]) -> None:
-    scenarios = ("reasoning + answer", "compact JSON, nested", "many parameters")
-    found = rows(fixture("history-last-query"), [shipped(name) for name in scenarios])
-    assert {row.scenario.name for row in failing_rows(found, [kind])} == names
-
-
-def test_causes_have_codes_of_one_word() -> None:
-    codes = [code_of(cause) for cause in Cause]
-    assert len(set(codes)) == len(codes)
-    assert all(" " not in code for code in codes)
-
-
-def test_tokens_are_counted() -> None:
-    tokenizer = tiny("<|im_start|>", "<|im_end|>")
-    found = verdict(fixture("j1-json-in-tags"), "answer", Next.USER, tokenizer=tokenizer)
-    assert found.tokens is not None
-    assert found.tokens.sampled == len(tokenizer.encode("It is sunny in Oslo.<|im_end|>").ids)
-    assert found.tokens.reused == found.tokens.sampled
-    assert found.tokens.prompt_reused == found.tokens.prompt
-
-
-def test_a_stop_string_of_several_tokens_is_told() -> None:
-    found = round_trip(fixture("j1-json-in-tags"), [shipped("answer")], tokenizer=tiny())
-    ((stop, size),) = found.split_stops
-    assert stop == "<|im_end|>"
-    assert size > 1
-
-
-def test_a_tokenizer_that_cannot_encode_is_an_error() -> None:
+def test_a_tokenizer_that_splits_a_stop_is_reported_and_one_that_cannot_encode_raises() -> None:
+    analysis, scenarios = analysed("j1-json-in-tags"), [scenario_from("answer")]
+    ((stop, size),) = round_trip(analysis, scenarios, tokenizer=tiny()).split_stops
+    assert (stop, size > 1) == ("<|im_end|>", True)
     unable = Tokenizer(models.WordLevel({"word": 0}, unk_token="<unk>"))
     unable.pre_tokenizer = pre_tokenizers.Whitespace()
     with pytest.raises(AutoparserError, match="the tokenizer cannot encode"):
-        round_trip(fixture("j1-json-in-tags"), [shipped("answer")], tokenizer=unable)
+        round_trip(analysis, scenarios, tokenizer=unable)
+
+
+@pytest.mark.slow
+def test_the_format_is_asked_for_variations_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise NotWrittenError("the format was asked")
+
+    monkeypatch.setattr(trip_verdict, "sample_turn", refuse)
+    scenarios = [scenario_from(name) for name in ("answer", "newline ends answer")]
+    found = round_trip(analysed("content-plain"), scenarios)
+    assert {row.scenario.name for row in found.rows} == {"answer"}
+    assert {reason for _, _, reason in found.left_out} == {"the format was asked"}
+
+
+@pytest.mark.slow
+def test_types_of_arguments_are_part_of_a_message_and_their_order_is_not() -> None:
+    template = ChatTemplate(
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}"
+        "<call>{{ c.function.name }}{{ c.function.arguments|tojson }}</call>{% endfor %}<|end|>"
+        "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+    parsed = analyze(template).parser().parse(text := '<call>f{"b": 1, "a": true}</call><|end|>')
+    for arguments, same in (
+        ({"a": True, "b": 1}, True),
+        ({"a": 1, "b": 1}, False),
+        ({"a": True}, False),
+    ):
+        message = Message(calls=(ToolCall("f", arguments),))
+        assert trip_verdict.says_message(parsed, text, message) is same

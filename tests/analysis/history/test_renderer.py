@@ -1,0 +1,305 @@
+"""A renderer: wrong uses, ids that a model wrote, ends of outputs, and rows of training data."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, models
+
+from autoparser import (
+    AsyncRenderer,
+    AutoparserError,
+    ChatTemplate,
+    RenderedTokens,
+    Renderer,
+    RequestError,
+    Status,
+    TrajectoryStep,
+)
+from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.sources.token_bytes import byte_tokenizer
+from tests.analysis.tiny import CONTENT, calls, turn
+from tests.lanes import sampled
+
+from . import vocabularies
+from .renderers import (
+    XML,
+    analysis_of,
+    answer,
+    call,
+    fixture_analysis,
+    fixture_renderer,
+    prompt_ids,
+    read_cases,
+    result,
+    sampled_ids,
+    tools,
+    user,
+)
+from .vocabularies import qwen, small
+
+
+@pytest.mark.parametrize("case", read_cases("wrong_uses.yaml"), ids=lambda case: case["words"])
+def test_a_wrong_use_is_refused_by_its_place(case: dict[str, Any]) -> None:
+    if "options" in case:
+        use = partial(Renderer, fixture_analysis(XML), **{"tokenizer": small(), **case["options"]})
+    else:
+        use = partial(getattr(fixture_renderer(), case["use"]), *case["arguments"])
+    with pytest.raises(AutoparserError) as raised:
+        use()
+    assert case["words"] in str(raised.value)
+    assert raised.value.hint or "cannot render" in case["words"]
+    assert "\n" not in str(raised.value)
+
+
+def test_a_fast_tokenizer_of_transformers_is_taken_and_one_that_cannot_encode_is_named() -> None:
+    class Fast:
+        backend_tokenizer = small()
+
+    found = Renderer(fixture_analysis(XML), Fast()).render([user()])
+    assert found == fixture_renderer().render([user()])
+    words = Tokenizer(models.WordLevel({"[UNK]": 0, "hello": 1}, unk_token="[UNK]"))
+    with pytest.raises(TokenizerError, match="the tokenizer cannot encode"):
+        Renderer(fixture_analysis(XML), words).render([user()])
+
+
+def test_an_unknown_special_token_is_asked_for() -> None:
+    text = "{{ bos_token }}{% for m in messages %}{{ m.role }}{{ m.content }};{% endfor %}"
+    with pytest.raises(AutoparserError, match="the template reads bos_token, which is not known"):
+        Renderer(analysis_of(text), small())
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "written"),
+    sampled(
+        [
+            ("small", call("Zürich 🚀", "I see.", "Two\nlines.")),
+            ("small", answer("Sunny.", "Fine.")),
+            ("qwen", call("Zürich 🚀", reasoning="Two\nlines.")),
+            ("deepseek", call("Zürich 🚀", reasoning="Two\nlines.")),
+        ],
+        4,
+    ),
+)
+def test_a_turn_comes_back_from_its_ids(vocabulary: str, written: dict[str, Any]) -> None:
+    renderer = fixture_renderer(XML, getattr(vocabularies, vocabulary)())
+    ids = sampled_ids(renderer, [user()], written)
+    message = renderer.parse_response(ids, prompt_ids(renderer, [user()]), tools=tools())
+    assert message.reasoning_content == written["reasoning_content"]
+    assert message.content == (written["content"] or None)
+    assert [json.loads(each.arguments) for each in message.tool_calls] == [
+        each["function"]["arguments"] for each in written.get("tool_calls", [])
+    ]
+
+
+def test_the_prompt_says_whether_the_text_begins_in_the_reasoning() -> None:
+    closed, opened = fixture_renderer(switches={"enable_thinking": False}), fixture_renderer()
+    ids = closed.encode("Sunny.<|im_end|>")
+    assert closed.parse_response(ids, prompt_ids(closed, [user()])).content == "Sunny."
+    assert closed.parse_response(ids).content == "Sunny."
+    assert closed.parse_response(ids, prompt_ids(opened, [user()])).reasoning_content == "Sunny."
+    assert opened.parse_response(ids).reasoning_content == "Sunny."
+
+
+def test_a_text_ends_at_its_stop_token_or_is_cut() -> None:
+    renderer = fixture_renderer()
+    ids = renderer.encode("Hm.</think>Hi.<|im_end|>\n<|im_start|>user\nNo.")
+    assert renderer.parse_response(ids).content == "Hi."
+    assert renderer.get_stop_token_ids() == renderer.encode("<|im_end|>")
+    ids = renderer.encode("</think>\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nPar")
+    message = renderer.parse_response(ids, complete=False)
+    assert (message.status, message.partial_call is None) == ("cut", False)
+
+
+def test_a_token_of_the_prompt_and_the_turn_is_of_the_turn_and_not_sampled() -> None:
+    renderer = fixture_renderer()
+    tokens = renderer.render([user(), answer("Hi."), user("x")])
+    (newlines,) = renderer.encode("\n\n")
+    at = tokens.token_ids.index(newlines)
+    # The prompt writes `<think>\n`, the model `\n</think>`: one token of both.
+    assert renderer.decode(tokens.token_ids[at - 1 : at + 2]) == "<think>\n\n</think>"
+    assert (tokens.message_indices[at], *tokens.sampled[at : at + 2]) == (1, False, True)
+
+
+# What ends an output.
+
+MARKS = ("<end>", "<fin>", "<call>", "<msg>", "<close>", "<do>", "</do>", "<over>")
+CALLS = calls(opening="<do>", close="</do>")
+CHANNELS = turn(
+    "{% if m.reasoning_content %}<do>think<msg>{{ m.reasoning_content }}<end>{% endif %}",
+    "{% if m.content %}<do>say<msg>{{ m.content }}<end>{% endif %}",
+    calls(opening="<do>call<msg>", close="<call>"),
+    opening="",
+    end="",
+    prompt="",
+)
+"""What ends a turn after content also ends its reasoning; a call has an end of its own."""
+PLAIN = turn(CONTENT, CALLS, end="<close>msg<end><fin>\n")
+"""A turn ends with several tokens, of which the first one stands nowhere else."""
+WRAPPED = turn("<do>say<end>{{ m.content }}<close>say<end>", CALLS, end="<close>msg<end><fin>\n")
+"""All but the last token of what ends a turn stands inside it."""
+RESUMED = turn(f"{{% if m.tool_calls %}}{CALLS}<over>A:{{% endif %}}", CONTENT, end="<over>")
+"""The history writes content after calls: what ends a turn stands between them."""
+WAITING = turn(CALLS, CONTENT, "{% if m.tool_calls %}<over>{% else %}<end>{% endif %}", end="")
+"""A turn with calls waits for their results, also where content stands after them."""
+
+
+def byte_renderer(template: ChatTemplate, *without: str) -> Renderer:
+    marks = [(mark, True) for mark in MARKS if mark not in without]
+    return Renderer(analysis_of(template.text), byte_tokenizer(marks))
+
+
+STOPS = {
+    "also inside turns": (CHANNELS, (), ["<end>"], ["<call>"], ["<call>"], True),
+    "first of several tokens": (PLAIN, (), ["<close>"], ["<close>"], ["<close>"], False),
+    "last of several tokens": (
+        WRAPPED,
+        (),
+        ["<close>msg<end><fin>"],
+        ["<close>msg<end><fin>"],
+        ["<fin>"],
+        False,
+    ),
+    "no token": (PLAIN, ("<close>",), ["<close>"], ["<close>"], [], False),
+    "between calls and content": (RESUMED, (), ["<over>"], ["<over>"], ["<over>"], False),
+    "of calls alone": (WAITING, (), ["<end>"], ["<over>"], ["<end>", "<over>"], False),
+}
+
+
+@pytest.mark.parametrize("name", sampled(STOPS, 3))
+def test_a_stop_is_known_as_text_and_as_ids(name: str) -> None:
+    template, without, after_content, after_calls, tokens, inside = STOPS[name]
+    renderer = byte_renderer(template, *without)
+    stops = renderer.stops
+    assert [each.text for each in stops.after_content] == after_content
+    assert [each.text for each in stops.after_calls] == after_calls
+    assert [each.inside for each in stops.after_content] == [inside]
+    assert [each for text in tokens for each in renderer.encode(text)] == [*stops.ids]
+    for each in stops.all:
+        assert each.ids == tuple(renderer.encode(each.text))
+        assert (each.eos is None) is bool(without)
+
+
+def test_a_stop_inside_turns_ends_them_after_content_alone() -> None:
+    renderer = byte_renderer(CHANNELS)
+    thought, text = "<do>think<msg>Hm.<end>", "<do>say<msg>Hi.<end>"
+    assert renderer.find_stop(renderer.encode(thought)) is None
+    ids = renderer.encode(thought + text + "<do>say<msg>No.<end>")
+    assert renderer.find_stop(ids) == len(renderer.encode(thought + text)) - 1
+    message = renderer.parse_response(ids)
+    assert (message.reasoning_content, message.content) == ("Hm.", "Hi.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("swallowed", ["", "<fin>", "<end><fin>", "msg<end><fin>"])
+def test_a_turn_is_not_ended_twice(swallowed: str) -> None:
+    renderer = byte_renderer(WRAPPED)
+    prompt = prompt_ids(renderer, [user()])
+    whole = WRAPPED.render([user(), answer("Hi.")]).removesuffix("\n").removesuffix(swallowed)
+    completion = renderer.encode(whole)[len(prompt) :]
+    found = renderer.bridge_to_next_turn(prompt, completion, [user()])
+    assert isinstance(found, RenderedTokens), found
+    wanted = WRAPPED.render([user(), answer("Hi."), user()], add_generation_prompt=True)
+    assert renderer.decode(found.token_ids) == wanted
+
+
+def test_a_call_that_its_stop_token_closes_is_whole() -> None:
+    vocabulary = byte_tokenizer([("<|call|>", True), ("<|end|>", True)])
+    renderer = fixture_renderer("t2-recipient-header", vocabulary)
+    prompt, ids = prompt_ids(renderer, [user()]), sampled_ids(renderer, [user()], call())
+    assert renderer.decode(ids[-1:]) == "<|call|>"
+    message = renderer.parse_response(ids, prompt, tools=tools())
+    assert (message.status, [each.status for each in message.tool_calls]) == ("ok", ["ok"])
+    (found,) = renderer.call_tokens(ids, prompt, tools=tools())
+    assert (found.end, found.status) == (len(ids), "ok")
+    # Another stop closes no call.
+    other = [*ids[:-1], *renderer.encode("<|end|>")]
+    assert [each.status for each in renderer.call_tokens(other, prompt, tools=tools())] != ["ok"]
+
+
+# Trajectories as rows of training data.
+
+
+def play(renderer: Renderer) -> list[TrajectoryStep]:
+    """Play a call, its result and an answer, each prompt a bridge from the last."""
+    prompt = prompt_ids(renderer, [user()])
+    before = [user(), call(reasoning="I look."), result()]
+    first = sampled_ids(renderer, before[:1], before[1])
+    bridged = renderer.bridge_to_next_turn(prompt, first, [result()], tools())
+    assert isinstance(bridged, RenderedTokens), bridged
+    second = sampled_ids(renderer, before, answer("Sunny.", "Fine."))
+    return [TrajectoryStep(prompt, first), TrajectoryStep(bridged.token_ids, second)]
+
+
+@pytest.mark.parametrize("vocabulary", ["small", pytest.param("qwen", marks=pytest.mark.slow)])
+def test_a_sample_is_the_render_of_the_conversation_and_its_loss_mask(vocabulary: str) -> None:
+    renderer = fixture_renderer(XML, getattr(vocabularies, vocabulary)())
+    sample = renderer.training_sample(play(renderer), tools())
+    messages = [user(), call(reasoning="I look."), result(), answer("Sunny.", "Fine.")]
+    whole = renderer.render(messages, tools())
+    # What the template writes after the last stop is not there: no model wrote it.
+    assert renderer.decode(whole.token_ids).startswith(renderer.decode(sample.token_ids))
+    assert sample.loss_mask == whole.loss_mask[: len(sample.token_ids)]
+    (found,) = sample.calls
+    text = renderer.decode(sample.token_ids[found.start : found.end])
+    assert text.strip().startswith("<tool_call>")
+    assert text.endswith("</tool_call>")
+
+
+@pytest.mark.slow
+def test_every_call_and_every_failed_attempt_has_its_tokens_and_status() -> None:
+    renderer = fixture_renderer(XML, qwen())
+    whole = "<tool_call>\n<function=get_weather>\n<parameter=city>\n{}\n</parameter>\n</function>\n"
+    broken = "<tool_call>\n<function=get_wea oops</tool_call>"
+    first, last = f"{whole.format('Zürich 🚀')}</tool_call>", whole.format("Rome")[:50]
+    ids = renderer.encode(f"Hm 🚀.\n</think>\n\n{first}\n{broken} x {last}")
+    found = renderer.call_tokens(ids, tools=tools(), complete=False)
+    assert [each.status for each in found] == [Status.OK, Status.MALFORMED, Status.CUT]
+    texts = [renderer.decode(ids[each.start : each.end]).strip() for each in found]
+    assert (texts[0], texts[2]) == (first, last.strip())
+    assert texts[1].startswith("<tool_call>\n<function=get_wea")
+
+
+def test_a_prompt_that_was_rendered_anew_is_named() -> None:
+    renderer = fixture_renderer()
+    first, second = play(renderer)
+    prompt = [*second.prompt_ids]
+    prompt[3] += 1
+    with pytest.raises(RequestError, match="parts from what stands before it at token 3") as raised:
+        renderer.training_sample([first, TrajectoryStep(prompt, second.completion_ids)], tools())
+    assert raised.value.place == "trajectory[1].prompt_ids"
+
+
+@pytest.mark.slow
+def test_many_at_once_in_asyncio_and_in_arrays_are_the_same() -> None:
+    numpy = pytest.importorskip("numpy")
+    renderer = fixture_renderer()
+    steps = play(renderer)
+    once = renderer.training_sample(steps, tools())
+    assert renderer.training_samples([steps, steps], tools()) == [once, once]
+    conversations = [[user()], [user("Well?")]]
+    alone = [renderer.render(each, tools()) for each in conversations]
+    assert renderer.render_batch(conversations, tools()) == alone
+
+    async def gather() -> tuple[Any, ...]:
+        other = AsyncRenderer(renderer)
+        renders = [other.render(each, tools()) for each in conversations]
+        return tuple(await asyncio.gather(*renders, other.training_sample(steps, tools())))
+
+    assert asyncio.run(gather()) == (*alone, once)
+    arrays = [
+        TrajectoryStep(numpy.array(each.prompt_ids), numpy.array(each.completion_ids))
+        for each in steps
+    ]
+    sample = renderer.training_sample(arrays, tools())
+    assert sample == once
+    assert {type(id_) for id_ in sample.token_ids} == {int}
+    first, new = arrays[0], [result()]
+    plain = renderer.bridge_to_next_turn(steps[0].prompt_ids, steps[0].completion_ids, new, tools())
+    assert plain == renderer.bridge_to_next_turn(
+        first.prompt_ids, first.completion_ids, new, tools()
+    )
