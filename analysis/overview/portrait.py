@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
+from msgspec import structs
 from tokenizers import Tokenizer
 
 from autoparser.analysis.analysis import Analysis
@@ -102,7 +103,7 @@ def switch_views(analysis: Analysis, tools: Sequence[Tool]) -> tuple[SwitchView,
     message = Message(
         "Let me look.",
         "" if format_.reasoning is None else _THOUGHT,
-        () if format_.calls is None else (replace(_CALL, id=""),),
+        () if format_.calls is None else (structs.replace(_CALL, id=""),),
     )
     values = [{switch.name: value} for switch in analysis.switches for value in switch.values]
     offered = tools if message.calls else ()

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from autoparser import AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.history.training_template import training_template
-from tests.analysis.history.made import called, result, said, tools, user
+from tests.analysis.history.renderers import answer, call, result, tools, user
 
 PEER = "trl"
 MARKED = "_training"
@@ -58,38 +58,38 @@ Turns: TypeAlias = tuple[str, ...]
 """The texts that a loss counts, in their order."""
 
 ROME = "aB3dE6gH2"
-TWO: dict[str, Any] = called()
-TWO["tool_calls"] += called("Rome", id_=ROME)["tool_calls"]
+TWO: dict[str, Any] = call()
+TWO["tool_calls"] += call("Rome", id_=ROME)["tool_calls"]
 CONVERSATIONS: Mapping[str, tuple[Messages, bool]] = {
-    "answers": ([user(), said("Sunny."), user("Thanks!"), said("Bye.")], False),
+    "answers": ([user(), answer("Sunny."), user("Thanks!"), answer("Bye.")], False),
     "reasoning": (
-        [user(), said("Sunny.", "Fine."), user("Thanks!"), said("Bye.", "So.")],
+        [user(), answer("Sunny.", "Fine."), user("Thanks!"), answer("Bye.", "So.")],
         False,
     ),
     "a call": (
         [
             user(),
-            called(reasoning="I look."),
+            call(reasoning="I look."),
             result(),
-            said("Sunny.", "Fine."),
+            answer("Sunny.", "Fine."),
             user("Thanks!"),
-            said("Bye.", "So."),
+            answer("Bye.", "So."),
         ],
         True,
     ),
     "calls in a row": (
         [
             user(),
-            called(reasoning="I look."),
+            call(reasoning="I look."),
             result(),
-            called("Rome", reasoning="More.", id_=ROME),
+            call("Rome", reasoning="More.", id_=ROME),
             result("rain", id_=ROME),
-            said("Done."),
+            answer("Done."),
         ],
         True,
     ),
     "content beside a call": (
-        [user(), called(content="Let me see."), result(), said("Sunny.")],
+        [user(), call(content="Let me see."), result(), answer("Sunny.")],
         True,
     ),
     "two calls": (
@@ -99,9 +99,9 @@ CONVERSATIONS: Mapping[str, tuple[Messages, bool]] = {
             TWO,
             result(),
             result("rain", id_=ROME),
-            said("Both."),
+            answer("Both."),
             user("ok"),
-            said("Bye."),
+            answer("Bye."),
         ],
         True,
     ),

@@ -15,8 +15,9 @@ from autoparser.analysis.history.round_trips import round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.trip_causes import Culprit
 from autoparser.analysis.lint.subject import Subject
-from tests.analysis.history.played import TEMPLATES, fixture, shipped
+from tests.analysis.history.test_round_trips import scenario_from
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
+from tests.fixture_analyses import TEMPLATES, analysed
 from tests.lanes import sampled
 
 pytestmark = pytest.mark.slow
@@ -48,7 +49,7 @@ EDITED = {
 
 
 def preserved(template: ChatTemplate, *names: str) -> PreservingTemplate:
-    return preserving_template(analyze(template), list(map(shipped, names)))
+    return preserving_template(analyze(template), list(map(scenario_from, names)))
 
 
 @pytest.mark.parametrize("scenario", EDITED)
@@ -65,7 +66,7 @@ HISTORIES = ["history-last-query", "history-content-stripped", "history-tool-cyc
 
 @pytest.mark.parametrize("name", sampled(HISTORIES, 3))
 def test_by_the_edits_more_steps_hold_and_those_that_held_render_the_same(name: str) -> None:
-    analysis = fixture(name)
+    analysis = analysed(name)
     found = preserving_template(analysis, shipped_scenarios())
     before, after = (
         {
@@ -86,8 +87,8 @@ def test_by_the_edits_more_steps_hold_and_those_that_held_render_the_same(name: 
 
 
 def test_a_switch_under_which_a_scenario_holds_becomes_the_default() -> None:
-    analysis = fixture("history-last-query")
-    found = preserving_template(analysis, [shipped("reasoning + answer")])
+    analysis = analysed("history-last-query")
+    found = preserving_template(analysis, [scenario_from("reasoning + answer")])
     assert found.template.text == (
         "{% set preserve_thinking = preserve_thinking|default(true) %}\n" + analysis.template.text
     )
@@ -192,4 +193,6 @@ def test_lines_end_as_they_ended() -> None:
 def test_an_encoder_has_no_text_to_edit() -> None:
     path = TEMPLATES.parent / "encoders" / "dashes.py"
     with pytest.raises(AutoparserError, match="no template that could be edited"):
-        preserving_template(analyze(load_encoder(f"{path}:encode_messages")), [shipped("answer")])
+        preserving_template(
+            analyze(load_encoder(f"{path}:encode_messages")), [scenario_from("answer")]
+        )

@@ -86,7 +86,8 @@ def test_a_bridge_is_what_the_table_says(case: dict[str, Any], vocabulary: str) 
         assert added.endswith(case["ends"])
     elif "turn" in case and not wanted:
         messages = [*before, *turn, *new]
-        whole = renderer.analysis.rendering.render(messages, offered, True, **renderer.switches)
+        switches: dict[str, Any] = renderer.switches
+        whole = renderer.analysis.rendering.render(messages, offered, True, **switches)
         assert renderer.decode(found.token_ids) == whole
 
 

@@ -71,7 +71,12 @@ def test_each_part_has_the_tokens_of_its_placeholder(name: str) -> None:
         assert prompt.token_ids[each.start : each.end] == each.token_ids
         assert renderer.decode(each.token_ids) == placeholder
         assert not any(prompt.sampled[each.start : each.end])
-    for parts in ([PICTURE, "one"], ["one", PICTURE], ["one", PICTURE, "two"]):
+    orders: list[list[str | dict[str, Any]]] = [
+        [PICTURE, "one"],
+        ["one", PICTURE],
+        ["one", PICTURE, "two"],
+    ]
+    for parts in orders:
         if name in ALONE:
             (found,) = renderer.render([user(*parts)], add_generation_prompt=True).media
             assert (found.message, found.part) == (0, parts.index(PICTURE))
@@ -109,8 +114,8 @@ def test_other_ids_stand_in_the_place_of_placeholders_and_are_bridged() -> None:
         assert set(prompt.message_indices[other.start : other.end]) == {one.message}
     # Outside of the placeholders all is as it was.
     for row in ("token_ids", "message_indices", "is_content", "sampled", "loss_mask"):
-        one, other = (outside(getattr(each, row), each.media) for each in (plain, prompt))
-        assert one == other
+        kept = [outside(getattr(each, row), each.media) for each in (plain, prompt)]
+        assert kept[0] == kept[1]
         assert len(getattr(prompt, row)) == len(prompt)
     new = [{"role": "user", "content": "And now?"}]
     bridge = renderer.bridge_to_next_turn(prompt.token_ids, renderer.encode("A cat.<|end|>"), new)

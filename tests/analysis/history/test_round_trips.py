@@ -30,7 +30,7 @@ from autoparser.analysis.history.scenarios import PROFILES, Scenario
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Verdict
 from tests.analysis.tiny import turn
-from tests.corpus.outcomes import PACKAGE, corpus_paths, read_template
+from tests.corpus.corpus_templates import PACKAGE, corpus_paths, read_template
 from tests.fixture_analyses import analysed
 
 from .renderers import FIXTURES, analysis_of, read_cases

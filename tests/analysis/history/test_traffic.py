@@ -66,8 +66,10 @@ def test_a_log_loses_what_the_table_says(case: dict[str, Any]) -> None:
     templates = LOGS["templates"]
     fixture = case.get("fixture")
     analysis = analysed(fixture) if fixture else analysis_of(templates[case["template"]])
-    requests = case["requests"]
-    records = [TrafficRecord(*each[:2], conversation=(*each, None)[2]) for each in requests]
+    records = [
+        TrafficRecord(prompt, completion, conversation=next(iter(name), None))
+        for prompt, completion, *name in case["requests"]
+    ]
     found = prefix_losses(analysis, records)
     assert [[each.record, each.after, each.cause.name] for each in found.losses] == case["losses"]
     counts = (found.again, found.continued)
