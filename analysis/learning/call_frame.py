@@ -22,7 +22,6 @@ from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import (
     RepeatedText,
     common_prefix,
-    common_suffix,
     edge_units,
     is_unit,
     split_repetition,
@@ -31,7 +30,7 @@ from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 from .observer import ObservedTurn, Observer, SlotKind, SlotMark
 from .prober import Prober
-from .shape_negotiation import call_of, switch_candidates
+from .shape_negotiation import switch_candidates
 from .suggestions import Suggestions
 
 # Generation prompts: the part of the turn that each has already written.
@@ -367,15 +366,16 @@ def learn_frame(observer: Observer) -> CallsFrame | None:
         if three is not None:
             frame = _frame_of_three(observer, three) or _frame_of_later(single[0], three)
             if frame is not None:
-                return replace(frame, goes_on=frame.counts and _goes_on(observer.prober, frame))
+                return replace(frame, goes_on=frame.counts and _goes_on(observer, frame))
     only = single[0]
     # Nothing repeats, so nothing separates the call from its surroundings; its neighbors will.
     return CallsFrame(RepeatedText(only.before, "", "", "", only.after), only.inner, limit=limit)
 
 
-def _goes_on(prober: Prober, frame: CallsFrame) -> bool:
+def _goes_on(observer: Observer, frame: CallsFrame) -> bool:
     """Whether the first call of a turn is number two if an earlier turn has a call."""
-    one, other = call_of(prober), call_of(prober, 1)
+    prober = observer.prober
+    one, other = observer.call(), observer.call(1)
     answers = [ToolResult(prober.sentinels.answer, each.name, each.id) for each in (other, one)]
     dialogue = (prober.user, Message(calls=(other,)), answers[0], Message(calls=(one,)))
     shown = prober.probe((*dialogue, answers[1]) if prober.shape.answered else dialogue)
@@ -431,12 +431,22 @@ def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | 
 
 def _frame_of_later(one: CallGroup, three: list[CallGroup]) -> CallsFrame | None:
     """Recognize a template that writes something after every call but the first."""
-    first, second = three[1].before, three[2].before
-    head = common_prefix(first, second)
-    tail = common_suffix(first[len(head) :], second[len(head) :])
-    later = second[len(head) : len(second) - len(tail)]
-    if first != head + tail or not later:
-        return None
-    if not one.after.startswith(head) or three[2].after != head + later + one.after[len(head) :]:
+    first = three[1].before
+    later = close_of_later_calls(first, three[2].before, one.after, three[2].after)
+    if not later:
         return None
     return CallsFrame(split_repetition(one.before, first, one.after), one.inner, later_close=later)
+
+
+def close_of_later_calls(first: str, second: str, single: str, last: str) -> str:
+    """Return the text after every call but the first, or an empty text if all are followed alike.
+
+    `first` and `second` are the texts between three calls, `single` is the text after a single
+    call, `last` the text after the last of several.
+    """
+    head = common_prefix(first, second)
+    rest = first[len(head) :]
+    close = second[len(head) :].removesuffix(rest)
+    told = second == head + close + rest
+    told = told and single.startswith(head) and last.startswith(head + close)
+    return close if told and close.strip() else ""

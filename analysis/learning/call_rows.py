@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json, Message, ToolResult
-from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import common_prefix, common_suffix, find_slots
 
@@ -54,7 +53,7 @@ def _made_up(observer: Observer, count: int) -> tuple[Row, int] | None:
     )
     given = observer.prober.probe(dialogue).text
     shaped = observer.prober.shape.messages(dialogue, marks.system)
-    shown = _rendered(observer, [_without_ids(message) for message in shaped])
+    shown = observer.prober.text_of_messages([_without_ids(message) for message in shaped])
     around = re.split("|".join(map(re.escape, marks.ids[:count])), given)[: count + 1]
     pattern = "(.*?)".join(map(re.escape, around))
     found = re.match(pattern, shown, re.DOTALL) if len(around) > count else None
@@ -91,13 +90,6 @@ def _without_ids(message: dict[str, Json]) -> dict[str, Json]:
     return {**message, "tool_calls": bare}
 
 
-def _rendered(observer: Observer, messages: Sequence[dict[str, Json]]) -> str:
-    try:
-        return observer.prober.render_messages(messages)
-    except TemplateRenderError:
-        return ""
-
-
 _MOST_SEPARATORS = 8
 _LONGEST = 16
 _IN_AN_ID = re.compile(r"""[^\s{}\[\]<>"']*[^\s{}\[\]<>"'\w][^\s{}\[\]<>"']*""")
@@ -130,7 +122,7 @@ def _shown_parts(observer: Observer, signs: Sequence[str]) -> Iterator[Row]:
     shaped = observer.prober.shape.messages(dialogue, marks.system)
     # Without the result's own name, a template can take it only from the id.
     unnamed = [{key: value for key, value in each.items() if value != ""} for each in shaped]
-    text = _rendered(observer, unnamed).replace(whole, "")
+    text = observer.prober.text_of_messages(unnamed).replace(whole, "")
     shown = [at for at, word in enumerate(words) if word in text]
     if not shown or len(shown) == len(words):
         return

@@ -25,7 +25,7 @@ from types import NoneType
 from typing import NamedTuple, TypeVar
 
 from autoparser.analysis.core.call_notation import RowSlot, json_notation, python_notation
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, same_json
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.core.text_format import (
@@ -68,12 +68,13 @@ def whole_words(text: str, place: WordSpan) -> bool:
     """Whether no word continues beyond either edge of a span."""
     before, after = text[: place.start][-1:], text[place.end :][:1]
     return not (
-        (_wordly(before) and _wordly(text[place.start]))
-        or (_wordly(after) and _wordly(text[place.end - 1]))
+        (is_wordly(before) and is_wordly(text[place.start]))
+        or (is_wordly(after) and is_wordly(text[place.end - 1]))
     )
 
 
-def _wordly(char: str) -> bool:
+def is_wordly(char: str) -> bool:
+    """Whether a character is one of a word."""
     return char.isalnum() or char == "_"
 
 
@@ -99,55 +100,69 @@ def key_texts(key: str, escape: StringEscape) -> tuple[str, ...]:
 _SPACINGS = ((", ", ": "), (",", ":"))
 
 
-def decoded_objects(text: str, start: int, wanted: Mapping[str, Json]) -> Iterator[WordSpan]:
-    """Find the JSON objects, or Python literals, that are equal to the wanted one."""
-    decoder, told = json.JSONDecoder(), _told(dict(wanted))
-    at = text.find("{", start)
-    while at >= 0:
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except ValueError:
-            value, end = _literal(text, at)
-        if end and _told(value) == told:
-            yield WordSpan(at, end)
-        at = text.find("{", at + 1)
-
-
-def decoded_strings(text: str, start: int, wanted: Mapping[str, Json]) -> Iterator[WordSpan]:
-    """Find the JSON strings whose text is JSON equal to the wanted object."""
-    decoder, told = json.JSONDecoder(), _told(dict(wanted))
-    at = text.find('"', start)
-    while at >= 0:
-        try:
-            held, end = decoder.raw_decode(text, at)
-            if _told(json.loads(held)) == told:
-                yield WordSpan(at, end)
-        except (ValueError, TypeError):
-            pass
-        at = text.find('"', at + 1)
-
-
-def _told(value: object) -> str:
-    """Return a key that distinguishes values as JSON does; in Python, `True == 1`."""
+def value_at(text: str, at: int) -> tuple[Json, int] | None:
+    """Read the JSON value, or else the Python list or dict, that begins at an offset."""
     try:
-        return json.dumps(value, sort_keys=True)
-    except (TypeError, ValueError):
-        return ""
+        return _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        close = _CLOSERS.get(text[at], "")
+    for end in _ends_of(close, text[at : at + _LONGEST_LITERAL]) if close else ():
+        try:
+            return ast.literal_eval(text[at : at + end]), at + end
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return None
 
 
-def _literal(text: str, at: int) -> tuple[object, int]:
-    """Read a Python literal of balanced brackets; the end is 0 if there is none."""
-    if "'" not in text:
-        return None, 0
-    depth = 0
-    for end in range(at, len(text)):
-        depth += (text[end] in "{[") - (text[end] in "}]")
-        if depth == 0:
-            try:
-                return ast.literal_eval(text[at : end + 1]), end + 1
-            except (ValueError, SyntaxError):
-                return None, 0
-    return None, 0
+def escaped_value_at(text: str, at: int, escape: StringEscape) -> tuple[Json, int] | None:
+    """Read JSON that is escaped as strings are, as `guest="{&#34;name&#34;: &#34;Bo&#34;}"`."""
+    for end in _ends_of(_CLOSERS[text[at]], text[at:]):
+        try:
+            return json.loads(StringText(escape=escape).read(text[at : at + end])), at + end
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+_DECODER = json.JSONDecoder()
+_CLOSERS = {"[": "]", "{": "}"}
+_LONGEST_LITERAL = 4000
+"""The end of a Python literal is searched for in at most this many characters."""
+
+
+def _ends_of(close: str, text: str) -> Iterator[int]:
+    return (match.end() for match in re.finditer(re.escape(close), text))
+
+
+class DecodedObject(NamedTuple):
+    """A JSON object, or a Python dict, in a text."""
+
+    start: int
+    end: int
+    value: dict[str, Json]
+
+
+def objects_in(text: str, start: int, *, encoded: bool) -> Iterator[DecodedObject]:
+    """Yield the objects in a text, outer ones first; `encoded` ones are JSON in a JSON string."""
+    opener = '"' if encoded else "{"
+    at = text.find(opener, start)
+    while at >= 0:
+        found = value_at(text, at)
+        if found is not None:
+            value, end = found
+            if encoded and isinstance(value, str):
+                value = _decoded(value)
+            if isinstance(value, dict):
+                yield DecodedObject(at, end, value)
+        at = text.find(opener, at + 1)
+
+
+def _decoded(text: str) -> Json:
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
 
 
 _LONGEST_WORD = 16
@@ -302,6 +317,11 @@ class _Wanted:
     """For a value: the next key."""
 
 
+def parts_of(presence: Presence) -> tuple[TurnPart, ...]:
+    """Return the parts that a message has."""
+    return tuple(part for part, there in zip(TurnPart, presence, strict=True) if there)
+
+
 def align_message(
     text: str,
     start: int,
@@ -318,15 +338,7 @@ def align_message(
     usual literals counts, and a value whose spelling is unknown is searched for there. With
     `known`, values that the text does not hold in a known notation are left out.
     """
-    presence = message.presence
-    present = [
-        part
-        for part, there in zip(
-            TurnPart, (presence.reasoning, presence.content, presence.calls), strict=True
-        )
-        if there
-    ]
-    for parts in permutations(present):
+    for parts in permutations(parts_of(message.presence)):
         wanted = [each for part in parts for each in _wanted(part, message, guess)]
         if known:
             wanted = [each for each in wanted if not _unknown(each, text)]
@@ -417,9 +429,9 @@ def _places(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
     if isinstance(what, TurnPart):
         yield from _texts(text, start, wanted)
     elif what is RowSlot.ARGUMENTS and isinstance(wanted.value, dict):
-        seek = decoded_strings if wanted.style.encoded else decoded_objects
-        for span in seek(text, start, wanted.value):
-            yield _mark(what, span, call, wanted.value)
+        for each in objects_in(text, start, encoded=wanted.style.encoded):
+            if same_json(each.value, wanted.value):
+                yield _mark(what, WordSpan(each.start, each.end), call, wanted.value)
     else:
         for written in _spellings(wanted):
             for span in find_text(text, written, start):

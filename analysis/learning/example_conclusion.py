@@ -8,7 +8,7 @@ and put together as the phases do it. The format that writes most examples exact
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -53,17 +53,17 @@ class ShownFormat:
     """A format concluded from examples."""
 
     format: TurnFormat
-    written: tuple[int, ...]
-    """The numbers of the examples that it writes exactly."""
+    written: int
+    """How many of the examples it writes exactly."""
     others: tuple[int, ...]
     """The numbers of the other examples: cut, malformed, or of another format."""
     guesses: tuple[str, ...] = ()
     """The conclusions that no example shows, in words."""
 
     @property
-    def shown(self) -> frozenset[TurnPart]:
-        """The parts whose evidence is the examples."""
-        return self.format.shown
+    def rank(self) -> tuple[int, bool, int]:
+        """Count the examples written; then prefer the usual escape, then few guesses."""
+        return self.written, _has_usual_escape(self.format), -len(self.guesses)
 
 
 def learn_examples(
@@ -74,13 +74,13 @@ def learn_examples(
     `base` has the header, the openings and the ends. Only `guesses` are tried, if they are given.
     Raises ExampleError if no example can be aligned with its message.
     """
-    texts = [turn_text(example, base) for example in examples]
+    trial = _ExampleTrial(examples, [turn_text(each, base) for each in examples], base)
     best: ShownFormat | None = None
     for guess in _hypotheses(examples) if guesses is None else guesses:
-        found = _under(guess, examples, texts, base)
-        if found is not None and (best is None or _rank(found) > _rank(best)):
+        found = trial.under(guess)
+        if found is not None and (best is None or found.rank > best.rank):
             best = found
-        if best is not None and not best.others and _usual(best):
+        if best is not None and not best.others and best.rank[1]:
             break
     if best is None:
         raise ExampleError(
@@ -91,16 +91,11 @@ def learn_examples(
     return best
 
 
-def _rank(found: ShownFormat) -> tuple[int, bool, int]:
-    return len(found.written), _usual(found), -len(found.guesses)
-
-
-def _usual(found: ShownFormat) -> bool:
+def _has_usual_escape(format_: TurnFormat) -> bool:
     """Whether strings have the usual escape for their quotes; decides if no example does."""
-    calls = found.format.calls
-    if calls is None:
+    if format_.calls is None:
         return True
-    string = calls.arguments.values.string
+    string = format_.calls.arguments.values.string
     if string.open.endswith('"'):
         return string.escape in (StringEscape.JSON, StringEscape.JSON_ASCII)
     # Strings in Python's notation have their quotes from `repr`, not from a literal.
@@ -177,106 +172,91 @@ def _hypotheses(examples: Sequence[Example]) -> Iterator[Hypothesis]:
             yield Hypothesis(order, style)
 
 
-def _under(
-    guess: Hypothesis,
-    examples: Sequence[Example],
-    texts: Sequence[tuple[str, int]],
-    base: TurnFormat,
-) -> ShownFormat | None:
-    aligned = _framed(guess, examples, texts)
-    if not aligned or (guess.fields and not any(each.message.calls for each in aligned.values())):
-        return None
-    best = _judged(list(aligned.values()), examples, texts, base)
-    # An odd example is found by leaving it out: the result for the others then improves.
-    for _ in range(len(aligned) // _ODD):
-        suspected = aligned if best is None else [at for at in aligned if at in best.others]
-        tried: list[tuple[int, ShownFormat]] = []
-        for at in suspected:
-            rest = [each for other, each in aligned.items() if other != at]
-            found = _judged(rest, examples, texts, base) if rest else None
-            if found is not None:
-                tried.append((at, found))
-        if not tried:
-            break
-        odd, better = max(tried, key=lambda pair: _rank(pair[1]))
-        if best is not None and _rank(better) <= _rank(best):
-            break
-        best = better
-        del aligned[odd]
-    return best if best is None else _without_others(best, aligned, examples, texts, base)
+@dataclass(frozen=True, slots=True)
+class _ExampleTrial:
+    """Examples with the texts of their turns, on the basis of a template's renders."""
 
+    examples: Sequence[Example]
+    texts: Sequence[tuple[str, int]]
+    """The whole turn of each example, and the offset of its output there."""
+    base: TurnFormat
 
-def _framed(
-    guess: Hypothesis, examples: Sequence[Example], texts: Sequence[tuple[str, int]]
-) -> dict[int, AlignedExample]:
-    """Align the examples, then again with the literals around values of the first pass."""
-    aligned = _aligned(guess, examples, texts)
-    if guess.style.whole or guess.style.encoded:
+    def under(self, guess: Hypothesis) -> ShownFormat | None:
+        """Conclude a format under a hypothesis, or return None if it aligns no example."""
+        aligned = self._framed(guess)
+        called = any(each.message.calls for each in aligned.values())
+        if not aligned or (guess.fields and not called):
+            return None
+        best = self._judged(aligned.values())
+        # An odd example is found by leaving it out: the result for the others then improves.
+        for _ in range(len(aligned) // _ODD):
+            suspected = aligned if best is None else [at for at in aligned if at in best.others]
+            tried: list[tuple[int, ShownFormat]] = []
+            for at in suspected:
+                rest = [each for other, each in aligned.items() if other != at]
+                found = self._judged(rest) if rest else None
+                if found is not None:
+                    tried.append((at, found))
+            if not tried:
+                break
+            odd, better = max(tried, key=lambda pair: pair[1].rank)
+            if best is not None and better.rank <= best.rank:
+                break
+            best = better
+            del aligned[odd]
+        if best is None:
+            return None
+        # Conclude again from the examples that the format writes: the others blur it.
+        rest = [each for at, each in aligned.items() if at not in best.others]
+        again = self._judged(rest) if 0 < len(rest) < len(aligned) else None
+        return best if again is None or again.written < best.written else again
+
+    def _framed(self, guess: Hypothesis) -> dict[int, AlignedExample]:
+        """Align the examples, then again with the literals around values of the first pass."""
+        aligned = self._aligned(guess)
+        if guess.style.whole or guess.style.encoded:
+            return aligned
+        known = {
+            at: each
+            for at, (example, (text, start)) in self._numbered()
+            if at not in aligned
+            and may_be_unknown(example.message, text)
+            and (each := align_message(text, start, example.message, guess, known=True)) is not None
+        }
+        frames = frames_of((*aligned.values(), *known.values()))
+        if len(frames.middles) > 1 or (known and frames.middles):
+            return self._aligned(guess, frames)
         return aligned
-    known = {
-        at: each
-        for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
-        if at not in aligned
-        and may_be_unknown(example.message, text)
-        and (each := align_message(text, start, example.message, guess, known=True)) is not None
-    }
-    frames = frames_of((*aligned.values(), *known.values()))
-    if len(frames.middles) > 1 or (known and frames.middles):
-        return _aligned(guess, examples, texts, frames)
-    return aligned
 
+    def _aligned(
+        self, guess: Hypothesis, frames: ValueFrames | None = None
+    ) -> dict[int, AlignedExample]:
+        found = {
+            at: each
+            for at, (example, (text, start)) in self._numbered()
+            if (each := align_message(text, start, example.message, guess, frames)) is not None
+        }
+        return dict(zip(found, with_usual_edges(list(found.values())), strict=True))
 
-def _aligned(
-    guess: Hypothesis,
-    examples: Sequence[Example],
-    texts: Sequence[tuple[str, int]],
-    frames: ValueFrames | None = None,
-) -> dict[int, AlignedExample]:
-    found = {
-        at: each
-        for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
-        if (each := align_message(text, start, example.message, guess, frames)) is not None
-    }
-    return dict(zip(found, with_usual_edges(list(found.values())), strict=True))
+    def _numbered(self) -> Iterator[tuple[int, tuple[Example, tuple[str, int]]]]:
+        return enumerate(zip(self.examples, self.texts, strict=True))
 
-
-def _without_others(
-    best: ShownFormat,
-    aligned: Mapping[int, AlignedExample],
-    examples: Sequence[Example],
-    texts: Sequence[tuple[str, int]],
-    base: TurnFormat,
-) -> ShownFormat:
-    """Conclude again from the examples that the format writes: the others blur it."""
-    rest = [each for at, each in aligned.items() if at not in best.others]
-    if not rest or len(rest) == len(aligned):
-        return best
-    found = _judged(rest, examples, texts, base)
-    return best if found is None or _rank(found)[0] < _rank(best)[0] else found
+    def _judged(self, aligned: Collection[AlignedExample]) -> ShownFormat | None:
+        """Conclude a format, and check which examples it writes."""
+        concluded = _concluded([*aligned], self.base)
+        if concluded is None:
+            return None
+        format_, guesses = concluded
+        others = tuple(
+            at
+            for at, (example, (text, start)) in self._numbered()
+            if not _writes(format_, example, text, start)
+        )
+        return ShownFormat(format_, len(self.examples) - len(others), others, guesses)
 
 
 _ODD = 3
 """One in this many examples may be odd."""
-
-
-def _judged(
-    aligned: Sequence[AlignedExample],
-    examples: Sequence[Example],
-    texts: Sequence[tuple[str, int]],
-    base: TurnFormat,
-) -> ShownFormat | None:
-    """Conclude a format, and check which examples it writes."""
-    concluded = _concluded(aligned, base)
-    if concluded is None:
-        return None
-    format_, guesses = concluded
-    written = tuple(
-        at
-        for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
-        if _writes(format_, example, text, start)
-    )
-    others = tuple(at for at in range(len(examples)) if at not in written)
-    return ShownFormat(format_, written, others, guesses)
 
 
 def _writes(format_: TurnFormat, example: Example, text: str, start: int) -> bool:

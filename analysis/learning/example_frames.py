@@ -20,7 +20,7 @@ from autoparser.analysis.core.text_alignment import (
     split_repetition,
 )
 
-from .call_frame import INDEX_MARK, CallsFrame
+from .call_frame import INDEX_MARK, CallsFrame, close_of_later_calls
 from .call_rows import SeenSlot, row_of
 from .example_alignment import ShownCall, most_frequent
 from .example_arguments import ShownArguments
@@ -68,7 +68,7 @@ def conclude_frame(
         if len(marked) == 1 and len({text for _, text in inners}) > 1:
             inner, base = marked.pop(), first
     befores = [
-        _without_header(_behind_prompt(before_of(call, shown), prompted), header)
+        _behind_prompt(before_of(call, shown), prompted).removeprefix(header)
         for call in whole
         if not call.at
     ]
@@ -168,18 +168,14 @@ def _of_later_calls(
     if only is None or several is None or gap is None:
         return None
     again = most_frequent(text for at, text in gaps if at > 1)
-    if again is None:
+    if again is not None:
+        close = close_of_later_calls(gap, again, only, several)
+    else:
         head = common_prefix(gap, only, several)
         rest = only[len(head) :]
         close = several[len(head) :].removesuffix(rest)
-        told = several == head + close + rest
-    else:
-        head = common_prefix(gap, again)
-        rest = gap[len(head) :]
-        close = again[len(head) :].removesuffix(rest)
-        told = again == head + close + rest and only.startswith(head)
-        told = told and several.startswith(head + close)
-    return _LaterCalls(gap, only, close) if told and close.strip() else None
+        close = close if several == head + close + rest else ""
+    return _LaterCalls(gap, only, close) if close.strip() else None
 
 
 def _numbered(text: str, number: int) -> str:
@@ -191,10 +187,6 @@ def _behind_prompt(text: str, prompted: Collection[str]) -> str:
     rests = [text.removeprefix(each) for each in prompted if text.startswith(each)]
     rest = min(rests, key=len, default=text)
     return rest if rest.strip() else text
-
-
-def _without_header(text: str, header: str) -> str:
-    return text.removeprefix(header)
 
 
 def _before_end(text: str, turn_end: str) -> str:

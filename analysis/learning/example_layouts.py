@@ -33,10 +33,17 @@ from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnL
 from autoparser.analysis.core.turn_format import TurnFormat
 
 from .call_frame import CallsFrame
-from .example_alignment import AlignedExample, Mark, ShownCall, most_frequent, shown_calls
+from .example_alignment import (
+    AlignedExample,
+    Mark,
+    ShownCall,
+    most_frequent,
+    parts_of,
+    shown_calls,
+)
 from .example_arguments import ShownArguments
 from .example_frames import after_of, before_of
-from .turn_layouts import PRESENCES
+from .turn_layouts import PRESENCES, join_calls
 
 
 def with_usual_edges(aligned: Sequence[AlignedExample]) -> list[AlignedExample]:
@@ -191,29 +198,19 @@ def layout_of(
     example: AlignedExample, shown: ShownArguments | None, frame: CallsFrame | None = None
 ) -> TurnLayout:
     """Return the layout of one example; a call extends from its first place to its last."""
-    parts: list[TurnPart] = []
-    literals: list[str] = []
-    calls = list(shown_calls(example)) if shown is not None else []
-    for at, mark in enumerate(example.marks):
-        part = mark.what if isinstance(mark.what, TurnPart) else TurnPart.CALLS
-        if parts and part is TurnPart.CALLS and parts[-1] is TurnPart.CALLS:
-            continue
-        literal = example.between(at)
-        if calls and shown is not None:
-            if part is TurnPart.CALLS:
-                literal = before_of(calls[0], shown)
-            elif parts and parts[-1] is TurnPart.CALLS:
-                literal = _behind_calls(calls, shown, frame)
-        parts.append(part)
-        literals.append(literal)
-    last = example.between(len(example.marks))
-    if parts and parts[-1] is TurnPart.CALLS and calls and shown is not None:
-        last = _behind_calls(calls, shown, frame)
-    literals.append(last)
+    places = [
+        mark.what if isinstance(mark.what, TurnPart) else TurnPart.CALLS for mark in example.marks
+    ]
+    between = [example.between(at) for at in range(len(example.marks) + 1)]
+    parts, literals = join_calls(places, between)
+    if shown is not None and TurnPart.CALLS in parts:
+        calls, at = list(shown_calls(example)), parts.index(TurnPart.CALLS)
+        around = before_of(calls[0], shown), _behind_calls(calls, shown, frame)
+        literals = (*literals[:at], *around, *literals[at + 2 :])
     edges = {mark.what: mark.edges for mark in example.marks if isinstance(mark.what, TurnPart)}
     return TurnLayout(
-        tuple(parts),
-        tuple(literals),
+        parts,
+        literals,
         edges.get(TurnPart.REASONING, StrippedEdges()),
         edges.get(TurnPart.CONTENT, StrippedEdges()),
     )
@@ -247,8 +244,7 @@ def complete_layout(
     joints = _joints([*seen.values(), *known.values()])
     unseen: dict[str, None] = {}
     for presence in PRESENCES:
-        flags = zip(TurnPart, (presence.reasoning, presence.content, presence.calls), strict=True)
-        there = {part for part, has in flags if has} & read
+        there = {*parts_of(presence)} & read
         parts = [part for part in order if part in there]
         if presence in seen or (presence in known and set(known[presence].parts) == there):
             continue

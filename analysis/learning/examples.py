@@ -159,25 +159,7 @@ def _marked(literal: str, word: str, mark: str) -> str:
     return re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", mark, literal)
 
 
-# A format without calls and reasoning, as if its template never rendered them.
-
-
-def without_parts(format_: TurnFormat) -> TurnFormat:
-    """Return the format with content only; the header, the prompts and the ends are kept."""
-    return replace(
-        format_,
-        layouts={
-            presence: layout
-            for presence, layout in format_.layouts.items()
-            if not presence.calls and not presence.reasoning and not layout.refusal
-        },
-        calls=None,
-        reasoning_cut=None,
-        reasoning_open="",
-        reasoning_close="",
-        not_rendered={},
-        elsewhere=frozenset(),
-    )
+# A format without calls, as if its template never rendered them.
 
 
 def without_calls(format_: TurnFormat) -> TurnFormat:

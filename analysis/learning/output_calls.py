@@ -18,7 +18,6 @@ that sentences lack, and so has its closing, or it is a line. Of the texts
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections import Counter
@@ -33,6 +32,7 @@ from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.text_alignment import common_suffix, prefix_length
 from autoparser.analysis.core.text_format import StringEscape, StringText
 
+from .example_alignment import objects_in
 from .output_sightings import (
     MANY,
     TEXT_ALONE,
@@ -56,12 +56,6 @@ class ObjectStyle(NamedTuple):
     name_first: bool
     encoded: bool
     """As JSON text inside a JSON string."""
-
-
-class _Value(NamedTuple):
-    start: int
-    end: int
-    value: dict[str, Json]
 
 
 _AFTER_KEY = re.compile(r"[^\w\s.,;!?]|\n| *:?=")
@@ -109,7 +103,7 @@ def _names_first(
         if name.start < done:
             continue
         end = next((each.start for each in names[at + 1 :]), len(text))
-        for value in _values(text, name.end, encoded=encoded):
+        for value in objects_in(text, name.end, encoded=encoded):
             if value.start >= end:
                 break
             if offered.fits(name.word, value.value):
@@ -123,7 +117,7 @@ def _arguments_first(
     text: str, start: int, names: list[WordSeen], offered: OfferedTools, *, encoded: bool
 ) -> Iterator[SightedCall]:
     done = start
-    for value in _values(text, start, encoded=encoded):
+    for value in objects_in(text, start, encoded=encoded):
         if value.start < done:
             continue
         name = next((each for each in names if each.start >= value.end), None)
@@ -131,59 +125,6 @@ def _arguments_first(
             place = (value.start, value.end)
             yield SightedCall(name.word, value.value, (name.start, name.end), place)
             done = name.end
-
-
-def _values(text: str, start: int, *, encoded: bool) -> Iterator[_Value]:
-    """Yield the objects in a text, outer ones before the inner ones."""
-    opener = '"' if encoded else "{"
-    at = text.find(opener, start)
-    while at >= 0:
-        value = _encoded_at(text, at) if encoded else _object_at(text, at)
-        if value is not None:
-            yield value
-        at = text.find(opener, at + 1)
-
-
-_DECODER = json.JSONDecoder()
-
-
-def _object_at(text: str, at: int) -> _Value | None:
-    try:
-        value, end = _DECODER.raw_decode(text, at)
-    except (ValueError, RecursionError):
-        return _python_object_at(text, at)
-    return _Value(at, end, value)
-
-
-def _encoded_at(text: str, at: int) -> _Value | None:
-    try:
-        held, end = _DECODER.raw_decode(text, at)
-        value = json.loads(held)
-    except (ValueError, RecursionError):
-        return None
-    return _Value(at, end, value) if isinstance(value, dict) else None
-
-
-_LONGEST = 4000
-"""The end of a Python literal is searched for in at most this many characters."""
-
-
-def _python_object_at(text: str, at: int) -> _Value | None:
-    """Read a literal of balanced braces."""
-    depth = 0
-    for end in range(at, min(len(text), at + _LONGEST)):
-        depth += (text[end] == "{") - (text[end] == "}")
-        if depth:
-            continue
-        held = text[at : end + 1]
-        if "'" not in held:
-            return None
-        try:
-            value = ast.literal_eval(held)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        return _Value(at, end + 1, value) if isinstance(value, dict) else None
-    return None
 
 
 _HEAD = 4
@@ -391,7 +332,7 @@ def entry_calls(
     One in `odd` calls may be opened otherwise.
     """
     sightings = keys_sighted(texts, offered, odd)
-    gaps = list(_gaps(texts, sightings, offered, escape))
+    gaps = list(_gaps(sightings, offered, escape))
     shown = _value_surroundings(gaps)
     values: dict[int, dict[str, tuple[Json, int]]] = {}
     spoilt: set[int] = set()
@@ -419,20 +360,16 @@ def entry_calls(
 
 
 def _gaps(
-    texts: Sequence[tuple[str, int]],
-    sightings: Sequence[KeysSighted],
-    offered: OfferedTools,
-    escape: StringEscape,
+    sightings: Sequence[KeysSighted], offered: OfferedTools, escape: StringEscape
 ) -> Iterator[KeyGap]:
     for at, each in enumerate(sightings):
-        text = texts[each.output][0]
         for number, key in enumerate(each.keys):
             following = each.keys[number + 1 : number + 2]
             end = following[0].start if following else each.end
             lead = "".join(each.leads[number + 1 : number + 2])
             where = f"key after {lead}" if following else "end" if each.last else "call"
             kinds = offered.kinds(each.name.word, key.word)
-            yield KeyGap(at, key, text[key.end : end], where, kinds, escape)
+            yield KeyGap(at, key, each.text[key.end : end], where, kinds, escape)
 
 
 def _value_surroundings(gaps: Sequence[KeyGap]) -> _Shown:

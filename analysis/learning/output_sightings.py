@@ -7,8 +7,6 @@ except an id: a word that differs in nearly every call, which `with_ids` finds.
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,8 +16,9 @@ from typing import NamedTuple, TypeAlias
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
-from autoparser.analysis.core.text_format import StringEscape, StringText
+from autoparser.analysis.core.text_format import StringEscape
 
+from .example_alignment import escaped_value_at, value_at
 from .outputs import ODD, OfferedTools, WordSeen, shared_beginning, shared_end
 
 # Names of tools in outputs, and the keys of their schemas after them.
@@ -38,6 +37,10 @@ class KeysSighted:
     """A name, and the keys after it."""
 
     output: int
+    text: str
+    """The whole text."""
+    start: int
+    """The offset of the output in it."""
     name: WordSeen
     keys: list[WordSeen]
     end: int = 0
@@ -60,31 +63,22 @@ def keys_sighted(
         for at, name in enumerate(names):
             end = names[at + 1].start if at + 1 < len(names) else len(text)
             keys = list(offered.keys_in(name.word, text, name.end, end))
-            seen.append(KeysSighted(number, name, keys, end))
+            seen.append(KeysSighted(number, text, start, name, keys, end))
     keyed = [each for each in seen if each.keys]
     firsts = {each.output: each for each in reversed(keyed)}.values()
     later = [each for each in keyed if each not in firsts]
     befores = tuple(
-        shared_end([_text_before(texts, each) for each in some], odd)
-        for some in (firsts, later)
-        if some
+        shared_end([_text_before(each) for each in some], odd) for some in (firsts, later) if some
     )
-    first_keys = [
-        _KeyLead(
-            texts[each.output][0][each.name.end : each.keys[0].start],
-            offered.kinds(each.name.word, each.keys[0].word),
-        )
-        for each in keyed
-    ]
+    first_keys = [next(_key_leads(each, offered)) for each in keyed]
     between = _markup(first_keys, shared_beginning, str.startswith)
-    kept = [each for each in seen if _stands(texts, each, befores, between)]
+    kept = [each for each in seen if _stands(each, befores, between)]
     for at, each in enumerate(kept):
-        text = texts[each.output][0]
         following = kept[at + 1] if at + 1 < len(kept) else None
         each.last = following is None or following.output != each.output
-        each.end = len(text) if following is None or each.last else following.name.start
-        each.keys = list(offered.keys_in(each.name.word, text, each.name.end, each.end))
-    _keep_true_keys(texts, kept, offered)
+        each.end = len(each.text) if following is None or each.last else following.name.start
+        each.keys = list(offered.keys_in(each.name.word, each.text, each.name.end, each.end))
+    _keep_true_keys(kept, offered)
     return kept
 
 
@@ -126,31 +120,25 @@ def _strictly(texts: Sequence[str], shared: Callable[[Sequence[str], int], str])
 _CONTEXT = 200
 
 
-def _text_before(texts: Sequence[tuple[str, int]], each: KeysSighted) -> str:
-    text, start = texts[each.output]
-    return text[max(start, each.name.start - _CONTEXT) : each.name.start]
+def _text_before(each: KeysSighted) -> str:
+    return each.text[max(each.start, each.name.start - _CONTEXT) : each.name.start]
 
 
-def _stands(
-    texts: Sequence[tuple[str, int]],
-    each: KeysSighted,
-    befores: tuple[str, ...],
-    between: tuple[str, ...],
-) -> bool:
-    if not _text_before(texts, each).endswith(befores):
+def _stands(each: KeysSighted, befores: tuple[str, ...], between: tuple[str, ...]) -> bool:
+    if not _text_before(each).endswith(befores):
         return False
-    follows = texts[each.output][0].startswith(between, each.name.end)
+    follows = each.text.startswith(between, each.name.end)
     return follows if each.keys or not all(map(str.strip, befores)) else True
 
 
-def _keep_true_keys(
-    texts: Sequence[tuple[str, int]], sightings: Sequence[KeysSighted], offered: OfferedTools
-) -> None:
+def _keep_true_keys(sightings: Sequence[KeysSighted], offered: OfferedTools) -> None:
     """Remove words of values that only look like keys: their markup differs from most."""
-    keys = [(texts[each.output][0], key) for each in sightings for key in each.keys]
-    after = shared_beginning([text[key.end :][:_CONTEXT] for text, key in keys], MANY)
-    rows = [_key_leads(texts[each.output][0], each, offered) for each in sightings if each.keys]
-    first, later = [row[0] for row in rows], [lead for row in rows for lead in row[1:]]
+    after = shared_beginning(
+        [each.text[key.end :][:_CONTEXT] for each in sightings for key in each.keys], MANY
+    )
+    rows = [list(_key_leads(each, offered)) for each in sightings]
+    first = [row[0] for row in rows if row]
+    later = [lead for row in rows for lead in row[1:]]
     befores = [
         before
         for some in (first, later)
@@ -158,21 +146,20 @@ def _keep_true_keys(
         for before in _markup(some, shared_end, str.endswith)
     ]
     befores.sort(key=len, reverse=True)
-    for each in sightings:
-        text = texts[each.output][0]
+    for each, row in zip(sightings, rows, strict=True):
         kept = [
             (key, next(before for before in befores if lead.text.endswith(before)))
-            for key, lead in zip(each.keys, _key_leads(text, each, offered), strict=True)
-            if text.startswith(after, key.end) and lead.text.endswith(tuple(befores))
+            for key, lead in zip(each.keys, row, strict=True)
+            if each.text.startswith(after, key.end) and lead.text.endswith(tuple(befores))
         ]
         each.keys, each.leads = [key for key, _ in kept], [lead for _, lead in kept]
 
 
-def _key_leads(text: str, each: KeysSighted, offered: OfferedTools) -> list[_KeyLead]:
-    return [
-        _KeyLead(text[one.end : other.start], offered.kinds(each.name.word, other.word))
-        for one, other in pairwise([each.name, *each.keys])
-    ]
+def _key_leads(each: KeysSighted, offered: OfferedTools) -> Iterator[_KeyLead]:
+    """Yield the text before each key."""
+    for one, other in pairwise([each.name, *each.keys]):
+        kinds = offered.kinds(each.name.word, other.word)
+        yield _KeyLead(each.text[one.end : other.start], kinds)
 
 
 # Values recognized by themselves: numbers, words for true or null, lists and objects.
@@ -213,43 +200,11 @@ def _allowed(value: Json, kinds: frozenset[JsonType]) -> bool:
 
 
 def _read_literal(text: str, match: re.Match[str], escape: StringEscape) -> tuple[Json, int] | None:
-    word = match.group()
+    word, start = match.group(), match.start()
     if word in _WORDS:
         return _WORDS[word], match.end()
-    try:
-        value, end = json.JSONDecoder().raw_decode(text, match.start())
-    except (ValueError, RecursionError):
-        if word not in _CLOSERS:
-            return None
-        start = match.start()
-        return _python_container(text, start) or _escaped_container(text, start, escape)
-    return value, end
-
-
-_CLOSERS = {"[": "]", "{": "}"}
-
-
-def _python_container(text: str, at: int) -> tuple[Json, int] | None:
-    depth = 0
-    for end in range(at, len(text)):
-        depth += (text[end] in "[{") - (text[end] in "]}")
-        if depth == 0:
-            try:
-                return ast.literal_eval(text[at : end + 1]), end + 1
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
-                continue
-    return None
-
-
-def _escaped_container(text: str, at: int, escape: StringEscape) -> tuple[Json, int] | None:
-    """Read JSON that is escaped as strings are, as `guest="{&#34;name&#34;: &#34;Bo&#34;}"`."""
-    for match in re.finditer(re.escape(_CLOSERS[text[at]]), text[at:]):
-        end = at + match.end()
-        try:
-            return json.loads(StringText(escape=escape).read(text[at:end])), end
-        except (ValueError, RecursionError):
-            continue
-    return None
+    found = value_at(text, start)
+    return found or escaped_value_at(text, start, escape) if word in "[{" else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ from autoparser.analysis.core.schema_document import Validate, schema_validator
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 
+from .example_alignment import is_wordly
+
 
 class OutputError(AutoparserError):
     """Outputs cannot be read, or no format explains their calls."""
@@ -104,6 +106,7 @@ class OfferedTools:
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         """Store tools in OpenAI's form, wrapped or bare."""
+        self.tools = tools
         self._parameters: dict[str, Json] = {
             str(each["name"]): each.get("parameters") for each in map(function_of, tools)
         }
@@ -208,12 +211,8 @@ def _longest(texts: Sequence[str], odd: int) -> str:
 
 def _in_word(shared: str, beyond: Sequence[str]) -> bool:
     """Whether the first character of the shared text continues a word of some text."""
-    return _wordly(shared[:1]) and any(map(_wordly, beyond))
+    return is_wordly(shared[:1]) and any(map(is_wordly, beyond))
 
 
 def _word_length(text: str) -> int:
-    return next((at for at, char in enumerate(text) if not _wordly(char)), len(text))
-
-
-def _wordly(char: str) -> bool:
-    return char.isalnum() or char == "_"
+    return next((at for at, char in enumerate(text) if not is_wordly(char)), len(text))

@@ -351,6 +351,13 @@ class Prober:
         self.meter.asked.add(messages, self._offered if tools else None, chosen)
         return text
 
+    def text_of_messages(self, messages: Sequence[Mapping[str, Json]]) -> str:
+        """Render messages that are in shape, with tools; return an empty text on an error."""
+        try:
+            return self.render_messages(messages)
+        except TemplateRenderError:
+            return ""
+
     def mapped_messages(
         self,
         messages: Sequence[Mapping[str, Json]],

@@ -25,7 +25,6 @@ from autoparser.analysis.core.conversation import (
     ToolResult,
     UserMessage,
 )
-from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.switches import Switch, SwitchEffect
 from autoparser.analysis.core.text_alignment import common_suffix, diff_split, edge_units, is_unit
 from autoparser.analysis.core.text_format import TurnPart
@@ -155,10 +154,7 @@ def _rendered(observer: Observer, fields: Mapping[str, str]) -> str:
         else message
         for message in shaped
     ]
-    try:
-        return observer.prober.render_messages(given)
-    except TemplateRenderError:
-        return ""
+    return observer.prober.text_of_messages(given)
 
 
 def _with_fields(call: Json, fields: Mapping[str, str]) -> Json:

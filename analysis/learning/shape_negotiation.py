@@ -60,14 +60,10 @@ class UnusableTemplateError(Exception):
         self.cause = cause
 
 
-def call_of(prober: Prober, position: int = 0) -> ToolCall:
+def call_of(prober: Prober) -> ToolCall:
     """Return a call made of sentinels, with one string argument."""
     marks = prober.sentinels
-    return ToolCall(
-        marks.names[position],
-        {marks.keys[0]: marks.values[position]},
-        marks.ids[position],
-    )
+    return ToolCall(marks.names[0], {marks.keys[0]: marks.values[0]}, marks.ids[0])
 
 
 def prints_parts(text: str, parts: Sequence[Json]) -> bool:

@@ -82,18 +82,19 @@ def learn_layout(observer: Observer, presence: Presence) -> TurnLayout:
     if turn.refusal:
         return TurnLayout(refusal=turn.refusal)
     pieces = observer.pieces(turn.text)
-    parts: list[TurnPart] = []
-    literals: list[str] = [""]
-    for literal, slot in zip(pieces.literals, (*pieces.slots, None), strict=True):
-        part = None if slot is None else _part(slot)
-        if parts and part is TurnPart.CALLS and parts[-1] is TurnPart.CALLS:
-            literals[-1] = ""
-            continue
-        literals[-1] += literal
-        if part is not None:
-            parts.append(part)
-            literals.append("")
-    return _with_edges(observer, presence, TurnLayout(tuple(parts), tuple(literals)))
+    parts, literals = join_calls([_part(slot) for slot in pieces.slots], pieces.literals)
+    return _with_edges(observer, presence, TurnLayout(parts, literals))
+
+
+def join_calls(
+    parts: Sequence[TurnPart], literals: Sequence[str]
+) -> tuple[tuple[TurnPart, ...], tuple[str, ...]]:
+    """Make one place of the many that calls have in a turn, without the literals between them."""
+    before = (None, *parts[:-1])
+    again = [part is last is TurnPart.CALLS for part, last in zip(parts, before, strict=False)]
+    joined = tuple(part for part, same in zip(parts, again, strict=True) if not same)
+    kept = (text for text, same in zip(literals, (*again, False), strict=True) if not same)
+    return joined, tuple(kept)
 
 
 def cut_calls(layout: TurnLayout, frame: CallsFrame) -> TurnLayout:
@@ -133,44 +134,25 @@ _LEAD, _TRAIL = "\n\n \t\n", "\n\t \n\n"
 def _with_edges(observer: Observer, presence: Presence, layout: TurnLayout) -> TurnLayout:
     """Find the whitespace that a text loses, by adding some at its edges."""
     marks = observer.prober.sentinels
-    plain = observer.message(presence)
-    for part, word in ((TurnPart.REASONING, marks.reasoning), (TurnPart.CONTENT, marks.content)):
-        if part not in layout.parts:
-            continue
-        padded = f"{_LEAD}{word}{_TRAIL}"
-        message = (
-            replace(plain, reasoning=padded)
-            if part is TurnPart.REASONING
-            else replace(plain, content=padded)
-        )
-        edges = _edges(observer, message, part, word)
-        if edges is not None:
-            layout = (
-                replace(layout, reasoning=edges)
-                if part is TurnPart.REASONING
-                else replace(layout, content=edges)
-            )
+    plain = observer.shown(presence)
+    if TurnPart.REASONING in layout.parts:
+        padded = replace(plain.message, reasoning=f"{_LEAD}{marks.reasoning}{_TRAIL}")
+        edges = _edges(plain.text, observer.turn(padded).text, marks.reasoning)
+        layout = replace(layout, reasoning=edges)
+    if TurnPart.CONTENT in layout.parts:
+        padded = replace(plain.message, content=f"{_LEAD}{marks.content}{_TRAIL}")
+        edges = _edges(plain.text, observer.turn(padded).text, marks.content)
+        layout = replace(layout, content=edges)
     return layout
 
 
-def _edges(observer: Observer, message: Message, part: TurnPart, word: str) -> StrippedEdges | None:
-    turn = observer.turn(message)
-    before, found, after = turn.text.partition(word)
-    plain = observer.turn(_bare(message, part, word))
-    plain_before, _, plain_after = plain.text.partition(word)
-    if not found:
-        return None
+def _edges(plain: str, padded: str, word: str) -> StrippedEdges:
+    """Return the whitespace that `padded` lacks around a word, by default none."""
+    plain_before, _, plain_after = plain.partition(word)
+    before, found, after = padded.partition(word)
     lefts = [strip for strip in EdgeStrip if before == plain_before + strip.left(_LEAD)]
     rights = [strip for strip in EdgeStrip if after == strip.right(_TRAIL) + plain_after]
-    if lefts and rights:
-        return StrippedEdges(lefts[0], rights[0])
-    return None
-
-
-def _bare(message: Message, part: TurnPart, word: str) -> Message:
-    if part is TurnPart.REASONING:
-        return replace(message, reasoning=word)
-    return replace(message, content=word)
+    return StrippedEdges(lefts[0], rights[0]) if found and lefts and rights else StrippedEdges()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
+from autoparser.analysis.learning.example_alignment import parts_of
 from autoparser.analysis.learning.example_conclusion import (
-    ShownFormat,
     is_turn,
     learn_examples,
     turn_text,
@@ -167,11 +167,11 @@ def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind
     """Replace the template's format of the parts that the examples hold."""
     base = analysis.format
     found = learn_examples(examples, base)
-    shown = {part for each in examples for part in _parts_of(each.message)}
+    shown = {part for each in examples for part in parts_of(each.message.presence)}
     taught = taught_analysis(analysis, found.format, frozenset(shown), kind)
     verdicts = _verdicts(taught, examples, base)
     taught = with_checked_format(taught, _check(verdicts))
-    return _Candidate(UsedFormat.LEARNED, taught, verdicts, _worded(found))
+    return _Candidate(UsedFormat.LEARNED, taught, verdicts, found.guesses)
 
 
 def _widened(own: _Candidate, kind: EvidenceKind) -> Iterator[_Candidate]:
@@ -186,7 +186,7 @@ def _widened(own: _Candidate, kind: EvidenceKind) -> Iterator[_Candidate]:
         return
     widened = widened_analysis(own.analysis, found.format, kind)
     examples = [each.example for each in own.verdicts]
-    yield _Candidate(UsedFormat.BOTH, widened, _verdicts(widened, examples, base), _worded(found))
+    yield _Candidate(UsedFormat.BOTH, widened, _verdicts(widened, examples, base), found.guesses)
 
 
 def _writes_calls(format_: TurnFormat) -> bool:
@@ -211,7 +211,12 @@ def _refusal(each: _Candidate, own: _Candidate) -> str:
 def _confirmed(own: _Candidate, kind: EvidenceKind) -> _Candidate:
     """Let examples that are read confirm a format that only the prompt's words spell out."""
     base = own.analysis.format
-    held = {part for each in own.verdicts if each.read for part in _parts_of(each.example.message)}
+    held = {
+        part
+        for each in own.verdicts
+        if each.read
+        for part in parts_of(each.example.message.presence)
+    }
     confirmed = base.unconfirmed & held
     if not confirmed:
         return own
@@ -221,19 +226,6 @@ def _confirmed(own: _Candidate, kind: EvidenceKind) -> _Candidate:
     if sum(each.read for each in verdicts) < own.read:
         return own
     return replace(own, analysis=with_checked_format(taught, _check(verdicts)), verdicts=verdicts)
-
-
-def _parts_of(message: Message) -> Iterator[TurnPart]:
-    held = {
-        TurnPart.REASONING: message.reasoning,
-        TurnPart.CONTENT: message.content,
-        TurnPart.CALLS: message.calls,
-    }
-    return (part for part, there in held.items() if there)
-
-
-def _worded(found: ShownFormat) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(found.guesses))
 
 
 def _verdicts(

@@ -27,7 +27,6 @@ from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
 from autoparser.analysis.learning.example_conclusion import (
-    ShownFormat,
     is_turn,
     learn_examples,
     turn_text,
@@ -89,19 +88,15 @@ class LoggedReading:
 class ReadFormat:
     """A format, and its readings of all outputs."""
 
-    shown: ShownFormat
+    format: TurnFormat
     readings: tuple[LoggedReading, ...]
+    guesses: tuple[str, ...] = ()
+    """The conclusions that no output shows, in words."""
 
     @property
-    def format(self) -> TurnFormat:
-        """The format."""
-        return self.shown.format
-
-    @property
-    def guesses(self) -> tuple[str, ...]:
-        """The conclusions that no output shows, in words."""
-        words = (each.replace("no example", "no output") for each in self.shown.guesses)
-        return tuple(dict.fromkeys(words))
+    def complete(self) -> bool:
+        """Whether it reads every output."""
+        return not any(each.problem for each in self.readings)
 
     @property
     def rank(self) -> tuple[int, int, int]:
@@ -182,12 +177,13 @@ def learn_outputs(
         LoggedOutput(each, place=place_in("outputs", at)) if isinstance(each, str) else each
         for at, each in enumerate(outputs)
     ]
-    base, offered = analysis.format, OfferedTools(tools)
-    own = tuple(_readings(base, logged, base, tools, offered))
+    base = analysis.format
+    trial = _OutputTrial(logged, base, OfferedTools(tools), tokens)
+    own = trial.read_by(base).readings
     rest = [each.output for each in own if each.problem]
     kept = InferredFormat(analysis, own, (), len(own) - len(rest), UsedFormat.TEMPLATE)
     if base.calls is None or TurnPart.CALLS in base.unconfirmed:
-        found = _confirmed(logged, base, tools, offered, tokens)
+        found = trial.confirmed()
         taught = taught_analysis(analysis, found.format, found.format.shown, EvidenceKind.OUTPUT)
         learned = replace(
             kept,
@@ -200,7 +196,7 @@ def learn_outputs(
     if not rest:
         return kept
     try:
-        found = format_of_outputs(rest, without_calls(base), tools, tokens)
+        found = replace(trial, outputs=rest, base=without_calls(base)).concluded()
     except OutputError:
         if not any(each.message and each.message.calls for each in own if not each.problem):
             raise
@@ -234,33 +230,6 @@ def _refused(kept: InferredFormat, learned: InferredFormat, spoiled: str) -> Inf
     if spoiled:
         refusal = f"the learned format misreads what the template itself writes: {spoiled}"
     return replace(kept, refusal=refusal)
-
-
-def _confirmed(
-    outputs: Sequence[LoggedOutput],
-    base: TurnFormat,
-    tools: Sequence[Tool],
-    offered: OfferedTools,
-    tokens: Sequence[str],
-) -> ReadFormat:
-    """Learn from outputs; a format spelled out by the prompt counts if outputs confirm it."""
-    silent = without_calls(base)
-    suggested: ReadFormat | None = None
-    if base.calls is not None:
-        worded = with_worded_calls(base)
-        readings = tuple(_readings(worded, outputs, silent, tools, offered))
-        suggested = ReadFormat(ShownFormat(worded, (), ()), readings)
-        if not any(each.problem for each in readings) and suggested.rank[0]:
-            return suggested
-    try:
-        found = format_of_outputs(outputs, silent, tools, tokens)
-    except OutputError:
-        if suggested is None or not suggested.rank[0]:
-            raise
-        return suggested
-    if suggested is not None and suggested.rank > found.rank:
-        return suggested
-    return found
 
 
 def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool]) -> LoggedReading:
@@ -308,61 +277,102 @@ def format_of_outputs(
     `base` has the header, the openings and the ends, and the template's markup of reasoning.
     Raises OutputError if no output holds a possible call, or no format reads any.
     """
-    offered = OfferedTools(tools)
-    begun = _reader(base, tools) if TurnPart.REASONING in base.shown else None
-    read: ReadTurn | None = None if begun is None else partial(_said, begun)
-    best: ReadFormat | None = None
-    sighted = False
-    # Outputs of several formats blur each other, so each kind is also tried alone.
-    for kind in (outputs, *kinds_of(outputs, offered)):
-        for each in propose_meanings(kind, base, offered, read, tokens):
-            sighted = True
-            found = _concluded(each, outputs, base, tools, offered)
-            if found is not None and (best is None or found.rank > best.rank):
-                best = found
-            if best is not None and not any(reading.problem for reading in best.readings):
-                return best
-    if not sighted:
-        raise OutputError(
-            "no output holds the name of a tool and arguments that fit it",
-            hint="give the tools that were offered when the outputs were written",
-        )
-    if best is None or not best.rank[0]:
-        raise OutputError(
-            "no format reads the calls of any output and writes it back",
-            hint="give more outputs, or examples with their messages: --examples",
-        )
-    return best
+    return _OutputTrial(outputs, base, OfferedTools(tools), tokens).concluded()
 
 
-def _concluded(
-    proposal: Proposal,
-    outputs: Sequence[LoggedOutput],
-    base: TurnFormat,
-    tools: Sequence[Tool],
-    offered: OfferedTools,
-) -> ReadFormat | None:
-    """Conclude a format from proposed meanings, then again from its own readings."""
-    best: ReadFormat | None = None
-    examples: Sequence[Example] = proposal.examples
-    for _ in range(_ROUNDS):
+@dataclass(frozen=True, slots=True)
+class _OutputTrial:
+    """Outputs to learn from, and what is known of them."""
+
+    outputs: Sequence[LoggedOutput]
+    base: TurnFormat
+    """The template's format; its header, openings and ends are those of the outputs."""
+    offered: OfferedTools
+    tokens: Sequence[str]
+    """The added tokens of the model's tokenizer."""
+
+    def confirmed(self) -> ReadFormat:
+        """Learn without the template's calls; those of its words count if outputs confirm them."""
+        silent = replace(self, base=without_calls(self.base))
+        suggested: ReadFormat | None = None
+        if self.base.calls is not None:
+            suggested = silent.read_by(with_worded_calls(self.base))
+            if suggested.complete and suggested.rank[0]:
+                return suggested
         try:
-            shown = learn_examples(_telling(examples), base, [proposal.guess])
-        except ExampleError:
-            break
-        found = ReadFormat(shown, tuple(_readings(shown.format, outputs, base, tools, offered)))
-        if best is not None and found.rank < best.rank:
-            break
-        # A format concluded from readings is better founded than one concluded from guesses.
-        known, best = best, found
-        examples = [
-            Example(each.output.text, each.message, each.output.prompt, each.output.place)
-            for each in found.readings
-            if not each.problem and each.message is not None
-        ]
-        if not examples or (known is not None and known.rank == found.rank):
-            break
-    return best
+            found = silent.concluded()
+        except OutputError:
+            if suggested is None or not suggested.rank[0]:
+                raise
+            return suggested
+        if suggested is not None and suggested.rank > found.rank:
+            return suggested
+        return found
+
+    def concluded(self) -> ReadFormat:
+        """Turn every proposal into a format; return the one that reads most."""
+        begun = _reader(self.base, self.offered) if TurnPart.REASONING in self.base.shown else None
+        read: ReadTurn | None = None if begun is None else partial(_read_before_calls, begun)
+        best: ReadFormat | None = None
+        sighted = False
+        # Outputs of several formats blur each other, so each kind is also tried alone.
+        for kind in (self.outputs, *kinds_of(self.outputs, self.offered)):
+            for each in propose_meanings(kind, self.base, self.offered, read, self.tokens):
+                sighted = True
+                found = self._under(each)
+                if found is not None and (best is None or found.rank > best.rank):
+                    best = found
+                if best is not None and best.complete:
+                    return best
+        if not sighted:
+            raise OutputError(
+                "no output holds the name of a tool and arguments that fit it",
+                hint="give the tools that were offered when the outputs were written",
+            )
+        if best is None or not best.rank[0]:
+            raise OutputError(
+                "no format reads the calls of any output and writes it back",
+                hint="give more outputs, or examples with their messages: --examples",
+            )
+        return best
+
+    def _under(self, proposal: Proposal) -> ReadFormat | None:
+        """Conclude a format from proposed meanings, then again from its own readings."""
+        best: ReadFormat | None = None
+        examples: Sequence[Example] = proposal.examples
+        for _ in range(_ROUNDS):
+            try:
+                shown = learn_examples(_most_telling(examples), self.base, [proposal.guess])
+            except ExampleError:
+                break
+            words = (each.replace("no example", "no output") for each in shown.guesses)
+            found = replace(self.read_by(shown.format), guesses=tuple(words))
+            if best is not None and found.rank < best.rank:
+                break
+            # A format concluded from readings is better founded than one concluded from guesses.
+            known, best = best, found
+            examples = [
+                Example(each.output.text, each.message, each.output.prompt, each.output.place)
+                for each in found.readings
+                if not each.problem and each.message is not None
+            ]
+            if not examples or (known is not None and known.rank == found.rank):
+                break
+        return best
+
+    def read_by(self, format_: TurnFormat) -> ReadFormat:
+        """Read every output by a format, and write it back."""
+        judges: dict[str, _OutputJudge] = {}
+        readings: list[LoggedReading] = []
+        for output in self.outputs:
+            expected, start = turn_text(Example(output.text, Message(), output.prompt), self.base)
+            if output.prompt not in judges:
+                reader = _reader(format_, self.offered, output.prompt)
+                prompted = expected[:start]
+                heads = dict(_heads(format_, prompted, self.offered))
+                judges[output.prompt] = _OutputJudge(format_, self.offered, reader, heads, prompted)
+            readings.append(judges[output.prompt].reading(output, expected, start))
+        return ReadFormat(format_, tuple(readings))
 
 
 _ROUNDS = 3
@@ -370,7 +380,7 @@ _MOST = 24
 """At most this many outputs, the most informative, are learned from; all are read."""
 
 
-def _telling(examples: Sequence[Example]) -> list[Example]:
+def _most_telling(examples: Sequence[Example]) -> list[Example]:
     """Choose the outputs that show features the others lack."""
     if len(examples) <= _MOST:
         return sorted(examples, key=lambda each: len(each.output))
@@ -395,37 +405,21 @@ def _features(example: Example) -> Iterator[str]:
         yield from (f"{type(value).__name__} {value is None}" for value in call.arguments.values())
 
 
-def _reader(format_: TurnFormat, tools: Sequence[Tool], prompt: str = "") -> OutputParser:
+def _reader(format_: TurnFormat, offered: OfferedTools, prompt: str = "") -> OutputParser:
     formats = Formats.of(format_)
-    request = request_of(tools, prompt=prompt or None, begun=None if prompt else formats.default)
+    request = request_of(
+        offered.tools, prompt=prompt or None, begun=None if prompt else formats.default
+    )
     return OutputParser(build_expression(formats, request), offered=frozenset(request.tools or ()))
 
 
-def _said(reader: OutputParser, text: str) -> Message:
+def _read_before_calls(reader: OutputParser, text: str) -> Message:
     """Read the text before calls; a call by the template's format counts as content."""
     try:
         read = message_of(reader.parse(text, complete=False))
     except ValueError:
         return Message(text)
     return structs.replace(read, calls=())
-
-
-def _readings(
-    format_: TurnFormat,
-    outputs: Sequence[LoggedOutput],
-    base: TurnFormat,
-    tools: Sequence[Tool],
-    offered: OfferedTools,
-) -> Iterator[LoggedReading]:
-    judges: dict[str, _OutputJudge] = {}
-    for output in outputs:
-        expected, start = turn_text(Example(output.text, Message(), output.prompt), base)
-        if output.prompt not in judges:
-            reader = _reader(format_, tools, output.prompt)
-            prompted = expected[:start]
-            heads = dict(_heads(format_, prompted, offered))
-            judges[output.prompt] = _OutputJudge(format_, offered, reader, heads, prompted)
-        yield judges[output.prompt].reading(output, expected, start)
 
 
 def _heads(format_: TurnFormat, prompted: str, offered: OfferedTools) -> Iterator[tuple[str, str]]:

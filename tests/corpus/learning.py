@@ -26,7 +26,7 @@ from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.learning.continuations import turns_after
 from autoparser.analysis.learning.example_conclusion import learn_examples
-from autoparser.analysis.learning.examples import Example, without_parts
+from autoparser.analysis.learning.examples import Example, without_calls
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import message_of
 from autoparser.analysis.parsing.turn_expression import build_expression
@@ -109,6 +109,18 @@ def readings(
         for count in counts
     )
     return TemplateReadings(path.stem, analysed, learnt)
+
+
+def without_parts(format_: TurnFormat) -> TurnFormat:
+    """Return the format with content only; the header, the prompts and the ends are kept."""
+    silent = without_calls(format_)
+    return replace(
+        silent,
+        layouts={each: layout for each, layout in silent.layouts.items() if not each.reasoning},
+        reasoning_cut=None,
+        reasoning_open="",
+        reasoning_close="",
+    )
 
 
 def shown_of(analysis: Analysis) -> Iterator[ShownMessage]:

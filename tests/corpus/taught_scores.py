@@ -21,9 +21,10 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.turn_format import Formats
-from autoparser.analysis.learning.examples import Example, without_parts
+from autoparser.analysis.learning.examples import Example
 from autoparser.analysis.teaching.example_learning import TaughtFormat, learn
 
+from .learning import without_parts
 from .scoreboard import TEMPLATES, analysis_for, observed
 
 COUNTS = (1, 3, 5)

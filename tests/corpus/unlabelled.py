@@ -27,7 +27,7 @@ from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.decoding.answer_judge import DecodingTrial
 from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
 from autoparser.analysis.decoding.constraints import ConstraintError
-from autoparser.analysis.learning.examples import without_calls, without_parts
+from autoparser.analysis.learning.examples import without_calls
 from autoparser.analysis.learning.outputs import LoggedOutput
 from autoparser.analysis.parsing.parsed_message import message_of
 from autoparser.analysis.teaching.output_learning import format_of_outputs
@@ -41,6 +41,7 @@ from .learning import (
     read_of,
     row_of,
     shown_of,
+    without_parts,
 )
 
 COUNTS = (5, 20, 100)
