@@ -180,7 +180,7 @@ def _from_suggestions(
             hint="add --tools FILE, or a response_template to the tokenizer_config.json beside"
             " the template, which is read where transformers is installed, or a response_schema",
         )
-    labelled = reader.labelled(given, offered)
+    labelled = reader.labeled(given, offered)
     read = f"its {reader.key} reads {len(labelled)} of {len(given)} outputs"
     print_note(f"{reader.file}: {read}, and suggests what they mean")
     found = wings.learn(analysis, labelled, wings.EvidenceKind.OUTPUT)

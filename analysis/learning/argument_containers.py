@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
 from msgspec import structs
 
@@ -87,10 +87,10 @@ def _nested(
     )
     if known is not None:
         return structs.replace(known.object if keyed else known.array, values=known)
-    return _learnt(Place(site, marks, keyed), depth - 1)
+    return _learn_container(Place(site, marks, keyed), depth - 1)
 
 
-def _learnt(place: Place, depth: int) -> ContainerNotation | None:
+def _learn_container(place: Place, depth: int) -> ContainerNotation | None:
     """Learn a container by its entries, as the phases learn the arguments."""
     entries = learn_entries(place)
     if entries is None:
@@ -227,8 +227,7 @@ def _tied(container: ContainerNotation, outer: ValueNotation) -> ContainerNotati
 # The place of a call's arguments, and whether they are one value.
 
 
-@dataclass(frozen=True, slots=True)
-class LearntArguments:
+class ArgumentList(NamedTuple):
     """How the arguments of a call follow one another."""
 
     entries: EntryOrder
@@ -242,7 +241,7 @@ class LearntArguments:
         return _place(observer, self.quoted)
 
 
-def learn_argument_list(observer: Observer) -> LearntArguments | None:
+def learn_argument_list(observer: Observer) -> ArgumentList | None:
     """Learn how arguments follow one another, or return None if they cannot be found."""
     place = _place(observer, None)
     one = place.strings(1)
@@ -251,7 +250,7 @@ def learn_argument_list(observer: Observer) -> LearntArguments | None:
     verbatim = as_string and json.dumps(one) in text
     quoted = None if verbatim else _quotes(one, text)
     entries = learn_entries(_place(observer, quoted))
-    return None if entries is None else LearntArguments(entries, verbatim, quoted)
+    return None if entries is None else ArgumentList(entries, verbatim, quoted)
 
 
 def _quotes(one: Json, text: str) -> tuple[str, str] | None:
@@ -288,8 +287,7 @@ def _unquoted(site: Site, before: str, after: str) -> Site:
     return shown
 
 
-@dataclass(frozen=True, slots=True)
-class Enclosure:
+class Enclosure(NamedTuple):
     """The brackets around a call's arguments."""
 
     notation: ValueNotation | None
@@ -298,7 +296,7 @@ class Enclosure:
     """The turn of a call without arguments, if it lacks more than these."""
 
 
-def learn_enclosure(observer: Observer, listed: LearntArguments, types: TypedRows) -> Enclosure:
+def learn_enclosure(observer: Observer, listed: ArgumentList, types: TypedRows) -> Enclosure:
     """Learn the text of a call that remains without arguments."""
     place, cut = listed.place(observer), listed.entries.repetition
     one, text = place.strings(1), place.site(place.strings(1)) or ""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import product
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,
@@ -47,8 +47,7 @@ Site: TypeAlias = Callable[[Json], "str | None"]
 """Renders the text of the place with this value, or None if the template raises."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A container whose entries can be chosen: an array, or an object where `keyed`."""
 
     site: Site
@@ -71,8 +70,7 @@ class Place:
         return self.sentinels.typed_keys[kind] if self.keyed else None
 
 
-@dataclass(frozen=True, slots=True)
-class EntryOrder:
+class EntryOrder(NamedTuple):
     """The literals around the entries of a container, and the order of the entries."""
 
     repetition: RepeatedText
@@ -153,8 +151,7 @@ def _sorting(place: Place) -> MemberOrder:
     return MemberOrder.SORTED
 
 
-@dataclass(frozen=True, slots=True)
-class Strings:
+class Strings(NamedTuple):
     """How an entry with a string is written."""
 
     row: Row

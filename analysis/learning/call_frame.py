@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import structs
@@ -28,7 +29,7 @@ from autoparser.analysis.core.text_alignment import (
 )
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
-from .observer import ObservedTurn, Observer, SlotKind, SlotMark
+from .observer import ObservedTurn, Observer, SlotKind
 from .prober import Prober
 from .shape_negotiation import switch_candidates
 from .suggestions import Suggestions
@@ -149,8 +150,7 @@ _MOST = 8
 """At most this many of either are tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class Leads:
+class Leads(NamedTuple):
     """Markers that may precede a call, and further ends of turns."""
 
     markers: tuple[str, ...] = ()
@@ -230,14 +230,12 @@ CALLS_ONLY = Presence(calls=True)
 _CALL_KINDS = (SlotKind.NAME, SlotKind.ID, SlotKind.KEY, SlotKind.VALUE)
 
 
-@dataclass(frozen=True, slots=True)
-class CallGroup:
+class CallGroup(NamedTuple):
     """One call in a turn: the text from its first to its last sentinel, and its surroundings."""
 
     before: str
     inner: str
     after: str
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,44 +311,27 @@ class CallsFrame:
 
 def group_calls(observer: Observer, turn: ObservedTurn, count: int) -> list[CallGroup] | None:
     """Cut a turn into its calls; return None if one is missing or they are interleaved."""
-    pieces = observer.pieces(turn.text)
-    starts = [0]
-    for literal in pieces.literals[:-1]:
-        starts.append(starts[-1] + len(literal))
     marks = observer.prober.sentinels
-    word = {
-        SlotKind.NAME: marks.names,
-        SlotKind.ID: marks.ids,
-        SlotKind.KEY: marks.keys,
-        SlotKind.VALUE: marks.values,
+    words = {
+        word: at
+        for each in (marks.names, marks.ids, marks.keys, marks.values)
+        for at, word in enumerate(each)
     }
-    spans: list[tuple[int, int]] = []
-    position = 0
-    found: dict[int, list[int]] = {}
-    for literal, slot in zip(pieces.literals, pieces.slots, strict=False):
-        position += len(literal)
-        text = word[slot.kind][slot.at] if slot.kind in word else _text_of(observer, slot)
-        spans.append((position, position + len(text)))
-        if slot.kind in word:
-            found.setdefault(slot.at, []).append(len(spans) - 1)
-        position += len(text)
-    if sorted(found) != list(range(count)):
-        return None
-    cuts = [(spans[found[at][0]][0], spans[found[at][-1]][1]) for at in range(count)]
-    if any(cuts[at][1] > cuts[at + 1][0] for at in range(count - 1)):
-        return None
+    spans: dict[int, list[tuple[int, int]]] = {}
     text = turn.text
-    ends = [start for start, _ in cuts[1:]] + [len(text)]
+    for found in re.finditer("|".join(words), text):
+        spans.setdefault(words[found.group()], []).append(found.span())
+    if sorted(spans) != list(range(count)):
+        return None
+    cuts = [(spans[at][0][0], spans[at][-1][1]) for at in range(count)]
+    if any(one[1] > other[0] for one, other in pairwise(cuts)):
+        return None
     begins = [0] + [end for _, end in cuts[:-1]]
+    ends = [start for start, _ in cuts[1:]] + [len(text)]
     return [
-        CallGroup(text[begin:start], text[start:end], text[end:following], end)
+        CallGroup(text[begin:start], text[start:end], text[end:following])
         for begin, (start, end), following in zip(begins, cuts, ends, strict=True)
     ]
-
-
-def _text_of(observer: Observer, slot: SlotMark) -> str:
-    marks = observer.prober.sentinels
-    return marks.reasoning if slot.kind is SlotKind.REASONING else marks.content
 
 
 def learn_frame(observer: Observer) -> CallsFrame | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -29,8 +29,7 @@ from .suggestions import Suggestions
 # Learned only if a call is written with its id and without its name.
 
 
-@dataclass(frozen=True, slots=True)
-class SeenId:
+class SeenId(NamedTuple):
     """How an id carries a name."""
 
     row: Row = ()
@@ -289,8 +288,7 @@ def plain_row(rows: Mapping[JsonType, Row | None]) -> Row:
 # Slots: places in a text that change with one thing, found by two renders that differ in it.
 
 
-@dataclass(frozen=True, slots=True)
-class SeenSlot:
+class SeenSlot(NamedTuple):
     """The place of one thing in a text of sentinels."""
 
     slot: RowSlot

@@ -103,10 +103,10 @@ class _UsualLiterals:
     """The literals of other examples between two neighbors, or beside one of them."""
 
     def __init__(
-        self, usual: Mapping[tuple[str, str], Counter[str]], neighbours: tuple[str, str]
+        self, usual: Mapping[tuple[str, str], Counter[str]], neighbors: tuple[str, str]
     ) -> None:
-        before, after = neighbours
-        self._same = usual.get(neighbours, Counter[str]())
+        before, after = neighbors
+        self._same = usual.get(neighbors, Counter[str]())
         self._closing = [text for (one, _), seen in usual.items() if one == before for text in seen]
         self._opening = [text for (_, two), seen in usual.items() if two == after for text in seen]
 

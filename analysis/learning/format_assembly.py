@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -170,8 +171,7 @@ def _with_whole_header(format_: TurnFormat) -> TurnFormat:
 # Formats of all settings: the phases run once for all settings that write turns alike.
 
 
-@dataclass(frozen=True, slots=True)
-class Learnt:
+class LearnedFormats(NamedTuple):
     """All formats, and how the fullest one was found."""
 
     formats: Formats
@@ -180,8 +180,7 @@ class Learnt:
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(NamedTuple):
     """Settings under which turns are written alike."""
 
     settings: tuple[Setting, ...]
@@ -191,7 +190,7 @@ class _Group:
         return any(word in text for word in words for text in self.turns)
 
 
-def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
+def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> LearnedFormats:
     """Learn the format of every setting; `prober` sets only what a render needs.
 
     The phases describe the format under `showing`, the setting that brings reasoning into the text:
@@ -217,7 +216,7 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
     # Sharing keeps the order, but may have replaced the fullest one by an equal one before it.
     full = next(each for each in shared if written_alike(each, fullest))
     together = Formats(tuple(shared), dict(prober.setting), fullest=full, untried=settings.untried)
-    return Learnt(together, concluded, findings)
+    return LearnedFormats(together, concluded, findings)
 
 
 def format_under(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations, product
 from math import prod
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec import structs
 
@@ -47,8 +47,7 @@ MOST_SETTINGS = 32
 _MATTERING = frozenset({SwitchEffect.TURN, SwitchEffect.CALLS, SwitchEffect.GENERATION_PROMPT})
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsToLearn:
+class SettingsToLearn(NamedTuple):
     """The settings to learn, the default one first."""
 
     each: tuple[Setting, ...]
@@ -205,8 +204,7 @@ def _holds(outcome: str, value: Json) -> bool:
     return str(value) in outcome and not outcome.startswith(_RAISED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Views:
+class _Views(NamedTuple):
     """The renders that show what a switch does."""
 
     prompt: Probe
@@ -226,8 +224,7 @@ MOST_VARIABLES = 64
 """At most this many variables are tried; no template of the corpus reads as many."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSwitches:
+class FoundSwitches(NamedTuple):
     """The results for the variables that the syntax tree suggests."""
 
     switches: tuple[Switch, ...] = ()

@@ -45,8 +45,7 @@ class SlotMark(NamedTuple):
     at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedTurn:
+class ObservedTurn(NamedTuple):
     """One assistant turn as rendered by the template."""
 
     message: Message

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from string import digits
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -140,8 +141,7 @@ class _PartsScene:
         return (user,)
 
 
-@dataclass(frozen=True, slots=True)
-class _AroundParts:
+class _AroundParts(NamedTuple):
     """A render, cut at the words of its message."""
 
     before: str
@@ -162,8 +162,7 @@ class _AroundParts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Added:
+class _Added(NamedTuple):
     """The text that parts added to a render."""
 
     outcome: PartsOutcome

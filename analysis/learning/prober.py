@@ -115,7 +115,7 @@ def _sentinels(seed: int) -> Sentinels:
     def call_id(first: str) -> str:
         return first + "".join(source.choices(_INNER + _DIGITS, k=_ID_LENGTH - 1))
 
-    system, user, next_user, answer, reasoning, content = (word() for _ in range(6))
+    texts = (word(), word(), word(), word(), word(), word())
     names = (word(), word(), word())
     values = (word(), word(), word())
     # Keys are assigned in descending order, so that a template which sorts them shows it.
@@ -125,21 +125,7 @@ def _sentinels(seed: int) -> Sentinels:
     ids = (call_id("k"), call_id("d"), call_id("w"))
     integer = source.randrange(4_000_000, 4_999_999)
     number = source.randrange(600_000, 699_999) + 0.5
-    return Sentinels(
-        system=system,
-        user=user,
-        next_user=next_user,
-        answer=answer,
-        reasoning=reasoning,
-        content=content,
-        names=names,
-        ids=ids,
-        keys=keys,
-        typed_keys=typed_keys,
-        values=values,
-        integer=integer,
-        number=number,
-    )
+    return Sentinels(*texts, names, ids, keys, typed_keys, values, integer, number)
 
 
 _CLOCK = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
@@ -191,23 +177,23 @@ class Meter:
 _Key: TypeAlias = tuple[Hashable, bool, bool, str]
 
 
-def _told(dialogue: Dialogue) -> Hashable:
+def _dialogue_key(dialogue: Dialogue) -> Hashable:
     """Return a cache key of a conversation, in which 1 is not True, as in its text.
 
     Kinds of entries are distinguished by their number of fields.
     """
-    told: list[Hashable] = []
+    key: list[Hashable] = []
     for each in dialogue:
         if isinstance(each, Message):
-            told.append((each.content, each.reasoning, _said(each.calls) if each.calls else ""))
+            key.append((each.content, each.reasoning, _calls_key(each.calls) if each.calls else ""))
         elif isinstance(each, UserMessage):
-            told.append((each.text, each.media))
+            key.append((each.text, each.media))
         else:
-            told.append((each.text, each.name, each.call_id, each.media))
-    return tuple(told)
+            key.append((each.text, each.name, each.call_id, each.media))
+    return tuple(key)
 
 
-def _said(calls: Sequence[ToolCall]) -> Hashable:
+def _calls_key(calls: Sequence[ToolCall]) -> Hashable:
     """Return the cache key of calls, as bytes if their values are of built-in types only."""
     try:
         return marshal.dumps([(each.name, each.arguments, each.id) for each in calls], 2)
@@ -300,7 +286,7 @@ class Prober:
         """Render a conversation; a refusal or a crash is part of the result."""
         chosen = self.setting if setting is None else setting
         dialogue = (*self.history, *dialogue)
-        key = (_told(dialogue), tools, generation, repr(dict(chosen)) if chosen else "")
+        key = (_dialogue_key(dialogue), tools, generation, repr(dict(chosen)) if chosen else "")
         known = self._renders.get(key)
         if known is None:
             known = self._render(dialogue, tools, generation, chosen)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -39,8 +39,7 @@ from .suggestions import Suggestions
 # Reasoning that no turn shows, from generation prompts or the words before them.
 
 
-@dataclass(frozen=True, slots=True)
-class NamedReasoning:
+class NamedReasoning(NamedTuple):
     """The markers of reasoning, if no turn under these settings shows it."""
 
     open: str = ""
@@ -99,8 +98,7 @@ _MOST_ALONE = 4
 """At most this many fields that reach the text are tried one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class FreeStretch:
+class FreeStretch(NamedTuple):
     """A stretch of the render of one call that a field replaces."""
 
     text: str
@@ -327,8 +325,7 @@ def _kept(observer: Observer, *, tools: bool) -> bool | None:
     return (word in later.text) if later.rendered and word in last.text else None
 
 
-@dataclass(frozen=True, slots=True)
-class WordedPair:
+class WordedPair(NamedTuple):
     """A pair of tags in words that a switch adds to the prompt."""
 
     open: str
@@ -337,8 +334,7 @@ class WordedPair:
     told: Probe
 
 
-@dataclass(frozen=True, slots=True)
-class WordedCall:
+class WordedCall(NamedTuple):
     """An example call in words that tools add to the prompt."""
 
     calls: CallFormat

@@ -183,7 +183,7 @@ class _Judge:
 
     def asked(self) -> Iterable[tuple[BatteryCase, bool]]:
         """Return the cases, each with whether it differs from all before it."""
-        return zip(battery_messages(), _told(self.observer.prober.shape), strict=True)
+        return zip(battery_messages(), _new_cases(self.observer.prober.shape), strict=True)
 
     def usual_forms(self) -> tuple[AskedForm, ...]:
         """Render each message again as users send it, if the template's form is another.
@@ -345,7 +345,7 @@ class _Judge:
 
 
 @lru_cache(maxsize=64)
-def _told(shape: MessageShape) -> tuple[bool, ...]:
+def _new_cases(shape: MessageShape) -> tuple[bool, ...]:
     """Return for each message of the battery whether it is new in this shape."""
     given = [repr(shape.message(case.message)) for case in battery_messages()]
     first = {each: at for at, each in reversed([*enumerate(given)])}

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -487,8 +488,7 @@ def _smallest(prober: Prober, with_calls: bool, base: Setting) -> Prober:
     return prober.using(setting=needed)
 
 
-@dataclass(frozen=True, slots=True)
-class Negotiated:
+class Negotiated(NamedTuple):
     """The shape that a template accepts, and the trials that showed it."""
 
     prober: Prober

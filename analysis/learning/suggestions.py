@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from jinja2 import nodes
 
@@ -258,8 +259,7 @@ class _Collector:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Structure:
+class _Structure(NamedTuple):
     """Possible values of a variable, or of a part of it."""
 
     whole: Json

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -74,8 +75,7 @@ class LostText:
         return f"{said} is not written as it was said"
 
 
-@dataclass(frozen=True, slots=True)
-class SaidPart:
+class SaidPart(NamedTuple):
     """A text of a message, and the message with another text in its place."""
 
     lost: LostText
@@ -256,8 +256,7 @@ QUESTION = "Please look into it, and use the tools where they are of use."
 SYSTEM = "Be brief."
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenTurn:
+class WrittenTurn(NamedTuple):
     """An assistant turn as written after a prompt."""
 
     prompt: str

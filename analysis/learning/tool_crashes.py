@@ -72,7 +72,7 @@ def find_crashes(
     }
     if not failing:
         together = _ToolMend("several tools in one request", _unchanged)
-        return {}, (_told(together, whole, tools, {}, None),)
+        return {}, (_crash_of(together, whole, tools, {}, None),)
     sound = {at: tool for at, tool in enumerate(tools) if at not in failing}
     crashes: list[ToolCrash] = []
     while failing:
@@ -81,14 +81,14 @@ def find_crashes(
         mend = _cause(render, tools[at]) if len(crashes) < MOST_CAUSES else None
         if mend is None:
             alike = [each for each in failing if _alike(failing[each], error)]
-            crashes.append(_told(None, error, [tools[each] for each in alike], tools[at], None))
+            crashes.append(_crash_of(None, error, [tools[each] for each in alike], tools[at], None))
         else:
             mended = {each: mend.apply(tools[each]) for each in failing}
             alike = [each for each, tool in mended.items() if render([tool]).error is None]
             sound |= {each: mended[each] for each in alike}
             smallest = _smallest(render, tools[at], error, mend)
             named = [tools[each] for each in alike]
-            crashes.append(_told(mend, error, named, smallest, mend.apply(smallest)))
+            crashes.append(_crash_of(mend, error, named, smallest, mend.apply(smallest)))
         failing = {each: failing[each] for each in failing if each not in alike}
     return dict(sorted(sound.items())), tuple(crashes)
 
@@ -101,7 +101,7 @@ def _alike(one: TemplateRenderError | None, other: TemplateRenderError) -> bool:
     return one is not None and (one.line, one.reason) == (other.line, other.reason)
 
 
-def _told(
+def _crash_of(
     mend: _ToolMend | None,
     error: TemplateRenderError,
     tools: Sequence[Tool],

@@ -7,7 +7,7 @@ the joints, `learn_turn_end` and `learn_ends` find the end of a turn, `learn_hea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -35,8 +35,7 @@ from .suggestions import Suggestions
 _SHORTEST, _LONGEST = 3, 60
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """A text that is lost from the content, with everything before it."""
 
     text: str
@@ -155,8 +154,7 @@ def _edges(plain: str, padded: str, word: str) -> StrippedEdges:
     return StrippedEdges(lefts[0], rights[0]) if found and lefts and rights else StrippedEdges()
 
 
-@dataclass(frozen=True, slots=True)
-class SectionMarkers:
+class SectionMarkers(NamedTuple):
     """The markers around all calls of a turn, and the layouts without them."""
 
     open: str
@@ -272,8 +270,7 @@ def learn_turn_end(layouts: Mapping[Presence, TurnLayout]) -> str:
 # The end of a turn, as the last one and as an earlier one, and the stop strings.
 
 
-@dataclass(frozen=True, slots=True)
-class SeenEnd:
+class SeenEnd(NamedTuple):
     """The end of turns with this last part, and the renders that show it."""
 
     end: TurnEnd

@@ -98,38 +98,24 @@ class TaughtFormat:
         return tuple(each for each in self.examples if each.odd)
 
     @property
-    def ok(self) -> bool:
-        """Whether every example is read."""
-        return not self.odd
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """An analysis that may be used, with its results for the examples."""
-
-    used: UsedFormat
-    analysis: Analysis
-    verdicts: tuple[ExampleVerdict, ...]
-    guesses: tuple[str, ...] = ()
+    def places(self) -> tuple[str, ...]:
+        """The locations of these examples."""
+        return tuple(each.example.place for each in self.odd)
 
     @property
     def read(self) -> int:
-        """The number of examples that it reads."""
-        return sum(each.read for each in self.verdicts)
-
-    @property
-    def misread(self) -> tuple[str, ...]:
-        """The locations of the examples that it does not read as they mean."""
-        return tuple(each.example.place for each in self.verdicts if each.odd)
+        """The number of examples that are read."""
+        return len(self.examples) - len(self.odd)
 
     @property
     def score(self) -> str:
-        """The number of examples that it reads, of all, in words."""
-        return f"{self.read} of {len(self.verdicts)} examples"
+        """That number, of all, in words."""
+        return f"{self.read} of {len(self.examples)} examples"
 
-    def taken(self, reason: str, misread: tuple[str, ...] = ()) -> TaughtFormat:
-        """Return the result with this analysis in use."""
-        return TaughtFormat(self.analysis, self.verdicts, self.guesses, self.used, reason, misread)
+    @property
+    def ok(self) -> bool:
+        """Whether every example is read."""
+        return not self.odd
 
 
 def learn(
@@ -142,28 +128,29 @@ def learn(
     ends are always the template's. `kind` is the source of the outputs' meanings. Raises
     ExampleError if nothing can be learned and the template's own format reads no example.
     """
-    own = _Candidate(UsedFormat.TEMPLATE, analysis, _verdicts(analysis, examples, analysis.format))
-    if not own.misread:
-        return _confirmed(own, kind).taken(f"it reads {own.score}")
+    verdicts = _verdicts(analysis, examples, analysis.format)
+    own = TaughtFormat(analysis, verdicts, (), UsedFormat.TEMPLATE)
+    if own.ok:
+        return replace(_confirmed(own, kind), reason=f"it reads {own.score}")
     try:
         learned = _learned(analysis, examples, kind)
     except ExampleError:
         if not own.read:
             raise
         words = f"it reads {own.score}, and no format can be concluded from them"
-        return _confirmed(own, kind).taken(words)
+        return replace(_confirmed(own, kind), reason=words)
     # Of two that read equally many examples, the one that keeps the template's format wins.
     candidates = sorted((*_widened(own, kind), learned), key=lambda each: -each.read)
     refusals = [_refusal(each, own) for each in candidates]
     for each, refusal in zip(candidates, refusals, strict=True):
         if not refusal:
             words = f"it reads {each.score}, the template's own format alone {own.read}"
-            return each.taken(words, each.misread)
+            return replace(each, reason=words, misread=each.places)
     words = f"it reads {own.score}, and {refusals[0]}"
-    return _confirmed(own, kind).taken(words, candidates[0].misread)
+    return replace(_confirmed(own, kind), reason=words, misread=candidates[0].places)
 
 
-def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind) -> _Candidate:
+def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind) -> TaughtFormat:
     """Replace the template's format of the parts that the examples hold."""
     base = analysis.format
     found = learn_examples(examples, base)
@@ -171,13 +158,13 @@ def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind
     taught = taught_analysis(analysis, found.format, frozenset(shown), kind)
     verdicts = _verdicts(taught, examples, base)
     taught = with_checked_format(taught, _check(verdicts))
-    return _Candidate(UsedFormat.LEARNED, taught, verdicts, found.guesses)
+    return TaughtFormat(taught, verdicts, found.guesses)
 
 
-def _widened(own: _Candidate, kind: EvidenceKind) -> Iterator[_Candidate]:
+def _widened(own: TaughtFormat, kind: EvidenceKind) -> Iterator[TaughtFormat]:
     """Yield candidates that read calls both as the template and as the other examples do."""
     base = own.analysis.format
-    missed = [each.example for each in own.verdicts if each.odd and each.example.message.calls]
+    missed = [each.example for each in own.odd if each.example.message.calls]
     if not missed or not _writes_calls(base):
         return
     try:
@@ -185,8 +172,8 @@ def _widened(own: _Candidate, kind: EvidenceKind) -> Iterator[_Candidate]:
     except ExampleError:
         return
     widened = widened_analysis(own.analysis, found.format, kind)
-    examples = [each.example for each in own.verdicts]
-    yield _Candidate(UsedFormat.BOTH, widened, _verdicts(widened, examples, base), found.guesses)
+    verdicts = _verdicts(widened, [each.example for each in own.examples], base)
+    yield TaughtFormat(widened, verdicts, found.guesses, UsedFormat.BOTH)
 
 
 def _writes_calls(format_: TurnFormat) -> bool:
@@ -194,26 +181,26 @@ def _writes_calls(format_: TurnFormat) -> bool:
     return format_.calls is not None and TurnPart.CALLS not in format_.unconfirmed
 
 
-def _refusal(each: _Candidate, own: _Candidate) -> str:
+def _refusal(each: TaughtFormat, own: TaughtFormat) -> str:
     """Return why a candidate is not used, in words, or an empty text."""
     what = "the learned format" + " beside it" * (each.used is UsedFormat.BOTH)
     if each.read <= own.read:
         return f"{what} reads {each.read}"
     # A template that writes calls is right about them until an example contradicts it; one without
     # calls reads unknown markup as content, so an odd example costs little.
-    lost = [place for place in each.misread if place not in own.misread]
+    lost = [place for place in each.places if place not in own.places]
     if lost and _writes_calls(own.analysis.format):
         return f"{what} misreads {lost[0]}, which is read without it"
     spoiled = spoiled_render(own.analysis, each.analysis)
     return f"{what} misreads what the template itself writes: {spoiled}" if spoiled else ""
 
 
-def _confirmed(own: _Candidate, kind: EvidenceKind) -> _Candidate:
+def _confirmed(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat:
     """Let examples that are read confirm a format that only the prompt's words spell out."""
     base = own.analysis.format
     held = {
         part
-        for each in own.verdicts
+        for each in own.examples
         if each.read
         for part in parts_of(each.example.message.presence)
     }
@@ -222,10 +209,10 @@ def _confirmed(own: _Candidate, kind: EvidenceKind) -> _Candidate:
         return own
     format_ = with_worded_calls(base) if TurnPart.CALLS in confirmed else base
     taught = taught_analysis(own.analysis, format_, confirmed, kind)
-    verdicts = _verdicts(taught, [each.example for each in own.verdicts], base)
+    verdicts = _verdicts(taught, [each.example for each in own.examples], base)
     if sum(each.read for each in verdicts) < own.read:
         return own
-    return replace(own, analysis=with_checked_format(taught, _check(verdicts)), verdicts=verdicts)
+    return replace(own, analysis=with_checked_format(taught, _check(verdicts)), examples=verdicts)
 
 
 def _verdicts(

@@ -214,7 +214,7 @@ class SuggestedReader:
     prompt: str
     """The default prompt, by which a document may find the beginning of the answer."""
 
-    def labelled(
+    def labeled(
         self, outputs: Sequence[LoggedOutput], tools: Sequence[Tool] = ()
     ) -> tuple[Example, ...]:
         """Return outputs with their meaning, without those that it cannot read.
@@ -230,7 +230,8 @@ class SuggestedReader:
         return tuple(
             each
             for each in examples
-            if [*map(_said, self._read(each, tools_called([each.message]) or ()))] != [_said(each)]
+            if [*map(_meaning, self._read(each, tools_called([each.message]) or ()))]
+            != [_meaning(each)]
         )
 
     def _read(self, example: Example, tools: Sequence[Json]) -> Iterator[Example]:
@@ -283,7 +284,7 @@ def _parse_by_schema(
     return read
 
 
-def _said(example: Example) -> tuple[object, ...]:
+def _meaning(example: Example) -> tuple[object, ...]:
     message = example.message
     calls = [(call.name, dict(call.arguments)) for call in message.calls]
     return message.content.strip(), message.reasoning.strip(), calls
