@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser import analyze, load_template
-from autoparser.analysis.analysis import Analysis
+from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import MEDIA_FORMS, media_kind
 from autoparser.analysis.core.text_format import MediaPlace, MediaSlot, MediaTreatment, PartsOutcome
 from autoparser.reports.summary import content_parts_words
@@ -19,30 +18,33 @@ FOLDER = Path(__file__).parents[3] / "fixtures" / "parts"
 NAMES = sorted(file.stem for file in FOLDER.glob("*.jinja"))
 
 
-def _analysed(name: str) -> Analysis:
-    return analyze(load_template(str(FOLDER / f"{name}.jinja")))
+def analysis_of(name: str) -> Analysis:
+    return analyze(ChatTemplate((FOLDER / f"{name}.jinja").read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parts_are_told_as_the_file_beside_the_template_says(name: str) -> None:
-    said: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
-    parts = _analysed(name).content_parts
-    assert content_parts_words(parts).plain == said["words"]
-    for kind, roles in said["roles"].items():
-        found = next(each for each in parts.media if each.kind.value == kind)
-        assert list(found.roles) == roles
-    for kind, number in said.get("first_number", {}).items():
-        found = next(each for each in parts.media if each.kind.value == kind)
-        assert found.first_number == number
+def test_parts_are_treated_as_the_file_beside_the_template_says(name: str) -> None:
+    expected: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
+    analysis = analysis_of(name)
+    before = analysis.renders
+    parts = analysis.content_parts
+    assert parts.renders > 0
+    assert analysis.renders == before, "parts cost no render until they are asked for"
+    assert content_parts_words(parts).plain == expected["words"]
+    found = {each.kind.value: each for each in parts.media}
+    assert {kind: [*found[kind].roles] for kind in expected["roles"]} == expected["roles"]
+    numbers = expected.get("first_number", {})
+    assert {kind: found[kind].first_number for kind in numbers} == numbers
 
 
 WRITTEN = ["address", "apart", "counted", "inline", "moved", "numbered", "split"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
-def test_transformers_writes_the_placeholders_where_they_are_said_to_stand(name: str) -> None:
+def test_transformers_writes_the_placeholders_where_they_are_found(name: str) -> None:
     chat = pytest.importorskip("transformers.utils.chat_template_utils")
-    analysis = _analysed(name)
+    analysis = analysis_of(name)
     assert analysis.content_parts.written
     for media in analysis.content_parts.written:
         form = next(
@@ -69,28 +71,15 @@ def _expected(media: MediaTreatment) -> list[str]:
 
 
 def _placeholder(media: MediaTreatment, at: int) -> str:
-    slots = {
-        MediaSlot.DATA: "seen.png",
-        MediaSlot.NUMBER: str((media.first_number or 0) + at),
-    }
+    slots = {MediaSlot.DATA: "seen.png", MediaSlot.NUMBER: str((media.first_number or 0) + at)}
     return "".join(
         slots[piece] if isinstance(piece, MediaSlot) else piece for piece in media.placeholder
     )
 
 
-def test_parts_cost_no_render_until_they_are_asked_for() -> None:
-    analysis = _analysed("inline")
-    before = analysis.renders
-    assert analysis.content_parts.renders > 0
-    assert analysis.renders == before
-
-
-@pytest.mark.parametrize("form", MEDIA_FORMS, ids=lambda form: form.name)
-def test_the_kind_of_a_part_is_read_off_it(form: Any) -> None:
-    assert media_kind(form.part("data")) is form.kind
-
-
-def test_a_part_without_a_type_is_of_the_kind_whose_key_it_has() -> None:
+def test_the_kind_of_a_part_is_read_off_it_with_and_without_a_type() -> None:
+    for form in MEDIA_FORMS:
+        assert media_kind(form.part("data")) is form.kind
     assert media_kind({"image": "cat.png"}) is not None
     assert media_kind({"type": "text", "text": "image"}) is None
     assert media_kind("image") is None

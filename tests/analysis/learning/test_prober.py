@@ -1,60 +1,56 @@
-"""The prober: one render for one question, refusals as answers, a clock that stands still."""
+"""The prober: one render for one question, refusals as answers; and the words it asks with."""
 
 from __future__ import annotations
+
+import html
+import json
+import re
+from itertools import permutations
+
+import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.message_shape import MessageShape, ToolForm
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.learning.prober import choose_sentinels
 from tests.analysis.tiny import CONTENT, prober_of, turn
 
+MARKS = choose_sentinels("")
 
-def test_a_question_is_rendered_once() -> None:
+
+def test_a_question_is_rendered_once_and_other_shapes_share_the_meter() -> None:
     prober = prober_of(turn(CONTENT))
     dialogue = (prober.user, Message("Hi"))
     first, again = prober.probe(dialogue), prober.probe(dialogue)
     assert first is again
     assert first.text == f"U:{prober.sentinels.user}\nA:Hi.\n"
-    assert prober.meter.renders == 1
-    assert prober.meter.characters == len(first.text)
-
-
-def test_probers_in_other_shapes_share_the_meter() -> None:
-    prober = prober_of(turn(CONTENT))
+    assert (prober.meter.renders, prober.meter.characters) == (1, len(first.text))
     other = prober.using(shape=MessageShape(tools=ToolForm.NONE))
-    prober.probe((prober.user,))
     other.probe((prober.user,))
     other.probe((prober.user,), generation=True)
     assert prober.meter.renders == other.meter.renders == 3
 
 
-def test_a_refusal_is_an_answer() -> None:
-    prober = prober_of(ChatTemplate("{{ raise_exception('no users') }}"))
+@pytest.mark.parametrize(
+    ("text", "refused"), [("{{ raise_exception('no users') }}", True), ("{{ x.at.all }}", False)]
+)
+def test_a_refusal_and_a_crash_are_answers(text: str, refused: bool) -> None:
+    prober = prober_of(ChatTemplate(text))
     probe = prober.probe((prober.user,))
-    assert not probe.rendered
-    assert probe.text == ""
+    assert (probe.rendered, probe.text) == (False, "")
     assert probe.error is not None
-    assert probe.error.refused
-    assert probe.error.reason == "no users"
+    assert probe.error.refused is refused
 
 
-def test_a_crash_is_an_answer() -> None:
-    prober = prober_of(ChatTemplate("{{ nothing.at.all }}"))
-    probe = prober.probe((prober.user,))
-    assert probe.error is not None
-    assert not probe.error.refused
-
-
-def test_the_clock_stands_still() -> None:
-    prober = prober_of(ChatTemplate("{{ strftime_now('%Y-%m-%d %H:%M:%S') }}"))
-    texts = {prober.using().probe((prober.user,)).text for _ in range(3)}
-    assert texts == {"2025-07-16 12:34:56"}
-
-
-def test_what_a_template_is_given() -> None:
-    text = "{{ tools is none }} {{ documents is none }} {{ add_generation_prompt }} {{ loud }}"
+def test_a_template_gets_what_transformers_passes_and_a_clock_that_stands_still() -> None:
+    text = (
+        "{{ strftime_now('%Y-%m-%d %H:%M:%S') }} {{ tools is none }} {{ documents is none }}"
+        " {{ add_generation_prompt }} {{ loud }}"
+    )
     prober = prober_of(ChatTemplate(text))
     probe = prober.probe((prober.user,), tools=False, generation=True, setting={"loud": 1})
-    assert probe.text == "True True True 1"
+    assert probe.text == "2025-07-16 12:34:56 True True True 1"
 
 
 def test_values_that_are_equal_and_written_otherwise_are_rendered_each() -> None:
@@ -65,3 +61,39 @@ def test_values_that_are_equal_and_written_otherwise_are_rendered_each() -> None
         for each in values
     ]
     assert texts == [str(each) for each in values]
+
+
+def test_sentinels_survive_what_templates_do_to_texts() -> None:
+    for word in MARKS.words():
+        changed = {
+            word.strip(),
+            word.lower(),
+            json.dumps(word).strip('"'),
+            html.escape(word, quote=True),
+            repr(word).strip("'"),
+            word.encode("unicode_escape").decode(),
+            word.split()[0],
+            re.sub(r"[^\w.]", "", word),
+        }
+        assert changed == {word}
+    # Some templates require ids of nine letters and digits, some sort the keys.
+    assert all(re.fullmatch(r"[a-z0-9]{9}", word) for word in MARKS.ids)
+    assert list(MARKS.keys) == sorted(MARKS.keys, reverse=True)
+    assert {*MARKS.typed_keys} == {*JsonType}
+
+
+def test_sentinels_begin_and_end_each_in_their_own_way() -> None:
+    words = MARKS.words()
+    assert len({*words}) == len(words) - 1, "a string's key is the first key"
+    assert not any(one in other for one, other in permutations({*words}, 2))
+    beside = [MARKS.user, MARKS.content, MARKS.reasoning, MARKS.system, *MARKS.names, *MARKS.values]
+    for one, other in permutations(beside, 2):
+        assert one[0] != other[0]
+        assert one[-1] != other[-1]
+
+
+@pytest.mark.parametrize("taken", [MARKS.user, MARKS.content, MARKS.reasoning])
+def test_a_word_of_the_template_is_no_sentinel(taken: str) -> None:
+    chosen = choose_sentinels(f"{{# {taken.upper()} #}}")
+    assert taken not in chosen.words()
+    assert choose_sentinels("{{ messages }}") == choose_sentinels("{{ tools }}") == MARKS

@@ -1,4 +1,4 @@
-"""What users send is asked beside the form that a template takes, and the texts are compared."""
+"""Requests as users send them are rendered beside the form that a template takes."""
 
 from __future__ import annotations
 
@@ -15,60 +15,44 @@ from autoparser.analysis.core.message_shape import MessageShape, departures_of
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.learning.template_turns import lost_text
 from autoparser.analysis.lint.linting import lint
-from autoparser.analysis.lint.registry import all_rules
 from autoparser.analysis.lint.subject import Subject
 from autoparser.reports.summary import wants_words
 from autoparser.reports.verdict import wanted_words
 
-pytestmark = pytest.mark.slow
-
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 TEMPLATES: Mapping[str, Any] = yaml.safe_load((FIXTURES / "usual_form.yaml").read_text("utf-8"))
-SPOILED = [name for name, each in TEMPLATES.items() if "spoiled" in each]
-SOUND = [name for name in TEMPLATES if name not in SPOILED]
 
 
 def analysis_of(name: str) -> Analysis:
     return analyze(ChatTemplate(TEMPLATES[name]["template"]))
 
 
-@pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_form_fails_although_the_template_writes_its_own_form(name: str) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_spoiled_form_fails_and_is_found_by_lint_and_a_sound_one_passes(name: str) -> None:
+    expected = TEMPLATES[name]
     analysis = analysis_of(name)
+    form = analysis.spoiled
+    assert (form and form.usual) == expected.get("spoiled")
+    found = lint(Subject(ChatTemplate(expected["template"])))
+    codes = {code for each in found.findings for code in (each.code, *each.also)}
+    assert (expected.get("lint", "AP121") in codes) is (form is not None)
+    if form is None:
+        assert analysis.ok
+        assert wants_words(analysis) == ([expected["wants"]] if "wants" in expected else [])
+        return
     assert analysis.check.passed == analysis.check.total
     assert not analysis.check.failures
-    form = analysis.spoiled
-    assert form is not None
-    assert form.usual == TEMPLATES[name]["spoiled"]
     assert form.fault is not None
     assert form.fault.usual != form.fault.wanted
     assert not analysis.check.ok
     assert not analysis.ok
 
 
-@pytest.mark.parametrize("name", SOUND)
-def test_sound_form_passes(name: str) -> None:
-    analysis = analysis_of(name)
-    assert analysis.spoiled is None
-    assert analysis.ok
-    wanted = TEMPLATES[name].get("wants")
-    assert wants_words(analysis) == ([wanted] if wanted else [])
-
-
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_lint_names_a_spoiled_form_and_no_other(name: str) -> None:
-    found = lint(Subject(ChatTemplate(TEMPLATES[name]["template"])))
-    codes = {code for each in found.findings for code in (each.code, *each.also)}
-    assert (TEMPLATES[name].get("lint", "AP121") in codes) is (name in SPOILED)
-
-
-def test_usual_shape_costs_no_render() -> None:
+def test_the_usual_shape_costs_no_render_and_both_names_of_reasoning_are_no_finding() -> None:
     usual = analysis_of("nothing spoiled")
     assert departures_of(usual.shape) == ()
     assert usual.check.forms == ()
-
-
-def test_both_names_of_reasoning_are_no_finding() -> None:
     text = TEMPLATES["reasoning under another name"]["template"].replace(
         "message.thinking", "(message.thinking or message.reasoning_content)"
     )
@@ -105,14 +89,12 @@ def test_whitespace_at_edges_is_no_loss_and_rewritten_text_is() -> None:
     dialogue = (UserMessage(" Hi <b> "), Message("Yes"))
     assert lost_text(dialogue, (), "<u>Hi <b><a>Yes", "<u> Hi <b> <a>Yes") is None
     found = lost_text(dialogue, (), "<u>Hi &lt;b&gt;<a>Yes", "<u> Hi <b> <a>Yes")
-    assert found is not None
     assert str(found) == "the user's message is not written as it was said"
 
 
 def test_every_part_of_a_shape_is_put_back_alone() -> None:
     for departure in departures_of(MessageShape(arguments_as_string=True, system=True)):
-        kept = departure.shape
-        assert kept.arguments_as_string is not kept.system
+        assert departure.shape.arguments_as_string is not departure.shape.system
 
 
 @pytest.mark.parametrize(
@@ -124,12 +106,7 @@ def test_every_part_of_a_shape_is_put_back_alone() -> None:
         (9, 1, "a part (a field: it raises)"),
     ],
 )
-def test_what_most_conversations_do_is_said_of_a_form(raised: int, unread: int, words: str) -> None:
+def test_the_outcome_of_most_conversations_is_named(raised: int, unread: int, words: str) -> None:
     form = AskedForm("a field", "a part", 10, raised=raised, unread=unread)
     assert wanted_words(form) == words
     assert form.ok
-
-
-def test_rules_of_the_usual_form_are_errors() -> None:
-    rule = next(each for each in all_rules() if each.code == "AP121")
-    assert rule.severity.value == "error"

@@ -1,4 +1,4 @@
-"""Added tokens that no render writes: renders decide, and not what a token is called."""
+"""Added tokens that no render writes: renders decide, not the name of a token."""
 
 from __future__ import annotations
 

@@ -1,0 +1,217 @@
+"""The tables in templates/: small templates, and what an analysis finds out about each.
+
+A template is a whole one, one of the `frames` of its table with the places in «» filled, or the
+usual frame: a turn of [reasoning], [content] and [calls] between `opening` and `end`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+import yaml
+
+from autoparser import Analysis, AutoparserError, ChatTemplate, Message, ToolCall, analyze
+from tests.analysis.parsing.loop import difference
+from tests.analysis.read_texts import assert_reads
+from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
+
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
+
+FOLDER = Path(__file__).parent / "templates"
+QUICK = 4
+"""Each case of so many is asked in the quick lane: the goldens ask there, too."""
+GIVEN: Any = {"b": 'say "hi"\n', "A": [1, "é", None], "c": {"d": True}}
+STRANGE = Message(
+    calls=(ToolCall("update_record", {"a&b <c>": "plain words", "title": "b"}, "aB3dE6gH1"),)
+)
+
+
+class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A template, and what is found out about it."""
+
+    name: str
+    template: str | None = None
+    frame: str = ""
+    """A key of `frames` in the same table."""
+    fill: dict[str, str] = {}
+    """What its places hold; the others are empty."""
+    turn: str | None = None
+    """The assistant's turn; None: its content, and its calls where there is a `call`."""
+    call: str | None = None
+    """One call, of the function `f` and the call `c`; [json] is the usual object."""
+    call_opening: str = ""
+    call_separator: str = ""
+    call_close: str = ""
+    opening: str = "A:"
+    end: str = ".\n"
+    prompt: str = "A:"
+    front: str = ""
+    """What stands before all messages."""
+
+    expected: dict[str, Any] = {}
+    """By their paths in the JSON of an analysis: values, of mappings as far as they are named.
+
+    Rows are texts with «slots», layouts stand under their parts, switches under their names.
+    """
+    phases: dict[str, str | list[str]] = {}
+    """Words in the conclusions of phases."""
+    shape: dict[str, Any] | None = None
+    """All in which the shape of messages departs from OpenAI's."""
+    arguments: str | None = None
+    """How a call writes `GIVEN`."""
+    loops: bool = False
+    """Whether the self-check passes, and a call with a strange key is read back."""
+    reads: list[dict[str, Any]] = []
+    """Texts, and what the parser reads of each: content, reasoning, calls, status."""
+    fails: str | None = None
+    """Words in the reason of the smallest failure of the self-check."""
+    unusable: str | None = None
+    """Words of the error in which the analysis ends."""
+
+    def source(self, frames: Mapping[str, str]) -> str:
+        """Return the template's text."""
+        if self.template is not None:
+            return self.template
+        if self.frame:
+            text = frames[self.frame]
+            for place in sorted({part.partition("»")[0] for part in text.split("«")[1:]}):
+                text = text.replace(f"«{place}»", self.fill.get(place, ""))
+            return text
+        body = self.turn or ("[content]" if self.call is None else "[content][calls]")
+        written = calls(
+            self.call or "",
+            opening=self.call_opening,
+            separator=self.call_separator,
+            close=self.call_close,
+        )
+        parts = {
+            "[reasoning]": REASONING,
+            "[content]": CONTENT,
+            "[calls]": written,
+            "[json]": JSON_CALL,
+        }
+        for place, text in parts.items():
+            body = body.replace(place, text)
+        whole = turn(body, opening=self.opening, end=self.end, prompt=self.prompt)
+        return self.front + whole.text
+
+
+class Table(msgspec.Struct, forbid_unknown_fields=True):
+    """A file of cases about one subject."""
+
+    cases: list[Case]
+    frames: dict[str, str] = {}
+
+
+def all_cases() -> list[ParameterSet]:
+    """Return the cases of all tables; a case's id is its table and its name."""
+    tables = {
+        path.stem: msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), Table)
+        for path in sorted(FOLDER.glob("*.yaml"))
+    }
+    found = [(stem, case, table) for stem, table in tables.items() for case in table.cases]
+    assert len({(stem, case.name) for stem, case, _ in found}) == len(found), "a name stands twice"
+    return [
+        pytest.param(
+            case,
+            case.source(table.frames),
+            id=f"{stem}: {case.name}",
+            marks=pytest.mark.slow if at % QUICK else (),
+        )
+        for at, (stem, case, table) in enumerate(found)
+    ]
+
+
+@pytest.mark.parametrize(("case", "source"), all_cases())
+def test_a_template_is_analyzed_as_its_table_says(case: Case, source: str) -> None:
+    if case.unusable is not None:
+        with pytest.raises(AutoparserError, match=case.unusable) as error:
+            analyze(ChatTemplate(source))
+        assert error.value.hint
+        return
+    analysis, found = analysis_of(source)
+    expected = {**case.expected, "phases": case.phases}
+    if case.shape is not None:
+        plain = analysis_of(turn(CONTENT).text)[1]["shape"]
+        assert case.shape == {
+            key: value for key, value in found["shape"].items() if value != plain[key]
+        }
+    assert not [each for path in expected for each in differing(found, path, expected[path])]
+    if case.arguments is not None:
+        written = analysis.format.calls
+        assert written is not None
+        assert written.arguments.write(GIVEN).strip() == case.arguments.strip()
+        assert analysis.check.ok, analysis.check.smallest
+    if case.loops:
+        assert analysis.check.ok, analysis.check.smallest
+        assert not difference(analysis.format, STRANGE)
+    assert_reads(analysis, case.reads)
+    if case.fails is not None:
+        smallest = analysis.check.smallest
+        assert smallest is not None
+        assert case.fails in f"{smallest.title}: {smallest.reason}"
+
+
+@cache
+def analysis_of(source: str) -> tuple[Analysis, dict[str, Any]]:
+    """Analyze a template; return its JSON, too, as the tables write it."""
+    analysis = analyze(ChatTemplate(source))
+    whole: dict[str, Any] = json.loads(json.dumps(analysis.to_dict()))
+    whole["phases"] = {each["phase"]: each["conclusion"] for each in whole["phases"]}
+    whole["switches"] = {each["name"]: each for each in whole["switches"]}
+    layouts = whole["format"]["layouts"]
+    whole["format"]["layouts"] = {
+        " + ".join(part for part, there in each["presence"].items() if there) or "nothing": each
+        for each in layouts
+    }
+    return analysis, {key: simplified(each) for key, each in whole.items() if key != "parser"}
+
+
+def simplified(value: Any) -> Any:
+    """Write rows as texts."""
+    if isinstance(value, dict):
+        return {key: simplified(each) for key, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    if value and all(
+        isinstance(each, dict) and each.keys() <= {"literal", "slot"} for each in value
+    ):
+        return "".join(each.get("literal", f"«{each.get('slot')}»") for each in value)
+    return [simplified(each) for each in value]
+
+
+def differing(found: Any, path: str, expected: Any) -> Iterator[str]:
+    """Yield how a value departs from what is expected of it."""
+    if path == "phases":
+        for phase, words in expected.items():
+            for each in [words] if isinstance(words, str) else words:
+                if each not in found["phases"][phase]:
+                    yield f"{phase} concludes {found['phases'][phase]!r}, without {each!r}"
+        return
+    for step in path.split("."):
+        found = found[step]
+    yield from _departures(path, found, expected)
+
+
+def _departures(path: str, found: Any, expected: Any) -> Iterator[str]:
+    if isinstance(expected, dict) and expected and isinstance(found, dict):
+        for key, each in expected.items():
+            yield from _departures(f"{path}.{key}", found.get(key), each)
+    elif (
+        isinstance(expected, list)
+        and isinstance(found, list)
+        and len(found) == len(expected)
+        and all(isinstance(each, dict) for each in expected)
+    ):
+        for at, each in enumerate(expected):
+            yield from _departures(f"{path}[{at}]", found[at], each)
+    elif repr(found) != repr(expected):
+        # Compared by `repr`, since `True == 1` in Python.
+        yield f"{path} is {found!r}, not {expected!r}"

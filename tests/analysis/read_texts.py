@@ -1,0 +1,55 @@
+"""Texts of tables: what a format reads of them, in one piece and by characters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from autoparser import Message, ToolCall
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.parsing.parsed_message import message_of
+
+
+def message_in(value: dict[str, Any]) -> Message:
+    """Read a message of a table."""
+    entries = value.get("tool_calls", value.get("calls", []))
+    calls = tuple(ToolCall(each["name"], each["arguments"], each.get("id", "")) for each in entries)
+    return Message(value.get("content", ""), value.get("reasoning", ""), calls)
+
+
+def tools_for(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
+    """Offer the functions of some calls."""
+    return [
+        {
+            "function": {
+                "name": call.name,
+                "parameters": {"properties": {key: {} for key in call.arguments}},
+            }
+        }
+        for call in calls
+    ]
+
+
+def assert_reads(
+    learned: LearntFormat, texts: Sequence[dict[str, Any]], tools: Sequence[object] | None = None
+) -> None:
+    """Read texts as the messages beside them; `tools` are those of the calls by default."""
+    for each in texts:
+        meant = message_in(each)
+        parser = learned.parser(tools_for(meant.calls) if tools is None else tools)
+        whole = parser.parse(each["text"])
+        read = message_of(whole)
+        assert (read.content, read.reasoning) == (meant.content, meant.reasoning)
+        # As JSON, since to Python true and 1 are the same.
+        assert [(call.name, json.dumps(dict(call.arguments))) for call in read.calls] == [
+            (call.name, json.dumps(dict(call.arguments))) for call in meant.calls
+        ]
+        named = [(call.id, has.id) for call, has in zip(whole.tool_calls, meant.calls, strict=True)]
+        assert all(found == wanted for found, wanted in named if wanted)
+        assert whole.status.value == each.get("status", whole.status.value)
+        stream = parser.stream()
+        for char in each["text"]:
+            stream.feed(char)
+        stream.finish()
+        assert stream.message == whole

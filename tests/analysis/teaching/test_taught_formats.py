@@ -1,0 +1,213 @@
+"""The tables of this folder: what a template's analysis learns from examples, or from outputs.
+
+An output of an `outputs` table has a message only where the learned format reads it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+import yaml
+
+from autoparser import (
+    Analysis,
+    AutoparserError,
+    ChatTemplate,
+    analyze,
+    given_examples,
+    given_outputs,
+    learn,
+    learn_outputs,
+    load_format,
+)
+from autoparser.analysis.teaching.taught_analysis import with_saved
+from tests.analysis.read_texts import assert_reads, message_in
+
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
+
+FOLDER = Path(__file__).parent
+SHOWN = FOLDER.parents[2] / "fixtures" / "learning"
+CHAT = (SHOWN / "chat-only.jinja").read_text("utf-8")
+"""A template that drops calls and reasoning."""
+QUICK = 4
+"""Each case of so many is asked in the quick lane."""
+
+
+class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What is given beside a template, and what is learned."""
+
+    name: str
+    template: str = ""
+    """A key of `templates` in the same table; empty: `CHAT`."""
+    tools: str = ""
+    """A key of `tools`; empty: those of fixtures/learning."""
+    examples: list[dict[str, Any]] = []
+    """As a file of examples holds them."""
+    outputs: list[str] = []
+    tokens: list[str] = []
+    """Added tokens of the model's tokenizer."""
+
+    used: str = ""
+    reason: str = ""
+    odd: dict[int, str] | list[int] = []
+    """What is not read, by its number; of an output, also why."""
+    misread: list[int] | None = None
+    """What the learned format does not read, used or not."""
+    exact: bool = False
+    """Whether every example is written exactly, too."""
+    guesses: str = ""
+    """Words of a conclusion that no example shows."""
+    shows: str = ""
+    """Words that no guess has."""
+    reasoning: list[str | None] = []
+    """The reasoning of each output."""
+    evidence: dict[str, str] = {}
+    """Where the parts of the format are from, as far as they are named."""
+    reads: list[dict[str, Any]] = []
+    """Texts, and what the parser reads of each: content, reasoning, calls."""
+    writes: list[dict[str, Any]] = []
+    error: str = ""
+
+
+class Table(msgspec.Struct, forbid_unknown_fields=True):
+    """A file of cases."""
+
+    cases: list[Case]
+    templates: dict[str, str] = {}
+    tools: dict[str, list[dict[str, Any]]] = {}
+
+
+@cache
+def table_of(stem: str) -> Table:
+    """Read a table."""
+    return msgspec.convert(yaml.safe_load((FOLDER / f"{stem}.yaml").read_text("utf-8")), Table)
+
+
+def cases_of(stem: str) -> list[ParameterSet]:
+    """Return the cases of a table; most are left to the slow lane."""
+    return [
+        pytest.param(case, id=case.name, marks=pytest.mark.slow if at % QUICK else ())
+        for at, case in enumerate(table_of(stem).cases)
+    ]
+
+
+@cache
+def analysis_of(text: str) -> Analysis:
+    """Analyze a template once."""
+    return analyze(ChatTemplate(text))
+
+
+@pytest.mark.parametrize("case", cases_of("examples"))
+def test_a_format_is_learned_from_examples_as_the_table_says(case: Case) -> None:
+    text = table_of("examples").templates[case.template] if case.template else CHAT
+    found = learn(analysis_of(text), given_examples(case.examples, "examples.yaml"))
+    places = [f"examples[{at}]" for at in range(len(case.examples))]
+    assert (found.used, found.reason) == (case.used, case.reason)
+    assert [each.example.place for each in found.odd] == [places[at] for at in case.odd]
+    if case.misread is not None:
+        assert found.misread == tuple(places[at] for at in case.misread)
+    if case.exact:
+        assert found.analysis.check.equal == len(case.examples)
+    assert not case.guesses or any(case.guesses in each for each in found.guesses)
+    assert not case.shows or not any(case.shows in each for each in found.guesses)
+    evidence = {str(part): str(kind) for part, kind in found.analysis.format.evidence.items()}
+    assert {part: evidence[part] for part in case.evidence} == case.evidence
+    assert_reads(found.analysis, case.reads)
+    for each in case.writes:
+        assert found.analysis.format.write(message_in(each["message"])) == each["text"]
+
+
+@pytest.mark.parametrize("case", cases_of("outputs"))
+def test_a_format_is_learned_from_outputs_as_the_table_says(case: Case) -> None:
+    table = table_of("outputs")
+    text = table.templates[case.template] if case.template else CHAT
+    shown = yaml.safe_load((SHOWN / "tools.yaml").read_text("utf-8"))
+    tools = table.tools[case.tools] if case.tools else shown
+    if case.error:
+        with pytest.raises(AutoparserError, match=case.error):
+            learn_outputs(analysis_of(text), case.outputs, tools, case.tokens)
+        return
+    found = learn_outputs(analysis_of(text), case.outputs, tools, case.tokens)
+    assert (found.used, found.reason) == (case.used, case.reason)
+    odd = {at: each.problem for at, each in enumerate(found.readings) if each.problem}
+    assert odd == (case.odd or {})
+    assert found.misread == tuple(f"outputs[{at}]" for at in odd)
+    if case.reasoning:
+        read = [each.message and each.message.reasoning for each in found.readings]
+        assert read == case.reasoning
+    evidence = {str(part): str(kind) for part, kind in found.analysis.format.evidence.items()}
+    assert {part: evidence[part] for part in case.evidence} == case.evidence
+    assert_reads(found.analysis, case.reads, tools)
+
+
+def test_a_widened_format_is_saved_and_its_grammar_writes_what_the_template_does(
+    tmp_path: Path,
+) -> None:
+    case = next(each for each in table_of("outputs").cases if "is widened" in each.name)
+    text = table_of("outputs").templates[case.template]
+    tools = yaml.safe_load((SHOWN / "tools.yaml").read_text("utf-8"))
+    found = learn_outputs(analysis_of(text), case.outputs, tools)
+    found.analysis.save(tmp_path / "widened.json")
+    for analysis in (found.analysis, load_format(tmp_path / "widened.json")):
+        assert_reads(analysis, case.reads, tools)
+        assert "<call>" in analysis.grammar(tools).gbnf()
+        assert "[do " not in analysis.grammar(tools).gbnf()
+
+
+def test_a_saved_format_serves_its_own_template_alone(tmp_path: Path) -> None:
+    file = tmp_path / "model.format.json"
+    examples = yaml.safe_load((SHOWN / "examples.yaml").read_text("utf-8"))
+    learn(analysis_of(CHAT), given_examples(examples, "examples.yaml")).analysis.save(file)
+    served = with_saved(analysis_of(CHAT), load_format(file))
+    read = served.parser().parse("[do look(city='Lima', days=2)]")
+    assert [call.arguments for call in read.tool_calls] == ['{"city": "Lima", "days": 2}']
+    with pytest.raises(AutoparserError, match="text is not this template's"):
+        with_saved(analyze(ChatTemplate(f"{CHAT} ")), load_format(file))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([{"output": "x"}], r"examples\[0\]"),
+        ([{"output": 1, "message": {}}], r"examples\[0\]\.output"),
+        ([{"output": "x", "message": {"tool_calls": [{"arguments": {}}]}}], r"tool_calls\[0\]"),
+        (
+            [{"output": "x", "message": {"tool_calls": [{"name": "f", "arguments": "["}]}}],
+            r"tool_calls\[0\]\.arguments",
+        ),
+        ([], "examples"),
+    ],
+)
+def test_a_wrong_example_is_an_error_with_its_place(value: object, words: str) -> None:
+    with pytest.raises(AutoparserError, match=words):
+        given_examples(value, "examples.yaml")
+
+
+def test_an_example_whose_output_lacks_its_message_is_an_error_with_its_place() -> None:
+    wrong = [{"output": "Hello.", "message": {"tool_calls": [{"name": "look", "arguments": {}}]}}]
+    with pytest.raises(AutoparserError, match=r"examples\[0\]"):
+        learn(analysis_of(CHAT), given_examples(wrong, "examples.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ('"a\\nb"', "a\nb"),
+        ('{"completion": "c", "prompt": "p"}', "c"),
+        ('{"output": "d"}', "d"),
+        ('{"name": "look", "arguments": {}}', '{"name": "look", "arguments": {}}'),
+        ("plain [text]", "plain [text]"),
+    ],
+)
+def test_a_line_of_a_log_is_an_output(line: str, text: str) -> None:
+    assert [each.text for each in given_outputs(line, "log")] == [text]
+
+
+def test_a_log_without_lines_is_an_error() -> None:
+    with pytest.raises(AutoparserError, match="there are no outputs"):
+        given_outputs("\n\n", "log")
