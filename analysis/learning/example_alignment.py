@@ -100,13 +100,18 @@ def key_texts(key: str, escape: StringEscape) -> tuple[str, ...]:
 _SPACINGS = ((", ", ": "), (",", ":"))
 
 
-def value_at(text: str, at: int) -> tuple[Json, int] | None:
-    """Read the JSON value, or else the Python list or dict, that begins at an offset."""
+def value_at(text: str, at: int, sign: str = "") -> tuple[Json, int] | None:
+    """Read the JSON value, or else the Python list or dict, that begins at an offset.
+
+    `sign` is part of every list or dict of Python.
+    """
     try:
         return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         close = _CLOSERS.get(text[at], "")
     for end in _ends_of(close, text[at : at + _LONGEST_LITERAL]) if close else ():
+        if sign not in text[at : at + end]:
+            continue
         try:
             return ast.literal_eval(text[at : at + end]), at + end
         except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -147,7 +152,8 @@ def objects_in(text: str, start: int, *, encoded: bool) -> Iterator[DecodedObjec
     opener = '"' if encoded else "{"
     at = text.find(opener, start)
     while at >= 0:
-        found = value_at(text, at)
+        # Python has a dict in single quotes: `{"ok": True}` is garbled JSON.
+        found = value_at(text, at, "'")
         if found is not None:
             value, end = found
             if encoded and isinstance(value, str):

@@ -6,10 +6,10 @@ Templates that change, refuse or crash are in templates/checks.yaml.
 from __future__ import annotations
 
 import string
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from autoparser import ChatTemplate, Presence, analyze, isolated
 from autoparser.analysis.analysis import Analysis
