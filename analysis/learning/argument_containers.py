@@ -227,7 +227,7 @@ def _tied(container: ContainerNotation, outer: ValueNotation) -> ContainerNotati
 # The place of a call's arguments, and whether they are one value.
 
 
-class ArgumentList(NamedTuple):
+class SeenArguments(NamedTuple):
     """How the arguments of a call follow one another."""
 
     entries: EntryOrder
@@ -241,7 +241,7 @@ class ArgumentList(NamedTuple):
         return _place(observer, self.quoted)
 
 
-def learn_argument_list(observer: Observer) -> ArgumentList | None:
+def learn_argument_list(observer: Observer) -> SeenArguments | None:
     """Learn how arguments follow one another, or return None if they cannot be found."""
     place = _place(observer, None)
     one = place.strings(1)
@@ -250,7 +250,7 @@ def learn_argument_list(observer: Observer) -> ArgumentList | None:
     verbatim = as_string and json.dumps(one) in text
     quoted = None if verbatim else _quotes(one, text)
     entries = learn_entries(_place(observer, quoted))
-    return None if entries is None else ArgumentList(entries, verbatim, quoted)
+    return None if entries is None else SeenArguments(entries, verbatim, quoted)
 
 
 def _quotes(one: Json, text: str) -> tuple[str, str] | None:
@@ -296,7 +296,7 @@ class Enclosure(NamedTuple):
     """The turn of a call without arguments, if it lacks more than these."""
 
 
-def learn_enclosure(observer: Observer, listed: ArgumentList, types: TypedRows) -> Enclosure:
+def learn_enclosure(observer: Observer, listed: SeenArguments, types: TypedRows) -> Enclosure:
     """Learn the text of a call that remains without arguments."""
     place, cut = listed.place(observer), listed.entries.repetition
     one, text = place.strings(1), place.site(place.strings(1)) or ""

@@ -33,7 +33,7 @@ from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 from autoparser.analysis.core.verdicts import EvidenceKind
 
-from .argument_containers import ArgumentList, Enclosure, container_of, learn_types
+from .argument_containers import Enclosure, SeenArguments, container_of, learn_types
 from .argument_notation import (
     Strings,
     TypedRows,
@@ -98,7 +98,7 @@ class Draft:
     """How the id carries the name, if no name is written (T7)."""
     free: tuple[FreeStretch, ...] = ()
     """Stretches of a call that a field of the message replaces (T1)."""
-    listed: ArgumentList | None = None
+    listed: SeenArguments | None = None
     """How arguments follow one another (T5)."""
     key: SeenSlot | None = None
     """The slot of an argument's name (A1)."""
