@@ -30,7 +30,8 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSlot, ValueNotation
@@ -79,8 +80,7 @@ def type_text(value: Json, kind: JsonType) -> Json:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class ValueLosses:
+class ValueLosses(Struct, frozen=True):
     """The values that do not come back."""
 
     types: frozenset[JsonType] = frozenset()
@@ -148,12 +148,11 @@ def _spoiled(value: Json, lost: set[JsonType], characters: str) -> bool:
 _KEY = r"""[^\s{}()\[\]<>"'=,]+?"""
 
 
-@dataclass(frozen=True, slots=True)
-class ContentParser:
+class ContentParser(Struct, frozen=True):
     """A content parser of the target with its settings."""
 
     content: str
-    settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    settings: Mapping[str, Json] = {}
     limits: tuple[ExportLimit, ...] = ()
     needs_tools: bool = False
     empty: bool = True

@@ -28,8 +28,8 @@ The target's `json` reads calls that are JSON as a whole, and a transform arrang
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
@@ -294,8 +294,7 @@ def _closers(tail: Sequence[str | RowSlot]) -> tuple[ExportLimit, ...]:
     return (ExportLimit(MessagePiece.STRINGS, why, characters=close.core[0]),)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seam:
+class _Seam(Struct, frozen=True):
     """The text right around the arguments, for calls without arguments, too."""
 
     before: str = ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
@@ -51,8 +52,7 @@ class MessagePiece(StrEnum):
     IDS = "call ids"
 
 
-@dataclass(frozen=True, slots=True)
-class ExportLimit:
+class ExportLimit(Struct, frozen=True):
     """A part that the target cannot express, and why."""
 
     piece: MessagePiece
@@ -89,8 +89,7 @@ class ExportLimit:
         return not self.characters or any(char in text for char in self.characters)
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(Struct, frozen=True):
     """A format as a document of another program."""
 
     document: Mapping[str, Json]

@@ -48,8 +48,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
+
+from msgspec import Struct
 
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
@@ -63,8 +64,7 @@ from autoparser.analysis.parsing.turn_request import TurnTree
 from .export_limits import ExportLimit
 
 
-@dataclass(frozen=True, slots=True)
-class TargetJoint:
+class TargetJoint(Struct, frozen=True):
     """The text written between two neighbors."""
 
     left: TurnPart | None
@@ -231,8 +231,7 @@ def optional_pattern(pattern: str) -> str:
 # The common parts of the ways to read calls: a field, and the end of one call.
 
 
-@dataclass(frozen=True, slots=True)
-class CallsField:
+class CallsField(Struct, frozen=True):
     """The reading of calls; whitespace around them is not in the patterns."""
 
     open: str
@@ -243,7 +242,7 @@ class CallsField:
     """Closes a call; empty if only the end of the text does."""
     behind: str
     """Matches the text after a call that was closed, to look back."""
-    settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    settings: Mapping[str, Json] = {}
     limits: tuple[ExportLimit, ...] = ()
     needs_tools: bool = False
     section_close: str = ""
@@ -254,8 +253,7 @@ class CallsField:
     """Whether only names of arguments that are plain words are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnds:
+class TurnEnds(Struct, frozen=True):
     """The ends of a turn: an engine stops there, and does not pass them on."""
 
     pattern: str
@@ -274,8 +272,7 @@ class TurnEnds:
         return rf"{loose_pattern(min(rests, key=len).strip())}\s*\Z" if rests else ""
 
 
-@dataclass(frozen=True, slots=True)
-class FramedPatterns:
+class FramedPatterns(Struct, frozen=True):
     """The patterns of one call, its section around it."""
 
     open: str
@@ -342,8 +339,7 @@ def frame_patterns(
 _BRACKETS = re.compile(r"(?:\\[]})]|\\s\*|(?:\\n| )(?:\?|\{0,\d+\}))+")
 
 
-@dataclass(frozen=True, slots=True)
-class TargetSurroundings:
+class TargetSurroundings(Struct, frozen=True):
     """The turn, and what the target reads of it."""
 
     format: TurnFormat

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, Message, ToolCall, with_properties
@@ -71,7 +71,7 @@ def response_template(
     """
     format_ = format_.whole
     if eos and eos not in format_.stop_strings:
-        format_ = structs.replace(format_, stop_strings=(*format_.stop_strings, eos))
+        format_ = replace(format_, stop_strings=(*format_.stop_strings, eos))
     around = TargetSurroundings(
         format_, build_expression(Formats.of(format_), ParserRequest()), joints_of(format_)
     )
@@ -163,8 +163,7 @@ class Parse(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedMessage:
+class ComparedMessage(Struct, frozen=True):
     """A message in comparable form: absent parts are None."""
 
     reasoning: str | None
@@ -173,8 +172,7 @@ class ComparedMessage:
     """Name, arguments as sorted JSON text, and the id if the export includes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportMismatch:
+class ExportMismatch(Struct, frozen=True):
     """A message that the target reads otherwise than the export promises."""
 
     title: str
@@ -201,8 +199,7 @@ class ExportMismatch:
         return " and ".join(named) or "the text that the template writes of it"
 
 
-@dataclass(frozen=True, slots=True)
-class ExportTrial:
+class ExportTrial(Struct, frozen=True):
     """The results for the battery's messages."""
 
     passed: int
@@ -214,7 +211,7 @@ class ExportTrial:
     """Messages of the total that the template writes after none of its prompts: they are read from
     the text that the format predicts, which no render confirms."""
     mismatches: tuple[ExportMismatch, ...] = ()
-    kinds: Mapping[str, int] = field(default_factory=dict[str, int])
+    kinds: Mapping[str, int] = {}
     """Number of messages of the total by the part they hold, such as reasoning."""
 
     @property

@@ -55,7 +55,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
@@ -206,8 +207,7 @@ def call_opening(around: TargetSurroundings) -> str:
     return f"{optional_pattern('|'.join(pieces))}{calls.open}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Edges:
+class _Edges(Struct, frozen=True):
     """The whitespace around the markers of reasoning."""
 
     behind_open: str

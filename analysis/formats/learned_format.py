@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
@@ -154,7 +154,7 @@ class LearntFormat(Shown, ABC):
         own = parser_of(build_expression(self.formats, request))
         if self.also is None or not request.calls:
             return own
-        other = replace(request, begun=_same(request.begun, self.formats, self.also))
+        other = structs.replace(request, begun=_same(request.begun, self.formats, self.also))
         return EitherParser(own, parser_of(build_expression(self.also, other)))
 
     def grammar(

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
+from msgspec import structs
+
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError
@@ -79,7 +81,7 @@ def after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
             place="the end of the prompt",
             hint="hold it to the grammar from its first token",
         )
-    return replace(turn, strict=StrictTurn(rest, turn.strict.calls)), close
+    return structs.replace(turn, strict=StrictTurn(rest, turn.strict.calls)), close
 
 
 def _after(row: StrictRow, close: str) -> StrictRow | None:

@@ -16,21 +16,20 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.text_alignment import is_unit
 
-from .entry_openings import (
-    EntryRow,
+from .json_text import Emit, ReadOutcome, ignore, read_json
+from .raw_text import begun_stops
+from .text_lookahead import (
+    GoesOn,
+    StopTable,
+    TextLookahead,
     at_any,
     at_text,
-    entry_rows,
-    openings_of,
     skip_space,
     skip_written,
-    without_quotes,
+    take_text,
 )
-from .json_text import Emit, ReadOutcome, read_json
-from .raw_text import begun_stops
-from .text_lookahead import GoesOn, StopTable, TextLookahead, ends_anywhere, ends_nowhere
 from .text_tape import Reading, SpanKind, TextTape
-from .value_decoding import json_value
+from .value_decoding import EntryRow, json_value, without_quotes
 from .value_reader import ValueReader
 
 # Arguments that are written one by one.
@@ -39,30 +38,14 @@ from .value_reader import ValueReader
 class EntryReader:
     """Reads arguments that are written one by one."""
 
-    def __init__(
-        self,
-        tape: TextTape,
-        arguments: ArgumentFormat,
-        schema: Mapping[str, Json] | None,
-        stops: Sequence[str],
-        emit: Emit,
-        space: str = "",
-        goes_on: GoesOn = ends_anywhere,
-    ) -> None:
-        self.tape, self.emit = tape, emit
-        self.key = arguments.members.key
-        self.stops = tuple(stop for stop in stops if stop)
-        self.rows = entry_rows(arguments)
-        self.separator = TemplateLiteral.of(arguments.members.separator)
-        self.openings = openings_of(self.rows)
-        known = [*self.rows, *without_quotes(self.rows)]
+    def __init__(self, values: ValueReader, emit: Emit) -> None:
+        self.values, self.emit, self.tape = values, emit, values.tape
+        self.key = values.arguments.members.key
+        known = [*values.rows, *without_quotes(values.rows)]
         self.middles = {
             core: _Middles([row for row in known if TemplateLiteral.of(row.before).core == core])
-            for core in {opening.core for opening in self.openings}
+            for core in {opening.core for opening in values.openings}
         }
-        self.values = ValueReader(
-            tape, arguments, schema, self.stops, self.rows, emit, space, goes_on
-        )
         self.count = 0
 
     def read(self) -> Reading[ReadOutcome]:
@@ -76,39 +59,41 @@ class EntryReader:
                     self.emit("}")
                     return ReadOutcome.REPAIRED
                 return ReadOutcome.CUT
-            if self.separator.core and (yield from at_text(tape, self.separator.core)):
-                tape.take(len(self.separator.core), SpanKind.MARKUP)
+            separator = self.values.separator.core
+            if separator and (yield from take_text(tape, separator)):
                 continue
-            stop = yield from at_any(tape, self.stops)
+            stop = yield from at_any(tape, self.values.stops)
             opening = yield from self._opening()
             bare = opening is None and stop is None and (yield from self._begins_with_key())
-            if stop is None and opening is None and not bare and _is_sign(tape):
+            begun = tape.text[tape.at]
+            is_sign = not begun.isalnum() and begun not in "_\"'"
+            if stop is None and opening is None and not bare and is_sign:
                 # Only the front of the call's closer is there.
-                stop = yield from at_any(tape, begun_stops(self.stops))
+                stop = yield from at_any(tape, begun_stops(self.values.stops))
             if stop is not None and (opening is None or len(stop) > len(opening.core)):
                 self.emit("}")
                 return ReadOutcome.REPAIRED if self.values.repaired else ReadOutcome.COMPLETE
-            if opening is None and self.openings[0].core and not bare:
+            if opening is None and self.values.openings[0].core and not bare:
                 return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
-            outcome = yield from self._entry(opening or self.openings[0], bare=bare)
+            outcome = yield from self._entry(opening or self.values.openings[0], bare=bare)
             if outcome is not None:
                 return outcome
 
     def _opening(self) -> Reading[TemplateLiteral | None]:
         """Return the opening of an entry that comes next, or None."""
-        if len(self.openings) > 1:
-            whole = yield from at_any(self.tape, tuple(each.core for each in self.openings))
-            for opening in self.openings:
+        if len(self.values.openings) > 1:
+            whole = yield from at_any(self.tape, tuple(each.core for each in self.values.openings))
+            for opening in self.values.openings:
                 if opening.core == whole:
                     return opening
-        for opening in self.openings:
+        for opening in self.values.openings:
             if opening.core and (yield from at_text(self.tape, opening.units[0])):
                 return opening
         return None
 
     def _begins_with_key(self) -> Reading[bool]:
         """Return whether a declared key comes right after the name without its opener."""
-        opening = self.openings[0].core
+        opening = self.values.openings[0].core
         if self.count or not opening:
             return False
         ahead = TextLookahead(self.tape, self.tape.position)
@@ -122,15 +107,14 @@ class EntryReader:
         middles = self.middles[opening.core]
         for unit in () if bare else opening.units:
             yield from skip_space(tape)
-            if not (yield from at_text(tape, unit)):
+            if not (yield from take_text(tape, unit)):
                 return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
-            tape.take(len(unit), SpanKind.MARKUP)
         key = yield from self._key(opening, middles)
         if key is None:
             if not tape.closed or tape.left() >= _LONGEST_KEY:
                 return ReadOutcome.BAD
             # A closer of the call may have come before the end of the text.
-            ended = any(tape.text.find(stop, tape.at) >= 0 for stop in self.stops)
+            ended = any(tape.text.find(stop, tape.at) >= 0 for stop in self.values.stops)
             return ReadOutcome.BAD if ended else ReadOutcome.CUT
         row = yield from self._middle(key, middles)
         if row is None:
@@ -209,7 +193,7 @@ class EntryReader:
             tape.take(ahead.at - tape.at if count > 1 else 0, SpanKind.MARKUP)
             return count > 1
         after = TemplateLiteral.of(row.after)
-        begin = [each.units[0] for each in self.openings if each.core]
+        begin = [each.units[0] for each in self.values.openings if each.core]
         if count > 1 or not after.core or not (yield from self._closes(ahead, after, begin)):
             return False
         tape.take(key_end - tape.position, SpanKind.MARKUP)
@@ -219,18 +203,13 @@ class EntryReader:
         self, ahead: TextLookahead, after: TemplateLiteral, begin: Sequence[str]
     ) -> Reading[bool]:
         """Return whether a value's closer comes before other markers, and the entry ends there."""
-        others = [text for text in (*begin, *self.stops) if text != after.core]
+        others = [text for text in (*begin, *self.values.stops) if text != after.core]
         ends = StopTable([("", after.core, True), *(("", text, False) for text in others)])
         found = yield from ahead.first_of(ends, _LONGEST_KEY)
         if not found or not (yield from ahead.row(after.units)):
             return False
         yield from ahead.space()
         return (yield from ahead.ended()) or (yield from ahead.among(others)) is not None
-
-
-def _is_sign(tape: TextTape) -> bool:
-    """Return whether the next character cannot begin a key."""
-    return not tape.text[tape.at].isalnum() and tape.text[tape.at] not in "_\"'"
 
 
 _LONGEST_KEY = 4096
@@ -288,9 +267,9 @@ def read_arguments(
     stops: Sequence[str],
     emit: Emit,
     *,
-    repairs: Sequence[str] = (),
+    repairs: Sequence[str],
+    goes_on: GoesOn,
     space: str = "",
-    goes_on: GoesOn = ends_anywhere,
 ) -> Reading[ReadOutcome]:
     """Read arguments and emit them as the text of one JSON object.
 
@@ -300,26 +279,23 @@ def read_arguments(
     is the whitespace that the template writes before stops. If a value's closer is missing,
     `goes_on` decides whether a stop is more than text.
     """
-    ends = ends_nowhere if goes_on is ends_anywhere else goes_on
     if arguments.encoded:
         return (yield from _read_encoded(tape, emit, repairs))
-    if arguments.verbatim or arguments.members.open.strip() == "{" or _pasted(arguments):
+    pasted = arguments.values.is_json and arguments.members.key.open == '"'
+    if arguments.verbatim or arguments.members.open.strip() == "{" or pasted:
         yield from skip_space(tape, SpanKind.ARGUMENTS)
         if (yield from at_text(tape, '"')):
             # Models also write the object as a JSON string.
             return (yield from _read_encoded(tape, emit, repairs))
         if (yield from at_any(tape, _NOTHING)):
-            outcome = yield from read_json(tape, _ignore, repairs)
+            outcome = yield from read_json(tape, ignore, repairs)
             emit("{}")
             return ReadOutcome.REPAIRED if outcome is ReadOutcome.COMPLETE else outcome
         if tape.left() and tape.text[tape.at] != "{":
             return ReadOutcome.BAD
-        return (yield from read_json(tape, emit, repairs, goes_on=ends))
-    return (yield from EntryReader(tape, arguments, schema, stops, emit, space, goes_on).read())
-
-
-def _pasted(arguments: ArgumentFormat) -> bool:
-    return arguments.values.is_json and arguments.members.key.open == '"'
+        return (yield from read_json(tape, emit, repairs, goes_on=goes_on))
+    values = ValueReader(tape, arguments, schema, stops, emit, space, goes_on)
+    return (yield from EntryReader(values, emit).read())
 
 
 def _read_encoded(tape: TextTape, emit: Emit, repairs: Sequence[str]) -> Reading[ReadOutcome]:
@@ -340,10 +316,6 @@ def _read_encoded(tape: TextTape, emit: Emit, repairs: Sequence[str]) -> Reading
         return ReadOutcome.BAD
     emit(text)
     return outcome
-
-
-def _ignore(text: str) -> None:
-    del text
 
 
 _NOTHING = ("null", "None")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.literals import TemplateLiteral
@@ -188,8 +189,6 @@ class OpenParts:
     answers without reasoning with `</think>`, that one is not.
     """
 
-    __slots__ = ("_content", "_turn", "quoted")
-
     def __init__(self, turn: TurnTree) -> None:
         """Begin a turn."""
         self._turn = turn
@@ -311,8 +310,7 @@ class CallEnd(StrEnum):
     """The text is not a call, or cannot be read as one."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallSurroundings:
+class CallSurroundings(Struct, frozen=True):
     """The texts around a call that its reader needs."""
 
     stops: tuple[str, ...]

@@ -10,12 +10,11 @@ from autoparser.analysis.core.conversation import Json
 
 from .argument_reader import read_arguments
 from .call_ends import CallEnd, CallSurroundings
-from .entry_openings import at_any, at_text, read_literal, skip_space
-from .json_text import Emit, ReadOutcome, read_json
+from .json_text import Emit, ReadOutcome, ignore, read_json
 from .message_collector import MessageCollector
 from .parsed_message import Status
 from .prose_reader import close_fence, open_fence
-from .text_lookahead import TextLookahead
+from .text_lookahead import TextLookahead, at_any, at_text, read_literal, skip_space, take_text
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import JsonCall
 
@@ -79,9 +78,8 @@ class JsonReader:
 
     def _object(self, *, inner: bool) -> Reading[CallEnd]:
         """Read the members of the call's object, or of the one inside it."""
-        if not (yield from at_text(self.tape, "{")):
+        if not (yield from take_text(self.tape, "{")):
             return self._unread()
-        self.tape.take(1, SpanKind.MARKUP)
         while True:
             yield from skip_space(self.tape)
             if not (yield from self.tape.wait(1)):
@@ -124,9 +122,8 @@ class JsonReader:
         if key is None:
             return self._unread()
         yield from skip_space(self.tape)
-        if not (yield from at_text(self.tape, ":")):
+        if not (yield from take_text(self.tape, ":")):
             return self._unread()
-        self.tape.take(1, SpanKind.MARKUP)
         yield from skip_space(self.tape)
         if not (yield from self.tape.wait(1)):
             return self._cut()
@@ -145,7 +142,7 @@ class JsonReader:
 
     def _name_is_key(self, key: str) -> Reading[CallEnd | None]:
         if self.name is not None:
-            return (yield from self._value(_ignore))
+            return (yield from self._value(ignore))
         self.name = key
         refused = self._open()
         return refused if refused is not None else (yield from self._arguments())
@@ -167,7 +164,7 @@ class JsonReader:
             if self.collector.calling:
                 self.collector.name_call(self.id)
             return ended
-        return (yield from self._value(_ignore))
+        return (yield from self._value(ignore))
 
     def _renamed(self, key: str) -> Reading[bool]:
         """Whether a member holds the arguments by the name that messages or tools have for them."""
@@ -244,10 +241,6 @@ class JsonReader:
                 self.tape.fell_short()
                 return None
             yield
-
-
-def _ignore(text: str) -> None:
-    del text
 
 
 _FUNCTION = "function"

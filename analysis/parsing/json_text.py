@@ -20,33 +20,27 @@ from typing import TypeAlias
 from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.text_format import StringEscape
 
-from .entry_openings import at_any
-from .text_lookahead import GoesOn, TextLookahead, ends_nowhere
+from .text_lookahead import GoesOn, TextLookahead, at_any, ends_nowhere
 from .text_tape import Reading, SpanKind, TextLane, TextTape
 
 # Scans for the end of a value.
 
 
-def quotes_of(notation: ValueNotation) -> dict[str, str]:
-    """Return the closing quote by opening quote, of strings at the top or inside a container."""
+def string_quotes(notation: ValueNotation) -> tuple[dict[str, str], frozenset[str]]:
+    """Return the closing quote by opening quote, of strings at the top or inside a container.
+
+    The second part has the closing quotes that a backslash before them makes text.
+    """
     inner = (notation, notation.array.values, notation.object.values)
     strings = [each.string for each in inner if each is not None]
     pairs = ((text.open.strip(), text.close.strip()) for text in strings)
     # A string without both quotes encloses nothing.
     quotes = {opening: close for opening, close in pairs if opening and close}
+    escaped = {text.close.strip() for text in strings if text.escape in _BACKSLASHED}
     if any(text.escape is StringEscape.PYTHON for text in strings):
         quotes |= {"'": "'", '"': '"'}
-    return quotes
-
-
-def escaped_of(notation: ValueNotation) -> frozenset[str]:
-    """Return the closing quotes that a backslash before them makes text."""
-    inner = (notation, notation.array.values, notation.object.values)
-    strings = [each.string for each in inner if each is not None]
-    closes = {text.close.strip() for text in strings if text.escape in _BACKSLASHED}
-    if any(text.escape is StringEscape.PYTHON for text in strings):
-        closes |= {"'", '"'}
-    return frozenset(closes)
+        escaped |= {"'", '"'}
+    return quotes, frozenset(escaped)
 
 
 _BACKSLASHED = frozenset(
@@ -59,11 +53,10 @@ class BracketScan:
 
     def __init__(self, notation: ValueNotation, *, literal: bool = False) -> None:
         """Store the brackets and quotes of a notation; a `literal` may be in quotes itself."""
-        self._quotes = quotes_of(notation)
+        self._quotes, self._escaped = string_quotes(notation)
         string = notation.string
         self._bare = not (literal or string.open.strip() or string.escape is StringEscape.PYTHON)
         """Whether strings are bare: quotes and brackets are text except at the very beginning."""
-        self._escaped = escaped_of(notation)
         self._opens = {
             each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
         }
@@ -144,8 +137,7 @@ class QuoteScan:
 
     def __init__(self, notation: ValueNotation) -> None:
         """Store the quotes of the strings in arrays and objects."""
-        self._quotes = quotes_of(notation)
-        self._escaped = escaped_of(notation)
+        self._quotes, self._escaped = string_quotes(notation)
         words = sorted({*self._quotes, *self._quotes.values()}, key=len, reverse=True)
         self._pattern = re.compile("|".join([r"\\.", *map(re.escape, words)]), re.DOTALL)
         self._longest = max(2, *map(len, words)) if words else 2
@@ -195,6 +187,16 @@ class QuoteScan:
 
 Emit: TypeAlias = Callable[[str], None]
 """Receives pieces of JSON text, in order."""
+
+
+def ignore(text: str) -> None:
+    """Receive a piece of a value that is read and not passed on."""
+    del text
+
+
+def in_json(text: str) -> str:
+    """Return a text escaped for the inside of a JSON string."""
+    return encode_basestring(text)[1:-1]
 
 
 class ReadOutcome(StrEnum):
@@ -453,7 +455,7 @@ class _JsonReader:
                 if not (yield from self._escape(emit)):
                     return False
                 continue
-            emit(encode_basestring(tape.take(1, SpanKind.ARGUMENTS))[1:-1])
+            emit(in_json(tape.take(1, SpanKind.ARGUMENTS)))
 
     def _escape(self, emit: Emit) -> Reading[bool]:
         tape = self.tape
@@ -493,7 +495,7 @@ class _JsonReader:
             emit("\\\\")
             return True
         tape.take(size, SpanKind.ARGUMENTS)
-        emit(encode_basestring(chr(int(digits, 16)))[1:-1])
+        emit(in_json(chr(int(digits, 16))))
         return True
 
 

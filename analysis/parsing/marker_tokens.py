@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
-from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -21,6 +20,7 @@ from msgspec import Struct
 from autoparser.analysis.core.errors import is_mapping, is_row
 from autoparser.analysis.core.text_alignment import is_unit
 
+from .json_text import in_json
 from .parsed_message import Delta, DeltaKind, ParsedCall, ParsedMessage
 from .turn_request import RequestError, TurnStart, TurnTree
 
@@ -73,11 +73,11 @@ class MarkerTokens:
     @cached_property
     def in_json(self) -> Mapping[int, str]:
         """The same, escaped for a JSON string."""
-        return {code: encode_basestring(last)[1:-1] for code, last in self.in_text.items()}
+        return {code: in_json(last) for code, last in self.in_text.items()}
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Return every text in a value made of dataclasses and rows."""
+    """Return every text in a value made of structs, mappings and rows."""
     if isinstance(value, str):
         yield value
     elif is_mapping(value):
@@ -88,9 +88,6 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, Struct):
         for name in value.__struct_fields__:
             yield from _texts(getattr(value, name))
-    elif is_dataclass(value):
-        for each in fields(value):
-            yield from _texts(getattr(value, each.name))
 
 
 class SpelledMarkers:
@@ -215,8 +212,7 @@ class ReasoningProgress(StrEnum):
     """The reasoning has closed, or the output began without any."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningState:
+class ReasoningState(Struct, frozen=True):
     """The state after some ids."""
 
     thinking: ReasoningProgress

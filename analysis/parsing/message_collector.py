@@ -11,7 +11,8 @@ from __future__ import annotations
 import random
 import string
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from autoparser.analysis.core.text_format import TurnPart
 
@@ -54,12 +55,11 @@ class CallIds:
         return "".join(self._source.choices(_SIGNS, k=_LENGTH))
 
 
-@dataclass(slots=True)
-class _Prose:
+class _Prose(Struct):
     """A text whose leading whitespace is held back until other text comes."""
 
     kind: DeltaKind
-    pieces: list[str] = field(default_factory=list[str])
+    pieces: list[str] = []
     waiting: str = ""
     fresh: bool = True
     """No text came yet, or none since a call: whitespace waits for the text after it."""
@@ -71,35 +71,6 @@ class _Prose:
 
 class MessageCollector:
     """Receives the texts and calls that the readers find, in order."""
-
-    __slots__ = (
-        "_attempts",
-        "_begun",
-        "_call",
-        "_calls",
-        "_content",
-        "_deferred",
-        "_deltas",
-        "_made_id",
-        "_make_id",
-        "_muted",
-        "_pieces",
-        "_prompt_end",
-        "_prompted",
-        "_raw",
-        "_reasoning",
-        "_sent",
-        "_stray",
-        "_surplus",
-        "_unclosed",
-        "ended",
-        "known",
-        "last",
-        "reasoning_end",
-        "status",
-        "unclosed",
-        "whole_calls",
-    )
 
     def __init__(
         self,
@@ -128,21 +99,24 @@ class MessageCollector:
         self._made_id = ""
         self._deltas: list[Delta] = []
         self._content = _Prose(DeltaKind.CONTENT)
-        self._deferred = ""
+        self.deferred = ""
+        """A text that is content if more content comes before it is known not to be."""
         separate = reasoning == "separate"
         self._raw = reasoning == "raw"
         self._reasoning = _Prose(DeltaKind.REASONING) if separate else self._content
-        self._calls: list[ParsedCall] = []
+        self.closed_calls: list[ParsedCall] = []
         self._attempts: list[CallAttempt] = []
         self._call: tuple[str, str] | None = None
         self._pieces: list[str] = []
         self._sent = 0
         self._begun = False
         """Whether the open call was passed on: enough of its arguments has come."""
-        self._muted = False
+        self.muted = False
+        """Whether calls opened from now on are surplus: read but not passed on."""
         self._surplus = False
         """Whether the open call exceeds the allowed number: it is not passed on."""
-        self._stray = False
+        self.strays = False
+        """Whether there was a closer without an opening."""
         self._unclosed: tuple[int, int] | None = None
         """Where calls ended whose section did not close: offset, and number of content pieces."""
         self._prompted: TextTape | None = None
@@ -156,19 +130,14 @@ class MessageCollector:
 
     def content(self, text: str) -> None:
         """Add to the content, after the deferred text."""
-        if self._deferred:
-            deferred, self._deferred = self._deferred, ""
+        if self.deferred:
+            deferred, self.deferred = self.deferred, ""
             self._put(self._content, deferred, TurnPart.CONTENT)
         self._add(self._content, text, TurnPart.CONTENT)
 
     def defer(self, text: str) -> None:
         """Hold back a text that is content if more content comes before it is known not to be."""
-        self._deferred = self._unprompted(text)
-
-    @property
-    def defers(self) -> bool:
-        """Whether a text is deferred."""
-        return bool(self._deferred)
+        self.deferred = self._unprompted(text)
 
     def reasoning_marker(self, text: str) -> None:
         """Take a marker of reasoning, which is text of the content if reasoning is raw."""
@@ -216,16 +185,12 @@ class MessageCollector:
         for prose in (self._content, self._reasoning):
             prose.pieces = []
             prose.waiting = ""
-        self._deferred = ""
+        self.deferred = ""
         prose_kinds = (DeltaKind.REASONING, DeltaKind.CONTENT)
         self._deltas = [delta for delta in self._deltas if delta.kind not in prose_kinds]
         self._prompted, self._prompt_end = tape, tape.position + tape.left()
-        self._stray = False
+        self.strays = False
         self.last = None
-
-    def stray(self) -> None:
-        """Note a closer without an opening."""
-        self._stray = True
 
     def leave_section(self, position: int) -> None:
         """Note that calls ended here without the closer of their section."""
@@ -258,10 +223,6 @@ class MessageCollector:
         self._content.waiting = self._reasoning.waiting = ""
         self._content.fresh = True
 
-    def mute(self, muted: bool) -> None:
-        """Set whether calls opened from now on are surplus: read but not passed on."""
-        self._muted = muted
-
     def open_call(self, name: str, call_id: str = "") -> None:
         """Open a call; it is passed on once enough of its arguments has come."""
         self._call = (name, call_id)
@@ -269,7 +230,7 @@ class MessageCollector:
         self._pieces = []
         self._sent = 0
         self._begun = False
-        self._surplus = self._muted
+        self._surplus = self.muted
         self._made_id = ""
 
     def arguments(self, text: str) -> None:
@@ -281,13 +242,13 @@ class MessageCollector:
         if self._call is not None:
             if not self.whole_calls:
                 # A call is passed on without the id however the text is cut into pieces.
-                self._flush()
+                self.flush()
             self._call = (self._call[0], call_id)
 
     def take(self) -> list[Delta]:
         """Return the deltas since the last call."""
         if self._sent != len(self._pieces) and not self.whole_calls:
-            self._flush()
+            self.flush()
         deltas = self._deltas
         self._deltas = []
         return deltas
@@ -299,21 +260,23 @@ class MessageCollector:
         """
         for prose, take in ((self._content, self.content), (self._reasoning, self.reasoning)):
             if emit == take:
-                if prose.fresh or self._prompted is not None or self._deferred:
+                if prose.fresh or self._prompted is not None or self.deferred:
                     return None
                 return LaneSink(prose.pieces, prose.pieces.append, prose.kind)
         if emit != self.arguments or self.whole_calls or self._surplus:
             return plain_sink(emit)
         if not self._begun and not _begins(self._pieces):
             return None
-        return LaneSink(self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self._calls))
+        return LaneSink(
+            self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self.closed_calls)
+        )
 
     def note_passed(self) -> None:
         """Note that arguments of the open call that bypassed the reader were passed on."""
         if self._begun:
             self._sent = len(self._pieces)
 
-    def _flush(self, *, all_: bool = False) -> None:
+    def flush(self, *, all_: bool = False) -> None:
         """Pass on the new text of the open call, its arguments in one piece.
 
         A call that may still turn out to be text is held back, unless `all_` is set.
@@ -328,29 +291,19 @@ class MessageCollector:
         text = "".join(pieces[self._sent :])
         self._sent = len(pieces)
         if text:
-            self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, len(self._calls)))
+            self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, len(self.closed_calls)))
 
     def _begin_call(self, name: str, call_id: str) -> None:
         """Pass on the name and the id of the open call, which remains a call from here on."""
         self._begun = True
-        self._made_id = "" if call_id else self._make_id(name, len(self._calls))
+        self._made_id = "" if call_id else self._make_id(name, len(self.closed_calls))
         given = call_id or self._made_id
-        self._deltas.append(Delta(DeltaKind.CALL, name, len(self._calls), given))
+        self._deltas.append(Delta(DeltaKind.CALL, name, len(self.closed_calls), given))
 
     @property
     def calling(self) -> bool:
         """Whether a call is open."""
         return self._call is not None
-
-    @property
-    def calls(self) -> int:
-        """Number of closed calls."""
-        return len(self._calls)
-
-    @property
-    def closed_calls(self) -> tuple[ParsedCall, ...]:
-        """The closed calls."""
-        return tuple(self._calls)
 
     def close_call(self, status: Status) -> None:
         """End the open call."""
@@ -359,12 +312,12 @@ class MessageCollector:
         self.unclosed = status is Status.REPAIRED
         if self.known is not None and self._call[0] not in self.known:
             status = Status.UNKNOWN_TOOL
-        self._flush(all_=True)
+        self.flush(all_=True)
         call = self._open_call(status)
         self._call = None
         self._pieces, self._sent = [], 0
         if call is not None:
-            self._calls.append(call)
+            self.closed_calls.append(call)
             self.last = TurnPart.CALLS
 
     def give_up_call(self) -> bool:
@@ -376,17 +329,13 @@ class MessageCollector:
         begun = self._call is not None and not self._surplus and _begins(self._pieces)
         if begun:
             self._pieces.append(missing_closers("".join(self._pieces)))
-            self._flush()
+            self.flush()
             call = self._open_call(Status.MALFORMED)
-            self._calls += [] if call is None else [call]
+            self.closed_calls += [] if call is None else [call]
             self.last = TurnPart.CALLS
         self._call = None
         self._pieces, self._sent = [], 0
         return begun
-
-    def end_cut_call(self) -> None:
-        """Pass on the beginning of a call that the end of the text cuts."""
-        self._flush(all_=True)
 
     def _open_call(self, status: Status) -> ParsedCall | None:
         """Return the open call so far, or None if none was passed on."""
@@ -397,14 +346,14 @@ class MessageCollector:
 
     def attempted(self, start: int, end: int, status: Status | None = None) -> None:
         """Note the extent of a call; without a status it is the one that closed last."""
-        found = self._calls[-1].status if status is None else status
+        found = self.closed_calls[-1].status if status is None else status
         self._attempts.append(CallAttempt(start, end, found))
 
     def finish_reason(self, *, complete: bool) -> FinishReason:
         """Return OpenAI's finish reason of the text, which has ended."""
         if self._call is not None or not complete:
             return "length"
-        return "tool_calls" if self._calls else "stop"
+        return "tool_calls" if self.closed_calls else "stop"
 
     def message(
         self,
@@ -425,7 +374,7 @@ class MessageCollector:
         return ParsedMessage(
             self._content.text(),
             reasoning,
-            tuple(self._calls),
+            tuple(self.closed_calls),
             partial,
             self._status(complete=complete, unfinished=bool(missing_end)),
             spans,
@@ -441,9 +390,9 @@ class MessageCollector:
             return Status.CUT
         if self.status is not Status.OK:
             return self.status
-        if self._stray:
+        if self.strays:
             return Status.STRAY
-        if any(call.status is Status.REPAIRED for call in self._calls):
+        if any(call.status is Status.REPAIRED for call in self.closed_calls):
             return Status.REPAIRED
         return Status.UNFINISHED if unfinished else Status.OK
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from autoparser.analysis.core.text_format import TurnPart
 
-from .marker_tokens import MarkerTokens, SpelledMarkers
+from .marker_tokens import MarkerTokens, ReasoningEnd, SpelledMarkers
 from .message_collector import CallIds, MessageCollector
 from .parsed_message import Delta, DeltaKind, ParsedMessage, ReasoningIn
 from .stop_marks import call_stops
@@ -28,8 +29,6 @@ from .turn_request import PartBody, RequestError, StrictRow, TurnStart, TurnTree
 
 if TYPE_CHECKING:
     from autoparser.analysis.sources.tokenizer import ModelTokenizer
-
-    from .marker_tokens import ReasoningEnd
 
 
 # The end of the turn that an output lacks.
@@ -50,14 +49,13 @@ def missing_end(turn: TurnTree, spans: Sequence[Span]) -> str:
     Templates may end a turn after content and leave it open after calls.
     """
     last = next((_PARTS[span.kind] for span in reversed(spans) if span.kind in _PARTS), None)
-    ends = [row.end.core for row in turn.strict.rows if _last_part(row.items) is last]
+    ends: list[str] = []
+    for row in turn.strict.rows:
+        parts = [item.part for item in row.items if isinstance(item, PartBody)]
+        ends += [row.end.core] if (parts[-1] if parts else None) is last else []
     if not ends:
         return turn.ends[0].core if turn.ends else ""
     return ends[0] if all(ends) else ""
-
-
-def _last_part(items: Sequence[object]) -> TurnPart | None:
-    return next((item.part for item in reversed(items) if isinstance(item, PartBody)), None)
 
 
 # A parser of one output that comes in pieces.
@@ -65,8 +63,6 @@ def _last_part(items: Sequence[object]) -> TurnPart | None:
 
 class StreamParser:
     """Reads one output piece by piece."""
-
-    __slots__ = ("_collector", "_complete", "_reading", "_skipped", "_tape", "_turn")
 
     def __init__(
         self, reader: TurnReader, collector: MessageCollector, *, prefill: str = ""
@@ -76,7 +72,6 @@ class StreamParser:
         self._tape.sink_of = collector.sink_of
         self._turn = reader.turn
         self._collector = collector
-        self._complete = True
         self._reading = reader.read(self._tape, collector)
         self._skipped = len(prefill)
         next(self._reading, None)
@@ -153,7 +148,7 @@ class StreamParser:
             return []
         self._leave_lane()
         self._tape.closed = True
-        self._tape.complete = self._complete = complete
+        self._tape.complete = complete
         next(self._reading, None)
         rest = self._tape.left()
         if rest:
@@ -178,14 +173,14 @@ class StreamParser:
             for span in self._tape.spans
             if span.end > skipped
         )
-        finished = self._tape.closed and self._complete
-        missing = "" if self._collector.ended or not finished else missing_end(self._turn, spans)
+        tape, ended = self._tape, self._collector.ended
+        missing = "" if ended or not tape.complete else missing_end(self._turn, spans)
         return self._collector.message(
             spans,
-            complete=self._complete,
+            complete=tape.complete or not tape.closed,
             missing_end=missing,
             reasoning_end=self.reasoning_end,
-            finished=self._tape.closed,
+            finished=tape.closed,
             skipped=skipped,
         )
 
@@ -195,8 +190,6 @@ class StreamParser:
 
 class IdentifiedStream(StreamParser):
     """Reads one output piece by piece, with its token ids."""
-
-    __slots__ = ("_spelled",)
 
     def __init__(
         self,
@@ -284,12 +277,7 @@ class OutputParser:
         self._reasoning: ReasoningIn = reasoning
         self._whole_calls = whole_calls
         self._make_id = call_ids if callable(call_ids) else CallIds(call_ids)
-
-        self._tokens: MarkerTokens | None = None
-        if tokenizer is not None:
-            from .marker_tokens import MarkerTokens  # noqa: PLC0415 - it loads what masks need
-
-            self._tokens = MarkerTokens(turn, tokenizer)
+        self._tokens = None if tokenizer is None else MarkerTokens(turn, tokenizer)
 
     def may_hold_call(self, text: str) -> bool:
         """Return whether a text may contain a call; False is certain.
@@ -314,8 +302,6 @@ class OutputParser:
                 "token ids cannot be read by a parser that does not know their texts",
                 hint="make the parser with tokenizer=…",
             )
-        from .marker_tokens import ReasoningEnd  # noqa: PLC0415 - it loads what masks need
-
         return ReasoningEnd(self.turn, self._tokens.tokenizer)
 
     def parse(
@@ -339,11 +325,10 @@ class OutputParser:
             whole_calls=self._whole_calls,
             make_id=self._make_id,
         )
-        tokens = self._tokens
+        prefill, tokens = self.turn.prefill, self._tokens
         if tokens is None:
-            return StreamParser(self._reader, collector, prefill=self.turn.prefill)
-
-        return IdentifiedStream(self._reader, collector, tokens, prefill=self.turn.prefill)
+            return StreamParser(self._reader, collector, prefill=prefill)
+        return IdentifiedStream(self._reader, collector, tokens, prefill=prefill)
 
 
 # Two parsers of one output: for the template's format, and for another one that was learned.
@@ -370,7 +355,7 @@ class EitherStream:
             return self._readers[self._chosen].feed(text, ids)
         for reader, waiting in zip(self._readers, self._waiting, strict=True):
             waiting.extend(reader.feed(text, ids))
-        return self._given()
+        return self._certain()
 
     def finish(self, *, complete: bool = True) -> list[Delta]:
         """End the text; return the remaining deltas, the last of which is the finish reason."""
@@ -378,8 +363,13 @@ class EitherStream:
             return self._readers[self._chosen].finish(complete=complete)
         for reader, waiting in zip(self._readers, self._waiting, strict=True):
             waiting.extend(reader.finish(complete=complete))
-        given = self._given()
-        return given if self._decided else [*given, *self._waiting[self._decide()]]
+        certain = self._certain()
+        if self._chosen is None:
+            # No call was opened: the template's, unless it alone has an irregular status.
+            own, other = (reader.message for reader in self._readers)
+            self._chosen = int(not own.status.regular and other.status.regular)
+            certain += self._waiting[self._chosen]
+        return certain
 
     @property
     def reasoning_end(self) -> int | None:
@@ -391,25 +381,15 @@ class EitherStream:
         """The message so far."""
         return self._readers[self._chosen or 0].message
 
-    @property
-    def _decided(self) -> bool:
-        return self._chosen is not None
-
-    def _decide(self) -> int:
-        """Choose without an open call: the template's, unless it alone has an irregular status."""
-        own, other = (reader.message for reader in self._readers)
-        self._chosen = int(not own.status.regular and other.status.regular)
-        return self._chosen
-
-    def _given(self) -> list[Delta]:
+    def _certain(self) -> list[Delta]:
         """Return the text that both have found, and all deltas of one that opens a call."""
-        given: list[Delta] = []
+        certain: list[Delta] = []
         own, other = self._waiting
         while own and other and own[0].kind is other[0].kind and own[0].kind in _TEXTS:
             size = min(len(own[0].text), len(other[0].text))
             if own[0].text[:size] != other[0].text[:size]:
                 break
-            given.append(Delta(own[0].kind, own[0].text[:size]))
+            certain.append(Delta(own[0].kind, own[0].text[:size]))
             for waiting in (own, other):
                 waiting[0] = Delta(waiting[0].kind, waiting[0].text[size:])
                 if not waiting[0].text:
@@ -417,8 +397,8 @@ class EitherStream:
         for number, waiting in enumerate(self._waiting):
             if any(delta.kind is DeltaKind.CALL for delta in waiting):
                 self._chosen = number
-                return [*given, *waiting]
-        return given
+                return [*certain, *waiting]
+        return certain
 
 
 class EitherParser(OutputParser):

@@ -96,8 +96,7 @@ class Delta(Struct, gc=False):
                 return {"tool_calls": [{"index": self.index, "function": {"arguments": self.text}}]}
 
 
-@dataclass(frozen=True, slots=True)
-class CallAttempt:
+class CallAttempt(Struct, frozen=True):
     """A stretch of the text that a call stands in, or what was begun as one."""
 
     start: int
@@ -108,7 +107,7 @@ class CallAttempt:
 
     def without(self, skipped: int) -> CallAttempt:
         """Return it in the text without so many characters at its beginning."""
-        return replace(self, start=max(0, self.start - skipped), end=max(0, self.end - skipped))
+        return CallAttempt(max(0, self.start - skipped), max(0, self.end - skipped), self.status)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,37 +15,27 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
-from json.encoder import encode_basestring
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_parts import SchemaPart
 
-from .entry_openings import EntryRow, read_elements
-from .json_text import Emit, QuoteScan, ReadOutcome
-from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead
-from .text_tape import Reading, SpanKind, TextLane, TextTape
-from .value_decoding import UnreadableValueError, decode_typed, decode_value, is_huge
+from .json_text import Emit, QuoteScan, ReadOutcome, in_json
+from .text_lookahead import FoundStop, StopTable, TextLookahead
+from .text_tape import Reading, SpanKind, TextLane
+from .value_decoding import (
+    UnreadableValueError,
+    decode_typed,
+    decode_value,
+    is_huge,
+    is_value,
+    read_elements,
+)
 
-
-class ArgumentsAround(Protocol):
-    """The arguments around a value, as far as they are known."""
-
-    tape: TextTape
-    arguments: ArgumentFormat
-    stops: tuple[str, ...]
-    space: str
-    rows: Sequence[EntryRow]
-    separator: TemplateLiteral
-    openings: tuple[TemplateLiteral, ...]
-    schema: SchemaPart
-    names: frozenset[str]
-    given: set[str]
-    goes_on: GoesOn
-    unclosed: bool
+if TYPE_CHECKING:
+    from .value_reader import ValueReader
 
 
 class _Stop(Enum):
@@ -98,7 +88,7 @@ class RawReader:
 
     def __init__(
         self,
-        around: ArgumentsAround,
+        around: ValueReader,
         key: str,
         after: TemplateLiteral,
         emit: Emit | None,
@@ -122,7 +112,9 @@ class RawReader:
         self.quotes = QuoteScan(around.arguments.values)
         self.doubts: deque[_Doubt] = deque()
         """Undecided stops; the text from the first on stays on the tape."""
-        self.take: Emit = self.pieces.append if emit is None else _escaping(emit)
+        self.take: Emit = self.pieces.append
+        if emit is not None:
+            self.take = lambda text: emit(in_json(text))
         self._closes = [key + row.end.strip()[:1] for row in around.rows if row.keyed_close]
         """Texts that follow the closer if an entry ends with its key."""
         opens = [opening.core for opening in around.openings if opening.core]
@@ -154,7 +146,7 @@ class RawReader:
             emit or self._keep,
             self.stops.passed,
             ends=self.stops.ends,
-            write=None if emit is None else _in_json,
+            write=None if emit is None else in_json,
         )
         self.looked = self.scanned = around.tape.position
 
@@ -331,10 +323,7 @@ class RawReader:
         try:
             read_elements(text, notation, SchemaPart.of(True))
         except UnreadableValueError:
-            try:
-                decode_value(text, notation)
-            except UnreadableValueError:
-                return False
+            return is_value(text, notation)
         return True
 
     def _leave(self, end: int) -> None:
@@ -429,20 +418,6 @@ def begun_stops(stops: Sequence[str]) -> tuple[str, ...]:
     """Return the signs before the markers of stops, such as the brace of `}</call>`."""
     fronts = (TemplateLiteral.of(stop).units[0] for stop in stops)
     return tuple(dict.fromkeys(front for front in fronts if front not in stops))
-
-
-def _escaping(emit: Emit) -> Emit:
-    """Return a function that emits text escaped for the inside of a JSON string."""
-
-    def escape(text: str) -> None:
-        emit(_in_json(text))
-
-    return escape
-
-
-def _in_json(text: str) -> str:
-    """Return a text escaped for the inside of a JSON string."""
-    return encode_basestring(text)[1:-1]
 
 
 _ESCAPED = '"\\' + "".join(map(chr, range(0x20)))

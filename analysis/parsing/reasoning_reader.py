@@ -9,14 +9,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_format import TurnPart
 
 from .call_ends import section_closers
-from .entry_openings import skip_written
 from .json_text import Emit
 from .message_collector import MessageCollector
 from .parsed_message import ParsedCall, Status
@@ -32,7 +32,7 @@ from .stop_marks import (
     recipient_pattern,
     skip_again,
 )
-from .text_lookahead import StopTable, TextLookahead
+from .text_lookahead import StopTable, TextLookahead, skip_written
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, CallSection, RowCall, TurnStart, TurnTree
 
@@ -50,9 +50,10 @@ class HeaderReader:
         self.frame = frame_of(turn)
         self._recipient = None if self.frame is None else recipient_pattern(turn, offered)
         cores = (*(end.core for end in turn.ends), turn.header.mark)
-        first, last, lead = "", "", None
-        if self.frame is not None:
-            first, last, lead = self.frame.first, self.frame.last, self.frame.lead
+        frame = self.frame
+        first, last, lead = (
+            ("", "", None) if frame is None else (frame.first, frame.last, frame.lead)
+        )
         self._lead = "" if lead is None or section is None else lead.core
         self._openers = tuple(filter(None, (first, self._lead)))
         self._first: StopTable[bool] = StopTable(
@@ -79,7 +80,7 @@ class HeaderReader:
             if self._recipient is not None and self._recipient.search(header):
                 return None
             tape.take(len(header), SpanKind.JUNK)
-            collector.stray()
+            collector.strays = True
             return StopMark.HEADER
         if header and not header.endswith(frame.last):
             # The text was cut inside the header.
@@ -101,10 +102,10 @@ class HeaderReader:
         taken = tape.take(size - start, SpanKind.MARKUP)
         collector.drop_blank()
         taken += yield from skip_again(tape, TemplateLiteral.of(header))
-        opened = _OPENED[frame.means(header[start:])]
-        if opened is StopMark.REASONING:
-            collector.reasoning_marker(taken)
-        return opened
+        if frame.means(header[start:]) is not TurnPart.REASONING:
+            return StopMark.CONTENT
+        collector.reasoning_marker(taken)
+        return StopMark.REASONING
 
     def _has_other_role(self, tape: TextTape) -> Reading[bool]:
         """Return whether the marker of a header comes without the template's word after it."""
@@ -182,9 +183,6 @@ class HeaderReader:
             yield
 
 
-_OPENED = {TurnPart.REASONING: StopMark.REASONING, TurnPart.CONTENT: StopMark.CONTENT}
-
-
 def _stops_at(stops: StopTable[StopMark], text: str, start: int) -> bool:
     """Return whether a stop is at this very offset of a text."""
     found = stops.find(text, start)
@@ -225,27 +223,24 @@ class CallTrial:
         Only the first `_MOST_TRIED` openings are tried, so the cost is at most the length of the
         text times that number.
         """
-        stops = calls_in_reasoning(self._turn, self._offered)
+        stops = StopTable([*calls_in_reasoning(self._turn, self._offered)])
         at = 0
         for _ in range(_MOST_TRIED):
             found = stops.find(text, at)
             if found is None:
                 return None
-            if self._is_whole(text[found.start :]):
+            calls, _, _ = self._read(text[found.start :], complete=True)
+            if calls and calls[0].status is Status.OK:
                 return stops.written_before(text, found, 0), found.start
             at = found.end
         return None
 
     def goes_on(self, text: str) -> bool:
         """Return whether a cut text is a call so far: a whole one, or the front of one."""
-        calls, cut, rest = self._tried(text.lstrip(), complete=False)
+        calls, cut, rest = self._read(text.lstrip(), complete=False)
         return cut or (bool(calls) and any(text.startswith(rest.strip()) for text in self._behind))
 
-    def _is_whole(self, text: str) -> bool:
-        calls, _, _ = self._tried(text, complete=True)
-        return bool(calls) and calls[0].status is Status.OK
-
-    def _tried(self, text: str, *, complete: bool) -> tuple[Sequence[ParsedCall], bool, str]:
+    def _read(self, text: str, *, complete: bool) -> tuple[Sequence[ParsedCall], bool, str]:
         """Read a text; return its calls, whether they were cut, and the text after them."""
         tape = TextTape()
         tape.feed(text)

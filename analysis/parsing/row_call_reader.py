@@ -23,23 +23,25 @@ from autoparser.analysis.core.text_alignment import is_unit
 
 from .argument_reader import read_arguments
 from .call_ends import CallEnd, CallSurroundings
-from .entry_openings import (
-    at_any,
-    at_text,
-    behind_space,
-    key_closers,
-    read_literal,
-    skip_space,
-    skip_written,
-)
 from .json_text import ReadOutcome
 from .message_collector import MessageCollector
 from .parsed_message import Status
 from .prose_reader import close_fence, open_fence
 from .stop_marks import LONGEST_HEADER, skip_again
-from .text_lookahead import StopTable, TextLookahead
+from .text_lookahead import (
+    StopTable,
+    TextLookahead,
+    at_any,
+    at_text,
+    behind_space,
+    read_literal,
+    skip_space,
+    skip_written,
+    take_behind_space,
+)
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, FreeText, FunctionName, RowCall, RowItem, SingleWord
+from .value_decoding import key_closers
 
 # Literals whose words a model may write otherwise.
 
@@ -143,14 +145,17 @@ class RowReader:
         if closed is None or not self._is_offered():
             return False
         tape.take(len(closed), SpanKind.MARKUP)
+        last = self.row[-1]
+        if isinstance(last, TemplateLiteral):
+            yield from self._closers_there(last)
+        self._close_empty()
+        return True
+
+    def _close_empty(self) -> None:
+        """Pass on a call without arguments."""
         self.collector.open_call(self.name, self.id)
         self.collector.arguments("{}")
-        last = self.row[-1]
-        yield from self._closers_there(
-            last if isinstance(last, TemplateLiteral) else TemplateLiteral()
-        )
-        self._close(Status.OK)
-        return True
+        self.collector.close_call(Status.OK)
 
     def _free_text(self, item: FreeText, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Take any text in place of a word, up to the marker after it."""
@@ -199,7 +204,9 @@ class RowReader:
             return (yield from self._closing(literal))
         if not at:
             there = yield from self._opening(literal)
-        elif isinstance(self.row[at - 1], FunctionName) and self._may_be_called():
+        elif isinstance(self.row[at - 1], FunctionName) and (
+            self.around.offered is None or self.name in self.around.offered
+        ):
             there = yield from read_worded(self.tape, literal, self.around.stops)
         else:
             there = yield from read_literal(self.tape, literal)
@@ -207,9 +214,8 @@ class RowReader:
             return None
         if (yield from self._without_arguments(at)):
             return CallEnd.CLOSED
-        named = isinstance(self.row[at - 1], FunctionName) and self.name in (
-            self.around.offered or ()
-        )
+        offered = self.around.offered or ()
+        named = isinstance(self.row[at - 1], FunctionName) and self.name in offered
         if named and _may_be_missing(self.row[at:]) and (yield from at_text(self.tape, "{")):
             return None
         return self._unread()
@@ -229,9 +235,7 @@ class RowReader:
         tape = self.tape
         whole = True
         for unit in literal.units:
-            if (yield from behind_space(tape, unit)):
-                yield from skip_space(tape)
-                tape.take(len(unit), SpanKind.MARKUP)
+            if (yield from take_behind_space(tape, unit)):
                 continue
             if tape.cut and not tape.complete:
                 return None
@@ -242,9 +246,7 @@ class RowReader:
         """Take the opening of the call; its first markers may be missing."""
         units = literal.units
         for unit in units:
-            if (yield from behind_space(self.tape, unit)):
-                yield from skip_space(self.tape)
-                self.tape.take(len(unit), SpanKind.MARKUP)
+            if (yield from take_behind_space(self.tape, unit)):
                 rest = TemplateLiteral.of(literal.core[literal.core.index(unit) + len(unit) :])
                 rest = replace(rest, after=literal.after)
                 if unit in literal.markers and rest.core:
@@ -305,13 +307,8 @@ class RowReader:
             return False
         if not self._is_offered():
             return False
-        self.collector.open_call(self.name, self.id)
-        self.collector.arguments("{}")
-        self.collector.close_call(Status.OK)
+        self._close_empty()
         return True
-
-    def _may_be_called(self) -> bool:
-        return self.around.offered is None or self.name in self.around.offered
 
     def _is_offered(self) -> bool:
         offered = self.around.offered
@@ -394,17 +391,13 @@ class RowReader:
             goes_on=self.around.continuation.after(rest, self.name),
         )
         self.early = "".join(early) if unnamed else None
-        if outcome in (ReadOutcome.COMPLETE, ReadOutcome.REPAIRED):
-            yield from close_fence(self.tape, fence)
-        match outcome:
-            case ReadOutcome.BAD:
-                return self._unread()
-            case ReadOutcome.CUT:
-                return CallEnd.CUT
-            case ReadOutcome.REPAIRED:
-                self.status = Status.REPAIRED
-            case ReadOutcome.COMPLETE:
-                pass
+        if outcome is ReadOutcome.BAD:
+            return self._unread()
+        if outcome is ReadOutcome.CUT:
+            return CallEnd.CUT
+        if outcome is ReadOutcome.REPAIRED:
+            self.status = Status.REPAIRED
+        yield from close_fence(self.tape, fence)
         return None
 
     def _closers(self, rest: Sequence[RowItem]) -> list[str]:

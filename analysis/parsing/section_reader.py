@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import cached_property
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import ArgumentFormat, CallLimit
 from autoparser.analysis.core.call_notation import json_notation
@@ -27,15 +26,6 @@ from .call_ends import (
     call_closers,
     entry_markers,
     section_closers,
-)
-from .entry_openings import (
-    at_any,
-    at_text,
-    behind_space,
-    behind_space_any,
-    read_literal,
-    skip_space,
-    skip_written,
 )
 from .json_call_reader import JsonReader
 from .message_collector import MessageCollector
@@ -50,7 +40,18 @@ from .stop_marks import (
     is_marked,
     listed_calls,
 )
-from .text_lookahead import StopTable, TextLookahead
+from .text_lookahead import (
+    StopTable,
+    TextLookahead,
+    at_any,
+    behind_space,
+    behind_space_any,
+    read_literal,
+    skip_space,
+    skip_written,
+    take_behind_space,
+    take_text,
+)
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, CallSection, FunctionName, JsonCall, RowCall, TurnTree
 
@@ -110,7 +111,6 @@ class SectionReader:
     ) -> None:
         """Prepare to read sections; `offered` are the tools, or None if any may be called."""
         self.section = section
-        self._header = turn.header
         self._around = CallSurroundings(
             stops=tuple(behind_calls(turn)),
             closers=call_closers(turn, section),
@@ -121,7 +121,7 @@ class SectionReader:
         )
         self._closers = section_closers(turn, section)
         self._behind_broken = broken_call_stops(turn, offered, self._closers)
-        inner = call_closers(turn, section)
+        inner = self._around.closers
         self._inner_closers = tuple(each for each in inner if each not in section.close.units)
         self._call_marks = (*self._inner_closers, *entry_markers(section.call))
         opening = call_open(section.call)
@@ -217,7 +217,7 @@ class SectionReader:
         self, tape: TextTape, collector: MessageCollector, behind: int, opening: str
     ) -> Reading[None]:
         """Take the closer of the fence that opened before `behind`, and leave out both."""
-        if collector.defers and (yield from close_fence(tape, fence_mark(opening))):
+        if collector.deferred and (yield from close_fence(tape, fence_mark(opening))):
             collector.defer("")
             tape.relabel(behind - len(opening), SpanKind.JUNK, behind)
 
@@ -245,10 +245,10 @@ class SectionReader:
     ) -> Reading[bool | None]:
         """Read a call; return None if it closed, otherwise the result of reading the section."""
         section = self.section
-        surplus = section.single and collector.calls > 0
-        collector.mute(surplus)
+        surplus = section.single and bool(collector.closed_calls)
+        collector.muted = surplus
         ended = yield from read_call(tape, section.call, self._around, collector)
-        collector.mute(False)
+        collector.muted = False
         if ended is CallEnd.CUT and (collector.calling or not tape.complete):
             return self._cut(tape, collector, start)
         if ended is not CallEnd.CLOSED:
@@ -269,7 +269,7 @@ class SectionReader:
         """End the section where the text was cut in a call or in the opening of one."""
         tape.take(tape.left(), SpanKind.MARKUP)
         tape.recorded()
-        collector.end_cut_call()
+        collector.flush(all_=True)
         collector.status = Status.CUT
         collector.attempted(start, tape.position, Status.CUT)
         return True
@@ -281,7 +281,7 @@ class SectionReader:
         while (closer := (yield from behind_space_any(tape, closers))) is not None:
             yield from skip_space(tape, SpanKind.JUNK)
             tape.take(len(closer), SpanKind.JUNK)
-            collector.stray()
+            collector.strays = True
 
     def _lead(self, tape: TextTape) -> Reading[None]:
         """Take a marker that leads to a call; if no call follows, it becomes content as well."""
@@ -352,13 +352,10 @@ class SectionReader:
         if opened:
             yield from self._stray_closers(tape, collector, self._inner_closers)
         separator = section.separator.core
-        if separator and (yield from behind_space(tape, separator)):
+        if separator and (yield from take_behind_space(tape, separator)):
             yield from skip_space(tape)
-            tape.take(len(separator), SpanKind.MARKUP)
-            yield from skip_space(tape)
-            header = self._header
-            if header.core and (yield from at_text(tape, header.core)):
-                tape.take(len(header.core), SpanKind.MARKUP)
+            if self._turn.header.core:
+                yield from take_text(tape, self._turn.header.core)
             return True
         opens = call_open(section.call)
         if opens.core and (opened or opens.noticed_by_marker):
@@ -438,7 +435,7 @@ class SectionReader:
         for at, unit in enumerate(literal.units):
             if (yield from behind_space(tape, unit)):
                 rest = literal.core[literal.core.index(unit) :] if at else literal.core
-                yield from read_literal(tape, structs.replace(literal, core=rest))
+                yield from read_literal(tape, replace(literal, core=rest))
                 return True
             if any(map(str.isalnum, unit)):
                 return False

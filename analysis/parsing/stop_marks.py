@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from autoparser.analysis.core.literals import TemplateLiteral, spaced_spellings
 from autoparser.analysis.core.text_format import TurnPart
 
-from .entry_openings import at_text
-from .text_lookahead import StopTable
+from .text_lookahead import StopTable, at_text
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import (
     ArgumentList,
@@ -51,8 +51,7 @@ LONGEST_HEADER = 160
 """Most characters of a header with its markers; a longer text is not a header."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelFrame:
+class ChannelFrame(Struct, frozen=True):
     """Two markers and the words that a template writes between them.
 
     `<|channel|>analysis<|message|>` and `<|channel|>final<|message|>` give the markers
@@ -280,17 +279,13 @@ def reasoning_stops(
         for header in headers
     ]
     stops += [_stop(end, StopMark.END) for end in turn.ends if end.is_marker]
-    return StopTable(stops + (list(_calls_in_reasoning(turn, offered)) if calls else []))
+    return StopTable([*stops, *(calls_in_reasoning(turn, offered) if calls else ())])
 
 
-def calls_in_reasoning(turn: TurnTree, offered: frozenset[str] | None) -> StopTable[StopMark]:
-    """Return the stops that open calls inside reasoning."""
-    return StopTable(list(_calls_in_reasoning(turn, offered)))
-
-
-def _calls_in_reasoning(
+def calls_in_reasoning(
     turn: TurnTree, offered: frozenset[str] | None
 ) -> Iterator[tuple[str, str, StopMark]]:
+    """Return the stops that open calls inside reasoning."""
     section = turn.calls
     if section is None or turn.reasoning is None:
         return
@@ -351,7 +346,8 @@ def _content_stops(
     yield _stop(turn.content.close, StopMark.CONTENT_CLOSE)
     for literal in (turn.content.open, *turn.content.others):
         yield from _spaced(literal, StopMark.CONTENT)
-    if is_tagged(turn.header):
+    if turn.header.markers:
+        # A header of mere words cannot be found in text.
         yield _stop(turn.header, StopMark.HEADER)
     yield from _wordless(turn)
 
@@ -402,11 +398,6 @@ def _is_only(turn: TurnTree, marker: str, literal: TemplateLiteral) -> bool:
         texts += [section.open.core, section.separator.core, section.close.core]
         texts += (each.core for each in call_literals(section))
     return not any(marker in text for text in texts if text != literal.core)
-
-
-def is_tagged(header: TemplateLiteral) -> bool:
-    """Return whether a header can be found in text: it has markers, not only words."""
-    return bool(header.markers)
 
 
 def behind_calls(turn: TurnTree) -> Iterator[str]:

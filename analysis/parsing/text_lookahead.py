@@ -1,4 +1,4 @@
-"""Find stops in a text that comes in pieces, and look ahead on the tape without taking text.
+"""Find stops in a text that comes in pieces, look ahead on the tape, and take literals from it.
 
 `StopTable` finds the first of many texts and says how much of a text can be passed on before more
 of it comes: only the front of a possible stop is held back. `TextLookahead` is a cursor that a
@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from .text_tape import WHITESPACE, Reading, TextTape
+from autoparser.analysis.core.literals import TemplateLiteral
+
+from .text_tape import WHITESPACE, Reading, SpanKind, TextTape
 
 Label = TypeVar("Label")
 
@@ -28,21 +30,6 @@ class FoundStop(NamedTuple, Generic[Label]):
 
 class StopTable(Generic[Label]):
     """Texts to search for, each with a label; at one offset the longest match wins."""
-
-    __slots__ = (
-        "_fenced",
-        "_firsts",
-        "_held",
-        "_labels",
-        "_loose",
-        "_ordered",
-        "_pattern",
-        "_reach",
-        "_texts",
-        "ends",
-        "search",
-        "spaces",
-    )
 
     def __init__(
         self,
@@ -208,8 +195,6 @@ class TextLookahead:
     much as the text that it needs, however the text is cut, and however much comes after it.
     """
 
-    __slots__ = ("_at", "short", "tape")
-
     def __init__(self, tape: TextTape, at: int) -> None:
         """Start at an offset in all text that was fed."""
         self.tape = tape
@@ -311,13 +296,6 @@ Its result is None if all closers come and another text follows them.
 """
 
 
-def ends_anywhere(ahead: TextLookahead) -> Reading[bool | None]:
-    """Return True: any text that may follow arguments ends them."""
-    del ahead
-    yield from ()
-    return True
-
-
 def ends_nowhere(ahead: TextLookahead) -> Reading[bool | None]:
     """Return False: no text is known to follow arguments."""
     del ahead
@@ -327,3 +305,103 @@ def ends_nowhere(ahead: TextLookahead) -> Reading[bool | None]:
 
 _SPACE = re.compile(r"\s*")
 _LONGEST_SPACE = 4096
+
+
+# Literals taken from the tape, with other whitespace around them.
+
+
+def skip_space(tape: TextTape, kind: SpanKind = SpanKind.MARKUP) -> Reading[None]:
+    """Take all whitespace from the front."""
+    while True:
+        text, at = tape.text, tape.at
+        end = at
+        while end < len(text) and text[end].isspace():
+            end += 1
+        tape.take(end - at, kind)
+        if end < len(text) or tape.closed:
+            return
+        yield
+
+
+def skip_written(tape: TextTape, space: str) -> Reading[str]:
+    """Take the whitespace that the template writes here, as far as it is there; return it."""
+    for at, char in enumerate(space):
+        if not (yield from tape.wait(1)) or tape.text[tape.at] != char:
+            return space[:at]
+        tape.take(1, SpanKind.MARKUP)
+    return space
+
+
+def at_text(tape: TextTape, wanted: str) -> Reading[bool]:
+    """Return whether the text at the front is `wanted`; take no text."""
+    while True:
+        text, at = tape.text, tape.at
+        there = len(text) - at
+        if there >= len(wanted):
+            return text.startswith(wanted, at)
+        if not wanted.startswith(text[at:]):
+            return False
+        if tape.closed:
+            tape.fell_short()
+            return False
+        yield
+
+
+def take_text(tape: TextTape, wanted: str) -> Reading[bool]:
+    """Take a text if it is at the front; return whether it was."""
+    there = yield from at_text(tape, wanted)
+    if there:
+        tape.take(len(wanted), SpanKind.MARKUP)
+    return there
+
+
+def take_behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
+    """Take a text and the whitespace before it if it comes next; return whether it did."""
+    there = yield from behind_space(tape, wanted)
+    if there:
+        yield from skip_space(tape)
+        tape.take(len(wanted), SpanKind.MARKUP)
+    return there
+
+
+def behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
+    """Return whether `wanted` comes next, whitespace aside; take no text."""
+    ahead = TextLookahead(tape, tape.position)
+    yield from ahead.space()
+    there = yield from ahead.text(wanted)
+    if ahead.short:
+        tape.fell_short()
+    return there
+
+
+def behind_space_any(tape: TextTape, wanted: tuple[str, ...]) -> Reading[str | None]:
+    """Return the longest of the texts that comes next, whitespace aside; take no text."""
+    if not wanted:
+        return None
+    ahead = TextLookahead(tape, tape.position)
+    yield from ahead.space()
+    return (yield from ahead.among(wanted))
+
+
+def at_any(tape: TextTape, wanted: tuple[str, ...]) -> Reading[str | None]:
+    """Return the longest of the texts that is at the front, or None; take no text."""
+    for text in sorted(wanted, key=len, reverse=True):
+        if text and (yield from at_text(tape, text)):
+            return text
+    return None
+
+
+def read_literal(tape: TextTape, literal: TemplateLiteral) -> Reading[bool]:
+    """Take a literal with any whitespace between its units and at its edges.
+
+    Returns False if a unit of it is missing; the units before that were taken.
+    """
+    if not literal.core:
+        yield from skip_written(tape, literal.before)
+        return True
+    for unit in literal.units:
+        yield from skip_space(tape)
+        if not (yield from take_text(tape, unit)):
+            return False
+    yield from skip_written(tape, literal.after)
+    return True

@@ -8,9 +8,10 @@ bypass its reader: the tape counts the passed text when the lane is left.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 Result = TypeVar("Result")
 
@@ -38,8 +39,7 @@ class Span(NamedTuple):
     kind: SpanKind
 
 
-@dataclass(slots=True)
-class _Growing:
+class _Growing(Struct):
     """A span whose end is not known yet."""
 
     start: int
@@ -66,21 +66,6 @@ class TextLane:
     Such a piece costs one search and one append; offset and spans are updated when the lane is
     left. If a stop may begin in a piece, the part that may belong to it is held.
     """
-
-    __slots__ = (
-        "append",
-        "delta",
-        "emit",
-        "ends",
-        "held",
-        "index",
-        "kind",
-        "passed",
-        "search",
-        "sink",
-        "start",
-        "write",
-    )
 
     def __init__(
         self,
@@ -124,19 +109,6 @@ WHITESPACE = " \t\r\n"
 
 class TextTape:
     """Text that is fed in pieces and taken from the front."""
-
-    __slots__ = (
-        "_recorded",
-        "_short_at",
-        "_spans",
-        "at",
-        "closed",
-        "complete",
-        "lane",
-        "offset",
-        "sink_of",
-        "text",
-    )
 
     def __init__(self) -> None:
         """Begin with no text."""

@@ -12,10 +12,9 @@ each layout of the format as a row of texts and parts, cut at the end of the pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallFormat, FreeWord
 from autoparser.analysis.core.call_notation import JsonFields, RowSlot
@@ -73,8 +72,8 @@ def section_of(
         close=TemplateLiteral.of(calls.section_close),
         limit=calls.limit,
         later_close=TemplateLiteral.of(calls.later_close),
-        space=_space(format_, Presence(content=True, calls=True), TurnPart.CALLS),
-        behind=_space(format_, Presence(content=True, calls=True), TurnPart.CONTENT),
+        space=_space_before(format_, TurnPart.CALLS),
+        behind=_space_before(format_, TurnPart.CONTENT),
         leads=calls.leads,
         single=not request.parallel,
     )
@@ -86,7 +85,11 @@ def opening_of_calls(format_: TurnFormat) -> TemplateLiteral:
     if calls is None:
         return TemplateLiteral()
     opening = TemplateLiteral.of(calls.section_open or _calls_marker(format_))
-    return _without_close(opening, "" if reasoning is None else reasoning.close.core)
+    close = "" if reasoning is None else reasoning.close.core
+    if close and opening.core.startswith(close):
+        # The closer of the reasoning may be at its front.
+        return TemplateLiteral.of(opening.core[len(close) :] + opening.after)
+    return opening
 
 
 def _calls_marker(format_: TurnFormat) -> str:
@@ -100,16 +103,9 @@ def _calls_marker(format_: TurnFormat) -> str:
     return "" if shared.strip() in ("", format_.content.close.core) else shared
 
 
-def _without_close(opening: TemplateLiteral, close: str) -> TemplateLiteral:
-    """Return the opening of the calls without the closer of the reasoning at its front."""
-    if not close or not opening.core.startswith(close):
-        return opening
-    return TemplateLiteral.of(opening.core[len(close) :] + opening.after)
-
-
-def _space(format_: TurnFormat, presence: Presence, part: TurnPart) -> str:
-    """Return the whitespace right before `part` if it is the second of two, or empty."""
-    layout = format_.layouts.get(presence)
+def _space_before(format_: TurnFormat, part: TurnPart) -> str:
+    """Return the whitespace between content and calls if `part` is the second of them, or empty."""
+    layout = format_.layouts.get(Presence(content=True, calls=True))
     if layout is None or len(layout.parts) != 2 or layout.parts[1] is not part:  # noqa: PLR2004
         return ""
     text = layout.literals[1]
@@ -136,8 +132,7 @@ def _json_call(calls: CallFormat, fields: JsonFields, request: ParserRequest) ->
 
 def _row_call(calls: CallFormat, request: ParserRequest) -> RowCall:
     empty = None if calls.empty_row is None else _row(calls.empty_row, calls, request)
-    free = calls.free_words
-    loose = _row(calls.row, calls, request, free) if free else ()
+    loose = _row(calls.row, calls, request, calls.free_words) if calls.free_words else ()
     return RowCall(_row(calls.row, calls, request), empty, calls.naming, loose)
 
 
@@ -197,13 +192,13 @@ def strict_rows(
     found: dict[StrictRow, None] = {}
     ends = _ends(format_)
     goes_on = any(
-        layout.parts and _behind(layout.literals[0], written) is not None
+        layout.parts and _rest_after(layout.literals[0], written) is not None
         for layout in format_.layouts.values()
     )
     for presence, layout in format_.layouts.items():
         if layout.refusal or (presence.calls and TurnPart.CALLS not in layout.parts):
             continue
-        if goes_on and not layout.parts and _behind(layout.literals[0], written) is None:
+        if goes_on and not layout.parts and _rest_after(layout.literals[0], written) is None:
             # The layout is an empty turn, and the prompt has begun another layout.
             continue
         shown = format_.layouts.get(presence._replace(reasoning=True))
@@ -225,26 +220,12 @@ def strict_rows(
     return StrictTurn(tuple(found), format_.calls)
 
 
-def either_expression(ways: Sequence[StrictTurn]) -> StrictTurn:
-    """Return the union of the rows of `ways`; calls are written as in the first that has any."""
-    rows = dict.fromkeys(row for way in ways for row in way.rows)
-    calls = next((way.calls for way in ways if way.calls is not None), None)
-    return StrictTurn(tuple(rows), calls)
-
-
 def written_of(format_: TurnFormat, opening: TurnOpening | None, request: ParserRequest) -> str:
     """Return the beginning of the turn that the prompt has already written.
 
     `opening` is the generation prompt that the prompt ends with, or None if it ends with none.
     """
-    header = format_.header
-    if request.start is TurnStart.TURN:
-        return ""
-    if request.start is TurnStart.REASONING:
-        return _turn_before_reasoning(format_)
-    if request.start is not None:
-        return header
-    prompt = request.prompt
+    header, prompt = format_.header, request.prompt
     if opening is not None and opening.stands_for is not None:
         space = opening.text[len(opening.text.rstrip()) :]
         given = "" if prompt is None else prompt[len(prompt.rstrip()) :]
@@ -263,17 +244,6 @@ def written_of(format_: TurnFormat, opening: TurnOpening | None, request: Parser
     return header if bare else header + prefilled_text(format_, prompt)
 
 
-def _turn_before_reasoning(format_: TurnFormat) -> str:
-    """Return the text of a turn up to its reasoning."""
-    firsts = (
-        layout.literals[0]
-        for layout in format_.layouts.values()
-        if layout.parts[:1] == (TurnPart.REASONING,)
-    )
-    named = "" if format_.reasoning is None else format_.reasoning.open.text
-    return next(firsts, format_.header + named)
-
-
 def _cut(
     format_: TurnFormat,
     layout: TurnLayout,
@@ -286,7 +256,8 @@ def _cut(
     `dropped` is the block of reasoning that models write and the template drops from its history.
     """
     first = layout.literals[0]
-    rest = _behind(first, written)
+    rest = _rest_after(first, written)
+    over = written.removeprefix(first) if written.startswith(first) else None
     thinks = TurnPart.REASONING in layout.parts
     bare = first.removeprefix(format_.header)
     lost = dropped if dropped is not None and dropped.close.core and not thinks else None
@@ -298,16 +269,13 @@ def _cut(
         yield _items(layout, rest)
     elif start is TurnStart.CONTENT:
         if not thinks:
-            over = written.removeprefix(first) if written.startswith(first) else None
-            yield _begun(
-                layout,
-                _section_begun(format_, over) if over else over,
-                _after_reasoning(format_.reasoning, bare, layout, written),
-            )
+            calls = format_.calls
+            if over and (calls is None or not calls.section_open.startswith(over)):
+                # It begins the calls only where every turn closes the reasoning, and calls follow.
+                over = ""
+            yield _begun(layout, over, _after_reasoning(format_.reasoning, bare, layout, written))
     elif start is not TurnStart.REASONING or thinks:
-        yield _begun(
-            layout, written.removeprefix(first) if written.startswith(first) else None, bare
-        )
+        yield _begun(layout, over, bare)
     if lost is not None and start is TurnStart.HEADER and lost.open.core:
         yield lost.open.text, *_thought(layout, lost, bare)
 
@@ -342,16 +310,7 @@ def _after_reasoning(
     return text.lstrip()
 
 
-def _section_begun(format_: TurnFormat, over: str) -> str:
-    """Return `over`, the prompt's text after a layout's first, if it begins the calls, or empty.
-
-    That happens where every turn closes the reasoning, and the calls come first in the turn.
-    """
-    calls = format_.calls
-    return over if calls is not None and calls.section_open.startswith(over) else ""
-
-
-def _behind(first: str, written: str) -> str | None:
+def _rest_after(first: str, written: str) -> str | None:
     """Return the rest of a literal after `written`, whitespace aside, or None if it differs."""
     if first.startswith(written):
         return first[len(written) :]
@@ -387,38 +346,18 @@ def _ended(items: tuple[StrictItem, ...], ends: Sequence[str]) -> StrictRow:
     last = merged[-1]
     if not isinstance(last, str):
         return StrictRow(tuple(merged))
-    for text in ends:
-        if last.endswith(text):
-            rest = last[: len(last) - len(text)]
-            # Whitespace alone does not close a text: a model may stop before it.
-            space = rest if rest.isspace() else ""
-            merged[-1] = rest[len(space) :]
-            return StrictRow(_filled(merged), TemplateLiteral.of(space + text))
-    bare = last.rstrip()
-    merged[-1] = bare
-    return StrictRow(_filled(merged), TemplateLiteral.of(last[len(bare) :]))
+    end = next((text for text in ends if last.endswith(text)), None)
+    rest = last.rstrip() if end is None else last.removesuffix(end)
+    # Whitespace alone does not close a text: a model may stop before it.
+    rest = "" if rest.isspace() else rest
+    merged[-1] = rest
+    items = tuple(item for item in merged if item != "")
+    return StrictRow(items, TemplateLiteral.of(last[len(rest) :]))
 
 
-def _filled(items: list[StrictItem]) -> tuple[StrictItem, ...]:
-    return tuple(item for item in items if item != "")
-
-
-@dataclass(frozen=True, slots=True)
-class _ExpressionFrame:
-    """The parts of an expression that depend on the format only."""
-
-    format: TurnFormat
-    """The format with its whole header."""
-    header: TemplateLiteral
-    content: MarkerBlock
-    """The content, its closer without the text that ends the turn."""
-    opening_of_calls: TemplateLiteral
-    goes_on: bool
-    lead: str
-    tail: str
-
-
-_FRAMES: IdentityCache[_ExpressionFrame] = IdentityCache(64)
+_FRAMES: IdentityCache[tuple[TurnFormat, TemplateLiteral, TurnTree]] = IdentityCache(64)
+"""By format: the format with its whole header, the opening of calls, and the expression of a turn
+without its prompt and its request."""
 _ROWS: IdentityCache[StrictTurn] = IdentityCache(256)
 
 
@@ -433,9 +372,9 @@ def build_expression(formats: Formats, request: ParserRequest) -> TurnTree:
     if len(turns) == 1:
         return first
     ends = {end.core: end for turn in reversed(turns) for end in turn.ends}
-    return replace(
-        first, strict=either_expression([turn.strict for turn in turns]), ends=tuple(ends.values())
-    )
+    rows = dict.fromkeys(row for turn in turns for row in turn.strict.rows)
+    calls = next((turn.strict.calls for turn in turns if turn.strict.calls is not None), None)
+    return replace(first, strict=StrictTurn(tuple(rows), calls), ends=tuple(ends.values()))
 
 
 def formats_of_request(formats: Formats, request: ParserRequest) -> tuple[Begun, ...]:
@@ -471,43 +410,39 @@ def _after(begun: Begun, prompt: str) -> Begun:
 
 
 def _turn(begun: Begun, request: ParserRequest) -> TurnTree:
-    frame = _FRAMES.of((begun.format,), None, lambda: _frame(begun.format))
-    format_ = frame.format
-    prompted_ = read_prompt(format_, begun.opening, request)
+    format_, calls, frame = _FRAMES.of((begun.format,), None, lambda: _frame(begun.format.whole))
+    prompted = read_prompt(format_, begun.opening, request)
     written = written_of(format_, begun.opening, request)
-    asked = (written, prompted_.start, request.calls, request.required)
-    return TurnTree(
-        start=prompted_.start,
-        header=frame.header,
-        reasoning=format_.reasoning,
-        content=frame.content,
-        calls=section_of(format_, request, frame.opening_of_calls),
-        ends=format_.end_literals,
-        goes_on=frame.goes_on,
-        lead=frame.lead,
-        tail=frame.tail,
-        unwritten=prompted_.unwritten,
+    key = (written, prompted.start, request.calls, request.required)
+    return replace(
+        frame,
+        start=prompted.start,
+        calls=section_of(format_, request, calls),
+        unwritten=prompted.unwritten,
         json=request.json,
-        prefill=prompted_.prefill,
+        prefill=prompted.prefill,
         strict=_ROWS.of(
-            (frame,), asked, lambda: strict_rows(format_, request, written, prompted_.start)
+            (frame,), key, lambda: strict_rows(format_, request, written, prompted.start)
         ),
     )
 
 
-def _frame(format_: TurnFormat) -> _ExpressionFrame:
-    format_ = format_.whole
+def _frame(format_: TurnFormat) -> tuple[TurnFormat, TemplateLiteral, TurnTree]:
     content = format_.content
+    # The text that ends the turn is not a part of the content's closer.
     close = TemplateLiteral.of(format_.without_end(content.close.text))
-    return _ExpressionFrame(
-        format=format_,
+    tree = TurnTree(
+        start=TurnStart.HEADER,
         header=TemplateLiteral.of(format_.header),
-        content=structs.replace(content, close=close),
-        opening_of_calls=opening_of_calls(format_),
+        reasoning=format_.reasoning,
+        content=replace(content, close=close),
+        calls=None,
+        ends=format_.end_literals,
         goes_on=_goes_on(format_),
         lead=leading_whitespace(format_, format_.header, TurnStart.HEADER),
         tail=next((end.text for end in format_.ends if end.text.isspace()), ""),
     )
+    return format_, opening_of_calls(format_), tree
 
 
 def _goes_on(format_: TurnFormat) -> bool:

@@ -10,13 +10,12 @@ from autoparser.analysis.core.literals import spaced_spellings
 from autoparser.analysis.core.text_format import TurnPart
 
 from .call_ends import OpenParts
-from .entry_openings import behind_space_any, skip_space, skip_written
 from .message_collector import MessageCollector
 from .prose_reader import JsonContent, read_prose
 from .reasoning_reader import CallTrial, HeaderReader, ReasoningReader
 from .section_reader import SectionReader
-from .stop_marks import StopMark, bracketed_marks, content_stops, is_marked, is_tagged, skip_again
-from .text_lookahead import FoundStop, TextLookahead
+from .stop_marks import StopMark, bracketed_marks, content_stops, is_marked, skip_again
+from .text_lookahead import FoundStop, TextLookahead, behind_space_any, skip_space, skip_written
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import TurnStart, TurnTree
 
@@ -65,7 +64,7 @@ class TurnReader:
     def read(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
         """Read to the end of the text."""
         mark = StopMark.HEADER
-        if self.turn.start is TurnStart.TURN and not is_tagged(self.turn.header):
+        if self.turn.start is TurnStart.TURN and not self.turn.header.markers:
             yield from self._header(tape)
         if self._begins_reasoning():
             yield from self._reasoning.read(tape, collector)
@@ -246,7 +245,7 @@ class TurnReader:
         if closes or found.label is StopMark.REASONING:
             collector.reasoning_marker(taken)
         if stray:
-            collector.stray()
+            collector.strays = True
         elif closes:
             collector.close_reasoning(tape.position)
         if closes:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from threading import Lock
 from typing import Any, Generic, TypeAlias, TypedDict, TypeVar
+
+from msgspec import Struct
 
 from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
@@ -67,29 +68,25 @@ class IdentityCache(Generic[Made]):
 # The node types of a turn's expression.
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionName:
+class FunctionName(Struct, frozen=True):
     """The name of a function: one of those offered, if any are."""
 
     offered: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SingleWord:
+class SingleWord(Struct, frozen=True):
     """An id or a number, up to the next literal."""
 
     slot: RowSlot
 
 
-@dataclass(frozen=True, slots=True)
-class FreeText:
+class FreeText(Struct, frozen=True):
     """A word that a template writes by default, between two literals of a row."""
 
     default: str
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentList:
+class ArgumentList(Struct, frozen=True):
     """A call's arguments, typed by the schema of the function that was named."""
 
     arguments: ArgumentFormat
@@ -100,8 +97,7 @@ class ArgumentList:
 RowItem: TypeAlias = TemplateLiteral | FreeText | FunctionName | SingleWord | ArgumentList
 
 
-@dataclass(frozen=True, slots=True)
-class RowCall:
+class RowCall(Struct, frozen=True):
     """A call that is a row of literals and slots."""
 
     row: tuple[RowItem, ...]
@@ -112,8 +108,7 @@ class RowCall:
     """The row for a reader if a model may change words in its literals; otherwise empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonCall:
+class JsonCall(Struct, frozen=True):
     """A call that is one JSON object; its members come in any order."""
 
     before: TemplateLiteral
@@ -127,8 +122,7 @@ class JsonCall:
     id_field: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CallSection:
+class CallSection(Struct, frozen=True):
     """All calls of a turn."""
 
     open: TemplateLiteral
@@ -136,7 +130,7 @@ class CallSection:
     separator: TemplateLiteral
     close: TemplateLiteral
     limit: CallLimit
-    later_close: TemplateLiteral = field(default_factory=TemplateLiteral)
+    later_close: TemplateLiteral = TemplateLiteral()
     """The text that closes every call but the first, in templates that have one."""
     space: str = ""
     """Whitespace that the template writes between content and calls."""
@@ -157,12 +151,11 @@ class TurnStart(StrEnum):
     CONTENT = "after the reasoning"
 
 
-@dataclass(frozen=True, slots=True)
-class PartBody:
+class PartBody(Struct, frozen=True):
     """A part of the message in a row, and the edges that the template strips from it."""
 
     part: TurnPart
-    edges: StrippedEdges = field(default_factory=StrippedEdges)
+    edges: StrippedEdges = StrippedEdges()
     begun: str = ""
     """The beginning of it that the prompt has already written."""
 
@@ -170,12 +163,11 @@ class PartBody:
 StrictItem: TypeAlias = str | PartBody
 
 
-@dataclass(frozen=True, slots=True)
-class StrictRow:
+class StrictRow(Struct, frozen=True):
     """One way to write a turn: texts and parts in order, and the end."""
 
     items: tuple[StrictItem, ...]
-    end: TemplateLiteral = field(default_factory=TemplateLiteral)
+    end: TemplateLiteral = TemplateLiteral()
     """The end that the template writes; a model may stop before it."""
 
     def has(self, part: TurnPart) -> bool:
@@ -183,8 +175,7 @@ class StrictRow:
         return any(isinstance(item, PartBody) and item.part is part for item in self.items)
 
 
-@dataclass(frozen=True, slots=True)
-class StrictTurn:
+class StrictTurn(Struct, frozen=True):
     """Everything that a strict writer may write for one request."""
 
     rows: tuple[StrictRow, ...] = ()
@@ -192,8 +183,7 @@ class StrictTurn:
     """How calls are written if a row has any, or None if the format has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnTree:
+class TurnTree(Struct, frozen=True):
     """A whole turn."""
 
     start: TurnStart
@@ -214,7 +204,7 @@ class TurnTree:
     """Whether the answer is JSON."""
     prefill: str = ""
     """The beginning of the message that the prompt has already written."""
-    strict: StrictTurn = field(default_factory=StrictTurn)
+    strict: StrictTurn = StrictTurn()
     """The rows that a strict writer may write."""
 
 
@@ -222,8 +212,7 @@ class RequestError(AutoparserError):
     """The tools, the tool choice or the prompt of a request are not valid."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParserRequest:
+class ParserRequest(Struct, frozen=True):
     """A request, its tools reduced to names and schemas."""
 
     tools: Mapping[str, Json] | None = None
@@ -236,7 +225,6 @@ class ParserRequest:
     prompt: str | None = None
     begun: Begun | None = None
     """The format and opening if the caller named the settings, or None to infer them."""
-    start: TurnStart | None = field(default=None)
     required: bool = False
     """Whether a call has to be written."""
 
@@ -268,8 +256,8 @@ def request_of(
 
     With a schema for the answer and without tools, nothing in the answer is a call.
     """
-    offered = None if tools is None else dict(map(_tool, range(len(tools)), tools))
-    chosen = _chosen(tool_choice, offered)
+    offered = None if tools is None else dict(map(_name_and_schema, range(len(tools)), tools))
+    chosen = _chosen_tool(tool_choice, offered)
     if chosen is not None and offered is not None:
         offered = {chosen: offered[chosen]}
     return ParserRequest(
@@ -285,7 +273,7 @@ def request_of(
     )
 
 
-def _tool(at: int, tool: object) -> tuple[str, Json]:
+def _name_and_schema(at: int, tool: object) -> tuple[str, Json]:
     function = function_of(tool)
     name = None if function is None else function.get("name")
     if function is None or not isinstance(name, str) or not name:
@@ -308,7 +296,7 @@ def _tool(at: int, tool: object) -> tuple[str, Json]:
 _CHOICES = ("auto", "none", "required")
 
 
-def _chosen(tool_choice: object, offered: Mapping[str, Json] | None) -> str | None:
+def _chosen_tool(tool_choice: object, offered: Mapping[str, Json] | None) -> str | None:
     """Return the name of the chosen tool, or None if the model chooses."""
     function = function_of(tool_choice)
     if function is not None:
@@ -327,8 +315,7 @@ def _chosen(tool_choice: object, offered: Mapping[str, Json] | None) -> str | No
 # The state of the turn at the end of a prompt.
 
 
-@dataclass(frozen=True, slots=True)
-class PromptedTurn:
+class PromptedTurn(Struct, frozen=True):
     """The part of the turn that the prompt has written."""
 
     start: TurnStart
@@ -355,28 +342,20 @@ def read_prompt(
 
     `opening` is the generation prompt that the prompt ends with, or None if it ends with none.
     """
-    if request.start is not None:
-        return PromptedTurn(
-            request.start, leading_whitespace(format_, format_.header, request.start)
-        )
-    if opening is not None and (request.prompt is None or opening.text.strip()):
-        prompt = opening.text if request.prompt is None else request.prompt
-        return _behind(format_, opening, prompt)
-    if request.prompt is None:
-        return PromptedTurn(
-            TurnStart.HEADER, leading_whitespace(format_, format_.header, TurnStart.HEADER)
-        )
-    reasoning = format_.reasoning
-    opened = None if reasoning is None else reasoning.opened_by(request.prompt)
-    if opened is not None:
-        return PromptedTurn(TurnStart.REASONING, opened)
-    prefill = prefilled_text(format_, request.prompt)
-    if opening is not None and not prefill:
-        # The template has no generation prompt, so a prompt of it begins no turn.
-        return _behind(format_, opening, "")
-    return PromptedTurn(
-        TurnStart.HEADER, leading_whitespace(format_, format_.header, TurnStart.HEADER), prefill
-    )
+    prompt, prefill = request.prompt, ""
+    if opening is not None and (prompt is None or opening.text.strip()):
+        return _after_opening(format_, opening, opening.text if prompt is None else prompt)
+    if prompt is not None:
+        reasoning = format_.reasoning
+        opened = None if reasoning is None else reasoning.opened_by(prompt)
+        if opened is not None:
+            return PromptedTurn(TurnStart.REASONING, opened)
+        prefill = prefilled_text(format_, prompt)
+        if opening is not None and not prefill:
+            # The template has no generation prompt, so a prompt of it begins no turn.
+            return _after_opening(format_, opening, "")
+    unwritten = leading_whitespace(format_, format_.header, TurnStart.HEADER)
+    return PromptedTurn(TurnStart.HEADER, unwritten, prefill)
 
 
 def prefilled_text(format_: TurnFormat, prompt: str) -> str:
@@ -420,7 +399,7 @@ def _left_open(format_: TurnFormat, prompt: str) -> str:
     return ""
 
 
-def _behind(format_: TurnFormat, opening: TurnOpening, prompt: str) -> PromptedTurn:
+def _after_opening(format_: TurnFormat, opening: TurnOpening, prompt: str) -> PromptedTurn:
     """Return the state of the turn after a prompt that ends with this opening."""
     core = opening.text.rstrip()
     space = prompt[len(prompt.rstrip()) :]
@@ -428,7 +407,10 @@ def _behind(format_: TurnFormat, opening: TurnOpening, prompt: str) -> PromptedT
     if opening.written is PromptProgress.OTHER and _begins_to_reason(format_, opening.text):
         return PromptedTurn(TurnStart.REASONING, missing)
     start = _STARTS[opening.written]
-    prefill = _prefill(format_, opening.text, opening.written)
+    prefill, mark = "", format_.header_mark
+    if opening.written is PromptProgress.OTHER and mark and mark in opening.text:
+        # The text after the header is not a whole part of the turn.
+        prefill = opening.text.rpartition(mark)[2].lstrip()
     if start is not TurnStart.REASONING:
         return PromptedTurn(
             start, missing + leading_whitespace(format_, opening.turn_begun, start), prefill
@@ -450,14 +432,6 @@ def _begins_to_reason(format_: TurnFormat, text: str) -> bool:
         return False
     opener = block.open.core
     return opener == format_.content.open.core and opener in text
-
-
-def _prefill(format_: TurnFormat, text: str, written: PromptProgress) -> str:
-    """Return the text after the header in a generation prompt if it is not a whole part."""
-    mark = format_.header_mark
-    if written is not PromptProgress.OTHER or not mark or mark not in text:
-        return ""
-    return text.rpartition(mark)[2].lstrip()
 
 
 def leading_whitespace(format_: TurnFormat, written: str, start: TurnStart) -> str:

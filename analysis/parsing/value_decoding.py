@@ -2,6 +2,8 @@
 
 `decode_value` tries the notation first, then JSON, then Python, and raises UnreadableValueError.
 `decode_typed` decodes raw text by the types of a schema; text of no such type is a string.
+`read_elements` decodes a value that is only its members in a row, such as `<a>1</a><b>2</b>`.
+An `EntryRow` has the literals of an entry of arguments, and the types of the values it is for.
 """
 
 from __future__ import annotations
@@ -12,11 +14,15 @@ import json
 import math
 import re
 import warnings
+from collections.abc import Sequence
 
+from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import is_mapping, is_row
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_format import StringEscape, StringText, from_python
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
@@ -26,12 +32,27 @@ class UnreadableValueError(Exception):
     """The text is not a value of the notation."""
 
 
-class ValueDecoder:
-    """Decodes a value from a whole text in a notation."""
+class _Cursor:
+    """A place in a whole text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+
+    def _space(self) -> None:
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+
+    def _takes(self, wanted: str) -> bool:
+        """Move past a text if it is there; return whether it was, False for an empty one."""
+        if wanted and self.text.startswith(wanted, self.at):
+            self.at += len(wanted)
+            return True
+        return False
+
+
+class ValueDecoder(_Cursor):
+    """Decodes a value from a whole text in a notation."""
 
     def value(self, notation: ValueNotation) -> Json:
         """Decode the next value. Raises UnreadableValueError."""
@@ -64,16 +85,6 @@ class ValueDecoder:
         """Return whether only whitespace is left."""
         self._space()
         return self.at == len(self.text)
-
-    def _space(self) -> None:
-        while self.at < len(self.text) and self.text[self.at].isspace():
-            self.at += 1
-
-    def _takes(self, wanted: str) -> bool:
-        if wanted and self.text.startswith(wanted, self.at):
-            self.at += len(wanted)
-            return True
-        return False
 
     def _string(self, text: StringText) -> str | None:
         if text.escape is StringEscape.PYTHON or (
@@ -198,6 +209,15 @@ def decode_value(text: str, notation: ValueNotation) -> Json:
         raise UnreadableValueError from None
 
 
+def is_value(text: str, notation: ValueNotation) -> bool:
+    """Return whether `decode_value` decodes a text."""
+    try:
+        decode_value(text, notation)
+    except UnreadableValueError:
+        return False
+    return True
+
+
 def _plain(value: object) -> Json:
     if is_mapping(value):
         return {str(key): _plain(inner) for key, inner in value.items()}
@@ -290,3 +310,194 @@ def _number(text: str, types: frozenset[str] | None) -> Json:
             except (ValueError, OverflowError):
                 continue
     return text
+
+
+# The rows of entries.
+
+
+class EntryRow:
+    """The literals of an entry: before its key, between key and value, after the value."""
+
+    def __init__(self, row: Row) -> None:
+        """Split a row at its key and value."""
+        self.before, self.middle, self.after, self.end = "", "", "", ""
+        self.keyed_close = False
+        place = "before"
+        for piece in row:
+            if piece is RowSlot.KEY and place == "after":
+                self.keyed_close, place = True, "end"
+            elif piece is RowSlot.KEY:
+                place = "middle"
+            elif piece is RowSlot.VALUE:
+                place = "after"
+            else:
+                setattr(self, place, getattr(self, place) + str(piece))
+        self.kinds: set[JsonType] = set()
+        self.quote = ""
+        """The quote that the template writes around values of every type, where a model writes the
+        value without it: as a literal of its own."""
+
+
+def entry_rows(arguments: ArgumentFormat) -> list[EntryRow]:
+    """Return the rows that differ, with the types that each is for."""
+    members = arguments.members
+    known: dict[Row, EntryRow] = {}
+    for kind in JsonType:
+        row = members.row(kind)
+        if row is not None:
+            known.setdefault(row, EntryRow(row)).kinds.add(kind)
+    return list(known.values())
+
+
+def key_closers(arguments: ArgumentFormat) -> tuple[str, ...]:
+    """Return what may stand right behind a key, where a marker opens the keys and comes first."""
+    if arguments.members.open.strip():
+        return ()
+    rows = [row for row in entry_rows(arguments) if TemplateLiteral.of(row.before).is_marked]
+    return tuple(
+        dict.fromkeys(TemplateLiteral.of(row.middle).units[0] for row in rows if row.middle.strip())
+    )
+
+
+def without_quotes(rows: Sequence[EntryRow]) -> list[EntryRow]:
+    """Return the rows without the quotes that all their values stand between; else none.
+
+    `days="{{ days }}"` is also written `days=3`, and `city="{{ city }}"` also `city='Oslo'`.
+    """
+    quotes = {(row.middle[-1:], row.after[:1]) for row in rows}
+    if len(quotes) != 1 or not quotes <= {('"', '"'), ("'", "'")}:
+        return []
+    bare: list[EntryRow] = []
+    for row in rows:
+        other = EntryRow(())
+        other.before, other.middle, other.after = row.before, row.middle[:-1], row.after[1:]
+        other.quote = row.middle[-1]
+        other.kinds = row.kinds
+        bare.append(other)
+    return bare
+
+
+# Values whose members are elements, without a text around all of them.
+
+
+def read_elements(text: str, notation: ValueNotation, schema: SchemaPart) -> Json:
+    """Read an array or object that is only its members in a row; raises Unreadable otherwise."""
+    for container, keyed in ((notation.array, False), (notation.object, True)):
+        if container.open.strip() or container.close.strip():
+            continue
+        row = EntryRow(container.entry)
+        if not row.before.strip() or not row.after.strip():
+            continue
+        try:
+            return _Members(text, row, container, notation, schema).read(keyed=keyed)
+        except UnreadableValueError:
+            continue
+    raise UnreadableValueError
+
+
+def nested_opening(notation: ValueNotation, row: EntryRow, key: str) -> str:
+    """Return what opens an element in a value that is closed as the value's own entry is.
+
+    Of an entry `<a>…</a>` that is `<a>`; empty where nothing in the value is closed so.
+    """
+    for container, keyed in ((notation.array, False), (notation.object, True)):
+        if container.open.strip() or container.close.strip():
+            continue
+        inner = EntryRow(container.entry)
+        opens, closes = inner.before, inner.after
+        if keyed:
+            opens += key + inner.middle
+            closes += key + inner.end if inner.keyed_close else ""
+        end = key + row.end if row.keyed_close else ""
+        # Entries may share what stands between two of them with their neighbours.
+        begins = opens.endswith(f"{row.before}{key}{row.middle}")
+        if begins and closes.strip() and f"{row.after}{end}".startswith(closes):
+            return opens.strip()
+    return ""
+
+
+class _Members(_Cursor):
+    """Reads the members of one container from all of a text."""
+
+    def __init__(
+        self,
+        text: str,
+        row: EntryRow,
+        container: ContainerNotation,
+        outer: ValueNotation,
+        schema: SchemaPart,
+    ) -> None:
+        super().__init__(text)
+        self.row = row
+        self.notation, self.key = container.values or outer, container.key
+        self.schema = schema
+
+    def read(self, *, keyed: bool) -> Json:
+        members: dict[str, Json] = {}
+        repeated: dict[str, list[Json]] = {}
+        """What elements of one name hold, where the schema does not say what the member is."""
+        items: list[Json] = []
+        self._space()
+        while self.at < len(self.text):
+            if not self._takes(self.row.before.strip()):
+                raise UnreadableValueError
+            if keyed:
+                key = self._key()
+                name = self.key.read(key)
+                schema = self.schema.member(name)
+                value = self._value(self._opened(key), self._closed(key), schema)
+                if name in members and name not in self.schema.names:
+                    repeated.setdefault(name, [members[name]]).append(value)
+                members[name] = value
+            else:
+                schema = self.schema.item(len(items))
+                items.append(self._value(self.row.before, self.row.after, schema))
+            self._space()
+        if not members and not items:
+            raise UnreadableValueError
+        return {**members, **repeated} if keyed else items
+
+    def _opened(self, key: str) -> str:
+        return f"{self.row.before}{key}{self.row.middle}"
+
+    def _closed(self, key: str) -> str:
+        return f"{self.row.after}{key}{self.row.end}" if self.row.keyed_close else self.row.after
+
+    def _key(self) -> str:
+        middle = self.row.middle.strip()
+        end = self.text.find(middle, self.at) if middle else -1
+        key = self.text[self.at : end]
+        if end < 0 or not key or any(char.isspace() for char in key):
+            raise UnreadableValueError
+        self.at = end + len(middle)
+        return key
+
+    def _value(self, opens: str, closes: str, schema: SchemaPart) -> Json:
+        """Read a member's value up to the closer that belongs to it, and take the closer."""
+        opens, closes = opens.strip(), closes.strip()
+        begun, depth, at = self.at, 1, self.at
+        while depth:
+            close = self.text.find(closes, at)
+            if close < 0:
+                raise UnreadableValueError
+            inner = self.text.find(opens, at, close)
+            depth += 1 if inner >= 0 else -1
+            at = (inner + len(opens)) if inner >= 0 else (close + len(closes))
+        self.at = at
+        return _value_of(self.text[begun : at - len(closes)], self.notation, schema)
+
+
+def _value_of(text: str, notation: ValueNotation, schema: SchemaPart) -> Json:
+    types = schema.kinds
+    if types == frozenset({"string"}):
+        return notation.string.read(text)
+    if not text.strip() and types is not None:
+        if "array" in types:
+            return []
+        if "object" in types:
+            return {}
+    try:
+        return read_elements(text, notation, schema)
+    except UnreadableValueError:
+        value = decode_typed(text, types, notation)
+        return notation.string.read(value) if isinstance(value, str) else value

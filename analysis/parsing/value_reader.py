@@ -19,21 +19,25 @@ from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_format import StringEscape, StringText
 
-from .entry_openings import (
-    EntryRow,
+from .json_text import BracketScan, Emit, LiteralScan, ReadOutcome, read_json, string_quotes
+from .raw_text import RawReader, json_of
+from .text_lookahead import (
+    GoesOn,
     at_any,
     at_text,
     behind_space,
-    nested_opening,
-    openings_of,
     read_literal,
     skip_space,
+    take_text,
 )
-from .json_text import BracketScan, Emit, LiteralScan, ReadOutcome, quotes_of, read_json
-from .raw_text import RawReader, json_of
-from .text_lookahead import GoesOn, ends_anywhere
 from .text_tape import Reading, SpanKind, TextTape
-from .value_decoding import UnreadableValueError, decode_value
+from .value_decoding import (
+    EntryRow,
+    decode_value,
+    entry_rows,
+    is_value,
+    nested_opening,
+)
 
 _STRING = frozenset({"string"})
 _CONTAINERS = frozenset({"array", "object"})
@@ -49,10 +53,9 @@ class ValueReader:
         arguments: ArgumentFormat,
         schema: Mapping[str, Json] | None,
         stops: Sequence[str],
-        rows: Sequence[EntryRow],
         emit: Emit,
-        space: str = "",
-        goes_on: GoesOn = ends_anywhere,
+        space: str,
+        goes_on: GoesOn,
     ) -> None:
         self.tape, self.arguments, self._emit = tape, arguments, emit
         self._lead = ""
@@ -60,9 +63,10 @@ class ValueReader:
         self.schema = SchemaPart.of(None if schema is None else dict(schema))
         open_ = self.schema.invites_other_names
         self.names: frozenset[str] = frozenset() if open_ else self.schema.names
-        self.stops, self.rows = tuple(stops), rows
+        self.stops = tuple(stop for stop in stops if stop)
+        self.rows = entry_rows(arguments)
         self.separator = TemplateLiteral.of(arguments.members.separator)
-        self.openings = openings_of(rows)
+        self.openings = tuple(dict.fromkeys(TemplateLiteral.of(row.before) for row in self.rows))
         self.space, self.goes_on = space, goes_on
         self.given: set[str] = set()
         """The keys read so far."""
@@ -107,8 +111,7 @@ class ValueReader:
         ):
             return (yield from self._quoted(row))
         if quote:
-            if (yield from at_text(self.tape, quote)):
-                self.tape.take(len(quote), SpanKind.MARKUP)
+            if (yield from take_text(self.tape, quote)):
                 return (yield from self._raw(key, row, schema, _STRING, quoted=True))
             types = (types or _ANY) - _STRING
         if not row.after.strip() and types != _STRING:
@@ -120,7 +123,7 @@ class ValueReader:
 
         Of a text that only begins with a quote, the quote is a part.
         """
-        quotes = quotes_of(self.arguments.values)
+        quotes, _ = string_quotes(self.arguments.values)
         opening = (yield from at_any(self.tape, tuple(quotes))) if quotes else None
         if opening is None:
             return False
@@ -204,10 +207,7 @@ class ValueReader:
             # Where no other closer came, it may be one after all.
             if not after.core or not (yield from at_text(self.tape, after.units[0])):
                 return None
-        for unit in after.units:
-            yield from skip_space(self.tape)
-            if (yield from at_text(self.tape, unit)):
-                self.tape.take(len(unit), SpanKind.MARKUP)
+        yield from self._take_units(after.units)
         return (yield from self._closed_key(key, row))
 
     def _structured(
@@ -232,40 +232,23 @@ class ValueReader:
             yield
         if scan.passed is not None and (tape.complete or size) and self._may_be_text(types):
             # What does not become whole is a text that begins like an array or object.
-            size = size if size and self._is_whole(size) else scan.passed
+            front = tape.text[tape.at : tape.at + (size or 0)].strip()
+            size = size if size and is_value(front, self.arguments.values) else scan.passed
         if size is None:
             return self._ended(schema, types, ends)
-        text = tape.take(size, SpanKind.ARGUMENTS)
-        self._give(text.strip(), schema, types, literal=literal)
+        text = tape.take(size, SpanKind.ARGUMENTS).strip()
+        if literal and is_value(text, python_notation()):
+            value = decode_value(text, python_notation())
+            self.emit(json.dumps(value, ensure_ascii=False))
+        else:
+            self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
         return (yield from self._closed(row))
-
-    def _is_whole(self, size: int) -> bool:
-        """Return whether the next `size` characters can be decoded as a value."""
-        try:
-            decode_value(
-                self.tape.text[self.tape.at : self.tape.at + size].strip(), self.arguments.values
-            )
-        except UnreadableValueError:
-            return False
-        return True
 
     def _may_be_text(self, types: frozenset[str] | None) -> bool:
         """Whether a value of these types may be a text that nothing encloses."""
         return (
             types is None or "string" in types
         ) and not self.arguments.values.string.open.strip()
-
-    def _give(
-        self, text: str, schema: SchemaPart, types: frozenset[str] | None, *, literal: bool
-    ) -> None:
-        if literal:
-            try:
-                self.emit(json.dumps(decode_value(text, python_notation()), ensure_ascii=False))
-            except UnreadableValueError:
-                pass
-            else:
-                return
-        self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
 
     def _ended(
         self, schema: SchemaPart, types: frozenset[str] | None, ends: Sequence[str]
@@ -276,11 +259,7 @@ class ValueReader:
         # What is there of a closer whose end is missing is not part of the value.
         begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
         text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
-        if not tape.complete:
-            return ReadOutcome.CUT
-        try:
-            decode_value(text, self.arguments.values)
-        except UnreadableValueError:
+        if not tape.complete or not is_value(text, self.arguments.values):
             return ReadOutcome.CUT
         tape.take(tape.left(), SpanKind.MARKUP)
         self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
@@ -301,11 +280,14 @@ class ValueReader:
         """Take the key and the text after it if the entry ends with its key."""
         if not row.keyed_close:
             return None
-        for text in (key, *TemplateLiteral.of(row.end).units):
-            yield from skip_space(self.tape)
-            if (yield from at_text(self.tape, text)):
-                self.tape.take(len(text), SpanKind.MARKUP)
+        yield from self._take_units((key, *TemplateLiteral.of(row.end).units))
         return None
+
+    def _take_units(self, units: Sequence[str]) -> Reading[None]:
+        """Take those of the texts that are there, in order, and all whitespace."""
+        for unit in units:
+            yield from skip_space(self.tape)
+            yield from take_text(self.tape, unit)
 
 
 def _by_itself(text: StringText) -> bool:

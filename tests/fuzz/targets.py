@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import analyze

@@ -12,11 +12,12 @@ from tokenizers import Tokenizer
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.message_battery import battery_messages
-from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_format import Begun, Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import ParserRequest, TurnStart, request_of
+from autoparser.analysis.parsing.turn_request import ParserRequest, request_of
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import with_ids
 
@@ -119,8 +120,9 @@ def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[
     if default is not None and default.text and turn.startswith(default.text):
         return request_of(tools, prompt=default.text), len(default.text)
     if turn.startswith(format_.header):
-        return replace(request_of(tools), start=TurnStart.HEADER), len(format_.header)
-    return replace(request_of(tools), start=TurnStart.TURN), 0
+        return request_of(tools, begun=Begun(format_, None)), len(format_.header)
+    at_once = TurnOpening({}, "", PromptProgress.NOTHING)
+    return request_of(tools, begun=Begun(format_, at_once)), 0
 
 
 def completeness(
@@ -131,7 +133,7 @@ def completeness(
     offer: Offer = USUAL,
 ) -> Iterator[Fault | None]:
     """Feed every turn of the battery that the format writes, token by token."""
-    loaded: dict[tuple[str | None, TurnStart | None], Decoder] = {}
+    loaded: dict[tuple[str | None, int], Decoder] = {}
     names = request_of(offer.called).tools or {}
     for case in battery_messages():
         if not _calls_only(case.message, names):
@@ -140,7 +142,7 @@ def completeness(
         if turn is None:
             continue
         request, written = request_for(format_, turn, offer.called)
-        key = (request.prompt, request.start)
+        key = (request.prompt, written)
         if key not in loaded:
             grammar = grammar_for(format_, request)
             loaded[key] = load(grammar, byte_tokenizer(tokens), guidance(tokens))

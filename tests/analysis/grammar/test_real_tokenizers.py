@@ -74,7 +74,7 @@ def refused(format_: TurnFormat, known: Known) -> list[str]:
         except RefusedMessageError:
             continue
         request, written = request_for(format_, turn, BATTERY)
-        key = (request.prompt, request.start)
+        key = (request.prompt, written)
         if key not in matchers:
             lark = grammar_for(format_, request).lark(known.opaque)
             matchers[key] = LLMatcher(known.loaded, LLMatcher.grammar_from_lark(lark), log_level=0)

@@ -35,7 +35,6 @@ LOST: Mapping[str, tuple[str, int]] = {
     "j3-4-tagged-array": (UNOPENED, 11),
     "j8-python-dict": (UNOPENED, 11),
     "reasoning-delimiter": (UNOPENED, 11),
-    "p1-2-python-list": (UNESCAPED, 42),
     "p1-3-double-quotes": (UNESCAPED, 42),
     "p1-4-unquoted": (UNESCAPED, 42),
     "a6-key-is-tag": (UNTOLD, 43),
@@ -96,7 +95,9 @@ def test_a_turn_is_read_alike_however_it_comes(name: str) -> None:
         assert not disagreement(parser, text, list(text), *cuts)
 
 
-@pytest.mark.parametrize("name", fixture_names())
+@pytest.mark.parametrize(
+    "name", [name for name in fixture_names() if LOST.get(name, ("",))[0] != UNOPENED]
+)
 def test_a_turn_cut_at_any_character_is_a_front_of_the_whole_one(name: str) -> None:
     """Nothing is lost or retracted; what begins a marker is markup, never content or reasoning."""
     format_ = analysis_of(name).format
