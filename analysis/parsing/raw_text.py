@@ -13,29 +13,58 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_parts import SchemaPart
 
 from .json_text import Emit, QuoteScan, ReadOutcome, in_json
-from .text_lookahead import FoundStop, StopTable, TextLookahead
-from .text_tape import Reading, SpanKind, TextLane
+from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead
+from .text_tape import Reading, SpanKind, TextLane, TextTape
 from .value_decoding import (
     UnreadableValueError,
     decode_typed,
     decode_value,
+    entry_rows,
     is_huge,
     is_value,
     read_elements,
 )
 
-if TYPE_CHECKING:
-    from .value_reader import ValueReader
+
+class ArgumentsAround:
+    """The arguments around a value, as far as they are known."""
+
+    def __init__(
+        self,
+        tape: TextTape,
+        arguments: ArgumentFormat,
+        schema: Mapping[str, Json] | None,
+        stops: Sequence[str],
+        emit: Emit,
+        space: str,
+        goes_on: GoesOn,
+    ) -> None:
+        """Store them as `read_arguments` has them; no value was read yet."""
+        self.tape, self.arguments, self.emit_json = tape, arguments, emit
+        self.schema = SchemaPart.of(None if schema is None else dict(schema))
+        open_ = self.schema.invites_other_names
+        self.names: frozenset[str] = frozenset() if open_ else self.schema.names
+        self.stops = tuple(stop for stop in stops if stop)
+        self.rows = entry_rows(arguments)
+        self.separator = TemplateLiteral.of(arguments.members.separator)
+        self.openings = tuple(dict.fromkeys(TemplateLiteral.of(row.before) for row in self.rows))
+        self.space, self.goes_on = space, goes_on
+        self.given: set[str] = set()
+        """The keys read so far."""
+        self.unclosed = False
+        """Whether the text was seen to its end, and no value closes in it any more."""
+        self.repaired = False
 
 
 class _Stop(Enum):
@@ -88,7 +117,7 @@ class RawReader:
 
     def __init__(
         self,
-        around: ValueReader,
+        around: ArgumentsAround,
         key: str,
         after: TemplateLiteral,
         emit: Emit | None,

@@ -8,21 +8,18 @@ its own brackets and quotes (`BracketScan`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from json.encoder import encode_basestring
 
-from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import python_notation
-from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_format import StringEscape, StringText
 
-from .json_text import BracketScan, Emit, LiteralScan, ReadOutcome, read_json, string_quotes
-from .raw_text import RawReader, json_of
+from .json_text import BracketScan, LiteralScan, ReadOutcome, read_json, string_quotes
+from .raw_text import ArgumentsAround, RawReader, json_of
 from .text_lookahead import (
-    GoesOn,
     at_any,
     at_text,
     behind_space,
@@ -30,11 +27,10 @@ from .text_lookahead import (
     skip_space,
     take_text,
 )
-from .text_tape import Reading, SpanKind, TextTape
+from .text_tape import Reading, SpanKind
 from .value_decoding import (
     EntryRow,
     decode_value,
-    entry_rows,
     is_value,
     nested_opening,
 )
@@ -44,35 +40,11 @@ _CONTAINERS = frozenset({"array", "object"})
 _ANY = frozenset({"null", "boolean", "integer", "number", "array", "object", "string"})
 
 
-class ValueReader:
+class ValueReader(ArgumentsAround):
     """Reads the values of one call's arguments."""
 
-    def __init__(
-        self,
-        tape: TextTape,
-        arguments: ArgumentFormat,
-        schema: Mapping[str, Json] | None,
-        stops: Sequence[str],
-        emit: Emit,
-        space: str,
-        goes_on: GoesOn,
-    ) -> None:
-        self.tape, self.arguments, self._emit = tape, arguments, emit
-        self._lead = ""
-        """The key with its JSON punctuation; it is emitted only with its value."""
-        self.schema = SchemaPart.of(None if schema is None else dict(schema))
-        open_ = self.schema.invites_other_names
-        self.names: frozenset[str] = frozenset() if open_ else self.schema.names
-        self.stops = tuple(stop for stop in stops if stop)
-        self.rows = entry_rows(arguments)
-        self.separator = TemplateLiteral.of(arguments.members.separator)
-        self.openings = tuple(dict.fromkeys(TemplateLiteral.of(row.before) for row in self.rows))
-        self.space, self.goes_on = space, goes_on
-        self.given: set[str] = set()
-        """The keys read so far."""
-        self.unclosed = False
-        """Whether the text was seen to its end, and no value closes in it any more."""
-        self.repaired = False
+    _lead = ""
+    """The key with its JSON punctuation; it is emitted only with its value."""
 
     def read(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value and its closer; return the outcome if the arguments cannot go on, or None.
@@ -90,7 +62,7 @@ class ValueReader:
         if self._lead:
             text = self._lead + text
             self._lead = ""
-        self._emit(text)
+        self.emit_json(text)
 
     def _value(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value and its closer by its row and its type."""
@@ -153,7 +125,7 @@ class ValueReader:
         """Read a value of a notation that quotes strings as JSON or Python does."""
         lead, self._lead = self._lead, ""
         stops = (*self._followers(row), *self.stops)
-        outcome = yield from read_json(self.tape, self._emit, stops, lead)
+        outcome = yield from read_json(self.tape, self.emit_json, stops, lead)
         if outcome in (ReadOutcome.BAD, ReadOutcome.CUT):
             return outcome
         self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED
@@ -191,7 +163,7 @@ class ValueReader:
             self,
             key,
             after,
-            self._emit if streams else None,
+            self.emit_json if streams else None,
             escapes,
             quoted=quoted,
             nested=nested_opening(self.arguments.values, row, key) if holds else "",
