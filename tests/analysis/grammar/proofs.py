@@ -121,7 +121,7 @@ def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[
         return request_of(tools, prompt=default.text), len(default.text)
     if turn.startswith(format_.header):
         return request_of(tools, begun=Begun(format_, None)), len(format_.header)
-    at_once = TurnOpening({}, "", PromptProgress.NOTHING)
+    at_once = TurnOpening({}, "", PromptProgress.NOTHING, tools=True)
     return request_of(tools, begun=Begun(format_, at_once)), 0
 
 
