@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.text_alignment import common_prefix
+from autoparser.analysis.core.text_alignment import common_prefix, prefix_length
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.marker_pairs import marker_balance
 from autoparser.analysis.lint.subject import Subject
@@ -219,7 +219,7 @@ def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
     shown |= {each.other.text for each in finding.evidence if each.other}
     for evidence in finding.evidence:
         other = evidence.other.text if evidence.other else ""
-        parting = _parting(evidence.one.text, other)
+        parting = prefix_length(evidence.one.text, other)
         for asked in subject.asked:
             if asked.render.rendered and asked.render.text in shown:
                 yield from _written_at(subject, asked.variables, parting)
@@ -244,13 +244,6 @@ def _written_at(subject: Subject, variables: Mapping[str, object], at: int) -> I
     span = subject.rendering.source_map(variables).span_at(max(at - 1, 0))
     if span is not None:
         yield span.start
-
-
-def _parting(one: str, other: str) -> int:
-    pairs = zip(one, other, strict=False)
-    return next(
-        (at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))
-    )
 
 
 def _defaults(subject: Subject) -> Iterator[TemplateEdit]:

@@ -412,21 +412,17 @@ def _uses(
         place = places.get(span.start)
         if place is not None and span.text:
             model = any(turns.roles[each.message] == "assistant" for each in inside)
-            yield place, _Use(len(span.text), tuple(_joined(sampled)), model)
+            yield place, _Use(len(span.text), _joined(sampled), model)
         at = end
 
 
-def _joined(stretches: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    begun: tuple[int, int] | None = None
+def _joined(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Put stretches together that touch."""
+    found: list[tuple[int, int]] = []
     for start, end in stretches:
-        if begun is not None and begun[1] == start:
-            begun = (begun[0], end)
-        else:
-            if begun is not None:
-                yield begun
-            begun = (start, end)
-    if begun is not None:
-        yield begun
+        begun = found.pop()[0] if found and found[-1][1] == start else start
+        found.append((begun, end))
+    return tuple(found)
 
 
 def _owner(uses: list[_Use]) -> StretchOwner:

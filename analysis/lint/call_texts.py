@@ -124,7 +124,6 @@ def with_arguments(subject: Subject, *, as_string: bool) -> Render:
     return subject.render(
         messages,
         tools=subject.offered,
-        setting=subject.usual_setting,
         as_given=subject.shape.empty_content is EmptyContent.NULL,
     )
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 from msgspec import structs
 
@@ -31,7 +32,8 @@ from autoparser.analysis.core.message_shape import ContentForm, MessageShape
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 
-from .lint_renders import Render
+from .hit import Hit
+from .lint_renders import Render, show_render
 
 # The texts of the matrix: each occurs nowhere in the template and once in a conversation.
 
@@ -256,6 +258,16 @@ class PlayedConversation:
     def holds(self, spoken: SpokenText) -> bool:
         """Whether a text is in the render."""
         return spoken.text in self.render.text
+
+    @property
+    def usual(self) -> bool:
+        """Whether no switch is set, and content has the form that the template takes."""
+        return not (self.conversation.setting or self.conversation.other_form)
+
+    def hit(self, message: str, line: int | None, **facts: Any) -> Hit:
+        """Return a hit that shows this conversation, under the switches that are set in it."""
+        shown = (show_render(self.render, self.name),)
+        return Hit(message, shown, line, setting=self.conversation.setting, **facts)
 
     def nearest(
         self, others: Sequence[PlayedConversation], holds: Callable[[PlayedConversation], bool]

@@ -1,4 +1,8 @@
-"""The run itself."""
+"""Run a template with every branch taken, in a sandbox that records what it refuses.
+
+The syntax tree is changed first: conditions are computed and not asked, loops run at least once,
+and other templates are recorded instead of loaded. `{% if a %}b{% else %}c{% endif %}` writes `bc`.
+"""
 
 from __future__ import annotations
 
@@ -91,8 +95,8 @@ class ForcedRun:
 
 # The changed syntax tree: conditions are computed and not asked, so that every branch runs.
 #
-# What decided becomes a call of a function that takes all there is to decide between; the
-# functions are those of `watched.py`.
+# A decision becomes a call of a function that takes all there is to decide between; the functions
+# are those of `WatchedSandbox`.
 
 
 EITHER = "autoparser_either"
@@ -178,31 +182,20 @@ class BranchOpener(NodeTransformer):
         called = nodes.Call(name, [], [], None, None, lineno=node.lineno)
         return [node, nodes.Output([called], lineno=node.lineno)]
 
-    def visit_Break(self, node: nodes.Break) -> list[nodes.Node]:  # noqa: N802
-        """Go on."""
+    def visit_Break(self, node: nodes.Break | nodes.Continue) -> list[nodes.Node]:  # noqa: N802
+        """Go on with what follows."""
         del node
         return []
 
-    def visit_Continue(self, node: nodes.Continue) -> list[nodes.Node]:  # noqa: N802
-        """Go on."""
-        del node
-        return []
+    visit_Continue = visit_Break  # noqa: N815
 
-    def visit_Include(self, node: nodes.Include) -> nodes.Node:  # noqa: N802
-        """Say what is included."""
+    def visit_Include(  # noqa: N802
+        self, node: nodes.Include | nodes.Import | nodes.FromImport | nodes.Extends
+    ) -> nodes.Node:
+        """Record the other template instead of loading it."""
         return _computed(_call(LOADED, node.template))
 
-    def visit_Import(self, node: nodes.Import) -> nodes.Node:  # noqa: N802
-        """Say what is imported."""
-        return _computed(_call(LOADED, node.template))
-
-    def visit_FromImport(self, node: nodes.FromImport) -> nodes.Node:  # noqa: N802
-        """Say what is imported."""
-        return _computed(_call(LOADED, node.template))
-
-    def visit_Extends(self, node: nodes.Extends) -> nodes.Node:  # noqa: N802
-        """Say what is extended."""
-        return _computed(_call(LOADED, node.template))
+    visit_Import = visit_FromImport = visit_Extends = visit_Include  # noqa: N815
 
 
 def _call(function: str, *args: nodes.Node) -> nodes.Call:
@@ -323,8 +316,7 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
             return _items(value, width)
 
         def gadget(name: str) -> Callable[..., Any]:
-            def called(*args: object, **kwargs: object) -> SilentUndefined:
-                del args, kwargs
+            def called(*_: object, **__: object) -> SilentUndefined:
                 self.seen.gadgets[name] = None
                 return SilentUndefined()
 
@@ -336,22 +328,10 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
             UNPACKED: _unpacked,
             SLICED: _sliced,
             LOADED: loaded,
-            "raise_exception": _silent,
-            "range": _few,
+            "raise_exception": lambda *_: "",
+            "range": lambda *_: [*range(MOST_ITEMS)],
             **{name: gadget(name) for name in GADGETS},
         }
-
-
-def _silent(words: object = "") -> str:
-    """Refuse nothing."""
-    del words
-    return ""
-
-
-def _few(*ends: object) -> list[int]:
-    """Count to few, whatever the ends."""
-    del ends
-    return [*range(MOST_ITEMS)]
 
 
 def _small(left: object, right: object) -> bool:

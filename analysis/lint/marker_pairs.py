@@ -11,6 +11,7 @@ from typing import NamedTuple
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
 
@@ -204,7 +205,7 @@ class TurnBeginning:
     def where(self, *, reasoned: bool = False) -> str:
         """Quote the prompt's end and the turn's beginning, from where they part."""
         turn = self.reasoned if reasoned or not self.plain.rendered else self.plain
-        at = _parting(self.prompt.text, turn.text)
+        at = prefix_length(self.prompt.text, turn.text)
         start = min(at, len(self.prompt.text) - len(self.opening.text))
         begun = quote_text(self.prompt.text[start:])
         return f"{begun} against {quote_text(turn.text[start:][:_SHOWN])}"
@@ -256,17 +257,10 @@ def _goes_on(prompt: Render, turn: Render, opening: TurnOpening) -> bool:
     if turn.text.startswith(prompt.text):
         return True
     before = prompt.text.removesuffix(opening.text)
-    common = _parting(before, turn.text)
+    common = prefix_length(before, turn.text)
     return common < len(before) < len(prompt.text) and any(
         turn.text.startswith(opening.text, at)
         and turn.text.endswith(before[at:])
         and not before[at:].isspace()
         for at in range(common + 1)
-    )
-
-
-def _parting(one: str, other: str) -> int:
-    pairs = zip(one, other, strict=False)
-    return next(
-        (at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))
     )

@@ -17,7 +17,6 @@ from jinja2.filters import FILTERS
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.templates.environment import GenerationTag, chat_environment
@@ -204,10 +203,10 @@ _CONTROLS: tuple[type[nodes.Node], ...] = (nodes.Break, nodes.Continue)
 
 def ordinary_conversations(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, object]]]:
     """Return ordinary conversations: in words, as transformers renders them, and the variables."""
-    marks, call = subject.marks, subject.call()
-    chat: Dialogue = (subject.user, Message(marks.content), subject.next_user)
-    loop: Dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
-    for what, dialogue, tools in (("a chat", chat, False), ("a tool call", loop, True)):
+    for what, dialogue, tools in (
+        ("a chat", subject.chat, False),
+        ("a tool call", subject.loop, True),
+    ):
         played = subject.play(dialogue, tools=tools, generation=True)
         render = subject.as_transformers(played, tools=tools, generation=True)
         yield what, render, subject.variables(render, tools=tools, generation=True)

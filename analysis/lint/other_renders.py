@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import takewhile
 from types import MappingProxyType
 from typing import cast
 
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
+from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.source_text import template_tokens
+from autoparser.analysis.templates.template_edits import in_newlines
 
 from .conversation_matrix import PlayedConversation
 from .hit import Hit, HitEvidence, Severity, ShownText
@@ -81,44 +82,14 @@ class JinjaComparison:
         return f"{self.jinja.label} renders {self.alike} of {self.asked} conversations alike{left}"
 
 
-def compare_jinja(
-    jinja: OtherJinja,
-    template: ChatTemplate,
-    tokens: Mapping[str, str],
-    clock: datetime,
-    conversations: Sequence[SentConversation],
-    not_asked: Mapping[str, int],
-) -> JinjaComparison:
-    """Have a program render the conversations; `not_asked` are counted already."""
-    sent = [each.variables for each in conversations]
-    answers = ask_jinja(jinja, JinjaQuestion(template.text, tokens, clock, sent))
-    missing = Counter(not_asked)
-    differences: list[JinjaDifference] = []
-    same: list[SentConversation] = []
-    for each, answer in zip(conversations, answers, strict=True):
-        if not answer.asked:
-            missing[answer.error] += 1
-        elif answer.error or answer.text != each.render.text:
-            place = _place(template, each, answer)
-            differences.append(JinjaDifference(each, answer, place))
-        else:
-            same.append(each)
-    return JinjaComparison(jinja, tuple(same), tuple(differences), missing)
-
-
 def _place(template: ChatTemplate, sent: SentConversation, answer: JinjaAnswer) -> TagPlace | None:
     if answer.error:
         return None if answer.at is None else _tag(template.text, answer.at)
     usual = sent.render.text
-    both = zip(usual, answer.text, strict=False)
-    first = sum(1 for _ in takewhile(lambda two: two[0] == two[1], both))
+    first = prefix_length(usual, answer.text)
     # What the other writes beyond the end comes after the last that is written here.
     span = template.source_map(sent.judged or sent.variables).span_at(min(first, len(usual) - 1))
-    return None if span is None else _cut(_one_newline(template.text), span.start, span.end)
-
-
-def _one_newline(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return None if span is None else _cut(in_newlines(template.text), span.start, span.end)
 
 
 def _tag(text: str, at: int) -> TagPlace:
@@ -232,13 +203,27 @@ def compare_sent(
     conversations: Sequence[SentConversation],
     not_asked: Mapping[str, int] = MappingProxyType({}),
 ) -> JinjaComparison:
-    """Have a program render conversations, as far as their text is not of the minute."""
+    """Have a program render conversations, as far as their text is not of the minute.
+
+    `not_asked` are counted already.
+    """
     clock = datetime.now() if jinja.own_requests else NOON  # noqa: DTZ005 - as templates see it
     at_clock = [_at(template, each, clock) for each in conversations]
     sent = [each for each in at_clock if each is not None]
-    changing = len(conversations) - len(sent)
-    left = {**not_asked, **({CHANGING: changing} if changing else {})}
-    return compare_jinja(jinja, template, tokens, clock, sent, left)
+    given = JinjaQuestion(template.text, tokens, clock, [each.variables for each in sent])
+    missing = Counter(not_asked)
+    if len(sent) < len(conversations):
+        missing[CHANGING] = len(conversations) - len(sent)
+    differences: list[JinjaDifference] = []
+    same: list[SentConversation] = []
+    for each, answer in zip(sent, ask_jinja(jinja, given), strict=True):
+        if not answer.asked:
+            missing[answer.error] += 1
+        elif answer.error or answer.text != each.render.text:
+            differences.append(JinjaDifference(each, answer, _place(template, each, answer)))
+        else:
+            same.append(each)
+    return JinjaComparison(jinja, tuple(same), tuple(differences), missing)
 
 
 def _at(template: ChatTemplate, sent: SentConversation, clock: datetime) -> SentConversation | None:

@@ -120,11 +120,17 @@ def gather_sources(
                 )
             )
         elif not sources:
-            problems.append(_nothing(argument))
+            problems.append(nothing_below(argument))
         for source in sources:
             special = special_kind(Path(source.given)) if source.given else None
             if special is not None:
-                problems.append(_special(source.given, special))
+                problems.append(
+                    InputProblem(
+                        source.given,
+                        f"this is {special}, which is not read",
+                        "name a file, or give its text on standard input with -",
+                    )
+                )
                 continue
             found.setdefault(_identity(source.given), source)
     return tuple(found.values()), tuple(problems)
@@ -132,23 +138,11 @@ def gather_sources(
 
 def nothing_below(directory: str) -> InputProblem:
     """Return the problem of a directory that holds no template: to pass it would check nothing."""
-    return _nothing(directory)
-
-
-def _nothing(directory: str) -> InputProblem:
     return InputProblem(
         directory,
         "there is no template below this directory",
         f"a template is named *{', *'.join(SUFFIXES)}, {' or '.join(MODEL_FILES[1:3])};"
         " name another file itself",
-    )
-
-
-def _special(given: str, kind: str) -> InputProblem:
-    return InputProblem(
-        given,
-        f"this is {kind}, which is not read",
-        "name a file, or give its text on standard input with -",
     )
 
 

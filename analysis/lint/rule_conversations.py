@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from autoparser.analysis.core.conversation import Dialogue, Json, Message
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool
 from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.message_battery import LONG_TEXT_SIZE, long_text
 from autoparser.analysis.core.message_shape import EmptyContent
@@ -20,7 +20,8 @@ from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.scenarios import Next, Scenario
 from autoparser.analysis.history.trip_verdict import Encoder, Verdict, judge_scenario
 
-from .lint_renders import Render
+from .hit import Hit
+from .lint_renders import Render, compare_renders
 from .subject import Subject
 
 # Two messages of the assistant in a row, as clients send them that split what a model wrote.
@@ -146,6 +147,13 @@ def render_with(
     )
 
 
+def render_offer(subject: Subject, *functions: Tool) -> Render:
+    """Render a question with these functions as its tools."""
+    question = subject.play((subject.user,), tools=True, generation=True)
+    tools = [subject.shape.tool(each) for each in functions]
+    return subject.render(question.messages, tools=tools, generation=True)
+
+
 def appends_answer(subject: Subject) -> bool:
     """Whether an answer is written after the question, as in a chat.
 
@@ -183,6 +191,22 @@ def lost_edges(text: str, word: str) -> str:
     if begins:
         return "end"
     return "beginning" if ends else "beginning and end"
+
+
+def cut_edges(word: str, message: str, *pairs: tuple[Render, Render]) -> Iterator[Hit]:
+    """Return a hit for the first pair, of a padded word and the plain one, that loses an edge.
+
+    `message` says by ``{}`` which one.
+    """
+    for render, plain in pairs:
+        lost = lost_edges(render.text, word)
+        if lost:
+            yield Hit(
+                message.format(lost),
+                (compare_renders(render, "with whitespace", plain, "without"),),
+                line=render.line_of(word),
+            )
+            return
 
 
 class TextPair(NamedTuple):

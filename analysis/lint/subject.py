@@ -210,11 +210,14 @@ class Subject:
         tools: Sequence[Json] | None = None,
         generation: bool = False,
         setting: Mapping[str, Json] | None = None,
-        clock: datetime = NOON,
         as_given: bool = False,
     ) -> Render:
-        """Render messages exactly as they are given here: for rules about their shape."""
-        asked = RenderSetting(tools, generation, setting, clock, as_given)
+        """Render messages exactly as they are given here: for rules about their shape.
+
+        `setting` has the switches that are set; None sets those that the template needs.
+        """
+        switches = self.usual_setting if setting is None else setting
+        asked = RenderSetting(tools, generation, switches, as_given=as_given)
         return self._renders.render(messages, asked)
 
     def play(
@@ -269,13 +272,8 @@ class Subject:
         """What the template does with every branch taken, on a conversation that has it all."""
         marks, call = self.marks, self.call()
         said = Message(marks.content, marks.reasoning)
-        dialogue: Dialogue = (
-            self.user,
-            Message(marks.content, marks.reasoning, (call,)),
-            self.answer(call),
-            said,
-            self.next_user,
-        )
+        called = Message(marks.content, marks.reasoning, (call,))
+        dialogue: Dialogue = (self.user, called, self.answer(call), said, self.next_user)
         system: dict[str, Json] = {"role": "system", "content": marks.system}
         asked = RenderSetting(self.tools, generation=True)
         variables = self._renders.variables([system, *self.shape.messages(dialogue)], asked)
@@ -398,6 +396,16 @@ class Subject:
     def next_user(self) -> UserMessage:
         """A later user message."""
         return UserMessage(self.marks.next_user)
+
+    @property
+    def chat(self) -> Dialogue:
+        """A question, its answer, and another question."""
+        return (self.user, Message(self.marks.content), self.next_user)
+
+    @property
+    def loop(self) -> Dialogue:
+        """A question, a call, and its result."""
+        return (self.user, Message(calls=(self.call(),)), self.answer(self.call()))
 
     def call(self, position: int = 0, **arguments: Json) -> ToolCall:
         """Return a call of one of the tools; without arguments it has one, a string."""

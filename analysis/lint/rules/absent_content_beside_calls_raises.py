@@ -20,7 +20,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     absent = subject.render(
         without_field(call_messages(subject), "content"),
         tools=subject.offered,
-        setting=subject.usual_setting,
     )
     if usual.rendered and absent.error is not None:
         yield raising_hit(

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import lost_edges, pad_word, render_answer, went_on
+from autoparser.analysis.lint.rule_conversations import cut_edges, pad_word, render_answer, went_on
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -13,15 +13,11 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render an answer with whitespace at its edges, as the last and as an earlier one."""
     word = subject.marks.content
-    for render, plain, when in (
-        (render_answer(subject, pad_word(word)), render_answer(subject), ""),
-        (went_on(subject, pad_word(word)), went_on(subject), " once another message follows"),
-    ):
-        lost = lost_edges(render.text, word)
-        if lost:
-            yield Hit(
-                f"whitespace at the {lost} of what the model said is cut off{when}",
-                (compare_renders(render, "with whitespace", plain, "without"),),
-                line=render.line_of(word),
-            )
-            return
+    message = "whitespace at the {} of what the model said is cut off"
+    last = render_answer(subject, pad_word(word)), render_answer(subject)
+    later = went_on(subject, pad_word(word)), went_on(subject)
+    hits = chain(
+        cut_edges(word, message, last),
+        cut_edges(word, f"{message} once another message follows", later),
+    )
+    yield from islice(hits, 1)

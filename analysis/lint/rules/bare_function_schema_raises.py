@@ -13,9 +13,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render a question with tools, wrapped and bare."""
     messages = subject.shape.messages((subject.user,), subject.marks.system)
     bare = [tool["function"] for tool in subject.tools if isinstance(tool, dict)]
-    setting = subject.usual_setting
-    wrapped = subject.render(messages, tools=subject.tools, setting=setting)
-    render = subject.render(messages, tools=bare, setting=setting)
+    wrapped = subject.render(messages, tools=subject.tools)
+    render = subject.render(messages, tools=bare)
     if render.error is not None and wrapped.rendered:
         message = f"requests fail whose tools are bare function schemas: {render.reason}"
         yield raising_hit(message, render, "bare", wrapped, "wrapped")

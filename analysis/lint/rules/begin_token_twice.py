@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, show_render
 from autoparser.analysis.lint.registry import rule
@@ -13,14 +12,14 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Count the begin token in a conversation, as text and as the tokenizer adds it."""
     token = subject.tokens.get("bos_token")
-    dialogue = (subject.user, Message(subject.marks.content), subject.next_user)
-    render = subject.play(dialogue, generation=True)
+    render = subject.play(subject.chat, generation=True)
     if not token or not render.rendered:
         return
     evidence = (show_render(render, "two user messages and an answer"),)
     count = render.text.count(token)
     if token * 2 in render.text:
-        yield Hit("the prompt begins with two begin tokens in a row", evidence, severity=_HEAVY)
+        message = "the prompt begins with two begin tokens in a row"
+        yield Hit(message, evidence, severity=Severity.WARNING)
     elif count > 1:
         yield Hit(
             f"the begin token is written {count} times in a conversation of three messages",
@@ -43,6 +42,3 @@ def _added_again(subject: Subject, render: Render, token: str) -> bool:
     number = subject.tokenizer.token_to_id(token)
     ids = subject.tokenizer.encode(render.text, add_special_tokens=True).ids
     return number is not None and ids[:2] == [number, number]
-
-
-_HEAVY = Severity.WARNING

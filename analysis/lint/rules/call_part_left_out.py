@@ -21,12 +21,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         for span in () if played.conversation.other_form else call_spans(played):
             part = _missing(span)
             if part:
-                yield Hit(
-                    f"{part} is not written in '{played.name}'",
-                    (show_render(played.render, played.name),),
-                    line=played.render.line_at(span.texts[0].start),
-                    setting=played.conversation.setting,
-                )
+                line = played.render.line_at(span.texts[0].start)
+                yield played.hit(f"{part} is not written in '{played.name}'", line)
                 return
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from autoparser.analysis.lint.call_texts import CallSpan, DocumentKind, call_spans, document_kind
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import quote_text, show_render
+from autoparser.analysis.lint.lint_renders import quote_text
 from autoparser.analysis.lint.marker_pairs import crossed_marker
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -25,18 +25,16 @@ def check(subject: Subject) -> Iterator[Hit]:
     calling = [each for each in subject.matrix if any(each.said(Voice.CALL))]
     usual: DocumentKind | None = None
     for played in calling:
-        conversation = played.conversation
         # A switch may choose another form of calls, or of the whole conversation.
-        if conversation.other_form or conversation.setting or not played.render.rendered:
+        if not played.usual or not played.render.rendered:
             continue
         spans = call_spans(played)
         usual = usual or _kind(spans)
         words = _flaw(subject, played, spans, usual)
         if words:
             severity = Severity.WARNING if words == GLUED else None
-            shown = (show_render(played.render, played.name),)
             line = played.render.line_at(spans[0].texts[0].start) if spans else None
-            yield Hit(f"{words} in '{played.name}'", shown, line=line, severity=severity)
+            yield played.hit(f"{words} in '{played.name}'", line, severity=severity)
             return
 
 

@@ -39,11 +39,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render a call, last and answered, and an answer in its place."""
     marks, call = subject.marks, subject.call()
     plain = subject.play((subject.user, Message(marks.content)), tools=True)
-    called = (subject.user, Message(calls=(call,)))
     hidden: list[Render] = []
     # The tools' definitions have the name, too.
     defined = plain.text.count(call.name)
-    for dialogue in (called, (*called, subject.answer(call), Message(marks.content))):
+    for dialogue in (subject.loop[:2], (*subject.loop, Message(marks.content))):
         render = subject.play(dialogue, tools=True)
         if render.rendered and (
             any(word in render.text for word in (marks.values[0], call.id))

@@ -24,7 +24,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     words = _words(subject)
     together = subject.render(
         _chat(subject, {role: _whole(word) for role, word in words.items()}),
-        setting=subject.usual_setting,
     )
     if all(_whole(word) in together.text for word in words.values()):
         return
@@ -34,9 +33,9 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
     """Report alterations of signs between two words, and of a long text."""
-    plain = subject.render(_chat(subject, {role: word}), setting=subject.usual_setting)
+    plain = subject.render(_chat(subject, {role: word}))
     text = f"{word}{HOSTILE}{word}"
-    render = subject.render(_chat(subject, {role: text}), setting=subject.usual_setting)
+    render = subject.render(_chat(subject, {role: text}))
     # Capitals may be what is changed.
     low = render.text.lower()
     start, end = low.find(word.lower()), low.rfind(word.lower())
@@ -52,7 +51,7 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
             line=render.line_at(start),
         )
     text = f"{word} {long_text(word)}"
-    render = subject.render(_chat(subject, {role: text}), setting=subject.usual_setting)
+    render = subject.render(_chat(subject, {role: text}))
     start = render.text.find(word)
     if text not in render.text and start >= 0:
         kept = prefix_length(text, render.text[start:])

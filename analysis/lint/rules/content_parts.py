@@ -34,8 +34,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         ("user", subject.marks.user),
         ("assistant", subject.marks.content),
     ):
-        text = subject.render(_chat(subject, role, content))
-        parts = subject.render(_chat(subject, role, [{"type": "text", "text": content}]))
+        text = subject.render(_chat(subject, role, content), setting={})
+        part: Json = {"type": "text", "text": content}
+        parts = subject.render(_chat(subject, role, [part]), setting={})
         outcome = _outcome(parts, content)
         if content in text.text and outcome is not None:
             found.setdefault(outcome, []).append((role, parts, text))

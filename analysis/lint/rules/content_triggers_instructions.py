@@ -54,7 +54,7 @@ def _said(subject: Subject, text: str) -> Render:
     for message in messages:
         if message["role"] == "user":
             message["content"] = subject.shape.user_text(text)
-    return subject.render(messages, generation=True, setting=subject.usual_setting)
+    return subject.render(messages, generation=True)
 
 
 def _change(plain: Render, render: Render, user: str, text: str) -> tuple[str, str] | None:

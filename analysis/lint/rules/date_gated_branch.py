@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import NOON, compare_renders
 from autoparser.analysis.lint.other_environments import CLOCK
@@ -39,12 +38,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render conversations on several days, and compare them without the dates."""
     if CLOCK not in subject.suggestions.names:
         return
-    marks = subject.marks
-    chat = (subject.user, Message(marks.content), subject.next_user)
     for tools in (False, True):
-        usual = subject.play(chat, tools=tools, generation=True)
+        usual = subject.play(subject.chat, tools=tools, generation=True)
         for day in DAYS:
-            other = subject.play(chat, tools=tools, generation=True, clock=day)
+            other = subject.play(subject.chat, tools=tools, generation=True, clock=day)
             if usual.rendered != other.rendered or _bare(usual.text) != _bare(other.text):
                 yield Hit(
                     f"on {day:%Y-%m-%d} the prompt says something else than on {NOON:%Y-%m-%d},"

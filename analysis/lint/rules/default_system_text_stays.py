@@ -38,10 +38,7 @@ def _questions(subject: Subject) -> list[PlayedConversation]:
     return [
         each
         for each in subject.matrix
-        if each.conversation.scene == "a question"
-        and each.render.rendered
-        and not each.conversation.setting
-        and not each.conversation.other_form
+        if each.conversation.scene == "a question" and each.render.rendered and each.usual
     ]
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import NOON, compare_renders
@@ -16,11 +15,9 @@ LATER = NOON + timedelta(days=1200, hours=5)
 @rule("AP603")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render conversations at two times."""
-    marks = subject.marks
-    chat = (subject.user, Message(marks.content), subject.next_user)
-    for system, tools in (("", False), (marks.system, False), ("", True)):
+    for system, tools in (("", False), (subject.marks.system, False), ("", True)):
         now, later = (
-            subject.play(chat, system=system, tools=tools, generation=True, clock=clock)
+            subject.play(subject.chat, system=system, tools=tools, generation=True, clock=clock)
             for clock in (NOON, LATER)
         )
         if now.rendered and later.rendered and now.text != later.text:

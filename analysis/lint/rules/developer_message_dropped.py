@@ -14,12 +14,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render a user message after a system message, and after a developer message."""
     marks, shape = subject.marks, subject.shape
     asked = shape.messages((subject.user,))
-    setting = subject.usual_setting
     as_system, as_developer = (
         subject.render(
             [role_message(role, shape.user_text(marks.system)), *asked],
             generation=True,
-            setting=setting,
         )
         for role in ("system", "developer")
     )

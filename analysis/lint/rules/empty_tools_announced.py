@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP115")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a user message with no tools, and with an empty list of them."""
-    none = subject.render(user_question(subject), generation=True)
+    none = subject.render(user_question(subject), generation=True, setting={})
     empty = subject.render(user_question(subject), generation=True, setting={"tools": []})
     if none.rendered and empty.rendered and none.text != empty.text:
         yield Hit(

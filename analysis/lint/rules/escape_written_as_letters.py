@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import quote_text, show_render
+from autoparser.analysis.lint.lint_renders import quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -26,11 +26,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             if found is not None:
                 place = text.start + len(text.spoken.text) + found.start()
                 shown = text.after[max(0, found.start() - SHOWN) : found.end() + SHOWN]
-                yield Hit(
+                yield played.hit(
                     f"'{played.name}' has a backslash and a letter where a line break is meant:"
                     f" {quote_text(shown)}",
-                    (show_render(played.render, played.name),),
-                    line=played.render.line_at(place),
-                    setting=conversation.setting,
+                    played.render.line_at(place),
                 )
                 return

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
@@ -15,8 +14,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render conversations that a user ends, with a generation prompt and without."""
     marks = subject.marks
-    longer: Dialogue = (subject.user, Message(marks.content), subject.next_user)
-    for dialogue, word in (((subject.user,), marks.user), (longer, marks.next_user)):
+    for dialogue, word in (((subject.user,), marks.user), (subject.chat, marks.next_user)):
         without = render_with(subject, dialogue, {})
         prompt = render_with(subject, dialogue, {}, generation=True)
         if not prompt.rendered or not without.rendered or prompt.text.startswith(without.text):

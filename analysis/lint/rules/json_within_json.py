@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Confidence, Hit
-from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -12,11 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP536")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for escaped quotes before the names in tools, and before the keys of a call."""
-    usual = [
-        each
-        for each in subject.matrix
-        if not each.conversation.other_form and not each.conversation.setting
-    ]
+    usual = [each for each in subject.matrix if each.usual]
     words = (*subject.marks.names, *subject.marks.keys)
     asked = next((each for each in usual if each.conversation.tools), None)
     if asked is not None and _escaped(asked.render.text, words):
@@ -38,9 +33,8 @@ def _escaped(text: str, words: tuple[str, ...]) -> str:
 def _hit(
     played: PlayedConversation, what: str, words: tuple[str, ...], confidence: Confidence | None
 ) -> Hit:
-    return Hit(
+    return played.hit(
         f"{what} are JSON text in a JSON string: each quote has a backslash before it",
-        (show_render(played.render, played.name),),
-        line=played.render.line_of(_escaped(played.render.text, words)),
+        played.render.line_of(_escaped(played.render.text, words)),
         confidence=confidence,
     )

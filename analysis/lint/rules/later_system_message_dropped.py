@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compare_renders, failure_words, line_of_the_lost
 from autoparser.analysis.lint.registry import rule
@@ -15,10 +14,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render a system message first, and before the last user message."""
     marks, shape = subject.marks, subject.shape
     system = role_message("system", shape.user_text(marks.system))
-    chat = shape.messages((subject.user, Message(marks.content), subject.next_user))
-    setting = subject.usual_setting
-    first = subject.render([system, *chat], generation=True, setting=setting)
-    later = subject.render([*chat[:-1], system, chat[-1]], generation=True, setting=setting)
+    chat = shape.messages(subject.chat)
+    first = subject.render([system, *chat], generation=True)
+    later = subject.render([*chat[:-1], system, chat[-1]], generation=True)
     if marks.system not in first.text or marks.system in later.text:
         return
     error = later.error

@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import quote_text, show_render
+from autoparser.analysis.lint.lint_renders import quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -28,12 +28,8 @@ def check(subject: Subject) -> Iterator[Hit]:
             seen.add(marker)
             near = next((token for token in sorted(added) if misspelt(marker, token)), "")
             if near and tokenizer.token_to_id(marker) is None:
-                yield Hit(
-                    f"{quote_text(marker)} is not a token, and {quote_text(near)} is",
-                    (show_render(played.render, played.name),),
-                    line=played.render.line_of(marker),
-                    setting=played.conversation.setting,
-                )
+                message = f"{quote_text(marker)} is not a token, and {quote_text(near)} is"
+                yield played.hit(message, played.render.line_of(marker))
 
 
 def misspelt(marker: str, token: str) -> bool:

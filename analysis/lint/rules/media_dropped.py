@@ -44,10 +44,8 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _with_and_without(subject: Subject, form: MediaForm) -> tuple[Render, Render]:
     marks = subject.marks
     text: Json = {"type": "text", "text": marks.user}
-    without = subject.render([role_message("user", [text])], setting=subject.usual_setting)
-    given = subject.render(
-        [role_message("user", [form.part(marks.values[0]), text])], setting=subject.usual_setting
-    )
+    without = subject.render([role_message("user", [text])])
+    given = subject.render([role_message("user", [form.part(marks.values[0]), text])])
     return given, without
 
 

@@ -16,7 +16,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Check two parts of a kind, the texts beside one, and what later messages change."""
     for media in subject.analysis.content_parts.media:
         for words, messages in _faults(subject, media):
-            shown = subject.render(messages, setting=subject.usual_setting)
+            shown = subject.render(messages)
             yield Hit(words, (show_render(shown, "the messages"),))
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import closes_marker
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -21,10 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     played = [
         each
         for each in subject.matrix
-        if each.render.rendered
-        and not each.conversation.other_form
-        and not each.conversation.setting
-        and not any(each.said(Voice.REASONING))
+        if each.render.rendered and each.usual and not any(each.said(Voice.REASONING))
     ]
     hits = [*_unended(played), *_uncounted(played)]
     yield from hits[:1]
@@ -51,10 +48,9 @@ def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
             if voice is Voice.RESULT and not all(end in each for each in before):
                 continue
             shown = next(each for each in played if any(each.said(voice)))
-            yield Hit(
+            yield shown.hit(
                 f"{voice} is not ended by {quote_text(end)}, which ends all other messages",
-                (show_render(shown.render, shown.name),),
-                line=shown.render.line_of(next(shown.said(voice)).text),
+                shown.render.line_of(next(shown.said(voice)).text),
             )
     yield from _unended_calls(played, _common(after.values()))
 
@@ -72,11 +68,10 @@ def _unended_calls(played: Sequence[PlayedConversation], usual: frozenset[str]) 
     if begins is None or not all(each in own or closes_marker(each) for each in units[:begins]):
         return
     for end in sorted(usual - set(units)):
-        yield Hit(
+        yield shown.hit(
             f"a message with calls is not ended by {quote_text(end)}, which ends all other"
             " messages",
-            (show_render(shown.render, shown.name),),
-            line=shown.render.line_at(shown.render.text.index(joint)),
+            shown.render.line_at(shown.render.text.index(joint)),
         )
 
 

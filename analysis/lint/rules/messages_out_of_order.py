@@ -5,7 +5,6 @@ from itertools import pairwise
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, SpokenText, Voice
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import appends_answer
 from autoparser.analysis.lint.subject import Subject
@@ -28,11 +27,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             if pair in seen:
                 continue
             seen.add(pair)
-            yield Hit(
+            yield played.hit(
                 f"{_words(one, other)} in '{played.name}'",
-                (show_render(played.render, played.name),),
-                line=played.render.line_of(other.text),
-                setting=played.conversation.setting,
+                played.render.line_of(other.text),
                 severity=None if appends_answer(subject) else Severity.WARNING,
             )
 

@@ -16,17 +16,16 @@ def check(subject: Subject) -> Iterator[Hit]:
     system = role_message("system", shape.user_text(marks.system))
     user = role_message("user", shape.user_text(marks.user))
     answer = role_message("assistant", marks.content)
-    setting = subject.usual_setting
     usual = subject.play((subject.user,), system=marks.system, generation=True)
     cases: list[tuple[str, Chat]] = [("that an assistant begins", [answer, user])]
     if usual.rendered:
         cases.insert(0, ("of a system message alone", [system]))
     else:
-        usual = subject.render(user_question(subject), generation=True, setting=setting)
+        usual = subject.render(user_question(subject), generation=True)
     if not usual.rendered:
         return
     for words, messages in cases:
-        render = subject.render(messages, generation=True, setting=setting)
+        render = subject.render(messages, generation=True)
         if render.error is not None:
             yield raising_hit(
                 f"a conversation {words} {failure_words(render)}",

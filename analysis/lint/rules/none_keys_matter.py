@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from autoparser.analysis.core.conversation import Dialogue, Json, Message
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.other_environments import engines_on
@@ -18,17 +18,18 @@ KEYS = ("tool_calls", "function_call", "refusal", "audio", "name")
 @rule("AP806")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render such messages as they are given, and as transformers prepares them."""
-    marks, call = subject.marks, subject.call()
-    chat: Dialogue = (subject.user, Message(marks.content), subject.next_user)
-    loop: Dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
-    for what, dialogue, tools in (("an answer", chat, False), ("a call", loop, True)):
+    system = subject.marks.system
+    for what, dialogue, tools in (
+        ("an answer", subject.chat, False),
+        ("a call", subject.loop, True),
+    ):
         if tools and subject.format.calls is None:
             return
-        messages = [_dumped(message) for message in subject.shape.messages(dialogue, marks.system)]
+        messages = [_dumped(message) for message in subject.shape.messages(dialogue, system)]
         offered = subject.offered if tools else None
         prepared = cast("list[dict[str, Json]]", prepared_messages(messages))
         given, without = (
-            subject.render(each, tools=offered, setting=subject.usual_setting, as_given=True)
+            subject.render(each, tools=offered, as_given=True)
             # Prepared here, so that the evidence shows what the template is given.
             for each in (messages, prepared)
         )

@@ -23,7 +23,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     null = subject.render(
         change_fields(call_messages(subject), content=None),
         tools=subject.offered,
-        setting=subject.usual_setting,
         as_given=True,
     )
     if not usual.rendered:

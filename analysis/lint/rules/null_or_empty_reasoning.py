@@ -29,7 +29,6 @@ def check(subject: Subject) -> Iterator[Hit]:
         fields: dict[str, Json] = dict.fromkeys(REASONING_FIELDS, value)
         given = subject.render(
             change_fields([dict(each) for each in usual.messages], **fields),
-            setting=subject.usual_setting,
             as_given=True,
         )
         if not given.rendered or given.text != usual.text:

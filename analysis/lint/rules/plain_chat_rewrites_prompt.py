@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Dialogue, Message
-from autoparser.analysis.core.text_alignment import common_prefix
+from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
@@ -16,20 +15,13 @@ CONTEXT = 30
 @rule("AP601")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a conversation as it grows, without reasoning and without a generation prompt."""
-    said = Message(subject.marks.content)
-    grown: tuple[Dialogue, ...] = (
-        (subject.user,),
-        (subject.user, said),
-        (subject.user, said, subject.next_user),
-    )
-    renders = [subject.play(dialogue) for dialogue in grown]
-    whole = renders[-1]
+    *renders, whole = [subject.play(subject.chat[:end]) for end in (1, 2, 3)]
     if not whole.rendered:
         return
-    for render, what in zip(renders[:-1], ("a question", "a question and its answer"), strict=True):
+    for render, what in zip(renders, ("a question", "a question and its answer"), strict=True):
         # A template may write nothing of a question until it is answered.
         if render.rendered and not whole.text.startswith(render.text):
-            at = len(common_prefix(render.text, whole.text))
+            at = prefix_length(render.text, whole.text)
             yield Hit(
                 f"with a later message the prompt of {what} changes:"
                 f" {render.text[at : at + CONTEXT]!r} becomes {whole.text[at : at + CONTEXT]!r}",

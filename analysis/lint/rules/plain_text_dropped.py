@@ -58,7 +58,6 @@ def _rendered(subject: Subject, role: str, content: Json) -> Render:
         messages,
         tools=subject.offered if role == "tool" else None,
         generation=role != "assistant",
-        setting=subject.usual_setting,
     )
 
 

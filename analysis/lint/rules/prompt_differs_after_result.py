@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
-from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
+from autoparser.analysis.lint.conversation_matrix import (
+    PlayedConversation,
+    Voice,
+    WrittenText,
+)
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -21,21 +26,18 @@ def check(subject: Subject) -> Iterator[Hit]:
         tail = _tail(played)
         # Where a switch writes a part of the turn beforehand, that has a header of its own.
         if tail.count(header) > 1 and not played.conversation.setting:
-            yield Hit(
+            yield played.hit(
                 f"'{played.name}' ends with {tail.count(header)} generation prompts,"
                 f" {quote_text(tail)}",
-                (show_render(played.render, played.name),),
-                line=played.render.line_at(len(played.render.text) - 1),
+                played.render.line_at(len(played.render.text) - 1),
             )
             return
     for answered, text in _answers(subject):
         asked = _conversation_before(subject, answered, text)
-        tail = "" if asked is None else _tail(asked)
-        if (
-            asked is not None
-            and asked.render.rendered
-            and (header in tail) != (header in text.before)
-        ):
+        if asked is None or not asked.render.rendered:
+            continue
+        tail = _tail(asked)
+        if (header in tail) != (header in text.before):
             yield Hit(
                 f"after a tool's result the prompt goes on with {quote_text(tail)},"
                 f" and the answer in the history with {quote_text(text.before)}",
@@ -78,18 +80,14 @@ def _conversation_before(
     subject: Subject, answered: PlayedConversation, text: WrittenText
 ) -> PlayedConversation | None:
     """Return the conversation that an answer answers."""
-    wanted = answered.conversation
-    dialogue = wanted.dialogue[: text.spoken.entry]
+    said = answered.conversation
+    asked = replace(said, dialogue=said.dialogue[: text.spoken.entry], generation=True)
     return next(
         (
             each
             for each in subject.matrix
-            if each.conversation.dialogue == dialogue
-            and each.conversation.generation
-            and each.conversation.system == wanted.system
-            and each.conversation.tools == wanted.tools
-            and each.conversation.setting == wanted.setting
-            and each.conversation.other_form == wanted.other_form
+            # The scene is in other words.
+            if replace(asked, scene=each.conversation.scene) == each.conversation
         ),
         None,
     )

@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _offering(subject: Subject, tools: Sequence[Json]) -> Render:
     messages = subject.shape.messages((subject.user,), subject.marks.system)
-    return subject.render(messages, tools=tools, setting=subject.usual_setting)
+    return subject.render(messages, tools=tools)
 
 
 def _extended(tool: Json) -> Json:

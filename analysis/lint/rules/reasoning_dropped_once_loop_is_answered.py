@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     message = Message(reasoning=word, calls=(call,))
     loop: Dialogue = (subject.user, message, subject.answer(call))
     running = subject.play(loop, tools=True)
-    over = subject.play((*loop, Message(subject.marks.content), subject.next_user), tools=True)
+    over = subject.play((*loop, *subject.chat[1:]), tools=True)
     if word in running.text and over.rendered and word not in over.text:
         yield Hit(
             "the reasoning of a tool loop is dropped when the next user message comes",

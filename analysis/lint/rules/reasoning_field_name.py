@@ -47,6 +47,5 @@ def _named(subject: Subject, usual: Render, name: str, *, tools: bool) -> Render
     return subject.render(
         chat,
         tools=subject.offered if tools else None,
-        setting=subject.usual_setting,
         as_given=True,
     )

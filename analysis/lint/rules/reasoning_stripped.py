@@ -3,10 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import (
-    lost_edges,
+    cut_edges,
     pad_word,
     render_answer,
     render_last_call,
@@ -18,22 +17,9 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render reasoning with whitespace at its edges, before content and before a call."""
     word = subject.marks.reasoning
+    renderers = (render_answer, render_last_call)[: 2 if subject.format.calls is not None else 1]
     pairs = [
-        (render_answer(subject, reasoning=pad_word(word)), render_answer(subject, reasoning=word))
+        (render(subject, reasoning=pad_word(word)), render(subject, reasoning=word))
+        for render in renderers
     ]
-    if subject.format.calls is not None:
-        pairs.append(
-            (
-                render_last_call(subject, reasoning=pad_word(word)),
-                render_last_call(subject, reasoning=word),
-            )
-        )
-    for render, plain in pairs:
-        lost = lost_edges(render.text, word)
-        if lost:
-            yield Hit(
-                f"whitespace at the {lost} of the reasoning is cut off",
-                (compare_renders(render, "with whitespace", plain, "without"),),
-                line=render.line_of(word),
-            )
-            return
+    yield from cut_edges(word, "whitespace at the {} of the reasoning is cut off", *pairs)

@@ -13,7 +13,7 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP103")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render one user message, and check that the prompt is not empty."""
-    render = subject.render(user_question(subject), generation=True)
+    render = subject.render(user_question(subject), generation=True, setting={})
     if render.rendered and not render.text.strip():
         yield Hit(
             "the prompt of a user message is empty: the model is not asked anything",

@@ -9,7 +9,6 @@ from autoparser.analysis.lint.lint_renders import (
     Render,
     compare_renders,
     line_that_saw,
-    show_render,
 )
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import (
@@ -29,12 +28,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         for result in () if played.conversation.other_form else played.said(Voice.RESULT):
             words = result.text.lower().rstrip(".").split()
             if not played.holds(result) and any(word in written for word in words):
-                yield Hit(
-                    f"a tool's result is changed in '{played.name}'",
-                    (show_render(played.render, played.name),),
-                    line=line_that_saw(played.render, result.text),
-                    setting=played.conversation.setting,
-                )
+                line = line_that_saw(played.render, result.text)
+                yield played.hit(f"a tool's result is changed in '{played.name}'", line)
                 return
     yield from _unseen(subject)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import EmptyContent
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
@@ -13,9 +13,8 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP529")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a call and its result as a text and as a list of one part."""
-    call, answer = subject.call(), subject.marks.answer
-    dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
-    text = subject.play(dialogue, tools=True)
+    answer = subject.marks.answer
+    text = subject.play(subject.loop, tools=True)
     if not text.rendered or answer not in text.text:
         return
     part: Json = {"type": "text", "text": answer}
@@ -27,7 +26,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     parts = subject.render(
         messages,
         tools=subject.offered,
-        setting=subject.usual_setting,
         as_given=subject.shape.empty_content is EmptyContent.NULL,
     )
     evidence = (compare_renders(parts, "the result as a list of parts", text, "as a text"),)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
@@ -12,15 +12,12 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP527")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a result with its name, and without."""
-    call = subject.call()
-    dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
-    messages = subject.shape.messages(dialogue, subject.marks.system)
+    messages = subject.shape.messages(subject.loop, subject.marks.system)
     nameless: list[dict[str, Json]] = [
         {key: value for key, value in message.items() if key != "name"} for message in messages
     ]
-    setting = subject.usual_setting
-    named = subject.render(messages, tools=subject.offered, setting=setting)
-    render = subject.render(nameless, tools=subject.offered, setting=setting)
+    named = subject.render(messages, tools=subject.offered)
+    render = subject.render(nameless, tools=subject.offered)
     evidence = (compare_renders(render, "without a name", named, "with the function's name"),)
     if not named.rendered:
         return

@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.learning.tool_crashes import ToolCrash
 from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolSpelling
 from autoparser.analysis.lint.conversation_matrix import REAL_SHAPES
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import (
-    Render,
     compare_renders,
     failure_words,
     list_words,
@@ -17,6 +15,7 @@ from autoparser.analysis.lint.lint_renders import (
     show_render,
 )
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import render_offer
 from autoparser.analysis.lint.subject import Subject
 
 _OF_OTHER_RULES = (ToolSpelling.PYTHON, ToolSpelling.LETTERS)
@@ -42,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield _lost_hit(subject, found.lost)
     for spelling in found.spelled:
         if spelling not in _OF_OTHER_RULES:
-            render = _offering(subject, *tools)
+            render = render_offer(subject, *tools)
             yield Hit(
                 f"the model reads the tools {spelling}",
                 (show_render(render, "with tools"),),
@@ -52,8 +51,8 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _crash_hit(subject: Subject, crash: ToolCrash, offered: int) -> Hit:
     smallest = [crash.smallest] if crash.smallest else subject.given_tools
-    render = _offering(subject, *smallest)
-    sound = _offering(subject, *([] if crash.mended is None else [crash.mended]))
+    render = render_offer(subject, *smallest)
+    sound = render_offer(subject, *([] if crash.mended is None else [crash.mended]))
     cause = f" with {crash.cause}" if crash.cause else ""
     which = f"tools{cause}"
     if subject.given_tools:
@@ -71,7 +70,7 @@ def _crash_hit(subject: Subject, crash: ToolCrash, offered: int) -> Hit:
 
 def _lost_hit(subject: Subject, lost: tuple[LostPart, ...]) -> Hit:
     first = lost[0]
-    given, other = _offering(subject, first.offered), _offering(subject, first.changed)
+    given, other = (render_offer(subject, each) for each in (first.offered, first.changed))
     words = "the model is not told of {} in the schemas of tools"
     told = [str(each) for each in lost]
     if subject.given_tools:
@@ -84,14 +83,4 @@ def _lost_hit(subject: Subject, lost: tuple[LostPart, ...]) -> Hit:
         (compare_renders(given, f"a tool with {first}", other, "with another value there"),),
         line=parting_line(given, other) or given.line_of(str(first.offered["name"])),
         severity=None if first.heavy else Severity.INFO,
-    )
-
-
-def _offering(subject: Subject, *functions: Tool) -> Render:
-    question = subject.play((subject.user,), tools=True, generation=True)
-    return subject.render(
-        question.messages,
-        tools=[subject.shape.tool(each) for each in functions],
-        generation=True,
-        setting=subject.usual_setting,
     )

@@ -19,7 +19,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     as_text = subject.render(
         [role_message("system", subject.marks.system), *bare.messages],
         generation=True,
-        setting=subject.usual_setting,
     )
     if not as_text.rendered:
         message = f"a system message {failure_words(led)}"

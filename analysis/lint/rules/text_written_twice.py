@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import appends_answer
 from autoparser.analysis.lint.subject import Subject
@@ -21,12 +20,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             if spoken.voice in seen or times <= 1:
                 continue
             seen.add(spoken.voice)
-            again = written.rfind(spoken.text)
-            yield Hit(
+            yield played.hit(
                 f"{spoken.voice} is written {times} times in '{played.name}'",
-                (show_render(played.render, played.name),),
-                line=played.render.line_at(again),
-                setting=played.conversation.setting,
+                played.render.line_at(written.rfind(spoken.text)),
                 # Who judges or translates a conversation may well say it again.
                 confidence=None if appends_answer(subject) else Confidence.MEDIUM,
                 severity=None if appends_answer(subject) else Severity.WARNING,

@@ -51,4 +51,4 @@ def _loses(subject: Subject, usual: Render, given: Render) -> bool:
 
 def _given(subject: Subject, usual: Render, value: Json) -> Render:
     messages = change_fields([dict(each) for each in usual.messages], tool_calls=value)
-    return subject.render(messages, setting=subject.usual_setting, as_given=True)
+    return subject.render(messages, as_given=True)

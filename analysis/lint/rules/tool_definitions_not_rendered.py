@@ -20,8 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             if system and not subject.shape.system:
                 first = {"role": "system", "content": subject.shape.user_text(system)}
                 messages = [first, *messages]
-            setting = subject.usual_setting
-            given = subject.render(messages, tools=tools, generation=True, setting=setting)
+            given = subject.render(messages, tools=tools, generation=True)
             if any(name in given.text for name in names):
                 return
             taken = taken or given.rendered

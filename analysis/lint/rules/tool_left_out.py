@@ -17,6 +17,7 @@ from autoparser.analysis.lint.lint_renders import (
     show_render,
 )
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import render_offer
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -32,12 +33,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     names = subject.marks.names
     partly = next((each for each in ordered if _tool_share(each, names) == _ToolShare.SOME), None)
     if partly is not None:
-        yield Hit(
+        yield partly.hit(
             f"not all tools are described to the model in '{partly.name}'",
-            (show_render(partly.render, partly.name),),
-            line=next(filter(None, map(partly.render.line_of, names)), None),
+            next(filter(None, map(partly.render.line_of, names)), None),
             severity=Severity.WARNING if _excused(partly) else None,
-            setting=partly.conversation.setting,
         )
     # A value of a switch under which no tool is written at all is there for that.
     usual = [each for each in ordered if not each.conversation.setting]
@@ -72,10 +71,10 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
         for at, letter in enumerate(_LETTERS)
     ]
     unusual = _function(marks, f"{marks.names[1].capitalize()}-{marks.names[2]}_2", "k")
-    every = _offering(subject, [*plain, unusual])
+    every = render_offer(subject, *plain, unusual)
     if not _missing(every, [*plain, unusual]):
         return
-    single = _offering(subject, plain[:1])
+    single = render_offer(subject, plain[0])
     never = _missing(single, plain[:1])
     if "name" in never:
         return
@@ -89,7 +88,7 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
         )
     fewer = single
     for count in range(2, len(plain) + 1):
-        render = _offering(subject, plain[:count])
+        render = render_offer(subject, *plain[:count])
         lost = [each for each in _missing(render, plain[:count]) if each not in never]
         if lost:
             yield Hit(
@@ -100,7 +99,7 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
             )
             return
         fewer = render
-    render = _offering(subject, [unusual])
+    render = render_offer(subject, unusual)
     if "name" in _missing(render, [unusual]):
         yield Hit(
             "a tool's name with a capital, a hyphen, an underscore and a digit is not written as"
@@ -134,16 +133,6 @@ def _missing(render: Render, functions: Sequence[Tool]) -> list[str]:
     signs = [_signs(each) for each in functions]
     parts = signs[0] if render.rendered else ()
     return [part for part in parts if any(each[part] not in render.text for each in signs)]
-
-
-def _offering(subject: Subject, functions: Sequence[Tool]) -> Render:
-    question = subject.play((subject.user,), tools=True, generation=True)
-    return subject.render(
-        question.messages,
-        tools=[subject.shape.tool(each) for each in functions],
-        generation=True,
-        setting=subject.usual_setting,
-    )
 
 
 def _excused(played: PlayedConversation) -> bool:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import line_that_saw, show_render
 from autoparser.analysis.lint.registry import rule
@@ -13,11 +12,8 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a call and its result, last and followed by more."""
     call, marks = subject.call(), subject.marks
-    answered = (subject.user, Message(calls=(call,)), subject.answer(call))
-    last = subject.play(answered, tools=True, generation=True)
-    later = subject.play(
-        (*answered, Message(marks.content), subject.next_user), tools=True, generation=True
-    )
+    last = subject.play(subject.loop, tools=True, generation=True)
+    later = subject.play((*subject.loop, *subject.chat[1:]), tools=True, generation=True)
     for render, when in ((last, "that has just come"), (later, "of an earlier turn")):
         if render.rendered and call.name in render.text and marks.answer not in render.text:
             yield Hit(

@@ -17,14 +17,11 @@ DESCRIPTION = "Does what it says."
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a question with tools that lack one thing each."""
     messages = subject.shape.messages((subject.user,), subject.marks.system)
-    setting = subject.usual_setting
-    whole = subject.render(messages, tools=subject.offered, setting=setting)
+    whole = subject.render(messages, tools=subject.offered)
     if subject.offered is None or not whole.rendered:
         return
     for what, tool in _lacking(subject.marks.names[0]):
-        render = subject.render(
-            messages, tools=offered_tools([tool], subject.shape), setting=setting
-        )
+        render = subject.render(messages, tools=offered_tools([tool], subject.shape))
         if render.error is not None:
             yield raising_hit(
                 f"requests fail that offer a tool {what}: {render.reason}",

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
@@ -14,7 +13,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Compare the position of the tools in one question and in two."""
     marks = subject.marks
     one = subject.play((subject.user,), tools=True)
-    two = subject.play((subject.user, Message(marks.content), subject.next_user), tools=True)
+    two = subject.play(subject.chat, tools=True)
     name = marks.names[0]
     if not (one.rendered and two.rendered and name in one.text and name in two.text):
         return

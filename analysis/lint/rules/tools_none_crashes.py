@@ -16,9 +16,9 @@ EMPTY: Mapping[str, Json] = {"tools": []}
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a user message with tools, with None for them, and with an empty list."""
     messages = user_question(subject)
-    none = subject.render(messages)
+    none = subject.render(messages, setting={})
     empty = subject.render(messages, setting=EMPTY)
-    given = subject.render(messages, tools=subject.tools)
+    given = subject.render(messages, tools=subject.tools, setting={})
     for bare, words, other, other_words in (
         (none, "tools=None", given if given.rendered else empty, "tools given"),
         (empty, "tools=[]", none, "tools=None"),

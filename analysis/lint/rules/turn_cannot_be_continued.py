@@ -17,7 +17,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     begun = f"{subject.marks.content}:\n  "
     dialogue = (subject.user, Message(f"{begun}{TAG}"))
     messages: list[dict[str, Json]] = subject.shape.messages(dialogue, subject.marks.system)
-    render = subject.render(messages, setting=subject.usual_setting)
+    render = subject.render(messages)
     if not render.rendered:
         return
     at = render.text.rfind(TAG)

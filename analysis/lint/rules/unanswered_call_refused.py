@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import raising_hit
 from autoparser.analysis.lint.registry import rule
@@ -12,11 +11,10 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP523")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a call as the last message, and one before the next user message."""
-    called = (subject.user, Message(calls=(subject.call(),)))
-    answer = subject.answer(subject.call())
-    answered = subject.play((*called, answer), tools=True)
+    answered = subject.play(subject.loop, tools=True)
     if not answered.rendered:
         return
+    called = subject.loop[:2]
     last = subject.play(called, tools=True)
     later = subject.play((*called, subject.next_user), tools=True)
     for render, what in ((last, "is the last message"), (later, "the user's message follows")):

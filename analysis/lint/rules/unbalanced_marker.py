@@ -59,8 +59,7 @@ def _in_calls(subject: Subject) -> Iterator[Hit]:
     """Compare the markers of several calls with those of one: each must close what it opens."""
     usual: Mapping[MarkerPair, int] | None = None
     for played in subject.matrix:
-        conversation = played.conversation
-        if conversation.other_form or conversation.setting or any(played.said(Voice.REASONING)):
+        if not played.usual or any(played.said(Voice.REASONING)):
             continue
         for span in call_spans(played):
             if span.following is not Voice.RESULT:
@@ -77,11 +76,10 @@ def _in_calls(subject: Subject) -> Iterator[Hit]:
                 continue
             for pair, extra in loose.items() if span.joints else ():
                 if extra != usual.get(pair, extra):
-                    yield Hit(
+                    yield played.hit(
                         f"'{played.name}' opens {found.opened[pair]} and closes"
                         f" {found.closed[pair]} of the pair of {quote_text(found.spelled[pair])}",
-                        (show_render(played.render, played.name),),
-                        line=played.render.line_of(found.spelled[pair]),
+                        played.render.line_of(found.spelled[pair]),
                     )
                     return
 

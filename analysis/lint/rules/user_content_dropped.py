@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import line_that_saw, show_render
 from autoparser.analysis.lint.registry import rule
@@ -21,8 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             line=line_that_saw(one, marks.user),
         )
         return
-    dialogue = (subject.user, Message(marks.content), subject.next_user)
-    two = subject.play(dialogue, generation=True)
+    two = subject.play(subject.chat, generation=True)
     if not two.rendered:
         return
     for word, words in ((marks.user, "first"), (marks.next_user, "last")):

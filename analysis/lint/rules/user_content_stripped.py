@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import UserMessage
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import lost_edges, pad_word
+from autoparser.analysis.lint.rule_conversations import cut_edges, pad_word
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -15,11 +14,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render a user message with whitespace at its edges."""
     word = subject.marks.user
     render = subject.play((UserMessage(pad_word(word)),), generation=True)
-    lost = lost_edges(render.text, word)
-    if lost:
-        plain = subject.play((subject.user,), generation=True)
-        yield Hit(
-            f"whitespace at the {lost} of what the user said is cut off",
-            (compare_renders(render, "with whitespace", plain, "without"),),
-            line=render.line_of(word),
-        )
+    plain = subject.play((subject.user,), generation=True)
+    message = "whitespace at the {} of what the user said is cut off"
+    yield from cut_edges(word, message, (render, plain))

@@ -62,9 +62,7 @@ def _tools_alone(subject: Subject) -> Iterator[Hit]:
     if subject.shape.tools is not ToolForm.NONE:
         return
     usual = subject.play((subject.user,), generation=True)
-    given = subject.render(
-        usual.messages, tools=subject.tools, generation=True, setting=subject.usual_setting
-    )
+    given = subject.render(usual.messages, tools=subject.tools, generation=True)
     if usual.rendered and given.error is not None:
         message = f"every request that offers tools {failure_words(given)}"
         yield raising_hit(message, given, "with tools", usual, "without", refused=Severity.WARNING)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import quote_text, show_render
+from autoparser.analysis.lint.lint_renders import quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -21,12 +21,10 @@ def check(subject: Subject) -> Iterator[Hit]:
             # Before a value of a call stands what its notation says, before others' words a mark.
             if text.spoken.voice is Voice.CALL or not _of_a_word(text.before[-1:]):
                 continue
-            yield Hit(
+            yield played.hit(
                 f"in '{played.name}' {text.spoken.voice} runs into"
                 f" {quote_text(text.before[-SHOWN:])}: nothing parts the words",
-                (show_render(played.render, played.name),),
-                line=played.render.line_at(text.start - 1),
-                setting=played.conversation.setting,
+                played.render.line_at(text.start - 1),
             )
             return
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.other_environments import engines_at
@@ -13,12 +12,10 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP804")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render conversations of each kind, and search for the sandbox's own error."""
-    marks, call = subject.marks, subject.call()
-    said = Message(marks.content)
     for what, dialogue, tools in (
-        ("a chat", (subject.user, said, subject.next_user), False),
-        ("a chat with tools", (subject.user, said, subject.next_user), True),
-        ("a tool call", (subject.user, Message(calls=(call,)), subject.answer(call)), True),
+        ("a chat", subject.chat, False),
+        ("a chat with tools", subject.chat, True),
+        ("a tool call", subject.loop, True),
     ):
         played = subject.play(dialogue, tools=tools, generation=True)
         render = subject.as_transformers(played, tools=tools, generation=True)

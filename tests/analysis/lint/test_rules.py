@@ -21,7 +21,7 @@ from autoparser import AutoparserError, ChatTemplate, load_template
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import LintReport, lint
 from autoparser.analysis.lint.other_jinjas import OtherJinja, installed_jinjas
-from autoparser.analysis.lint.registry import all_rules, rule_of, run_check
+from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.rule import Profile, Rule, RuleNeed, profiles_of, read_rule
 from autoparser.analysis.lint.rules.marker_near_a_token import misspelt
 from autoparser.analysis.lint.subject import Subject
@@ -120,8 +120,8 @@ def test_a_planted_bug_is_found_and_named(bug: dict[str, Any]) -> None:
     for edit in (bug, *([bug["also"]] if "also" in bug else [])):
         assert text.count(edit["replace"]) == 1, edit["replace"]
         text = text.replace(edit["replace"], edit["with"])
-    hits = run_check(rule_of(bug["caught_by"]), Subject(ChatTemplate(text)))
-    assert any(bug["says"] in hit.message for hit in hits)
+    found = lint(Subject(ChatTemplate(text)), [rule_of(bug["caught_by"])]).findings
+    assert any(bug["says"] in finding.message for finding in found)
 
 
 @pytest.mark.parametrize("template", sampled(HOSTS, 12))
