@@ -32,8 +32,8 @@ from autoparser.analysis.lint.rule import FaultKind, MendedFault
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.template_edits import (
-    StatementBody,
     TemplateEdit,
+    all_items,
     apply_edits,
     statement_tree,
 )
@@ -51,7 +51,8 @@ class ReachedBodies:
     def __init__(self, template: ChatTemplate) -> None:
         """Look at a template that Jinja can read, whose lines end in one newline."""
         self._template = template
-        self._bodies = [*_inner(statement_tree(template.text))]
+        items = all_items(statement_tree(template.text))
+        self._bodies = [body for item in items for body in item.bodies]
 
     def around(self, edits: Sequence[TemplateEdit]) -> frozenset[int | None]:
         """Return the innermost body that each edit stands in; None for the whole template."""
@@ -90,13 +91,6 @@ class ReachedBodies:
         control = self._template.text[at - 3]
         closing = f"{control if control in '-+' else ''}%}}"
         return TemplateEdit(at, at, f"{{% set {REACHED}_ = {REACHED}({number}) {closing}")
-
-
-def _inner(body: StatementBody) -> Iterator[StatementBody]:
-    for item in body.items:
-        for inner in item.bodies:
-            yield inner
-            yield from _inner(inner)
 
 
 CONSEQUENCES = (FaultKind.REWRITTEN, FaultKind.NOT_BEGUN, FaultKind.PROMPT_REWRITES)

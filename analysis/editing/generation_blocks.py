@@ -35,6 +35,7 @@ from autoparser.analysis.templates.template_edits import (
     ItemKind,
     StatementBody,
     TemplateItem,
+    all_items,
     statement_tree,
 )
 
@@ -69,7 +70,8 @@ def split_operands(text: str, tree: StatementBody) -> tuple[str, dict[int, tuple
     pieces: list[str] = []
     places: dict[int, tuple[int, int]] = {}
     at = length = 0
-    for item in _leaves(tree):
+    leaves = (each for each in all_items(tree) if each.kind in (ItemKind.TEXT, ItemKind.OUTPUT))
+    for item in leaves:
         pieces.append(text[at : item.start])
         length += len(pieces[-1])
         if item.kind is ItemKind.TEXT:
@@ -102,14 +104,6 @@ def _delimiters(text: str, item: TemplateItem) -> tuple[str, str]:
     begin = text[item.start : item.start + 3]
     end = text[item.end - 3 : item.end]
     return begin if begin[2] in "-+" else "{{", end if end[0] in "-+" else "}}"
-
-
-def _leaves(body: StatementBody) -> Iterator[TemplateItem]:
-    for item in body.items:
-        if item.kind in (ItemKind.TEXT, ItemKind.OUTPUT):
-            yield item
-        for inner in item.bodies:
-            yield from _leaves(inner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,24 +9,23 @@ if no safe ones help, and are made only on request.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.core.provenance import SourceKind
-from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding, lint
 from autoparser.analysis.lint.project_run import LintRequest, in_order, lint_project
 from autoparser.analysis.lint.project_sources import InputProblem, problem_of
-from autoparser.analysis.lint.registry import all_rules, rule_of, run_check
+from autoparser.analysis.lint.registry import all_rules, run_check
 from autoparser.analysis.lint.rule import TRAINED, MendedFault, Rule, RuleGroup
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.environment import SandboxKind
 from autoparser.analysis.templates.template_edits import (
     TemplateEdit,
     apply_edits,
@@ -65,9 +64,9 @@ class TemplateTrials:
         self.subject = Subject(template)
         _ = self.subject.analysis
         self.proof = EditProof(self.subject, mends)
-        self._edited: OrderedDict[str, ChatTemplate] = OrderedDict()
+        self.written = lru_cache(MOST_COMPILED)(self._written)
         self._proven: dict[str, ProvenEdit | None] = {}
-        self._subjects: OrderedDict[str, Subject | None] = OrderedDict()
+        self._analyzed = lru_cache(MOST_SUBJECTS)(self._analyze)
         self._news: dict[str, frozenset[Rule]] = {}
         self._before: dict[Rule, int] = {}
         """How often rules hit the template itself."""
@@ -86,14 +85,9 @@ class TemplateTrials:
         """Return the template with edits made, in the sandbox that it came with."""
         return replace(self.template, text=apply_edits(self.template.text, edits))
 
-    def written(self, text: str) -> ChatTemplate:
-        """Return the template with another text, compiled at most once."""
-        if text not in self._edited:
-            self._edited[text] = replace(self.subject.rendering, text=text)
-            if len(self._edited) > MOST_COMPILED:
-                self._edited.popitem(last=False)
-        self._edited.move_to_end(text)
-        return self._edited[text]
+    def _written(self, text: str) -> ChatTemplate:
+        """Return the template with another text; as `written`, compiled at most once."""
+        return replace(self.subject.rendering, text=text)
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
         """Return whether every conversation of the proof is rendered to the same text by both."""
@@ -108,7 +102,7 @@ class TemplateTrials:
 
     def gone(self, template: ChatTemplate, rule: Rule) -> bool:
         """Whether a rule finds less in an edited template."""
-        subject = self._subject(template)
+        subject = self._analyzed(template.text, template.sandbox)
         hits = None if subject is None else hits_of(subject, rule)
         if rule not in self._before:
             _ = self.looked_at(rule)
@@ -120,7 +114,7 @@ class TemplateTrials:
         What comes of something that was found before is not new.
         """
         if template.text not in self._news:
-            subject = self._subject(template)
+            subject = self._analyzed(template.text, template.sandbox)
             self._news[template.text] = frozenset() if subject is None else self._news_of(subject)
         return self._news[template.text]
 
@@ -138,21 +132,14 @@ class TemplateTrials:
         found = lint(self.subject).findings
         return frozenset(code for each in found for code in (each.code, *each.also))
 
-    def _subject(self, template: ChatTemplate) -> Subject | None:
+    def _analyze(self, text: str, sandbox: SandboxKind) -> Subject | None:
         """Analyze an edited template; return None if that cannot be done."""
-        text = template.text
-        if text not in self._subjects:
-            subject = Subject(template)
-            try:
-                _ = subject.analysis
-            except AutoparserError:
-                self._subjects[text] = None
-            else:
-                self._subjects[text] = subject
-            if len(self._subjects) > MOST_SUBJECTS:
-                self._subjects.popitem(last=False)
-        self._subjects.move_to_end(text)
-        return self._subjects[text]
+        subject = Subject(replace(self.template, text=text, sandbox=sandbox))
+        try:
+            _ = subject.analysis
+        except AutoparserError:
+            return None
+        return subject
 
 
 def hits_of(subject: Subject, rule: Rule) -> list[str] | None:
@@ -502,8 +489,8 @@ def fix_sources(
     """
     run = lint_project(request)
     answers = in_order(
-        partial(_fix_template, unsafe=unsafe),
-        [_task(each) for each in run.templates],
+        partial(_fix_inspected, unsafe=unsafe),
+        run.templates,
         request.jobs,
         limits=request.limits,
         failed=lambda error: error,
@@ -522,20 +509,10 @@ def fix_sources(
     return FixRun(run, tuple(found), tuple(problems))
 
 
-_Found = tuple[str, Hit, tuple[str, ...]]
-"""A finding without its rule, which is a function of a module: the code stands for it."""
-
-
-def _task(each: InspectedTemplate) -> tuple[ChatTemplate, tuple[_Found, ...]]:
-    return each.template, tuple((it.code, it.hit, it.also) for it in each.findings)
-
-
-def _fix_template(
-    task: tuple[ChatTemplate, Sequence[_Found]], *, unsafe: bool
+def _fix_inspected(
+    inspected: InspectedTemplate, *, unsafe: bool
 ) -> FixedTemplate | AutoparserError:
-    template, found = task
-    findings = [LintFinding(rule_of(code), hit, also) for code, hit, also in found]
     try:
-        return fix_template(template, findings, unsafe=unsafe)
+        return fix_template(inspected.template, inspected.findings, unsafe=unsafe)
     except AutoparserError as error:
         return error

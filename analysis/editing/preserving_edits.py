@@ -229,17 +229,12 @@ class _EditSearch:
 
     def _right(self, edits: Sequence[TemplateEdit]) -> bool:
         """Whether what held is rendered to the same text, and nothing is changed but for better."""
-        template = self._template(edits)
-        if self._departing(template) is not None:
+        stage = self._edited(edits)
+        replays = (step.replay for step in self._steps if step.replay.holds)
+        if any(_texts(stage, each) != (each.text, each.prompt.text) for each in replays):
             return False
-        proof = self._proof.proven(template)
+        proof = self._proof.proven(self._template(edits))
         return proof is not None and not proof.beyond
-
-    def _departing(self, template: ChatTemplate) -> PlayedStep | None:
-        """Return a step that held and is rendered otherwise by another template."""
-        stage = ReplayStage(self._analysis, template)
-        held = (step for step in self._steps if step.replay.holds)
-        return next((step for step in held if not _alike(stage, step.replay)), None)
 
     def _needed(self, chosen: Sequence[TemplateEdit]) -> tuple[TemplateEdit, ...]:
         """Leave out each edit without which as many steps hold, and all is as right."""
@@ -311,10 +306,6 @@ def _played(stage: ReplayStage, scenarios: Sequence[Scenario]) -> Iterator[Playe
             except (NotWrittenError, TemplateRenderError):
                 # What cannot be played is not said to hold.
                 continue
-
-
-def _alike(stage: ReplayStage, replay: Replay) -> bool:
-    return _texts(stage, replay) == (replay.text, replay.prompt.text)
 
 
 def _texts(stage: ReplayStage, replay: Replay) -> tuple[str, str] | None:

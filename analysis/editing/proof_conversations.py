@@ -170,7 +170,8 @@ def _matrix(subject: Subject) -> Iterator[ProofConversation]:
                 yield whole
                 continue
             # An empty list is none of the forms that callers send.
-            messages = tuple(_empty_content(dict(message)) for message in whole.messages)
+            empty = _CHANGES["empty content"]
+            messages = tuple(empty(dict(message)) for message in whole.messages)
             words = "content in the other form"
             yield replace(whole, messages=messages, plainly=plain, words=words)
     largest = _largest(subject)
@@ -192,11 +193,7 @@ def _settings(subject: Subject) -> list[Mapping[str, Json]]:
 
 def _largest(subject: Subject) -> list[WholeConversation]:
     """Return the longest conversations in which each voice is heard."""
-    plain = [
-        played.conversation
-        for played in subject.matrix
-        if not played.conversation.setting and not played.conversation.other_form
-    ]
+    plain = [played.conversation for played in subject.matrix if played.usual]
     found: dict[str, WholeConversation] = {}
     for each in plain:
         last = each.dialogue[-1]
@@ -325,18 +322,15 @@ def _with_role(message: Mapping[str, Json], known: str, other: str) -> Mapping[s
     return {**message, "role": other} if message["role"] == known else message
 
 
-def _null_content(message: dict[str, Json]) -> dict[str, Json]:
-    return message if message.get("content") else {**message, "content": None}
-
-
 def _no_content(message: dict[str, Json]) -> dict[str, Json]:
     if not message.get("content"):
         message.pop("content", None)
     return message
 
 
-def _empty_content(message: dict[str, Json]) -> dict[str, Json]:
-    return message if message.get("content") else {**message, "content": ""}
+def _content_of(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
+    """Write messages without content with this value in its place."""
+    return lambda message: message if message.get("content") else {**message, "content": value}
 
 
 def _listed(*roles: str) -> Callable[[dict[str, Json]], dict[str, Json]]:
@@ -360,14 +354,14 @@ def _reasoning_of(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
     return changed
 
 
-def _empty_calls(message: dict[str, Json]) -> dict[str, Json]:
-    plain = message["role"] == "assistant" and "tool_calls" not in message
-    return {**message, "tool_calls": []} if plain else message
+def _calls_of(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
+    """Write answers without calls with this value in their place."""
 
+    def changed(message: dict[str, Json]) -> dict[str, Json]:
+        plain = message["role"] == "assistant" and "tool_calls" not in message
+        return {**message, "tool_calls": value} if plain else message
 
-def _null_calls(message: dict[str, Json]) -> dict[str, Json]:
-    plain = message["role"] == "assistant" and "tool_calls" not in message
-    return {**message, "tool_calls": None} if plain else message
+    return changed
 
 
 def _other_arguments(message: dict[str, Json]) -> dict[str, Json]:
@@ -389,15 +383,15 @@ def _other_call(call: Json) -> Json:
 
 
 _CHANGES = {
-    "content of null": _null_content,
+    "content of null": _content_of(None),
     "no content": _no_content,
-    "empty content": _empty_content,
+    "empty content": _content_of(""),
     "content as a list of parts": _listed("system", "user", "assistant", "tool"),
     **{f"content of {role} as a list of parts": _listed(role) for role in ("system", "assistant")},
     "reasoning of null": _reasoning_of(None),
     "empty reasoning": _reasoning_of(""),
-    "an empty list of calls": _empty_calls,
-    "calls of null": _null_calls,
+    "an empty list of calls": _calls_of([]),
+    "calls of null": _calls_of(None),
     "arguments in their other form": _other_arguments,
 }
 

@@ -37,9 +37,9 @@ from autoparser.analysis.templates.edit_expressions import (
 )
 from autoparser.analysis.templates.source_text import TemplateToken, template_tokens
 from autoparser.analysis.templates.template_edits import (
-    StatementBody,
     TemplateEdit,
     TemplateItem,
+    all_items,
     apply_edits,
     spans_after,
     statement_tree,
@@ -275,7 +275,7 @@ def decided_conditions(text: str) -> Iterator[Edits]:
     for tokens in statement_spans(template_tokens(text)):
         yield from _shorter(text, tokens)
         yield from _chosen_values(text, tokens)
-    for item in _items(statement_tree(text)):
+    for item in all_items(statement_tree(text)):
         if item.word == "if":
             yield from _chosen_bodies(text, item)
         elif item.word == "set" and _sets_itself(text, item):
@@ -327,13 +327,6 @@ def _sides(row: Sequence[StatementStretch], at: int) -> tuple[int, int, tuple[in
     while row[last].after in ("and", "or", "if", "else") and last + 1 < len(row):
         last += 1
     return first, row[last].end, (row[asked + 1].start, row[last].end)
-
-
-def _items(body: StatementBody) -> Iterator[TemplateItem]:
-    for item in body.items:
-        yield item
-        for inner in item.bodies:
-            yield from _items(inner)
 
 
 def _sets_itself(text: str, item: TemplateItem) -> bool:

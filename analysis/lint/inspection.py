@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.text_format import TurnPart
@@ -163,16 +163,6 @@ class InspectionTask:
 
 
 @dataclass(frozen=True, slots=True)
-class InspectionTrouble:
-    """What was in the way of looking."""
-
-    message: str
-    hint: str = ""
-    file: str | None = None
-    """The file that it is about, where that is not the template's."""
-
-
-@dataclass(frozen=True, slots=True)
 class SeenHits:
     """What the rules saw."""
 
@@ -180,8 +170,8 @@ class SeenHits:
     """A code, its hit, and the codes that were merged into it."""
     left_out: tuple[tuple[str, RuleNeed], ...] = ()
     """Rules that could not look, and what they lack."""
-    troubles: tuple[InspectionTrouble, ...] = ()
-    """What was in the way."""
+    troubles: tuple[InputProblem, ...] = ()
+    """What was in the way; the path is empty where it is the template's."""
     ignores: tuple[Ignore, ...] = ()
     """What the template's comments accept."""
     wrong_comments: tuple[InputProblem, ...] = ()
@@ -201,33 +191,34 @@ class SeenHits:
 
 def inspect_template(task: InspectionTask) -> SeenHits:
     """Let the rules look at a template; without its tokenizer, where that cannot be read."""
-    troubles: list[InspectionTrouble] = []
+    troubles: list[InputProblem] = []
     encoder = None
     try:
         encoder = None if task.tokenizer is None else _tokenizer(task.tokenizer)
     except AutoparserError as error:
-        troubles.append(InspectionTrouble(error.message, error.hint or "", error.file))
+        troubles.append(InputProblem(error.file or "", error.message, error.hint or ""))
     try:
         subject = Subject(
             task.template,
             tokenizer=encoder,
             directory=task.directory,
-            analysis=None if task.learnt is None else _learnt(task.template, task.learnt),
+            analysis=None
+            if task.learnt is None
+            else with_saved(analyze(task.template), load_format(task.learnt)),
             jinjas=task.jinjas,
             given_tools=task.tools,
         )
         report = lint(subject, [rule_of(code) for code in task.rules])
         if subject.has(RuleNeed.OTHER_JINJAS):
-            troubles += [InspectionTrouble(each.words) for each in subject.in_other_jinjas]
+            troubles += [InputProblem("", each.words) for each in subject.in_other_jinjas]
     except AutoparserError as error:
-        troubles.append(InspectionTrouble(error.message, error.hint or ""))
+        troubles.append(InputProblem("", error.message, error.hint or ""))
     except MemoryError:
         # The limit of the worker, which tells it in its own words.
         raise
     except Exception as error:  # noqa: BLE001 - one template must not end the run for all
-        troubles.append(
-            InspectionTrouble(_crash(error), "this is a fault of autoparser, please report it")
-        )
+        hint = "this is a fault of autoparser, please report it"
+        troubles.append(InputProblem("", _crash(error), hint))
     else:
         return SeenHits(
             tuple((each.code, each.hit, each.also) for each in report.findings),
@@ -248,10 +239,6 @@ def _unwritten(subject: Subject) -> tuple[str, ...]:
         return ()
     added = tokenizer_of(subject.tokenizer).added if asks_for_tokens(subject.analysis) else ()
     return unwritten_tokens(subject.analysis, [each.text for each in added])
-
-
-def _learnt(template: ChatTemplate, file: str) -> Analysis:
-    return with_saved(analyze(template), load_format(file))
 
 
 def _crash(error: Exception) -> str:

@@ -18,7 +18,6 @@ from .hit import Confidence
 from .inspection import (
     InspectedTemplate,
     InspectionTask,
-    InspectionTrouble,
     LintRun,
     SeenHits,
     inspect_template,
@@ -173,7 +172,7 @@ def _seen(
 
 def _unseen(error: AutoparserError) -> SeenHits:
     """Return what is seen of a template that is beyond a limit."""
-    return SeenHits(troubles=(InspectionTrouble(error.message, error.hint or ""),), looked=False)
+    return SeenHits(troubles=(InputProblem("", error.message, error.hint or ""),), looked=False)
 
 
 def places_of(sources: Sequence[str], settings: ProjectSettings) -> list[Path]:
@@ -220,8 +219,7 @@ def _inspected(
     target: LintTarget, seen: SeenHits, request: LintRequest
 ) -> tuple[InspectedTemplate | None, tuple[InputProblem, ...]]:
     if not seen.looked:
-        wrong = (InputProblem(target.path, each.message, each.hint) for each in seen.troubles)
-        return None, tuple(wrong)
+        return None, tuple(replace(each, path=target.path) for each in seen.troubles)
     ignores = seen.ignores
     problems = tuple(replace(each, path=target.path) for each in seen.wrong_comments)
     if not target.in_lines:
@@ -246,7 +244,7 @@ def _inspected(
         folded=folded,
         # Of a rule that did not look, nobody can say that it would have found nothing.
         unused=tuple(each for each in unused_ignores(ignores, met) if each.codes <= looked),
-        remarks=tuple(f"{each.file or target.path}: {each.message}" for each in seen.troubles),
+        remarks=tuple(f"{each.path or target.path}: {each.message}" for each in seen.troubles),
         left_out=tuple((rule_of(code), need) for code, need in seen.left_out),
         evidence=seen.evidence,
         unwritten=seen.unwritten,
@@ -260,7 +258,7 @@ def _accepted(
 ) -> frozenset[str]:
     codes = {code for each in ignores for code in each.codes}
     below = relative_to(target.path, settings.root)
-    for pattern, selectors in settings.per_file_ignores:
+    for pattern, selectors in settings.per_file_ignores.items():
         if matches_glob(pattern, target.path if below is None else below):
             codes |= codes_of(selectors)
     return frozenset(codes)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field, structs
 
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import AutoparserError
@@ -137,24 +137,38 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectSettings:
+_Text = Annotated[str, Meta(min_length=1, description='a text, as in "AP301"')]
+_Texts = Annotated[tuple[_Text, ...], Meta(description='a list of texts, as in ["AP301"]')]
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The table of the linter as it stands in a file."""
+
+    select: _Texts | None = None
+    ignore: _Texts = ()
+    extend_select: _Texts = ()
+    per_file_ignores: Annotated[
+        dict[str, _Texts], Meta(description='a table such as {"legacy/**" = ["AP301"]}')
+    ] = {}
+    """Patterns of paths, and the selectors that are ignored there."""
+    fail_on: FailOn | None = None
+    profile: Profile | None = None
+    min_severity: Severity | None = None
+    exclude: _Texts = ()
+    tokenizer: _Text | None = None
+
+
+KEYS = _Table.__struct_encode_fields__
+"""The keys of the table, as they are written."""
+
+
+class ProjectSettings(_Table, frozen=True):
     """What a project wants of the linter."""
 
     file: Path | None = None
     """Where it says so; None where it says nothing."""
     root: Path = field(default_factory=Path.cwd)
-    """The directory that patterns are relative to."""
-    select: tuple[str, ...] | None = None
-    ignore: tuple[str, ...] = ()
-    extend_select: tuple[str, ...] = ()
-    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Patterns of paths, and the selectors that are ignored there."""
-    fail_on: FailOn | None = None
-    profile: Profile | None = None
-    min_severity: Severity | None = None
-    exclude: tuple[str, ...] = ()
-    tokenizer: Path | None = None
+    """The directory that patterns, and the tokenizer, are relative to."""
 
 
 def find_settings(start: Path) -> ProjectSettings:
@@ -210,8 +224,8 @@ def _read(file: Path) -> ProjectSettings | None:
         project = read_value(document, _Project, file=str(file), wrong=SettingsError)
         table = project.tool.autoparser.lint
     if table is None:
-        return ProjectSettings(file, file.parent.resolve()) if own else None
-    return _Place(file, place).settings(table)
+        return ProjectSettings(file=file, root=file.parent.resolve()) if own else None
+    return _settings(file, place, table)
 
 
 _AT = re.compile(r"^(?P<words>.*) \(at (?P<place>line \d+, column \d+|end of document)\)$")
@@ -226,30 +240,6 @@ def _broken(file: Path, words: str) -> SettingsError:
         place=place,
         hint="correct the TOML there",
     )
-
-
-_Text = Annotated[str, Meta(min_length=1, description='a text, as in "AP301"')]
-_Texts = Annotated[tuple[_Text, ...], Meta(description='a list of texts, as in ["AP301"]')]
-
-
-class _Table(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """The table of the linter as it stands in a file."""
-
-    select: _Texts | None = None
-    ignore: _Texts = ()
-    extend_select: _Texts = ()
-    per_file_ignores: Annotated[
-        dict[str, _Texts], Meta(description='a table such as {"legacy/**" = ["AP301"]}')
-    ] = {}
-    fail_on: FailOn | None = None
-    profile: Profile | None = None
-    min_severity: Severity | None = None
-    exclude: _Texts = ()
-    tokenizer: _Text | None = None
-
-
-KEYS = _Table.__struct_encode_fields__
-"""The keys of the table, as they are written."""
 
 
 class _OwnFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -273,39 +263,23 @@ class _Project(Struct, frozen=True):
     tool: Annotated[_Tool, _HERE] = _Tool()
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a table stands, for what its kind does not say: which rules there are."""
-
-    file: Path
-    table: str
-
-    def settings(self, given: _Table) -> ProjectSettings:
-        root = self.file.parent.resolve()
-        return ProjectSettings(
-            self.file,
-            root,
-            None if given.select is None else self.selectors(given.select, "select"),
-            self.selectors(given.ignore, "ignore"),
-            self.selectors(given.extend_select, "extend-select"),
-            tuple(
-                (pattern, self.selectors(codes, f'per-file-ignores."{pattern}"'))
-                for pattern, codes in given.per_file_ignores.items()
-            ),
-            given.fail_on,
-            given.profile,
-            given.min_severity,
-            given.exclude,
-            None if given.tokenizer is None else root / given.tokenizer,
-        )
-
-    def selectors(self, found: tuple[str, ...], key: str) -> tuple[str, ...]:
-        for at, each in enumerate(found):
+def _settings(file: Path, place: str, table: _Table) -> ProjectSettings:
+    """Return the settings of a table; which rules there are, its kind does not say."""
+    for key, selectors in (
+        ("select", table.select or ()),
+        ("ignore", table.ignore),
+        ("extend-select", table.extend_select),
+        *((f'per-file-ignores."{each}"', its) for each, its in table.per_file_ignores.items()),
+    ):
+        for at, selector in enumerate(selectors):
             try:
-                rules_of(each)
+                rules_of(selector)
             except UnknownRuleError as error:
-                place = f"{self.table}.{key}[{at}]"
                 raise SettingsError(
-                    error.message, file=str(self.file), place=place, hint=error.hint
+                    error.message, file=str(file), place=f"{place}.{key}[{at}]", hint=error.hint
                 ) from None
-        return found
+    root = file.parent.resolve()
+    given = structs.asdict(table)
+    if table.tokenizer is not None:
+        given["tokenizer"] = str(root / table.tokenizer)
+    return ProjectSettings(**given, file=file, root=root)

@@ -52,6 +52,14 @@ class StatementBody(Struct, frozen=True):
     items: tuple[TemplateItem, ...]
 
 
+def all_items(body: StatementBody) -> Iterator[TemplateItem]:
+    """Return every item of a body, and after each those of the bodies in it."""
+    for item in body.items:
+        yield item
+        for inner in item.bodies:
+            yield from all_items(inner)
+
+
 class _OpenTag(Struct):
     start: int
     word: str

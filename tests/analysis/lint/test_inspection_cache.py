@@ -21,7 +21,6 @@ from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.inspection import (
     InspectionTask,
-    InspectionTrouble,
     SeenHits,
     inspect_template,
 )
@@ -96,7 +95,7 @@ def holding(value: object) -> SeenHits:
     "seen",
     [
         SeenHits(looked=False),
-        SeenHits(troubles=(InspectionTrouble("the tokenizer cannot be read"),)),
+        SeenHits(troubles=(InputProblem("", "the tokenizer cannot be read"),)),
         holding("a lone \ud800"),
         holding(2**80),
         holding({1}),
@@ -208,7 +207,7 @@ def test_a_second_run_looks_only_at_changed_templates_and_again_beyond_a_limit(
 
     def beyond(task: InspectionTask) -> SeenHits:
         looked.append(task.template.text)
-        return SeenHits(troubles=(InspectionTrouble("it takes more than 1 s"),), looked=False)
+        return SeenHits(troubles=(InputProblem("", "it takes more than 1 s"),), looked=False)
 
     def counting(task: InspectionTask) -> SeenHits:
         looked.append(task.template.text)

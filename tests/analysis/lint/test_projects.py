@@ -199,17 +199,17 @@ def test_every_key_of_the_settings_is_read(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_text(FULL, encoding="utf-8")
     assert find_settings(tmp_path) == ProjectSettings(
-        file,
-        tmp_path,
         ("AP1", "AP3"),
         ("AP306",),
         ("does-not-compile",),
-        (("legacy/**", ("AP3",)),),
+        {"legacy/**": ("AP3",)},
         FailOn.WARNING,
         Profile.CACHE,
         Severity.WARNING,
         ("vendor", "old/*.jinja"),
-        tmp_path / "models/tokenizer.json",
+        str(tmp_path / "models/tokenizer.json"),
+        file,
+        tmp_path,
     )
 
 
@@ -338,7 +338,7 @@ def test_an_ignore_accepts_a_finding_and_an_unused_one_is_reported(project: Path
 
 def test_settings_ignore_and_exclude_by_path(project: Path) -> None:
     others = [row for row in EVERY if row[0] != "drops.jinja"]
-    ignores = (("d*.jinja", ("AP3",)), ("x", ("ALL",)))
+    ignores = {"d*.jinja": ("AP3",), "x": ("ALL",)}
     settings = ProjectSettings(root=project, per_file_ignores=ignores)
     run = lint_project(request(project, settings=settings))
     assert found(run) == others
@@ -420,7 +420,7 @@ def test_a_named_tokenizer_goes_before_the_one_beside_and_that_before_the_settin
 
     monkeypatch.setattr(LOOK, looking)
     needing = (msgspec.structs.replace(RULES[1], needs=RuleNeed.TOKENIZER),)
-    settings = ProjectSettings(tokenizer=Path("usual.json"))
+    settings = ProjectSettings(tokenizer="usual.json")
     asked = request(project, "drops.jinja", rules=needing, settings=settings)
     lint_project(asked)
     (project / "tokenizer.json").write_text("{}", encoding="utf-8")
