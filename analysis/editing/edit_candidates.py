@@ -94,7 +94,7 @@ def _written(text: str, header: str) -> Iterator[tuple[TemplateEdit, bool]]:
 
 def _asked_for(subject: Subject, text: str, header: str) -> Iterator[TemplateEdit]:
     """Ask for a generation prompt around what writes one at the end whether it is asked or not."""
-    for asked in subject.asked:
+    for asked in subject.past_renders:
         if not asked.render.rendered or not asked.render.text.rstrip().endswith(header.strip()):
             continue
         spans = [
@@ -220,7 +220,7 @@ def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
     for evidence in finding.evidence:
         other = evidence.other.text if evidence.other else ""
         parting = prefix_length(evidence.one.text, other)
-        for asked in subject.asked:
+        for asked in subject.past_renders:
             if asked.render.rendered and asked.render.text in shown:
                 yield from _written_at(subject, asked.variables, parting)
     yield from _decided_at(subject, shown)
@@ -229,7 +229,9 @@ def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
 def _decided_at(subject: Subject, shown: Iterable[str]) -> Iterator[int]:
     """Return the places of tests that came out otherwise in one of the renders than in another."""
     held: dict[int, set[tuple[bool | None, ...]]] = defaultdict(set)
-    asked = {each.render.text: each.variables for each in subject.asked if each.render.rendered}
+    asked = {
+        each.render.text: each.variables for each in subject.past_renders if each.render.rendered
+    }
     for variables in (asked[text] for text in shown if text in asked):
         trace = subject.rendering.step_through(variables)
         tests: dict[int, set[bool | None]] = {number: set() for number in range(len(trace.sites))}

@@ -19,7 +19,7 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.core.provenance import SourceKind
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding, lint
-from autoparser.analysis.lint.project_run import LintRequest, in_order, lint_project
+from autoparser.analysis.lint.project_run import LintRequest, answers_in_order, lint_project
 from autoparser.analysis.lint.project_sources import InputProblem, problem_of
 from autoparser.analysis.lint.registry import all_rules, run_check
 from autoparser.analysis.lint.rule import TRAINED, MendedFault, Rule, RuleGroup
@@ -335,7 +335,7 @@ class _FixSearch:
         self._finding = finding
         self._text = trials.template.text
         self._looked_at = trials.looked_at(finding.rule)
-        self._asked = [*self._looked_at.asked]
+        self._asked = [*self._looked_at.past_renders]
         self._only_safe = True
         self._unsafe_seen = False
         """Whether safe edits alone were taken, and others would have passed."""
@@ -488,7 +488,7 @@ def fix_sources(
     A template at which a limit ends the search stays as it is, and its findings are not finished.
     """
     run = lint_project(request)
-    answers = in_order(
+    answers = answers_in_order(
         partial(_fix_inspected, unsafe=unsafe),
         run.templates,
         request.jobs,

@@ -150,7 +150,7 @@ def _whole(
         tuple(each.messages(subject.shape)),
         tuple((spoken.voice.value, spoken.text) for spoken in each.spoken),
         tuple(_called(each.dialogue)),
-        subject.offered if each.tools else None,
+        subject.usual_tools if each.tools else None,
         each.generation if generation is None else generation,
         {**usual, **each.setting},
         any(usual.get(name, ...) != value for name, value in each.setting.items()),

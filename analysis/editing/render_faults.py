@@ -15,26 +15,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.conversation_matrix import Voice
-from autoparser.analysis.lint.rule import FaultKind, fault_words
+from autoparser.analysis.lint.rule import FaultKind, MendedFault
 
 from .proof_conversations import ProofConversation
 
 
-class RenderFault(NamedTuple):
+class RenderFault(MendedFault, frozen=True):
     """What is wrong, with whose words, and the text or the place that it is about."""
 
-    kind: FaultKind
-    whose: str = ""
     place: str = ""
-
-    @property
-    def words(self) -> str:
-        """What is wrong, for a person."""
-        return fault_words(self.kind, self.whose)
 
 
 RenderedBy: TypeAlias = Callable[[ProofConversation], str | None]

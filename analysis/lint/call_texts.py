@@ -105,7 +105,7 @@ def _is_dictionary(text: str) -> bool:
 # A call whose arguments are JSON text, and the same call with an object.
 
 
-def both_forms(subject: Subject) -> tuple[Render, Render]:
+def render_both_forms(subject: Subject) -> tuple[Render, Render]:
     """Render a call with its arguments as JSON text, and as an object."""
     return with_arguments(subject, as_string=True), with_arguments(subject, as_string=False)
 
@@ -123,7 +123,7 @@ def with_arguments(subject: Subject, *, as_string: bool) -> Render:
                 (function if isinstance(function, dict) else given)["arguments"] = arguments
     return subject.render(
         messages,
-        tools=subject.offered,
+        tools=subject.usual_tools,
         as_given=subject.shape.empty_content is EmptyContent.NULL,
     )
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+import yaml
 from msgspec import structs
 
 from autoparser.analysis.core.conversation import (
@@ -301,74 +303,12 @@ def functions_for(marks: Sentinels) -> tuple[Tool, ...]:
     return tuple(tool_for(name, "Does what it says.", properties) for name in marks.names)
 
 
-def _function(name: str, properties: dict[str, Json], *required: str, **defined: Json) -> Tool:
-    parameters: dict[str, Json] = {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-    }
-    if defined:
-        parameters["$defs"] = defined
-    return {"name": name, "description": f"Call {name}.", "parameters": parameters}
-
-
-_GUEST: Json = {
-    "type": "object",
-    "description": "Who comes.",
-    "properties": {
-        "surname": {"type": "string", "description": "Family name."},
-        "mail": {"type": "string", "format": "email", "description": "Where to write."},
-    },
-    "required": ["surname"],
-}
-REAL_SHAPES: tuple[Tool, ...] = (
-    _function("fetch_page", {"address": {"type": "string"}}, "address"),
-    {"name": "list_alarms", "description": "List all.", "parameters": {"type": "object"}},
-    _function(
-        "find_flights",
-        {
-            "cabin": {"type": "string", "description": "Which.", "enum": ["economy", "first"]},
-            "day": {"type": "string", "description": "When.", "format": "date"},
-            "seats": {
-                "type": "integer",
-                "description": "n",
-                "minimum": 1,
-                "maximum": 9,
-                "default": 1,
-            },
-            "code": {"type": "string", "description": "A code.", "pattern": "^[A-Z]{3}$"},
-        },
-        "day",
-    ),
-    _function(
-        "book_room",
-        {"lead": _GUEST, "others": {"type": "array", "description": "Who else.", "items": _GUEST}},
-        "lead",
-    ),
-    _function(
-        "set_note",
-        {
-            "text": {
-                "description": "What.",
-                "anyOf": [{"type": "string"}, {"type": "null"}],
-                "default": None,
-            },
-            "until": {"type": ["string", "null"], "description": "How long."},
-        },
-    ),
-    _function("set_mode", {"mode": {"const": "quiet", "description": "How."}}),
-    _function(
-        "draw_line",
-        {"end": {"$ref": "#/$defs/point", "description": "Where to."}},
-        "end",
-        point={
-            "type": "object",
-            "properties": {"across": {"type": "number", "description": "In inches."}},
-        },
-    ),
-)
-"""Functions with what tools of published servers have: a parameter without description, an object
-without properties, objects in objects and lists, values listed and bounded, null, references."""
+@cache
+def real_shapes() -> tuple[Tool, ...]:
+    """Return functions of the shapes that tools of published servers have."""
+    text = (Path(__file__).parent / "real_shapes.yaml").read_text(encoding="utf-8")
+    found: list[Tool] = yaml.safe_load(text)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,13 +331,6 @@ class MatrixScope:
     """Values of its switches, each set alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    words: str
-    dialogue: Dialogue
-    generation: bool = True
-
-
 def conversations_for(texts: ConversationTexts, scope: MatrixScope) -> list[WholeConversation]:
     """Return every conversation of the matrix that a template can be asked, the smallest first.
 
@@ -413,38 +346,34 @@ def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[Who
     offers = (False, True) if scope.tools else (False,)
     chats, loops = [*_chats(texts)], [*_loops(texts, scope)] if scope.calls else []
     for scene, system, tools in product((*chats, *loops), systems, offers):
-        yield _played(scene, system, tools=tools)
-    yield _played(_long_chat(texts), texts.system, tools=False)
+        yield replace(scene, system=system, tools=tools)
+    yield replace(_long_chat(texts), system=texts.system)
     for scene in _reasoned(texts, scope) if scope.reasoning else ():
-        yield _played(scene, systems[0], tools=scope.calls)
-        yield _played(scene, texts.system, tools=scope.calls)
+        yield replace(scene, system=systems[0], tools=scope.calls)
+        yield replace(scene, system=texts.system, tools=scope.calls)
     longest = (chats[-1], *loops[-1:])
     for setting in scope.settings:
-        yield replace(_played(chats[0], systems[0], tools=False), setting=setting)
+        yield replace(chats[0], system=systems[0], setting=setting)
         for scene in longest:
-            yield replace(_played(scene, systems[0], tools=scope.tools), setting=setting)
-            yield replace(_played(scene, texts.system, tools=False), setting=setting)
+            yield replace(scene, system=systems[0], tools=scope.tools, setting=setting)
+            yield replace(scene, system=texts.system, setting=setting)
     for scene in (chats[0], *longest):
-        yield replace(_played(scene, systems[0], tools=scope.tools), other_form=True)
-    yield replace(_played(chats[0], texts.system, tools=False), other_form=True)
+        yield replace(scene, system=systems[0], tools=scope.tools, other_form=True)
+    yield replace(chats[0], system=texts.system, other_form=True)
 
 
-def _played(scene: _Scene, system: str, *, tools: bool) -> WholeConversation:
-    return WholeConversation(scene.words, scene.dialogue, system, tools, scene.generation)
-
-
-def _chats(texts: ConversationTexts) -> Iterator[_Scene]:
+def _chats(texts: ConversationTexts) -> Iterator[WholeConversation]:
     first, second, _ = texts.users
     answer = Message(texts.answers[0])
-    yield _Scene("a question", (first,))
-    yield _Scene("an answer", (first, answer), generation=False)
-    yield _Scene("a second question", (first, answer, second))
+    yield WholeConversation("a question", (first,))
+    yield WholeConversation("an answer", (first, answer), generation=False)
+    yield WholeConversation("a second question", (first, answer, second))
 
 
 _QUESTIONS = 6
 
 
-def _long_chat(texts: ConversationTexts) -> _Scene:
+def _long_chat(texts: ConversationTexts) -> WholeConversation:
     """Return a chat of twelve messages, the system's among them, that ends with a question."""
     asked, answer = texts.users[0].text.rstrip("."), texts.answers[0].rstrip(".")
     dialogue = [
@@ -452,46 +381,56 @@ def _long_chat(texts: ConversationTexts) -> _Scene:
         for at in range(1, _QUESTIONS + 1)
         for entry in (UserMessage(f"{asked} in part {at}."), Message(f"{answer} in part {at}."))
     ]
-    return _Scene("six questions and the answers to five", tuple(dialogue[:-1]))
+    return WholeConversation("six questions and the answers to five", tuple(dialogue[:-1]))
 
 
-def _loops(texts: ConversationTexts, scope: MatrixScope) -> Iterator[_Scene]:
+def _loops(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConversation]:
     first, second, third = texts.users
     one, other, later = texts.results
     earlier, answer = (Message(each) for each in texts.answers)
     call, prefaced = texts.called(0), texts.called(0, content=texts.preface)
     if scope.open_calls:
-        yield _Scene("a call", (first, call), generation=False)
-    yield _Scene("a call and its result", (first, call, one))
-    yield _Scene("a call, its result and the answer", (first, call, one, answer), generation=False)
-    yield _Scene("two calls one after the other", (first, call, one, texts.called(1), other))
+        yield WholeConversation("a call", (first, call), generation=False)
+    yield WholeConversation("a call and its result", (first, call, one))
+    yield WholeConversation(
+        "a call, its result and the answer", (first, call, one, answer), generation=False
+    )
+    yield WholeConversation(
+        "two calls one after the other", (first, call, one, texts.called(1), other)
+    )
     if scope.parallel:
         both = texts.called(0, 1)
-        yield _Scene("two calls in one message and their results", (first, both, one, other))
-        yield _Scene(
+        yield WholeConversation(
+            "two calls in one message and their results", (first, both, one, other)
+        )
+        yield WholeConversation(
             "an answered question, then two calls in one message and their results",
             (first, earlier, second, both, one, other),
         )
-    yield _Scene("content beside a call, and its result", (first, prefaced, one))
-    yield _Scene("an answered call, then another question", (first, call, one, answer, second))
-    yield _Scene(
+    yield WholeConversation("content beside a call, and its result", (first, prefaced, one))
+    yield WholeConversation(
+        "an answered call, then another question", (first, call, one, answer, second)
+    )
+    yield WholeConversation(
         "an answered call, then a question, content beside a call, its result and the answer",
         (first, texts.called(2), later, earlier, second, prefaced, one, answer, third),
     )
 
 
-def _reasoned(texts: ConversationTexts, scope: MatrixScope) -> Iterator[_Scene]:
+def _reasoned(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConversation]:
     first, second, _ = texts.users
     one, answer = texts.results[0], texts.answers[0]
     before, after = texts.reasonings
-    yield _Scene("an answer with reasoning", (first, Message(answer, before)), generation=False)
-    yield _Scene(
+    yield WholeConversation(
+        "an answer with reasoning", (first, Message(answer, before)), generation=False
+    )
+    yield WholeConversation(
         "an answer with reasoning, then a question", (first, Message(answer, before), second)
     )
     if scope.calls:
         called = texts.called(0, reasoning=before)
-        yield _Scene("a call with reasoning, and its result", (first, called, one))
-        yield _Scene(
+        yield WholeConversation("a call with reasoning, and its result", (first, called, one))
+        yield WholeConversation(
             "a call with reasoning, its result, and an answer with reasoning",
             (first, called, one, Message(answer, after)),
             generation=False,

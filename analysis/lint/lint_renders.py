@@ -168,7 +168,7 @@ class LintRenders:
         return known
 
     @property
-    def asked(self) -> Sequence[AskedRender]:
+    def past(self) -> Sequence[AskedRender]:
         """Every render so far, in their order."""
         return self._asked
 
@@ -315,23 +315,22 @@ def _seen_otherwise(one: RenderTrace, other: RenderTrace) -> Iterator[int]:
 
 def raising_hit(
     message: str,
-    raising: Render,
-    label: str,
-    sound: Render,
-    sound_label: str,
+    failing: tuple[Render, str],
+    sound: tuple[Render, str],
     *,
     crashed: Severity | None = None,
     refused: Severity | None = None,
     setting: Mapping[str, Json] | None = None,
 ) -> Hit:
-    """Return it with the line and the cause of the failure; the labels say what was sent.
+    """Return a hit with the line and the cause of a failure; each render has its label.
 
     `crashed` and `refused` are its severity where the template crashes, and where it refuses on
     purpose; None leaves that of the rule. `setting` are the switches under which alone it raises.
     """
+    raising, _ = failing
     return Hit(
         message,
-        (compare_renders(raising, label, sound, sound_label),),
+        (compare_renders(*failing, *sound),),
         line=None if raising.error is None else raising.error.line,
         severity=crashed if raising.crashed else refused,
         cause=raising.cause,

@@ -212,7 +212,7 @@ def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
         if subject.has(rule.needs):
             found += [LintFinding(rule, hit) for hit in _hits(rule, subject)]
         else:
-            left_out.append((rule, subject.lacking(rule.needs)))
+            left_out.append((rule, subject.missing_need(rule.needs)))
     return LintReport(merge_findings(found), tuple(left_out))
 
 

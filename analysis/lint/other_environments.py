@@ -44,7 +44,7 @@ def engines_at(subject: Subject, line: int | None) -> tuple[str, ...]:
 def engines_on(subject: Subject, words: str, given: Render, wanted: Render) -> tuple[str, ...]:
     """Say what each engine makes of one conversation that should become the text of `wanted`."""
     sent_with, judged = (
-        next(each.variables for each in subject.asked if each.render is render)
+        next(each.variables for each in subject.past_renders if each.render is render)
         for render in (given, wanted)
     )
     sent = [SentConversation(words, sent_with, wanted, judged)]

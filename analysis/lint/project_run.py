@@ -39,7 +39,7 @@ _Value = TypeVar("_Value")
 _Answer = TypeVar("_Answer")
 
 
-def in_order(
+def answers_in_order(
     work: Callable[[_Value], _Answer],
     values: Sequence[_Value],
     jobs: int,
@@ -153,7 +153,7 @@ def _seen(
     if waiting:
         # Workers are forked with the checks in memory: no task's time goes into importing them.
         import_checks(request.rules)
-    answers = in_order(
+    answers = answers_in_order(
         inspect_template,
         [tasks[identity] for identity in waiting],
         request.jobs,

@@ -137,17 +137,9 @@ class MendedFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def words(self) -> str:
-        """What is wrong, for a person."""
-        return fault_words(self.kind, self.whose)
-
-
-def fault_words(kind: FaultKind, whose: str) -> str:
-    """Return what is wrong with a render in words, such as ``an answer is lost``."""
-    if kind is FaultKind.LEFT_OUT and not whose:
-        whose = "reasoning"
-    if kind.startswith("is "):
-        return f"{whose or 'a text'} {kind}"
-    return kind.value
+        """What is wrong, for a person, such as ``an answer is lost``."""
+        usual = "reasoning" if self.kind is FaultKind.LEFT_OUT else "a text"
+        return f"{self.whose or usual} {self.kind}" if self.kind.startswith("is ") else self.kind
 
 
 class NoFix(StrEnum):

@@ -27,7 +27,7 @@ from .subject import Subject
 # Two messages of the assistant in a row, as clients send them that split what a model wrote.
 
 
-def neighbouring_answers(subject: Subject) -> Render:
+def render_two_answers(subject: Subject) -> Render:
     """Render two answers one after the other, between two questions."""
     marks = subject.marks
     answers = (Message(marks.content), Message(marks.reasoning))
@@ -96,7 +96,7 @@ def render_answer(subject: Subject, content: str = "", reasoning: str = "") -> R
     return subject.play((subject.user, Message(content or marks.content, reasoning)))
 
 
-def went_on(subject: Subject, content: str = "", reasoning: str = "") -> Render:
+def render_earlier(subject: Subject, content: str = "", reasoning: str = "") -> Render:
     """Render an assistant message that a user message follows."""
     message = Message(content or subject.marks.content, reasoning)
     return subject.play((subject.user, message, subject.next_user))
@@ -139,7 +139,7 @@ def render_with(
     """Render a conversation in the template's shape, with these switches set and no others."""
     return subject.render(
         subject.shape.messages(dialogue, subject.marks.system),
-        tools=subject.offered if tools else None,
+        tools=subject.usual_tools if tools else None,
         generation=generation,
         setting=setting,
         # What stands for no content must reach the template that asks for it.

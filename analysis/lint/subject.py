@@ -150,7 +150,7 @@ class Subject:
                     TurnPart.REASONING in each.parts for each in self.format.layouts.values()
                 )
 
-    def lacking(self, need: RuleNeed) -> RuleNeed:
+    def missing_need(self, need: RuleNeed) -> RuleNeed:
         """Return what is missing for a rule: the analysis, where all else rests on that."""
         rests = need.part is not None or (need is RuleNeed.OTHER_JINJAS and bool(self.jinjas))
         return RuleNeed.ANALYSIS if rests and not self.has(RuleNeed.ANALYSIS) else need
@@ -195,9 +195,9 @@ class Subject:
         return LintRenders(self.rendering, self.tokens)
 
     @property
-    def asked(self) -> Sequence[AskedRender]:
+    def past_renders(self) -> Sequence[AskedRender]:
         """Every conversation that was rendered so far, each once, in their order."""
-        return self._renders.asked
+        return self._renders.past
 
     @cached_property
     def _strict(self) -> LintRenders:
@@ -248,7 +248,7 @@ class Subject:
     ) -> RenderSetting:
         """Return what conversations in the template's shape are rendered with."""
         return RenderSetting(
-            tools=self.offered if tools else None,
+            tools=self.usual_tools if tools else None,
             generation=generation,
             switches={**self.usual_setting, **(setting or {})},
             # What stands for no content must reach the template that asks for it.
@@ -268,7 +268,7 @@ class Subject:
         return self._renders.variables(render.messages, asked)
 
     @cached_property
-    def forced(self) -> ForcedRun:
+    def forced_run(self) -> ForcedRun:
         """What the template does with every branch taken, on a conversation that has it all."""
         marks, call = self.marks, self.call()
         said = Message(marks.content, marks.reasoning)
@@ -294,7 +294,7 @@ class Subject:
         """What other programs make of the matrix; it raises like `analysis`."""
         played = self.matrix
         return tuple(
-            compare_matrix(each, self.rendering, self.tokens, played, self.asked)
+            compare_matrix(each, self.rendering, self.tokens, played, self.past_renders)
             for each in self.jinjas
         )
 
@@ -363,7 +363,7 @@ class Subject:
         return renders.render(conversation.messages(shape or self.shape), asked)
 
     @cached_property
-    def offered(self) -> tuple[Json, ...] | None:
+    def usual_tools(self) -> tuple[Json, ...] | None:
         """The tools in the shape that the template takes; None where it takes none."""
         given = offered_tools(self.functions, self.shape)
         return None if given is None else tuple(given)

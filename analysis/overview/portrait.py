@@ -33,7 +33,7 @@ from autoparser.analysis.history.round_trips import RoundTrip, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.learning.template_turns import QUESTION, WrittenTurn
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
-from autoparser.analysis.lint.conversation_matrix import REAL_SHAPES
+from autoparser.analysis.lint.conversation_matrix import real_shapes
 from autoparser.analysis.lint.linting import LintReport, lint
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -336,7 +336,7 @@ def portray_template(
         report,
         traced_prompt(analysis, example_tools()),
         switch_views(analysis, example_tools()),
-        analysis.tools_in_prompt(REAL_SHAPES if tools is None else tools),
+        analysis.tools_in_prompt(real_shapes() if tools is None else tools),
     )
 
 

@@ -19,14 +19,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     usual = render_last_call(subject)
     absent = subject.render(
         without_field(call_messages(subject), "content"),
-        tools=subject.offered,
+        tools=subject.usual_tools,
     )
     if usual.rendered and absent.error is not None:
         yield raising_hit(
             f"a message with calls and no content {failure_words(absent)}",
-            absent,
-            "no content key",
-            usual,
-            "as the template wants it",
+            (absent, "no content key"),
+            (usual, "as the template wants it"),
             refused=Severity.WARNING,
         )

@@ -16,7 +16,7 @@ _ADDRESS = re.compile(
 @rule("AP907")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for addresses in everything that any branch can write."""
-    text = subject.forced.text
+    text = subject.forced_run.text
     found = dict.fromkeys(match[0].rstrip(".,;:") for match in _ADDRESS.finditer(text))
     if found:
         first = next(iter(found))

@@ -37,8 +37,6 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield raising_hit(
             f"requests fail whose calls have an argument of type {', '.join(raising)}:"
             f" {render.reason}",
-            render,
-            f"of type {next(iter(raising))}",
-            usual,
-            "of type string",
+            (render, f"of type {next(iter(raising))}"),
+            (usual, "of type string"),
         )

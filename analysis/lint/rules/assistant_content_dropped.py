@@ -5,7 +5,11 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import line_that_saw, show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import appends_answer, render_answer, went_on
+from autoparser.analysis.lint.rule_conversations import (
+    appends_answer,
+    render_answer,
+    render_earlier,
+)
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -13,7 +17,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render an answer as the last message and as an earlier one."""
     word = subject.marks.content
-    last, later = render_answer(subject), went_on(subject)
+    last, later = render_answer(subject), render_earlier(subject)
     for render, words in (
         (later, "an answer is not in the prompt once a user message follows"),
         (last, "an answer is not in the text that ends with it"),

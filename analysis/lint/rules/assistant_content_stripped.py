@@ -5,7 +5,12 @@ from itertools import chain, islice
 
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import cut_edges, pad_word, render_answer, went_on
+from autoparser.analysis.lint.rule_conversations import (
+    cut_edges,
+    pad_word,
+    render_answer,
+    render_earlier,
+)
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -15,7 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     word = subject.marks.content
     message = "whitespace at the {} of what the model said is cut off"
     last = render_answer(subject, pad_word(word)), render_answer(subject)
-    later = went_on(subject, pad_word(word)), went_on(subject)
+    later = render_earlier(subject, pad_word(word)), render_earlier(subject)
     hits = chain(
         cut_edges(word, message, last),
         cut_edges(word, f"{message} once another message follows", later),

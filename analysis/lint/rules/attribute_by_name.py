@@ -10,7 +10,7 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP902")
 def check(subject: Subject) -> Iterator[Hit]:
     """Run every branch, and report what the sandbox refused inside filters."""
-    names = [*subject.forced.by_name]
+    names = [*subject.forced_run.by_name]
     if names:
         yield Hit(
             f"whoever renders it without a sandbox lets the template out: a filter reaches for"

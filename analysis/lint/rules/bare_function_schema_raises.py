@@ -17,4 +17,4 @@ def check(subject: Subject) -> Iterator[Hit]:
     render = subject.render(messages, tools=bare)
     if render.error is not None and wrapped.rendered:
         message = f"requests fail whose tools are bare function schemas: {render.reason}"
-        yield raising_hit(message, render, "bare", wrapped, "wrapped")
+        yield raising_hit(message, (render, "bare"), (wrapped, "wrapped"))

@@ -24,4 +24,4 @@ def check(subject: Subject) -> Iterator[Hit]:
     if made.error is not None and plain.rendered:
         message = f"requests fail whose calls have ids like {MADE}: {made.reason}"
         words = "an id as chat APIs make them", "an id of nine letters"
-        yield raising_hit(message, made, words[0], plain, words[1])
+        yield raising_hit(message, (made, words[0]), (plain, words[1]))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.call_texts import render_call
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compare_renders
+from autoparser.analysis.lint.lint_renders import compare_renders, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -18,14 +18,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     name = subject.marks.names[0]
     if not usual.rendered:
         return
-    evidence = (compare_renders(empty, "without arguments", usual, "with one argument"),)
+    both = (empty, "without arguments"), (usual, "with one argument")
     if empty.error is not None:
-        yield Hit(
-            f"requests fail whose history has a call without arguments: {empty.reason}",
-            evidence,
-            line=empty.error.line,
-            severity=Severity.WARNING if empty.error.refused else None,
-            cause=empty.cause,
-        )
+        message = f"requests fail whose history has a call without arguments: {empty.reason}"
+        yield raising_hit(message, *both, refused=Severity.WARNING)
     elif empty.text.count(name) < usual.text.count(name):
+        evidence = (compare_renders(*both[0], *both[1]),)
         yield Hit("a call without arguments is not in the prompt", evidence)

@@ -15,4 +15,4 @@ def check(subject: Subject) -> Iterator[Hit]:
     two = subject.play((subject.user, subject.next_user))
     if one.rendered and two.error is not None:
         message = f"a second user message after the first {failure_words(two)}"
-        yield raising_hit(message, two, "two in a row", one, "one user message")
+        yield raising_hit(message, (two, "two in a row"), (one, "one user message"))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import render_answer, went_on
+from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier
 from autoparser.analysis.lint.subject import Subject
 
 SHORTEST, LONGEST = 3, 60
@@ -49,4 +49,4 @@ def _constants(subject: Subject) -> list[str]:
 
 
 def _renders(subject: Subject, content: str) -> tuple[Render, Render]:
-    return render_answer(subject, content), went_on(subject, content)
+    return render_answer(subject, content), render_earlier(subject, content)

@@ -7,7 +7,7 @@ from autoparser.analysis.core.message_shape import ContentForm
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import went_on
+from autoparser.analysis.lint.rule_conversations import render_earlier
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -15,7 +15,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a conversation with an empty question, and with an empty answer."""
     marks, shape = subject.marks, subject.shape
-    usual = went_on(subject)
+    usual = render_earlier(subject)
     if not usual.rendered or ContentForm.PARTS in (shape.user_content, shape.assistant_content):
         return
     cases: tuple[tuple[str, Dialogue], ...] = (
@@ -27,5 +27,5 @@ def check(subject: Subject) -> Iterator[Hit]:
         if render.error is not None:
             message, refused = f"a conversation with {words} {failure_words(render)}", Severity.INFO
             yield raising_hit(
-                message, render, f"with {words}", usual, "with texts", refused=refused
+                message, (render, f"with {words}"), (usual, "with texts"), refused=refused
             )

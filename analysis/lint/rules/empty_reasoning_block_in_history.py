@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import render_answer, went_on
+from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     for render, when in (
         (render_answer(subject), "as the last message"),
-        (went_on(subject), "in the history"),
+        (render_earlier(subject), "in the history"),
     ):
         _, _, turn = render.text.rpartition(subject.marks.user)
         before, found, after = turn.partition(opening)

@@ -6,7 +6,7 @@ from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import render_answer, went_on
+from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -14,7 +14,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the text after the content of the last message and of an earlier one."""
     content = subject.marks.content
-    last, later = render_answer(subject), went_on(subject)
+    last, later = render_answer(subject), render_earlier(subject)
     if content not in last.text or subject.marks.next_user not in later.text:
         return
     if content not in later.text:

@@ -10,7 +10,7 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP901")
 def check(subject: Subject) -> Iterator[Hit]:
     """Run every branch, and report what the sandbox refused."""
-    seen = subject.forced
+    seen = subject.forced_run
     names = [each for each in seen.forbidden if each not in seen.by_name]
     if names:
         yield Hit(

@@ -10,7 +10,7 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP903")
 def check(subject: Subject) -> Iterator[Hit]:
     """Run every branch, and report which of the globals were called."""
-    names = [*subject.forced.gadgets]
+    names = [*subject.forced_run.gadgets]
     if names:
         yield Hit(
             f"the template calls {', '.join(names)}, with which attacks on engines begin",

@@ -15,7 +15,7 @@ _PLAIN = frozenset("\n\t\r\ufeff")
 @rule("AP906")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search everything that any branch can write for invisible characters."""
-    text = subject.forced.text
+    text = subject.forced_run.text
     found = dict.fromkeys(each for each in text if not each.isprintable() and _hidden(each))
     if not found:
         return

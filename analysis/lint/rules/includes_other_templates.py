@@ -10,6 +10,6 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP911")
 def check(subject: Subject) -> Iterator[Hit]:
     """Run every branch, and report which templates were requested."""
-    names = [*subject.forced.loaded]
+    names = [*subject.forced_run.loaded]
     if names:
         yield Hit(f"requests fail, since there is nothing to load: {', '.join(names)}")

@@ -7,8 +7,8 @@ from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import (
     appends_answer,
-    neighbouring_answers,
-    went_on,
+    render_earlier,
+    render_two_answers,
 )
 from autoparser.analysis.lint.subject import Subject
 
@@ -16,7 +16,7 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP321")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search the prompt for both answers, and for the text between them."""
-    usual, render = went_on(subject), neighbouring_answers(subject)
+    usual, render = render_earlier(subject), render_two_answers(subject)
     first, second = subject.marks.content, subject.marks.reasoning
     if not render.rendered or first not in usual.text:
         return

@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import neighbouring_answers, went_on
+from autoparser.analysis.lint.rule_conversations import render_earlier, render_two_answers
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP119")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render one answer, and two."""
-    one, two = went_on(subject), neighbouring_answers(subject)
+    one, two = render_earlier(subject), render_two_answers(subject)
     if one.rendered and two.error is not None:
         message = f"a second message of the assistant after the first {failure_words(two)}"
-        yield raising_hit(message, two, "two in a row", one, "one answer", crashed=Severity.ERROR)
+        yield raising_hit(
+            message, (two, "two in a row"), (one, "one answer"), crashed=Severity.ERROR
+        )

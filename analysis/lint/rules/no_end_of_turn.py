@@ -6,7 +6,11 @@ from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import appends_answer, render_answer, went_on
+from autoparser.analysis.lint.rule_conversations import (
+    appends_answer,
+    render_answer,
+    render_earlier,
+)
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -17,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     last = render_answer(subject)
     if end is None or end.text.strip() or not last.rendered or not appends_answer(subject):
         return
-    later = went_on(subject)
+    later = render_earlier(subject)
     earlier = (end.historic or "").strip()
     but = f", though {quote_text(earlier)} ends it before another message" if earlier else ""
     yield Hit(

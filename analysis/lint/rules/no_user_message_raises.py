@@ -29,9 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if render.error is not None:
             yield raising_hit(
                 f"a conversation {words} {failure_words(render)}",
-                render,
-                words,
-                usual,
-                "a user message first",
+                (render, words),
+                (usual, "a user message first"),
                 crashed=Severity.WARNING,
             )

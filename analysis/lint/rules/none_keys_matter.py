@@ -26,7 +26,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if tools and subject.format.calls is None:
             return
         messages = [_dumped(message) for message in subject.shape.messages(dialogue, system)]
-        offered = subject.offered if tools else None
+        offered = subject.usual_tools if tools else None
         prepared = cast("list[dict[str, Json]]", prepared_messages(messages))
         given, without = (
             subject.render(each, tools=offered, as_given=True)

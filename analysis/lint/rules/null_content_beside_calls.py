@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     usual = render_last_call(subject)
     null = subject.render(
         change_fields(call_messages(subject), content=None),
-        tools=subject.offered,
+        tools=subject.usual_tools,
         as_given=True,
     )
     if not usual.rendered:

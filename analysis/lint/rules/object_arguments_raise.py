@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.call_texts import both_forms
+from autoparser.analysis.lint.call_texts import render_both_forms
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import raising_hit
 from autoparser.analysis.lint.registry import rule
@@ -12,14 +12,12 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP506")
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare a call whose arguments are an object with one whose arguments are a string."""
-    string, object_ = both_forms(subject)
+    string, object_ = render_both_forms(subject)
     if object_.error is None or not string.rendered:
         return
     yield raising_hit(
         f"requests fail whose calls have arguments as an object: {object_.reason}",
-        object_,
-        "arguments as an object",
-        string,
-        "as JSON text",
+        (object_, "arguments as an object"),
+        (string, "as JSON text"),
         refused=Severity.WARNING,
     )

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compare_renders
+from autoparser.analysis.lint.lint_renders import compare_renders, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -15,23 +16,18 @@ def check(subject: Subject) -> Iterator[Hit]:
     calls = (subject.call(0), subject.call(1))
     both = subject.play(subject.turn(Message(calls=calls)), tools=True)
     one = subject.play(subject.turn(Message(calls=calls[:1])), tools=True)
-    evidence = (compare_renders(both, "two calls", one, "one call"),)
     shown = [str(each) for each in subject.marks.values[:2]]
     if not one.rendered or shown[0] not in one.text:
         return
     if both.error is not None:
-        yield Hit(
-            f"requests fail whose history has two calls in one message: {both.reason}",
-            evidence,
-            line=both.error.line,
-            severity=Severity.WARNING if both.error.refused else None,
-            # The same words may refuse no call at all; that two are refused is news of its own.
-            cause=None if both.error.refused else both.cause,
-        )
+        message = f"requests fail whose history has two calls in one message: {both.reason}"
+        hit = raising_hit(message, (both, "two calls"), (one, "one call"), refused=Severity.WARNING)
+        # The same words may refuse no call at all; that two are refused is news of its own.
+        yield replace(hit, cause=None) if both.error.refused else hit
     elif not all(each in both.text for each in shown):
         which = "second" if shown[0] in both.text else "first"
         yield Hit(
             f"of two calls in one message the {which} is not in the prompt",
-            evidence,
+            (compare_renders(both, "two calls", one, "one call"),),
             line=one.line_of(shown[0]),
         )

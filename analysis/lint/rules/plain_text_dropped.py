@@ -56,7 +56,7 @@ def _rendered(subject: Subject, role: str, content: Json) -> Render:
         messages.insert(0, role_message(role, content))
     return subject.render(
         messages,
-        tools=subject.offered if role == "tool" else None,
+        tools=subject.usual_tools if role == "tool" else None,
         generation=role != "assistant",
     )
 

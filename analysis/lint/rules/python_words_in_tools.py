@@ -15,10 +15,10 @@ EXTRA: Mapping[str, Json] = {"default": None, "nullable": True, "deprecated": Fa
 @rule("AP308")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render tools, then the same with a null and two booleans in their schemas."""
-    if subject.offered is None:
+    if subject.usual_tools is None:
         return
-    plain = _offering(subject, subject.offered)
-    extended = _offering(subject, [_extended(tool) for tool in subject.offered])
+    plain = _offering(subject, subject.usual_tools)
+    extended = _offering(subject, [_extended(tool) for tool in subject.usual_tools])
     if not plain.rendered or not extended.rendered:
         return
     words = [

@@ -46,6 +46,6 @@ def _named(subject: Subject, usual: Render, name: str, *, tools: bool) -> Render
     ]
     return subject.render(
         chat,
-        tools=subject.offered if tools else None,
+        tools=subject.usual_tools if tools else None,
         as_given=True,
     )

@@ -30,10 +30,8 @@ def check(subject: Subject) -> Iterator[Hit]:
                 words = f"{switch.name}={value}"
                 yield raising_hit(
                     f"a request {failure_words(render)}",
-                    render,
-                    words,
-                    unset,
-                    "unset",
+                    (render, words),
+                    (unset, "unset"),
                     setting={switch.name: value},
                 )
                 break

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import EmptyContent
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -25,18 +25,14 @@ def check(subject: Subject) -> Iterator[Hit]:
     ]
     parts = subject.render(
         messages,
-        tools=subject.offered,
+        tools=subject.usual_tools,
         as_given=subject.shape.empty_content is EmptyContent.NULL,
     )
-    evidence = (compare_renders(parts, "the result as a list of parts", text, "as a text"),)
+    both = (parts, "the result as a list of parts"), (text, "as a text")
+    evidence = (compare_renders(*both[0], *both[1]),)
     if parts.error is not None:
-        yield Hit(
-            f"requests fail whose tool results are lists of parts: {parts.reason}",
-            evidence,
-            line=parts.error.line,
-            severity=Severity.INFO if parts.error.refused else None,
-            cause=parts.cause,
-        )
+        message = f"requests fail whose tool results are lists of parts: {parts.reason}"
+        yield raising_hit(message, *both, refused=Severity.INFO)
     elif answer not in parts.text:
         yield Hit(
             "a tool's result that is a list of parts is not in the prompt",

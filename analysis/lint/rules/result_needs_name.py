@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -16,24 +16,22 @@ def check(subject: Subject) -> Iterator[Hit]:
     nameless: list[dict[str, Json]] = [
         {key: value for key, value in message.items() if key != "name"} for message in messages
     ]
-    named = subject.render(messages, tools=subject.offered)
-    render = subject.render(nameless, tools=subject.offered)
-    evidence = (compare_renders(render, "without a name", named, "with the function's name"),)
+    named = subject.render(messages, tools=subject.usual_tools)
+    render = subject.render(nameless, tools=subject.usual_tools)
+    both = (render, "without a name"), (named, "with the function's name")
     if not named.rendered:
         return
     if render.error is not None:
-        yield Hit(
+        yield raising_hit(
             f"requests fail whose tool results have no name, as chat APIs send them:"
             f" {render.reason}",
-            evidence,
-            line=render.error.line,
-            cause=render.cause,
+            *both,
         )
     elif render.text != named.text:
         yield Hit(
             "a tool result without a name, as chat APIs send it, is written otherwise than"
             " with one",
-            evidence,
+            (compare_renders(*both[0], *both[1]),),
             line=parting_line(render, named),
             severity=Severity.INFO,
         )

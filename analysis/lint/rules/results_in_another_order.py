@@ -9,6 +9,7 @@ from autoparser.analysis.lint.lint_renders import (
     compare_renders,
     failure_words,
     parting_line,
+    raising_hit,
 )
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -26,34 +27,26 @@ def check(subject: Subject) -> Iterator[Hit]:
     turned = subject.play((*asked, other, one), tools=True, generation=True)
     if not _both_written(usual, texts) or not _both_called(usual, calls):
         return
-    evidence = (
-        compare_renders(turned, "the second result first", usual, "in the order of the calls"),
-    )
+    both = (turned, "the second result first"), (usual, "in the order of the calls")
+    evidence = (compare_renders(*both[0], *both[1]),)
     if turned.error is not None:
-        yield Hit(
+        yield raising_hit(
             f"a request whose results come in another order than the calls {failure_words(turned)}",
-            evidence,
-            line=turned.error.line,
-            severity=Severity.WARNING if turned.error.refused else None,
-            cause=turned.cause,
+            *both,
+            refused=Severity.WARNING,
         )
     elif turned.text == _swapped(usual.text, texts):
-        line = turned.line_of(texts[0])
-        if _has_label(usual.text, texts, calls):
-            yield Hit(
-                "a result that comes before that of an earlier call stands beside the name or the"
-                " id of that call",
-                evidence,
-                line=line,
-            )
-        else:
-            yield Hit(
-                "results are told apart by their order alone: in another one than the calls each"
-                " is read as another's",
-                evidence,
-                line=line,
-                severity=Severity.INFO,
-            )
+        labeled = _has_label(usual.text, texts, calls)
+        yield Hit(
+            "a result that comes before that of an earlier call stands beside the name or the"
+            " id of that call"
+            if labeled
+            else "results are told apart by their order alone: in another one than the calls each"
+            " is read as another's",
+            evidence,
+            line=turned.line_of(texts[0]),
+            severity=None if labeled else Severity.INFO,
+        )
     elif not all(text in turned.text for text in texts):
         yield Hit(
             "of results that come in another order than the calls not all are written",

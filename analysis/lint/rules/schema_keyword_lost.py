@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.learning.tool_crashes import ToolCrash
 from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolSpelling
-from autoparser.analysis.lint.conversation_matrix import REAL_SHAPES
+from autoparser.analysis.lint.conversation_matrix import real_shapes
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import (
     compare_renders,
@@ -29,7 +29,7 @@ MOST_TOLD = 8
 @rule("AP534")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render the given tools, or functions of real shapes, and change their parts one by one."""
-    tools = subject.given_tools or REAL_SHAPES
+    tools = subject.given_tools or real_shapes()
     found = subject.analysis.tools_in_prompt(tools)
     if any(part.keyword == "tool" for part in found.lost):
         # That tools are left out as a whole is what other rules say.
@@ -59,10 +59,8 @@ def _crash_hit(subject: Subject, crash: ToolCrash, offered: int) -> Hit:
         which = f"{len(crash.tools)} of {offered} tools{cause}, such as {crash.tools[0]}"
     return raising_hit(
         f"requests fail that offer {which}: it {failure_words(render)}",
-        render,
-        f"a tool{cause}",
-        sound,
-        "without",
+        (render, f"a tool{cause}"),
+        (sound, "without"),
         crashed=Severity.ERROR,
         refused=Severity.ERROR,
     )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.call_texts import both_forms, render_call
+from autoparser.analysis.lint.call_texts import render_both_forms, render_call
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP505")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search the render of a call with string arguments for the argument's value."""
-    string, object_ = both_forms(subject)
+    string, object_ = render_both_forms(subject)
     value = subject.marks.values[0]
     if not string.rendered or value in string.text or value not in object_.text:
         return

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.call_texts import both_forms
+from autoparser.analysis.lint.call_texts import render_both_forms
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import raising_hit
 from autoparser.analysis.lint.registry import rule
@@ -12,15 +12,13 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP504")
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare a call whose arguments are a string with one whose arguments are an object."""
-    string, object_ = both_forms(subject)
+    string, object_ = render_both_forms(subject)
     if string.error is None or not object_.rendered:
         return
     yield raising_hit(
         "requests fail whose calls have arguments as JSON text, as chat APIs send them:"
         f" {string.reason}",
-        string,
-        "arguments as JSON text",
-        object_,
-        "as an object",
+        (string, "arguments as JSON text"),
+        (object_, "as an object"),
         refused=Severity.INFO,
     )

@@ -23,5 +23,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not as_text.rendered:
         message = f"a system message {failure_words(led)}"
         yield raising_hit(
-            message, led, "with a system message", bare, "without", crashed=Severity.WARNING
+            message, (led, "with a system message"), (bare, "without"), crashed=Severity.WARNING
         )

@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     found: dict[str, tuple[str, Render]] = {}
     for what, render, _ in ordinary_conversations(subject):
         given = {word.lower() for message in render.messages for word in _words(message)}
-        given |= {word.lower() for tool in subject.offered or () for word in _words(tool)}
+        given |= {word.lower() for tool in subject.usual_tools or () for word in _words(tool)}
         for marker in _MARKER.findall(render.text):
             if marker not in source and not any(word in marker.lower() for word in given):
                 found.setdefault(marker, (what, render))

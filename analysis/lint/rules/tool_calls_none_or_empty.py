@@ -11,7 +11,7 @@ from autoparser.analysis.lint.lint_renders import (
     parting_line,
 )
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import change_fields, went_on
+from autoparser.analysis.lint.rule_conversations import change_fields, render_earlier
 from autoparser.analysis.lint.subject import Subject
 
 EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_calls: null"))
@@ -20,7 +20,7 @@ EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_call
 @rule("AP113")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render an answer without calls, with an empty list of them, and with null."""
-    usual = went_on(subject)
+    usual = render_earlier(subject)
     if not usual.rendered:
         return
     for value, words in EMPTY:

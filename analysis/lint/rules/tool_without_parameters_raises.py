@@ -17,18 +17,16 @@ DESCRIPTION = "Does what it says."
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a question with tools that lack one thing each."""
     messages = subject.shape.messages((subject.user,), subject.marks.system)
-    whole = subject.render(messages, tools=subject.offered)
-    if subject.offered is None or not whole.rendered:
+    whole = subject.render(messages, tools=subject.usual_tools)
+    if subject.usual_tools is None or not whole.rendered:
         return
     for what, tool in _lacking(subject.marks.names[0]):
         render = subject.render(messages, tools=offered_tools([tool], subject.shape))
         if render.error is not None:
             yield raising_hit(
                 f"requests fail that offer a tool {what}: {render.reason}",
-                render,
-                f"a tool {what}",
-                whole,
-                "tools that have all",
+                (render, f"a tool {what}"),
+                (whole, "tools that have all"),
                 refused=Severity.INFO,
             )
             return

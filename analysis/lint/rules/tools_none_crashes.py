@@ -25,4 +25,4 @@ def check(subject: Subject) -> Iterator[Hit]:
     ):
         if bare.crashed and other.rendered:
             message = f"a request with {words} {failure_words(bare)}"
-            yield raising_hit(message, bare, words, other, other_words)
+            yield raising_hit(message, (bare, words), (other, other_words))

@@ -21,6 +21,6 @@ def check(subject: Subject) -> Iterator[Hit]:
         if render.error is not None:
             message = f"requests fail where a call {what}: {render.reason}"
             yield raising_hit(
-                message, render, "not answered", answered, "answered", refused=Severity.INFO
+                message, (render, "not answered"), (answered, "answered"), refused=Severity.INFO
             )
             return

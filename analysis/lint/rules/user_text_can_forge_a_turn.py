@@ -6,7 +6,7 @@ from autoparser.analysis.core.conversation import UserMessage
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import went_on
+from autoparser.analysis.lint.rule_conversations import render_earlier
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -14,7 +14,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render one user message that spells two of them and an answer."""
     marks = subject.marks
-    meant = went_on(subject)
+    meant = render_earlier(subject)
     start, end = meant.text.find(marks.user), meant.text.rfind(marks.next_user)
     if min(start, end) < 0 or marks.content not in meant.text[start:end]:
         return

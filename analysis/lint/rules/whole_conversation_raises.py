@@ -65,4 +65,6 @@ def _tools_alone(subject: Subject) -> Iterator[Hit]:
     given = subject.render(usual.messages, tools=subject.tools, generation=True)
     if usual.rendered and given.error is not None:
         message = f"every request that offers tools {failure_words(given)}"
-        yield raising_hit(message, given, "with tools", usual, "without", refused=Severity.WARNING)
+        yield raising_hit(
+            message, (given, "with tools"), (usual, "without"), refused=Severity.WARNING
+        )

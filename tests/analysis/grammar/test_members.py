@@ -100,8 +100,8 @@ def test_tools_that_share_members_require_their_own(
         answer = analysis.format.write(Message("Well.", calls=(ToolCall(tool, members),)))
         begun = answer[len(analysis.format.openings[0].text) :]
         judge: Any = jsonschema.Draft202012Validator(schema)
-        in_order = list(written) == sorted(written)
-        if (refusal(loaded, begun) == "") is not (judge.is_valid(members) and in_order):
+        answers_in_order = list(written) == sorted(written)
+        if (refusal(loaded, begun) == "") is not (judge.is_valid(members) and answers_in_order):
             wrong.append((tool, "".join(written)))
     assert wrong == []
 

@@ -247,7 +247,7 @@ def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(other_renders, "ask_jinja", answers)
     other = OtherJinja("one", "1", ())
     played = subject.matrix
-    found = compare_matrix(other, subject.rendering, subject.tokens, played, subject.asked)
+    found = compare_matrix(other, subject.rendering, subject.tokens, played, subject.past_renders)
     sent = [each.sent for each in found.differences]
     (asked,) = [each for each in sent if each.words == "a question"]
     messages = cast("list[dict[str, object]]", asked.variables["messages"])

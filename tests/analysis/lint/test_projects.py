@@ -23,7 +23,12 @@ from autoparser.analysis.lint.inspection import (
     SeenHits,
     inspect_template,
 )
-from autoparser.analysis.lint.project_run import LintRequest, baseline_of, in_order, lint_project
+from autoparser.analysis.lint.project_run import (
+    LintRequest,
+    answers_in_order,
+    baseline_of,
+    lint_project,
+)
 from autoparser.analysis.lint.project_settings import (
     FailOn,
     ProjectSettings,
@@ -492,16 +497,21 @@ def test_answers_of_workers_come_in_the_order_of_the_values(
         return lambda: steps.append("one")
 
     values = [5, 3, 1, 4, 2]
-    answers = in_order(square, values, jobs, limits=limits, failed=failed, progress=progress)
+    answers = answers_in_order(
+        square, values, jobs, limits=limits, failed=failed, progress=progress
+    )
     assert list(answers) == [25, 9, 1, 16, 4]
     assert steps == [5, *["one"] * 5]
-    assert list(in_order(square, [], jobs, limits=limits, failed=failed, progress=progress)) == []
+    assert (
+        list(answers_in_order(square, [], jobs, limits=limits, failed=failed, progress=progress))
+        == []
+    )
 
 
 @pytest.mark.slow
 def test_a_value_that_kills_its_worker_or_never_ends_costs_its_own_answer_alone() -> None:
     limits = Limits(seconds=0.5)
-    answers = in_order(
+    answers = answers_in_order(
         square, [*range(10)], 2, limits=limits, failed=failed, progress=lambda _: lambda: None
     )
     assert list(answers) == [0, 1, 4, 9, 16, 25, 36, "WorkerDiedError", "TaskLimitError", 81]
