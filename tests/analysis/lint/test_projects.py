@@ -343,7 +343,7 @@ def test_an_ignore_accepts_a_finding_and_an_unused_one_is_reported(project: Path
 
 def test_settings_ignore_and_exclude_by_path(project: Path) -> None:
     others = [row for row in EVERY if row[0] != "drops.jinja"]
-    ignores = {"d*.jinja": ("AP3",), "x": ("ALL",)}
+    ignores: dict[str, tuple[str, ...]] = {"d*.jinja": ("AP3",), "x": ("ALL",)}
     settings = ProjectSettings(root=project, per_file_ignores=ignores)
     run = lint_project(request(project, settings=settings))
     assert found(run) == others
