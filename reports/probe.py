@@ -19,8 +19,8 @@ from autoparser.analysis.engines.engine_server import (
     ServedModel,
     TextRoute,
 )
-from autoparser.analysis.engines.known_texts import ComparedPrompt
 from autoparser.analysis.engines.probed_texts import (
+    ComparedPrompt,
     NotAsked,
     ParserRanking,
     ParserScore,

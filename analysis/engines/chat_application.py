@@ -44,9 +44,6 @@ from .completion_backend import CompletionBackend
 # Prometheus metrics. None of them contains text of a user.
 
 
-METRICS_TYPE = CONTENT_TYPE_LATEST
-
-
 class ServeMetrics:
     """The metrics of one application."""
 
@@ -56,7 +53,9 @@ class ServeMetrics:
         self._chats = Counter(
             "autoparser_chats", "Chats answered, by status.", ["status"], registry=self._registry
         )
-        self._gone = Counter("autoparser_hangups", "Clients that hung up.", registry=self._registry)
+        self.hangups = Counter(
+            "autoparser_hangups", "Clients that hung up.", registry=self._registry
+        )
         self._tokens = Counter(
             "autoparser_tokens", "Tokens, as the backend counts.", ["of"], registry=self._registry
         )
@@ -75,10 +74,6 @@ class ServeMetrics:
         counts = {"prompt": prompt, "cached": cached, "completion": written}
         for name, count in counts.items():
             self._tokens.labels(name).inc(count)
-
-    def gone(self) -> None:
-        """Count a client that hung up."""
-        self._gone.inc()
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
@@ -143,10 +138,6 @@ class BackendProgress:
             told["bridge"] = chat.bridged or "the prompt begins with the earlier turn's ids"
         return told
 
-    def answered(self) -> AnsweredChat:
-        """Return the prompt and the output for a log."""
-        return AnsweredChat(self.chat.prompt, self.text, self.chat.prompt_ids, self.ids)
-
 
 class ChatAnswer(Response):
     """The answer to one chat, as an ASGI response."""
@@ -191,7 +182,7 @@ class ChatAnswer(Response):
             pass
         # The server also sends this message after a whole answer.
         if not self._sent_all:
-            self._metrics.gone()
+            self._metrics.hangups.inc()
             scope.cancel()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -261,7 +252,9 @@ class ChatAnswer(Response):
         end = self._writing.end
         self._metrics.answered(status, end.prompt_tokens, end.cached_tokens, end.completion_tokens)
         if status == 200 and self._done is not None:  # noqa: PLR2004 - OK
-            self._done(self._writing.answered())
+            writing = self._writing
+            prompt = writing.chat.prompt, writing.chat.prompt_ids
+            self._done(AnsweredChat(prompt[0], writing.text, prompt[1], writing.ids))
 
 
 def error_response(error: ChatError) -> Response:
@@ -409,7 +402,7 @@ class ChatEndpoint:
         )
 
     async def _told_metrics(self, _: Request) -> Response:
-        return Response(self._metrics.text(), media_type=METRICS_TYPE)
+        return Response(self._metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _not_here(request: Request, _: Exception) -> Response:

@@ -133,7 +133,9 @@ class EngineProcess(ClosedAtExit):
 
     def close(self) -> None:
         """End the process."""
-        self._end()
+        if self._running is not None:
+            self._running.end()
+            self._running = None
 
     def parsers(self) -> EngineParsers:
         """Return the parsers that the engine offers. Raises EngineError."""
@@ -204,19 +206,14 @@ class EngineProcess(ClosedAtExit):
         try:
             line = running.ask(json.dumps(asked), seconds)
         except queue.Empty:
-            self._end()
+            self.close()
             return ParserError(f"it hangs: no answer after {seconds:g} seconds")
         if not line:
             words = running.last_words()
-            self._end()
+            self.close()
             return ParserError(f"the process ended with {words}")
         answer = json.loads(line)
         return ParserError(answer["error"]) if "error" in answer else answer
-
-    def _end(self) -> None:
-        if self._running is not None:
-            self._running.end()
-            self._running = None
 
 
 class _Running:

@@ -4,7 +4,8 @@
 - `EngineServer`: a server; its `TextRung`s are ways to have it read a text, most certain first.
 - `client_message`, `joined_deltas`, `message_differences`: the message that a client gets, and its
   differences from the message that was meant.
-- `ChatServer`, `TokenServer`: the parts that the servers of several engines share.
+
+The servers of vLLM, SGLang and llama.cpp are in `probed_engines`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from autoparser.analysis.core.conversation import Json, Message, ReadCall, ReadMessage, same_json
 from autoparser.analysis.decoding.answer_writers import ServerEngine
 
+from .chat_request import REASONING
 from .probe_client import ProbeClient, ServerReply
 
 # A chat, and an answer to it whose meaning is known.
@@ -105,76 +107,71 @@ class ServedModel:
     notes: tuple[str, ...] = ()
 
 
-class TextRung(Protocol):
+class TextRung(ABC):
     """A way to have a server read texts."""
 
-    @property
-    def rung(self) -> TextRoute:
-        """How it does."""
-        ...
+    rung: ClassVar[TextRoute]
+    blind: ClassVar[tuple[str, ...]]
+    """The differences that it cannot see, in words."""
+    sees_reasoning: ClassVar[bool] = True
+    """Whether the server returns the reasoning."""
+    streams: ClassVar[bool] = False
+    """Whether it can read a text as a stream."""
 
-    @property
-    def blind(self) -> tuple[str, ...]:
-        """The differences that it cannot see, in words."""
-        ...
-
-    @property
-    def sees_reasoning(self) -> bool:
-        """Whether the server returns the reasoning."""
-        ...
-
-    @property
-    def streams(self) -> bool:
-        """Whether it can read a text as a stream."""
-        ...
-
+    @abstractmethod
     def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Return the server's reading of an answer.
 
         Raises TextRefusedError, TextNotAskedError, ProbeError.
         """
-        ...
 
     def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Return the message that a client joins from its stream. Raises as `read` does."""
-        ...
+        raise NotImplementedError
 
 
-class EngineServer(Protocol):
-    """A server of one engine."""
+CHAT = "/v1/chat/completions"
 
-    @property
-    def served(self) -> ServedModel:
-        """The server's description of itself."""
-        ...
 
+@dataclass(frozen=True)
+class EngineServer(ABC):
+    """A server of one engine, with OpenAI's chat endpoint."""
+
+    client: ProbeClient
+    served: ServedModel
+    """The server's description of itself."""
+
+    @abstractmethod
     def prompt(self, chat: ProbedChat) -> str:
         """Return the prompt that it renders for a chat. Raises TextRefusedError, ProbeError."""
-        ...
 
+    @abstractmethod
     def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
         """Return the greedy output of its model and the server's reading of it.
 
         Raises TextRefusedError, TextNotAskedError, ProbeError.
         """
-        ...
+
+    @abstractmethod
+    def rungs(self) -> Sequence[TextRung]:
+        """Return its ways to have texts read, the most certain first."""
+
+    def body(self, chat: ProbedChat) -> dict[str, Json]:
+        """Return the body of a request to its model."""
+        return chat.body(self.served.model)
+
+    def greedy_body(self, chat: ProbedChat, limit: int) -> dict[str, Json]:
+        """Return the body of a request with greedy sampling."""
+        return {**self.body(chat), "temperature": 0, "max_tokens": limit}
 
     def greedy_events(
         self, chat: ProbedChat, limit: int
     ) -> Sequence[Mapping[str, Json]] | ServerReply:
-        """Return the events of the same request as a stream, or the refusal. Raises ProbeError."""
-        ...
-
-    def rungs(self) -> Sequence[TextRung]:
-        """Return its ways to have texts read, the most certain first."""
-        ...
+        """Return the events of a greedy request as a stream, or the refusal. Raises ProbeError."""
+        return self.client.events(CHAT, self.greedy_body(chat, limit))
 
 
 # The message that a client gets, and its differences from the message that was meant.
-
-
-REASONING = ("reasoning_content", "reasoning")
-"""The fields in which servers return reasoning."""
 
 
 def client_message(value: Json) -> ReadMessage:
@@ -187,17 +184,18 @@ def joined_deltas(deltas: Sequence[Mapping[str, Json]]) -> ReadMessage:
     reasoning = content = ""
     calls: dict[int, ReadCall] = {}
     for delta in deltas:
-        content += _text(delta.get("content"))
+        content += text_of(delta.get("content"))
         # Some servers send both fields, for clients that know only one of them.
-        reasoning += next(filter(None, (_text(delta.get(key)) for key in REASONING)), "")
-        for at, part in enumerate(_list(delta.get("tool_calls"))):
+        reasoning += next(filter(None, (text_of(delta.get(key)) for key in REASONING)), "")
+        parts = delta.get("tool_calls")
+        for at, part in enumerate(parts if isinstance(parts, list) else ()):
             call, index = _object(part), _object(part).get("index")
             place = index if isinstance(index, int) else at
             before = calls.get(place, ReadCall("", ""))
             function = _object(call.get("function"))
             calls[place] = ReadCall(
-                before.name + _text(function.get("name")),
-                before.arguments + _text(function.get("arguments")),
+                before.name + text_of(function.get("name")),
+                before.arguments + text_of(function.get("arguments")),
             )
     return ReadMessage(content, reasoning, tuple(calls[each] for each in sorted(calls)))
 
@@ -247,16 +245,13 @@ def message_differences(meant: ReadMessage, came: ReadMessage) -> tuple[PartDiff
 
 
 def _differences(meant: ReadMessage, came: ReadMessage) -> Iterator[PartDifference]:
-    texts = (
-        (ReadPart.REASONING, meant.reasoning, came.reasoning),
-        (ReadPart.CONTENT, meant.content, came.content),
-    )
-    for part, wanted, found in texts:
+    for part in (ReadPart.REASONING, ReadPart.CONTENT):
+        wanted: str = getattr(meant, part)
+        found: str = getattr(came, part)
         if wanted != found:
             alike = wanted.strip() == found.strip()
-            yield PartDifference(
-                part, PartLikeness.EDGES if alike else PartLikeness.DIFFERENT, wanted, found
-            )
+            likeness = PartLikeness.EDGES if alike else PartLikeness.DIFFERENT
+            yield PartDifference(part, likeness, wanted, found)
     wanted_calls: list[Json] = [each.told for each in meant.calls]
     found_calls: list[Json] = [each.told for each in came.calls]
     if not same_json(wanted_calls, found_calls):
@@ -267,11 +262,8 @@ def _object(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: Json) -> str:
+def text_of(value: Json) -> str:
+    """Return a text, or an empty one if the value is not one."""
     return value if isinstance(value, str) else ""
 
 
@@ -302,101 +294,4 @@ def message_of_events(events: Sequence[Mapping[str, Json]] | ServerReply) -> Rea
     for event in events:
         if "error" in event:
             raise TextRefusedError(f"in the middle of the stream: {event['error']}")
-    deltas = [choice_of(event).get("delta") for event in events]
-    return joined_deltas([each for each in deltas if isinstance(each, dict)])
-
-
-def greedy_request(body: Mapping[str, Json], limit: int) -> dict[str, Json]:
-    """Return a request with greedy sampling."""
-    return {**body, "temperature": 0, "max_tokens": limit}
-
-
-def ended_choice(choice: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return the choice. Raises TextNotAskedError if the token limit cut it."""
-    if choice.get("finish_reason") == "length":
-        raise TextNotAskedError("its model did not come to an end")
-    return choice
-
-
-def token_ids_of(value: Json) -> list[int] | None:
-    """Return a list of token ids, or None if the value is not one."""
-    if not isinstance(value, list):
-        return None
-    found = [each for each in value if isinstance(each, int)]
-    return found if len(found) == len(value) else None
-
-
-# Servers of chats, and those among them that return token ids.
-
-
-CHAT = "/v1/chat/completions"
-SPARE = 64
-"""A model may write as many tokens as a text has bytes, and this many more."""
-
-
-@dataclass(frozen=True)
-class ChatServer:
-    """A server with OpenAI's chat endpoint."""
-
-    client: ProbeClient
-    served: ServedModel
-
-    @property
-    def model(self) -> str:
-        """The name of the model in requests."""
-        return self.served.model
-
-    def greedy_events(
-        self, chat: ProbedChat, limit: int
-    ) -> Sequence[Mapping[str, Json]] | ServerReply:
-        """Return the events of the same request as a stream, or the refusal."""
-        return self.client.events(CHAT, greedy_request(chat.body(self.model), limit))
-
-
-@dataclass(frozen=True)
-class TokenServer(ChatServer, ABC):
-    """A server that returns the token ids of a prompt and of an answer, and their text."""
-
-    ids_field: ClassVar[str]
-    """The field of a choice that has the ids of the answer."""
-
-    @abstractmethod
-    def text(self, ids: Sequence[int]) -> str:
-        """Return the text of ids. Raises TextRefusedError."""
-
-    def prompt(self, chat: ProbedChat) -> str:
-        """Return the text of the ids that `/tokenize` returns."""
-        return self.text(self.prompt_ids(chat))
-
-    def prompt_ids(self, chat: ProbedChat) -> list[int]:
-        """Return the ids of the prompt. Raises TextRefusedError."""
-        reply = self.client.post("/tokenize", chat.body(self.model))
-        found = token_ids_of(reply.object.get("tokens"))
-        if found is None:
-            raise TextRefusedError(reply.refusal)
-        return found
-
-    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
-        """Return the text of the ids of its answer, and its reading."""
-        body: dict[str, Json] = {
-            **greedy_request(chat.body(self.model), limit),
-            "return_token_ids": True,
-        }
-        reply = self.client.post(CHAT, body)
-        message = message_of(reply)
-        written = token_ids_of(ended_choice(choice_of(reply.object)).get(self.ids_field))
-        if written is None:
-            raise TextNotAskedError("it does not say which ids it wrote")
-        return self.text(written), message
-
-
-class UnstreamedRung:
-    """A way that cannot stream: the first text of `blind` is the reason."""
-
-    blind: ClassVar[tuple[str, ...]]
-    streams = False
-
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
-        """Raise TextRefusedError."""
-        del chat, known
-        raise TextRefusedError(self.blind[0])
+    return joined_deltas([_object(choice_of(event).get("delta")) for event in events])

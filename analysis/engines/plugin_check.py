@@ -41,7 +41,7 @@ class CheckedPoint:
     state: CheckState
     found: str
     way_out: str = ""
-    """What to do about a no."""
+    """What to do about a no; else empty."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,10 @@ def _asked(python: str, *, imports: bool, timeout: float) -> _Environment:
 
 def _points(python: str, found: _Environment, *, imports: bool) -> Iterator[CheckedPoint]:
     install = f"{python} -m pip install {PACKAGE}"
-    yield _installed(PACKAGE, found.package, install)
+    if found.package is None:
+        yield CheckedPoint(PACKAGE, CheckState.NO, "not installed", install)
+    else:
+        yield CheckedPoint(PACKAGE, CheckState.YES, found.package)
     there = {name: each for name, each in found.engines.items() if each.version is not None}
     if not there:
         names = " or ".join(found.engines)
@@ -137,12 +140,6 @@ def _points(python: str, found: _Environment, *, imports: bool) -> Iterator[Chec
         yield CheckedPoint(engine, CheckState.YES, each.version)
         yield from _of_engine(engine, each, install, imports=imports)
     yield from _llguidance(found, there)
-
-
-def _installed(name: str, version: str | None, way_out: str) -> CheckedPoint:
-    if version is None:
-        return CheckedPoint(name, CheckState.NO, "not installed", way_out)
-    return CheckedPoint(name, CheckState.YES, version)
 
 
 def _of_engine(

@@ -1,28 +1,250 @@
-"""Every parser that a server has, ranked by the texts that it reads as they are meant."""
+"""What a server is asked, and what it makes of it: prompts, texts of known meaning, parsers.
+
+- `compared_prompts`: conversations, as the template renders them and as the server makes them.
+- `known_texts`: messages, as the template itself writes them after its prompt.
+- `ProbedText`: one text, and how far it was read as it is meant, at once and streamed.
+- `rank_parsers`: every parser that SGLang's server has, by the texts that it reads so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
+from msgspec.structs import replace
 
-from autoparser.analysis.core.conversation import Json, ReadMessage
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    Message,
+    ReadMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    function_of,
+)
 from autoparser.analysis.core.documents import Count
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.message_battery import (
+    CITY_TOOL,
+    BatteryCase,
+    battery_messages,
+    loose_tools,
+)
+from autoparser.analysis.core.message_shape import MessageShape, offered_tools
+from autoparser.analysis.core.schema_document import schema_validator
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.learning.template_turns import QUESTION, TemplateTurns
 
 from .engine_server import (
+    EngineServer,
     KnownText,
     PartDifference,
     PartLikeness,
+    ProbedChat,
     ReadPart,
     TextRefusedError,
     message_differences,
     nearest_reading,
 )
-from .sglang_server import SglangProbe
+from .probed_engines import SglangProbe
+
+# Conversations whose prompts are compared: what the template renders, and what a server makes.
+
+
+PROMPT_QUESTION = "Will it rain in Oslo?"
+SYSTEM = "Answer in one sentence."
+ID = "aB3dE6gH1"
+"""Nine letters and digits, which the strictest templates want."""
+CALL = ToolCall(CITY_TOOL, {"city": "Oslo", "days": 3}, ID)
+DIALOGUES: Mapping[str, tuple[str, Dialogue, bool]] = {
+    "a question": ("", (UserMessage(PROMPT_QUESTION),), False),
+    "a question and tools": ("", (UserMessage(PROMPT_QUESTION),), True),
+    "a system message and an earlier turn": (
+        SYSTEM,
+        (UserMessage("Hello."), Message("Good morning."), UserMessage(PROMPT_QUESTION)),
+        False,
+    ),
+    "a call and its result": (
+        "",
+        (UserMessage(PROMPT_QUESTION), Message(calls=(CALL,)), ToolResult("rain", CITY_TOOL, ID)),
+        True,
+    ),
+}
+"""By their titles: the system message, the rest, whether tools are offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPrompt:
+    """One prompt, as the template renders it and as the server makes it."""
+
+    title: str
+    rendered: str
+    served: str | None
+    """None: the server refuses."""
+    refusal: str = ""
+
+    @property
+    def same(self) -> bool:
+        """Whether both are the same text."""
+        return self.served == self.rendered
+
+    @property
+    def parting(self) -> int:
+        """The character at which they part."""
+        return prefix_length(self.rendered, self.served or "")
+
+
+def compared_prompts(
+    analysis: Analysis, server: EngineServer, settings: Mapping[str, Json]
+) -> tuple[tuple[ComparedPrompt, ...], tuple[str, ...]]:
+    """Compare the prompts, and name the conversations that the template refuses.
+
+    The text that begins every sequence is left out of both: some servers leave it to the tokenizer.
+    """
+    begin = analysis.template.special_tokens.get("bos_token", "")
+    found: list[ComparedPrompt] = []
+    refused: list[str] = []
+    for title, (system, dialogue, tools) in DIALOGUES.items():
+        rendered = _rendered(analysis, dialogue, system, settings, tools=tools)
+        if rendered is None:
+            refused.append(title)
+            continue
+        wire = MessageShape(arguments_as_string=True, system=bool(system))
+        chat = ProbedChat(wire.messages(dialogue, system), loose_tools() if tools else (), settings)
+        try:
+            served, refusal = server.prompt(chat).removeprefix(begin), ""
+        except TextRefusedError as error:
+            served, refusal = None, str(error)
+        found.append(ComparedPrompt(title, rendered.removeprefix(begin), served, refusal))
+    return tuple(found), tuple(refused)
+
+
+def _rendered(
+    analysis: Analysis,
+    dialogue: Dialogue,
+    system: str,
+    settings: Mapping[str, Json],
+    *,
+    tools: bool,
+) -> str | None:
+    """Return the template's prompt; None where it refuses, or crashes."""
+    shape = replace(analysis.shape, system=bool(system))
+    functions = [*map(function_of, loose_tools())] if tools else []
+    given: Mapping[str, Any] = settings
+    try:
+        return analysis.rendering.render(
+            shape.messages(dialogue, system),
+            offered_tools(functions, shape) if tools else None,
+            add_generation_prompt=True,
+            **given,
+        )
+    except TemplateRenderError:
+        return None
+
+
+ASKED = (
+    "content",
+    "reasoning and content",
+    "1 call",
+    "content and 1 call",
+    "reasoning and 1 call",
+    "reasoning and content and 2 calls",
+    "an argument of every type",
+    "an argument that is quotes and backslashes",
+    "an argument that is digits in a string",
+    "an argument that is JSON in a string",
+    "a call without arguments",
+    "content with markup",
+)
+"""Of the messages of every self-check; more are asked below."""
+
+
+@dataclass(frozen=True)
+class KnownTexts:
+    """What a server is asked to read, and the chat in reply to which it is written."""
+
+    chat: ProbedChat
+    prompt: str
+    """The template's own prompt of that chat."""
+    texts: tuple[KnownText, ...]
+    not_asked: tuple[str, ...]
+    """The messages that the template refuses, or does not write after its prompt."""
+
+
+def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
+    """Render the messages in reply to one question, under the settings of the request."""
+    tools = loose_tools()
+    turns = analysis.turns(tools, chat_template_kwargs=settings or None)
+    texts: dict[str, KnownText] = {}
+    missing: list[str] = []
+    for title, message, _ in _cases(analysis, turns):
+        written = turns.written(message).continuation if turns.prompted.rendered else None
+        text = "" if written is None else _until_end(written, analysis.format.stop_strings)
+        if text.strip():
+            other = _other(turns, message, tools)
+            # What the template writes as it writes an earlier message has two meanings.
+            texts.setdefault(text, KnownText(title, turns.shown(message), text, other))
+        else:
+            missing.append(title)
+    question: Mapping[str, Json] = {"role": "user", "content": QUESTION}
+    chat = ProbedChat([question], tools, settings)
+    return KnownTexts(chat, turns.prompt, tuple(texts.values()), tuple(missing))
+
+
+def _cases(analysis: Analysis, turns: TemplateTurns) -> Iterator[BatteryCase]:
+    yield from (case for case in battery_messages() if case.title in ASKED)
+    call = ToolCall(CITY_TOOL, {"city": "Oslo", "days": 3})
+    yield BatteryCase("the same call twice", Message(calls=(call, call)))
+    # What stands after a call; where nothing does, what closes all of them.
+    markers = analysis.markers
+    closer = markers.per_call_end.strip() or markers.tool_section_end.strip()
+    if closer:
+        # Words on both sides: a template may strip what stands at the edges of a value.
+        said = ToolCall(CITY_TOOL, {"city": f"Os {closer} lo", "days": 3})
+        yield BatteryCase("an argument that holds what closes a call", Message(calls=(said,)))
+    calls = analysis.format.calls
+    quoted = "" if calls is None else calls.write((call,)).strip()
+    if quoted and quoted in (turns.written(Message(calls=(call,))).continuation or ""):
+        thought = Message("Here it is.", f"I could write {quoted} and stop.")
+        yield BatteryCase("reasoning that quotes a call", thought)
+
+
+def _other(turns: TemplateTurns, message: Message, tools: Sequence[Json]) -> Message | None:
+    """Return the message with texts for other values, where the template writes it the same.
+
+    Where texts stand bare and the schema allows a text or null, `null` is either.
+    """
+    functions = map(function_of, tools)
+    schemas = {each["name"]: each["parameters"]["properties"] for each in functions}
+
+    def as_text(call: ToolCall, key: str, value: Json) -> Json:
+        refuses_texts = schema_validator(dict(schemas[call.name][key]))
+        return value if isinstance(value, str) or refuses_texts("text") else json.dumps(value)
+
+    calls = tuple(
+        replace(
+            call, arguments={key: as_text(call, key, each) for key, each in call.arguments.items()}
+        )
+        for call in message.calls
+    )
+    other = replace(message, calls=calls)
+    same = other != message and turns.written(other).whole == turns.written(message).whole
+    return turns.shown(other) if same else None
+
+
+def _until_end(text: str, stops: Sequence[str]) -> str:
+    """Return a turn up to the text that ends it, which no answer of a server has."""
+    at = max((text.rfind(stop) for stop in stops if stop), default=-1)
+    return text if at < 0 else text[:at]
+
 
 # One text, and what a server makes of it.
 
@@ -125,78 +347,61 @@ class ParserRanking:
         return next(iter(self.reasoning), None), next(iter(self.calls), None)
 
 
-Reading = Callable[[KnownText], ReadMessage]
-
-
 def rank_parsers(
     server: SglangProbe, texts: Sequence[KnownText], tools: Sequence[Json]
 ) -> ParserRanking:
     """Have every parser read every text. Raises ProbeError."""
-    served, listed = server.served, _listed()
-    thinkers = dict.fromkeys((served.reasoning_parser, *listed["reasoning_parsers"]))
-    callers = dict.fromkeys((served.tool_parser, *listed["tool_call_parsers"]))
+    served = server.served
+    listed: Mapping[str, Sequence[str]] = yaml.safe_load(LISTED.read_text("utf-8"))
 
-    def separated(parser: str) -> Reading:
-        return lambda known: ReadMessage(reasoning=server.separated(known.text, parser)[0])
+    def separated(known: KnownText, parser: str) -> ReadMessage:
+        return ReadMessage(reasoning=server.separated(known.text, parser)[0])
 
-    reasoning = [
-        _score(name, texts, separated(name), [ReadPart.REASONING])
-        for name in filter(None, thinkers)
-    ]
-    known, unknown = _sorted(reasoning)
-    best = known[0].name if known else None
+    thinkers = (served.reasoning_parser, *listed["reasoning_parsers"])
+    known, unknown = _ranked(thinkers, texts, separated, [ReadPart.REASONING])
 
     @cache
     def rest(text: str) -> str:
-        return text if best is None else server.separated(text, best)[1]
+        return server.separated(text, known[0].name)[1] if known else text
 
-    def called(parser: str) -> Reading:
-        def read(known: KnownText) -> ReadMessage:
-            content, calls = server.called(rest(known.text), tools, parser)
-            return ReadMessage(content, calls=calls)
+    def called(known: KnownText, parser: str) -> ReadMessage:
+        content, calls = server.called(rest(known.text), tools, parser)
+        return ReadMessage(content, calls=calls)
 
-        return read
-
-    calls = [
-        _score(name, texts, called(name), [ReadPart.CONTENT, ReadPart.CALLS])
-        for name in filter(None, callers)
-    ]
-    able, unable = _sorted(calls)
+    callers = (served.tool_parser, *listed["tool_call_parsers"])
+    able, unable = _ranked(callers, texts, called, [ReadPart.CONTENT, ReadPart.CALLS])
     return ParserRanking(tuple(known), tuple(able), (*unknown, *unable))
 
 
-def _score(
-    name: str, texts: Sequence[KnownText], read: Reading, parts: Sequence[ReadPart]
-) -> ParserScore:
-    exact = edges = different = refused = 0
-    for known in texts:
-        try:
-            came = read(known)
-        except TextRefusedError:
-            refused += 1
-            if refused == PATIENCE and not exact + edges + different:
-                break
-            continue
-        found = nearest_reading(known.meanings, came, parts)
-        if not found:
-            exact += 1
-        elif all(each.likeness is PartLikeness.EDGES for each in found):
-            edges += 1
-        else:
-            different += 1
-    return ParserScore(name, exact, edges, different, refused)
+Reading = Callable[[KnownText, str], ReadMessage]
+"""What a parser of this name reads of a text."""
 
 
-def _sorted(scores: Iterable[ParserScore]) -> tuple[list[ParserScore], list[str]]:
-    """Return the best first, and the names that the server does not have."""
-    every = list(scores)
+def _ranked(
+    names: Iterable[str | None],
+    texts: Sequence[KnownText],
+    read: Reading,
+    parts: Sequence[ReadPart],
+) -> tuple[list[ParserScore], list[str]]:
+    """Return the scores, best first, and the names that the server does not have."""
+    every = [_score(name, texts, read, parts) for name in dict.fromkeys(filter(None, names))]
     known = [each for each in every if each.right or each.different]
     # One that was given first wins where two are as good: the one that the server was started with.
     known.sort(key=lambda each: (-each.right, -each.exact, each.refused))
     return known, [each.name for each in every if each not in known]
 
 
-@cache
-def _listed() -> Mapping[str, Sequence[str]]:
-    listed: Mapping[str, Sequence[str]] = yaml.safe_load(LISTED.read_text("utf-8"))
-    return listed
+def _score(
+    name: str, texts: Sequence[KnownText], read: Reading, parts: Sequence[ReadPart]
+) -> ParserScore:
+    count = dict.fromkeys(ReadVerdict, 0)
+    for known in texts:
+        try:
+            found = nearest_reading(known.meanings, read(known, name), parts)
+        except TextRefusedError:
+            count[ReadVerdict.REFUSED] += 1
+            if count[ReadVerdict.REFUSED] == PATIENCE == sum(count.values()):
+                break
+        else:
+            count[_verdict(found)] += 1
+    return ParserScore(name, *count.values())

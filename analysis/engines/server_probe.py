@@ -11,13 +11,13 @@ model is sampled, and this package's own reading of its output is taken for the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from http import HTTPStatus
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.conversation import Json, Message, ReadMessage, ToolCall
 from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.core.message_battery import loose_tools
 from autoparser.analysis.decoding.answer_writers import ServerEngine
@@ -37,13 +37,21 @@ from .engine_server import (
     message_differences,
     message_of_events,
     nearest_reading,
+    text_of,
 )
-from .known_texts import ComparedPrompt, KnownTexts, compared_prompts, known_texts
-from .llama_server import LlamaProbe
 from .probe_client import SHOWN, ProbeClient, ProbeError
-from .probed_texts import NotAsked, ParserRanking, ProbedText, ReadVerdict, rank_parsers
-from .sglang_server import SglangProbe
-from .vllm_server import VllmProbe
+from .probed_engines import LlamaProbe, SglangProbe, VllmProbe
+from .probed_texts import (
+    ComparedPrompt,
+    KnownTexts,
+    NotAsked,
+    ParserRanking,
+    ProbedText,
+    ReadVerdict,
+    compared_prompts,
+    known_texts,
+    rank_parsers,
+)
 
 # The engine at an address, by the owner in its list of models.
 
@@ -67,7 +75,7 @@ def server_at(client: ProbeClient, model: str = "") -> EngineServer:
             hint=ITSELF,
         )
     chosen = _chosen(client, models, model)
-    name, owner, root = (_text(chosen.get(key)) for key in ("id", "owned_by", "root"))
+    name, owner, root = (text_of(chosen.get(key)) for key in ("id", "owned_by", "root"))
     match owner:
         case "vllm":
             return VllmProbe.found(client, name, root or None)
@@ -88,13 +96,9 @@ def _chosen(client: ProbeClient, models: list[dict[str, Json]], model: str) -> M
         return models[0]
     found = next((each for each in models if each.get("id") == model), None)
     if found is None:
-        names = ", ".join(_text(each.get("id")) for each in models)
+        names = ", ".join(text_of(each.get("id")) for each in models)
         raise ProbeError(f"serves no model {model!r}", file=client.url, hint=f"it serves {names}")
     return found
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
 
 
 # The last way: sampled outputs.
@@ -141,11 +145,18 @@ def _sampled(server: EngineServer, analysis: Analysis, chat: ProbedChat, title: 
     meant = client_message(read.to_openai())
     known = KnownText(title, _message(read), written)
     found = message_differences(meant, came)
+    return _with_stream(
+        ProbedText(known, came, differences=found),
+        lambda: message_of_events(server.greedy_events(chat, LIMIT)),
+    )
+
+
+def _with_stream(text: ProbedText, stream: Callable[[], ReadMessage]) -> ProbedText:
+    """Return a text with what a client joins from its stream, or the refusal."""
     try:
-        streamed = message_of_events(server.greedy_events(chat, LIMIT))
+        return replace(text, streamed=stream())
     except TextRefusedError as error:
-        return ProbedText(known, came, "", found, None, str(error))
-    return ProbedText(known, came, "", found, streamed)
+        return replace(text, stream_refusal=str(error))
 
 
 def _message(read: ParsedMessage) -> Message:
@@ -273,14 +284,8 @@ def _read(reader: TextRung, chat: ProbedChat, known: KnownText) -> ProbedText:
     except TextRefusedError as error:
         return ProbedText(known, None, str(error))
     parts = [each for each in ReadPart if reader.sees_reasoning or each is not ReadPart.REASONING]
-    seen = nearest_reading(known.meanings, came, parts)
-    if not reader.streams:
-        return ProbedText(known, came, differences=seen)
-    try:
-        streamed = reader.streamed(chat, known)
-    except TextRefusedError as error:
-        return ProbedText(known, came, "", seen, None, str(error))
-    return ProbedText(known, came, "", seen, streamed)
+    read = ProbedText(known, came, differences=nearest_reading(known.meanings, came, parts))
+    return _with_stream(read, lambda: reader.streamed(chat, known)) if reader.streams else read
 
 
 # Advice about a server that reads wrong.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
-from autoparser.analysis.templates import worker_pool as isolation_engine
+from autoparser import Analysis, ChatTemplate, analyze
+from autoparser.analysis.templates import worker_pool
+from autoparser.cli import wings
 from autoparser.cli.isolation import isolation
 from autoparser.cli.main import run
 
@@ -21,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command left after."""
+    """What a command left behind."""
 
     code: int
     out: str
@@ -30,9 +33,27 @@ class Ran:
 
 Run: TypeAlias = Callable[..., Ran]
 
+ANALYSES: dict[object, Analysis] = {}
+"""The analyses of this process, which many commands ask for: they are values."""
+
+
+def shared_analysis(template: ChatTemplate, *, isolate: object = False) -> Analysis:
+    """Analyze a template, once for each text that came from the same place."""
+    del isolate
+    origin = (template.name, template.origin, str(template.source))
+    key = (type(template), template.text, *sorted(template.special_tokens.items()), *origin)
+    # An encoder's text says nothing of what its code does.
+    if type(template) is not ChatTemplate:
+        return analyze(template)
+    if key not in ANALYSES:
+        ANALYSES[key] = analyze(template)
+    return ANALYSES[key]
+
 
 @pytest.fixture
-def autoparser(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def autoparser(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Run]:
     """Run the command line here, in the project's root, 80 characters wide.
 
     Without workers, whose output no capture of this process sees; `process` has them.
@@ -40,20 +61,21 @@ def autoparser(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     monkeypatch.chdir(ROOT)
     # As on a machine with one processor: a process with threads, as those of pytest-xdist are,
     # starts each worker as a new Python.
-    monkeypatch.setattr(isolation_engine, "usual_jobs", lambda: 1)
+    for module in (wings, worker_pool):
+        monkeypatch.setattr(module, "usual_jobs", lambda: 1)
+    monkeypatch.setattr(wings, "analyze", shared_analysis)
     for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
 
-    def ran(*arguments: str | Path) -> Ran:
-        token = isolation.set(False)
-        try:
-            code = run([str(argument) for argument in arguments])
-        finally:
-            isolation.reset(token)
+    def ran(*arguments: str | Path, stdin: bytes = b"") -> Ran:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
+        code = run([str(argument) for argument in arguments])
         out, err = capsys.readouterr()
         return Ran(code, out, err)
 
-    return ran
+    token = isolation.set(False)
+    yield ran
+    isolation.reset(token)
 
 
 @pytest.fixture
@@ -61,14 +83,15 @@ def process() -> Run:
     """Run the command line in a process of its own."""
 
     def ran(
-        *arguments: str | Path, stdin: bytes = b"", shared: Sequence[int] = (), **variables: str
+        *arguments: str | Path, stdin: bytes = b"", shared: Sequence[int] = (), **more: Any
     ) -> Ran:
+        variables = {name: value for name, value in more.items() if name.isupper()}
         done = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
             [sys.executable, "-m", "autoparser", *map(str, arguments)],
             input=stdin,
             pass_fds=shared,
             capture_output=True,
-            cwd=ROOT,
+            cwd=more.get("cwd", ROOT),
             env={**os.environ, **variables},
             check=False,
         )

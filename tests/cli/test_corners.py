@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-Run = Callable[..., Any]
-ROOT = Path(__file__).parents[2]
+from .conftest import ROOT, Run
+
 BUGS = "tests/analysis/lint/planted/bugs.yaml"
 USUAL = "fixtures/usual_form.yaml"
 SOUND = """\

@@ -75,6 +75,7 @@ def test_each_piece_is_shown_with_its_line_and_why_it_was_written() -> None:
     drive(steps)
 
 
+@pytest.mark.slow
 def test_a_click_goes_to_the_piece_and_from_a_line_to_what_it_wrote() -> None:
     async def steps(app: DebuggerApp, pilot: Any) -> None:
         # The third row of the prompt holds the answer's beginning.
@@ -88,6 +89,7 @@ def test_a_click_goes_to_the_piece_and_from_a_line_to_what_it_wrote() -> None:
     drive(steps, XML, "answer", width=120)
 
 
+@pytest.mark.slow
 def test_another_conversation_is_chosen() -> None:
     async def steps(app: DebuggerApp, pilot: Any) -> None:
         await pilot.press("c")
@@ -121,6 +123,7 @@ def test_a_conversation_is_edited_on_the_spot() -> None:
     drive(steps, XML, "answer")
 
 
+@pytest.mark.slow
 def test_two_conversations_stand_side_by_side() -> None:
     async def steps(app: DebuggerApp, pilot: Any) -> None:
         await pilot.press("b", "down", "enter")
@@ -137,6 +140,7 @@ def test_two_conversations_stand_side_by_side() -> None:
     drive(steps, XML, "answer", "reasoning")
 
 
+@pytest.mark.slow
 def test_switches_show_what_they_would_change() -> None:
     async def steps(app: DebuggerApp, pilot: Any) -> None:
         # Found by an analysis otherwise, which takes its time.
@@ -151,6 +155,7 @@ def test_switches_show_what_they_would_change() -> None:
     drive(steps, XML, "question")
 
 
+@pytest.mark.slow
 def test_a_template_that_fails_is_shown_up_to_there() -> None:
     async def steps(app: DebuggerApp, pilot: Any) -> None:
         await pilot.pause()
@@ -162,6 +167,7 @@ def test_a_template_that_fails_is_shown_up_to_there() -> None:
     drive(steps, FAILING, "parts")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 80])
 def test_panes_fit_a_narrow_terminal(width: int) -> None:
     async def steps(app: DebuggerApp, pilot: Any) -> None:
@@ -173,21 +179,7 @@ def test_panes_fit_a_narrow_terminal(width: int) -> None:
     drive(steps, XML, "call", width=width)
 
 
-REFUSED = [
-    (("debug", XML), "needs a terminal"),
-    (("debug", "-"), "needs a terminal"),
-]
-
-
-@pytest.mark.parametrize(("use", "words"), REFUSED)
-def test_it_says_what_it_needs(autoparser: Run, use: tuple[str, ...], words: str) -> None:
-    ran = autoparser(*use)
-    assert (ran.code, ran.out) == (2, "")
-    assert words in ran.err
-    assert "autoparser render --trace" in ran.err
-
-
-def test_it_says_how_to_install_what_it_draws_on(
+def test_a_package_that_is_missing_is_named_with_the_way_to_install_it(
     autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "textual", cast("Any", None))
@@ -213,16 +205,8 @@ def test_a_conversation_is_a_name_or_a_file(
 ) -> None:
     started = begun(monkeypatch)
     file = "fixtures/debugging/question.yaml"
-    ran = autoparser(
-        "debug",
-        XML,
-        "--conversation",
-        file,
-        "--beside",
-        "answer",
-        "--switch",
-        "enable_thinking=false",
-    )
+    named = ("--conversation", file, "--beside", "answer")
+    ran = autoparser("debug", XML, *named, "--switch", "enable_thinking=false")
     assert (ran.code, ran.err) == (0, "")
     (app,) = started
     assert [each.name for each in app.conversations[:2]] == [file, "answer"]
@@ -233,15 +217,11 @@ def test_a_conversation_is_a_name_or_a_file(
     assert "did you mean answer?" in wrong.err
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_conversations_survive_being_edited(name: str) -> None:
-    shipped = SHIPPED[name]
-    assert shipped.edited(yaml.safe_load(shipped.as_yaml()), name) == shipped
-
-
-def test_every_shipped_conversation_is_told() -> None:
+def test_shipped_conversations_survive_being_edited_and_stand_in_the_docs() -> None:
     page = Path("docs/debug.md").read_text("utf-8")
-    assert all(f"`{name}`" in page for name in SHIPPED)
+    for name, shipped in SHIPPED.items():
+        assert shipped.edited(yaml.safe_load(shipped.as_yaml()), name) == shipped
+        assert f"`{name}`" in page
 
 
 def test_a_special_token_that_is_not_known_stands_as_its_name(

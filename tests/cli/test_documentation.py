@@ -5,20 +5,20 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from .conftest import ROOT, Run
+
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 QUICK_START = ROOT / "docs" / "quick-start.md"
 """Its sessions follow each other, in a directory of their own."""
 _SESSION = re.compile(r"```console\n\$ autoparser (.+)\n([\s\S]*?)```")
-LONG = re.compile(r"--to template|^fix fixtures/tutorial")
-"""Sessions of seconds: a template is edited, and every edit is proved."""
+LONG = re.compile(r"--to template|^(fix|compare|survey|learn|report|roundtrip) ")
+"""Sessions of half a second and more: much is rendered, or every edit is proved."""
 SESSIONS = [
     pytest.param(
         command,
@@ -35,7 +35,7 @@ _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 @pytest.mark.parametrize(("command", "shown"), SESSIONS)
-def test_a_session_is_real(command: str, shown: str, autoparser: Callable[..., Any]) -> None:
+def test_a_session_is_real(command: str, shown: str, autoparser: Run) -> None:
     ran = autoparser(*shlex.split(command))
     # 1: findings, which the session shows.
     assert ran.code in (0, 1), ran.err
@@ -46,7 +46,7 @@ def test_a_session_is_real(command: str, shown: str, autoparser: Callable[..., A
 
 
 def test_the_quick_start_runs_where_nothing_is(
-    autoparser: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     page = QUICK_START.read_text("utf-8")

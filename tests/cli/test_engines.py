@@ -47,6 +47,7 @@ def test_the_ranking_says_what_to_pass(autoparser: Run) -> None:
     assert "expected" in ran.out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_fakes")
 def test_the_document_has_every_pair(autoparser: Run) -> None:
     ran = autoparser("engines", TEMPLATE, "--json")
@@ -64,11 +65,9 @@ def test_the_document_has_every_pair(autoparser: Run) -> None:
     assert failure["meant"]
 
 
-def test_parsers_that_do_not_read_all_are_a_finding(
-    autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (FAKES, ROOT))))
-    monkeypatch.setenv("FAKE_WITHOUT", "dying looping sleeping")
+@pytest.mark.slow
+@pytest.mark.usefixtures("_fakes")
+def test_parsers_that_do_not_read_all_are_a_finding(autoparser: Run, tmp_path: Path) -> None:
     template = tmp_path / "other.jinja"
     text = (ROOT / TEMPLATE).read_text("utf-8")
     template.write_text(text.replace("tool_call>", "use>"), "utf-8")
@@ -80,6 +79,3 @@ def test_no_engine_is_an_error_with_a_way_out(autoparser: Run) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert f"there is no engine to ask in {sys.executable}" in ran.err
     assert "--python" in ran.err
-    gone = autoparser("engines", TEMPLATE, "--python", "/nowhere/python")
-    assert (gone.code, gone.out) == (2, "")
-    assert "/nowhere/python" in gone.err

@@ -10,10 +10,12 @@ import pytest
 import typer
 
 from autoparser.cli.main import app
-from tests.cli.conftest import ROOT, Run
+
+from .conftest import ROOT, Run
 
 COMMANDS: dict[str, Any] = getattr(typer.main.get_command(app), "commands")  # noqa: B009
 TEMPLATE = "fixtures/templates/j1-json-in-tags.jinja"
+OUT = ("--input", "fixtures/outputs/weather.txt")
 
 OF_ITS_OWN = {
     "output",  # a directory in `fetch`
@@ -29,8 +31,9 @@ OF_ITS_OWN = {
 """Options whose help says more in some command."""
 
 
+@pytest.fixture(scope="module")
 def options() -> dict[str, dict[str, Any]]:
-    """Return every option by its spelling, in each command that has it."""
+    """Every option by its spelling, in each command that has it."""
     found: dict[str, dict[str, Any]] = {}
     for command, made in COMMANDS.items():
         for each in made.params:
@@ -40,8 +43,8 @@ def options() -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_an_option_means_the_same_in_every_command() -> None:
-    for spelling, by_command in options().items():
+def test_an_option_means_the_same_in_every_command(options: dict[str, dict[str, Any]]) -> None:
+    for spelling, by_command in options.items():
         shared = {
             (each.help, each.metavar, tuple(each.opts))
             for each in by_command.values()
@@ -50,77 +53,49 @@ def test_an_option_means_the_same_in_every_command() -> None:
         assert len(shared) <= 1, (spelling, shared)
 
 
-def test_every_command_has_a_form_and_an_output() -> None:
+def test_commands_have_a_form_an_output_and_jobs(options: dict[str, dict[str, Any]]) -> None:
     # A server and a debugger have no result.
     everywhere = set(COMMANDS) - {"serve", "debug"}
-    found = options()
-    assert set(found["--format"]) == set(found["-f"]) == everywhere
-    assert set(found["--output"]) == set(found["-o"]) == everywhere
-    assert set(found["--jobs"]) == set(found["-j"]) == {"lint", "fix", "survey"}
-
-
-def test_json_is_a_short_form_where_text_is_the_only_other_one() -> None:
-    assert set(options()["--json"]) == {
-        "analyze",
-        "demo",
-        "parse",
-        "decode",
-        "engines",
-        "learn",
-        "roundtrip",
-        "fetch",
-        "fix",
-        "probe",
-        "plugins",
+    assert set(options["--format"]) == set(options["-f"]) == everywhere
+    assert set(options["--output"]) == set(options["-o"]) == everywhere
+    assert set(options["--jobs"]) == set(options["-j"]) == {"lint", "fix", "survey"}
+    # An encoder that gives ids has its tokenizer everywhere.
+    assert set(options["--encoder"]) <= set(options["--tokenizer"])
+    # --json is short where text is the only other form.
+    assert set(options["--json"]) == {
+        *("analyze", "demo", "parse", "decode", "engines", "learn", "roundtrip"),
+        *("fetch", "fix", "probe", "plugins"),
     }
 
 
-def test_both_spellings_of_json_give_the_same(autoparser: Run, tmp_path: Path) -> None:
-    output = tmp_path / "output.txt"
-    output.write_text("Hello.<|im_end|>", encoding="utf-8")
-    uses: list[tuple[object, ...]] = [
-        ("analyze", TEMPLATE),
-        ("parse", TEMPLATE, "--input", output),
-        ("roundtrip", TEMPLATE, "--scenario", "answer"),
-        ("decode", TEMPLATE, "--walks", "2"),
-    ]
-    for use in uses:
-        short = autoparser(*use, "--json")
-        assert json.loads(short.out)
-        assert autoparser(*use, "--format", "json").out == short.out
-        file = tmp_path / "result.json"
-        assert autoparser(*use, "--json", "-o", file).out == ""
-        assert file.read_text(encoding="utf-8") == short.out
-        refused = autoparser(*use, "--json", "--format", "text")
-        assert (refused.code, refused.out) == (2, "")
-        assert "--json and --format text contradict each other" in refused.err
+USES: list[tuple[str, ...]] = [
+    ("analyze", TEMPLATE, "--json"),
+    ("parse", TEMPLATE, *OUT),
+    ("parse", TEMPLATE, *OUT, "--stream", "--explain"),
+    ("parse", TEMPLATE, *OUT, "--stream", "--json"),
+    ("export", TEMPLATE, "--no-check"),
+    ("roundtrip", TEMPLATE, "--scenario", "answer"),
+    ("decode", TEMPLATE, "--walks", "2", "--json"),
+    ("rule",),
+    ("rule", "AP301"),
+    ("rule", "AP301", "-f", "markdown"),
+    ("grammar", TEMPLATE),
+    ("report", TEMPLATE),
+    ("survey", "fixtures/templates/content-plain.jinja", "-j", "1"),
+]
 
 
-def test_a_result_goes_to_a_file_as_plain_text(autoparser: Run, tmp_path: Path) -> None:
-    output = tmp_path / "output.txt"
-    output.write_text("Hello.<|im_end|>", encoding="utf-8")
-    uses: list[tuple[object, ...]] = [
-        ("parse", TEMPLATE, "--input", output),
-        ("parse", TEMPLATE, "--input", output, "--stream", "--explain"),
-        ("parse", TEMPLATE, "--input", output, "--stream", "--json"),
-        ("roundtrip", TEMPLATE, "--scenario", "answer"),
-        ("rule",),
-        ("rule", "AP301"),
-        ("rule", "AP301", "-f", "markdown"),
-        ("survey", TEMPLATE, "-j", "1"),
-    ]
-    for use in uses:
-        file = tmp_path / "result.txt"
-        printed = autoparser(*use)
-        written = autoparser(*use, "-o", file)
-        assert (written.code, written.out) == (printed.code, "")
-        assert file.read_text(encoding="utf-8") == printed.out
+@pytest.mark.parametrize("use", USES, ids=" ".join)
+def test_a_result_goes_to_a_file_as_plain_text(
+    use: tuple[str, ...], autoparser: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "result.txt"
+    printed, written = autoparser(*use), autoparser(*use, "-o", file)
+    assert (written.code, written.out) == (printed.code, "")
+    assert file.read_text(encoding="utf-8") == printed.out != ""
 
 
-@pytest.mark.parametrize(
-    "use",
-    [("parse",), ("roundtrip",), ("decode",), ("render", "-f", "training-template"), ("lint",)],
-)
+@pytest.mark.parametrize("use", [("parse",), ("render", "-f", "training-template"), ("lint",)])
 def test_no_result_takes_the_place_of_its_template(
     use: tuple[str, ...], autoparser: Run, tmp_path: Path
 ) -> None:
@@ -133,9 +108,23 @@ def test_no_result_takes_the_place_of_its_template(
     assert template.read_text("utf-8") == text
 
 
-def test_an_encoder_that_gives_ids_has_its_tokenizer_everywhere() -> None:
-    found = options()
-    assert set(found["--encoder"]) <= set(found["--tokenizer"])
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_json_lines_of_a_stream_add_up_to_the_message(size: int, autoparser: Run) -> None:
+    use = ("parse", TEMPLATE, "--tools", "fixtures/tools.yaml", *OUT, "--json")
+    ran = autoparser(*use, "--stream", "--chunk", str(size))
+    whole = json.loads(autoparser(*use).out)
+    *chunks, end = map(json.loads, ran.out.splitlines())
+    text = "".join(each["chunk"] for each in chunks)
+    assert text == (ROOT / OUT[1]).read_text("utf-8")
+    assert text == "".join(span["text"] for span in whole["spans"])
+    assert all(len(each["chunk"]) <= size for each in chunks)
+    assert (end["chunk"], end["status"], end["partial_call"]) == (None, "ok", None)
+    deltas = [delta for each in (*chunks, end) for delta in each["deltas"]]
+    assert "".join(delta.get("content", "") for delta in deltas) == whole["content"]
+    calls = [call["function"] for delta in deltas for call in delta.get("tool_calls", ())]
+    assert calls[0] == {"name": "get_weather", "arguments": ""}
+    arguments = "".join(call["arguments"] for call in calls)
+    assert arguments == whole["tool_calls"][0]["function"]["arguments"]
 
 
 FORMS = {
@@ -153,15 +142,10 @@ FORMS = {
 
 def test_the_page_on_options_names_every_form() -> None:
     page = (ROOT / "docs" / "options.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
     for command, forms in FORMS.items():
-        (line,) = (
-            line
-            for line in page.splitlines()
-            if line.startswith("| `")
-            and f"`{command}`" in line
-            and all(f"`{form}`" in line for form in forms.split())
-        )
-        assert line
+        wanted = [f"`{each}`" for each in (command, *forms.split())]
+        assert sum(all(each in row for each in wanted) for row in rows) == 1, command
 
 
 COMPLETED = [
@@ -169,35 +153,35 @@ COMPLETED = [
     ("bash", "autoparser gr", "grammar"),
     ("bash", "autoparser compare --fo", "--format"),
     *(("bash", f"autoparser {command} --format ", forms) for command, forms in FORMS.items()),
-    ("zsh", "autoparser gr", "grammar"),
     ("zsh", "autoparser lint --format s", "sarif"),
-    ("fish", "autoparser gr", "grammar"),
     ("fish", "autoparser render -f t", "text training-template"),
 ]
 
 
 @pytest.mark.parametrize(("shell", "line", "answers"), COMPLETED)
-def test_a_shell_completes(shell: str, line: str, answers: str, process: Run) -> None:
-    # As the scripts ask that --install-completion leaves after.
-    variables = {
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(line.count(" ")),
-        "_TYPER_COMPLETE_ARGS": line,
-        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-    }
-    ran = process(_AUTOPARSER_COMPLETE=f"complete_{shell}", **variables)
+def test_a_shell_completes(
+    shell: str, line: str, answers: str, autoparser: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As the scripts ask that --install-completion leaves behind.
+    monkeypatch.setenv("_AUTOPARSER_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    ran = autoparser()
     assert (ran.code, ran.err) == (0, "")
     for answer in answers.split():
         assert answer in ran.out
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    "shell", ["bash", *(pytest.param(each, marks=pytest.mark.slow) for each in ("zsh", "fish"))]
+)
 def test_a_shell_is_told_how_to_complete(shell: str, tmp_path: Path, process: Run) -> None:
     given = {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     shown = process("--show-completion", shell, **given)
     assert (shown.code, shown.err) == (0, "")
     assert f"_AUTOPARSER_COMPLETE=complete_{shell}" in shown.out
-    installed = process("--install-completion", shell, **given)
-    assert installed.code == 0
+    assert process("--install-completion", shell, **given).code == 0
     scripts = [path.read_text("utf-8") for path in tmp_path.rglob("*") if path.is_file()]
     assert any(f"_AUTOPARSER_COMPLETE=complete_{shell}" in script for script in scripts)

@@ -11,72 +11,77 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.sources import local_files as bounded_reading
-from autoparser.cli.output import write_file
-from tests.cli.conftest import ROOT, Run
+from autoparser.analysis.sources import local_files
+from autoparser.cli import wings
+
+from .conftest import ROOT, Run
 
 TEMPLATE = "fixtures/lint/AP306/quiet.jinja"
+QUESTION = ("--messages", "fixtures/debugging/question.yaml")
 FULL = Path("/dev/full")
 """A device of Linux that no byte fits on."""
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "known.json"
+def test_a_full_disk_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autoparser: Run
+) -> None:
+    file = tmp_path / "known.txt"
     file.write_text("old", "utf-8")
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(AutoparserError, match=r"No space left on device.*make room there"):
-        write_file(file, "new")
+    ran = autoparser("rule", "-o", file)
+    assert ran.code == 2
+    assert "No space left on device" in ran.err
+    assert "make room there" in ran.err
     assert file.read_text("utf-8") == "old"
     assert [*tmp_path.iterdir()] == [file], "what was written beside is gone"
 
 
-def test_a_file_keeps_its_mode_and_a_link_its_file(tmp_path: Path) -> None:
-    file, link = tmp_path / "known.json", tmp_path / "link.json"
+def test_a_file_keeps_its_mode_and_a_link_its_file(tmp_path: Path, autoparser: Run) -> None:
+    file, link = tmp_path / "known.txt", tmp_path / "link.txt"
     file.write_text("old", "utf-8")
     file.chmod(0o640)
     link.symlink_to(file)
-    write_file(link, "new")
+    assert autoparser("rule", "-o", link).code == 0
     assert link.is_symlink()
-    assert (file.read_text("utf-8"), file.stat().st_mode & 0o777) == ("new", 0o640)
+    assert "AP101" in file.read_text("utf-8")
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
+def printed_to(stdout: int, *command: str) -> tuple[int, str]:
+    ran = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
+        [sys.executable, "-m", "autoparser", *command],
+        cwd=ROOT,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    return ran.returncode, ran.stderr
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no such device")
-@pytest.mark.parametrize("command", [("rule", "AP306"), ("analyze", TEMPLATE, "--json")])
+@pytest.mark.parametrize(
+    "command",
+    [("rule", "AP306"), pytest.param(("analyze", TEMPLATE, "--json"), marks=pytest.mark.slow)],
+)
 def test_a_full_standard_output_is_one_line(command: tuple[str, ...]) -> None:
     with FULL.open("w") as full:
-        ran = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
-            [sys.executable, "-m", "autoparser", *command],
-            cwd=ROOT,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        code, err = printed_to(full.fileno(), *command)
     words = "standard output: cannot be written (No space left on device); "
-    words += "make room there, or name a file with --output\n"
-    assert (ran.returncode, ran.stderr) == (2, words)
+    assert (code, err) == (2, words + "make room there, or name a file with --output\n")
 
 
 def test_a_closed_pipe_ends_quietly_with_the_code_of_shells() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        ran = subprocess.run(
-            [sys.executable, "-m", "autoparser", "rule"],
-            cwd=ROOT,
-            stdout=writer,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        assert printed_to(writer, "rule") == (141, "")
     finally:
         os.close(writer)
-    assert (ran.returncode, ran.stderr) == (141, "")
 
 
 def test_what_is_no_file_is_named_and_not_read(
@@ -94,85 +99,93 @@ def test_what_is_no_file_is_named_and_not_read(
     assert f"{os.devnull}:1:1: [problem] this is a device, which is not read" in ran.out
 
 
-def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path, autoparser: Run) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    ran = autoparser("lint", TEMPLATE, "--isolated", "--baseline", pipe)
-    assert (ran.code, "this is not a baseline" in ran.err) == (2, True)
-    ran = autoparser("lint", TEMPLATE, "--config", pipe, "--tokenizer", pipe)
-    assert (ran.code, "this is not a tokenizer" in ran.err) == (2, True)
+LINT = ("lint", TEMPLATE, "--isolated", "--no-cache")
+NOT_WAITED_FOR = [
+    # Files that a command looks at once: what is in a pipe then is all of it.
+    ((*LINT, "--baseline", "PIPE"), "this is not a baseline"),
+    ((*LINT, "--baseline", "/dev/zero"), "this is larger than 64 MiB"),
+    (("lint", TEMPLATE, "--config", "PIPE", "--tokenizer", "PIPE"), "this is not a tokenizer"),
+    (("survey", "fixtures/lint/AP306", "--records", "PIPE"), "PIPE: this is a named pipe"),
+    # Files that are read and written, for as long as the limit says.
+    (("analyze", "PIPE"), "nothing was written into it for 0.1 seconds"),
+    (("grammar", TEMPLATE, "--tools", "PIPE"), "nothing was written into it for 0.1 seconds"),
+    (("parse", TEMPLATE, "--input", "PIPE"), "nothing was written into it for 0.1 seconds"),
+    (("analyze", TEMPLATE, "-o", "PIPE"), "nobody read it for 0.1 seconds"),
+]
 
 
+@pytest.mark.parametrize(("use", "words"), NOT_WAITED_FOR)
 def test_a_pipe_without_another_end_is_not_waited_for_without_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autoparser: Run
+    use: tuple[str, ...],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    autoparser: Run,
 ) -> None:
-    monkeypatch.setattr(bounded_reading, "pipe_patience", lambda: 0.1)
+    for module in (wings, local_files):
+        monkeypatch.setattr(module, "pipe_patience", lambda: 0.1)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    for arguments in (
-        ("analyze", pipe),
-        ("grammar", TEMPLATE, "--tools", pipe),
-        ("parse", TEMPLATE, "--input", pipe),
-    ):
-        ran = autoparser(*arguments)
-        words = "this is a named pipe, and nothing was written into it for 0.1 seconds"
-        assert (ran.code, words in ran.err) == (2, True), arguments
-    ran = autoparser("analyze", TEMPLATE, "-o", pipe)
-    assert (ran.code, "nobody read it for 0.1 seconds" in ran.err) == (2, True), ran.err
+    ran = autoparser(*(pipe if each == "PIPE" else each for each in use))
+    assert ran.code == 2
+    assert words.replace("PIPE", str(pipe)) in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "arguments",
+    "use",
     [
         ("analyze", "PIPE"),
         ("decode", "PIPE"),
-        ("lint", TEMPLATE, "--isolated", "--no-cache", "--tools", "PIPE"),
-        ("lint", TEMPLATE, "--isolated", "--no-cache", "--select", "AP306", "-o", "PIPE"),
-        ("render", TEMPLATE, "--messages", "PIPE"),
-        ("render", TEMPLATE, "--messages", "MESSAGES", "-o", "PIPE"),
+        (*LINT, "--tools", "PIPE"),
+        (*LINT, "--select", "AP306", "-o", "PIPE"),
+        ("render", TEMPLATE, *QUESTION, "-o", "PIPE"),
     ],
 )
-def test_timeout_limits_the_wait_for_a_pipe(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_a_timeout_limits_the_wait_for_a_pipe(
+    tmp_path: Path, use: tuple[str, ...], process: Run
+) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    messages = tmp_path / "messages.json"
-    messages.write_text('[{"role": "user", "content": "Hi"}]', "utf-8")
-    places = {"PIPE": str(pipe), "MESSAGES": str(messages)}
-    given = [places.get(each, each) for each in arguments]
-    ran = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
-        [sys.executable, "-m", "autoparser", *given, "--timeout", "0.5"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    assert (ran.returncode, "for 0.5 seconds" in ran.stderr) == (2, True), ran.stderr
-
-
-def test_records_of_a_survey_in_a_pipe_are_refused(tmp_path: Path, autoparser: Run) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    ran = autoparser("survey", "fixtures/lint/AP306", "--records", pipe)
-    assert (ran.code, f"{pipe}: this is a named pipe" in ran.err) == (2, True), ran.err
+    ran = process(*(pipe if each == "PIPE" else each for each in use), "--timeout", "0.5")
+    assert (ran.code, "for 0.5 seconds" in ran.err) == (2, True), ran.err
 
 
 def test_a_pipe_that_is_opened_late_is_written_and_read(tmp_path: Path, autoparser: Run) -> None:
     pipe, text = tmp_path / "pipe", "x" * 200_000
     os.mkfifo(pipe)
     (tmp_path / "long.jinja").write_text(f"{{{{ '{text}' }}}}", "utf-8")
-    (tmp_path / "messages.json").write_text('[{"role": "user", "content": "Hi"}]', "utf-8")
     read: list[str] = []
-    reader = threading.Timer(0.3, lambda: read.append(pipe.read_text("utf-8")))
+    reader = threading.Timer(0.2, lambda: read.append(pipe.read_text("utf-8")))
+    reader.daemon = True
     reader.start()
-    messages = ("--messages", tmp_path / "messages.json")
-    ran = autoparser("render", tmp_path / "long.jinja", *messages, "-o", pipe)
-    reader.join()
+    ran = autoparser("render", tmp_path / "long.jinja", *QUESTION, "-o", pipe)
+    reader.join(10)
     assert (ran.code, read) == (0, [text]), ran.err
 
 
-def test_a_device_without_end_is_no_baseline(autoparser: Run) -> None:
-    ran = autoparser("lint", TEMPLATE, "--isolated", "--baseline", "/dev/zero")
-    assert (ran.code, "this is larger than 64 MiB" in ran.err) == (2, True)
+@pytest.mark.parametrize("name", ["huge.jinja", "huge.json"])
+def test_a_huge_file_is_refused_before_it_is_read(
+    name: str, tmp_path: Path, autoparser: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / name
+    with source.open("wb") as file:
+        file.truncate(1 << 30)
+    # What is read of a file passes here; a byte would do to fail.
+    monkeypatch.setattr(local_files, "decode_text", pytest.fail)
+    words = f"{source}: this is larger than 64 MiB, the most that is read of a text"
+    for use in (("analyze", source), ("parse", TEMPLATE, "--input", source)):
+        ran = autoparser(*use)
+        assert (ran.code, ran.out) == (2, "")
+        assert words in ran.err
+
+
+@pytest.mark.slow
+def test_megabytes_of_text_end_in_a_line(tmp_path: Path, autoparser: Run) -> None:
+    source = tmp_path / "big.jinja"
+    source.write_text("All work and no play. " * 240_000, encoding="utf-8")
+    ran = autoparser("analyze", source)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
 
 
 def test_a_broken_gguf_is_called_one(tmp_path: Path, autoparser: Run) -> None:

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from autoparser import analyze, load_template
 from autoparser.analysis.core.conversation import ReadMessage
-from autoparser.analysis.engines.known_texts import known_texts
+from autoparser.analysis.engines.probed_texts import known_texts
 from tests.analysis.engines.engine_stub import (
     EngineStub,
     answering,

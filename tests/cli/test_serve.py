@@ -7,18 +7,16 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import httpx2
 import pytest
 
-from tests.cli.conftest import ROOT
+from .conftest import ROOT, Run
 
-Run = Callable[..., Any]
 TEMPLATE = "fixtures/templates/j1-json-in-tags.jinja"
 SECRET = "the user's own words"
 
@@ -42,7 +40,7 @@ class Completing(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def backend() -> Any:
+def backend() -> Iterator[str]:
     server = HTTPServer(("127.0.0.1", 0), Completing)
     Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -50,7 +48,8 @@ def backend() -> Any:
     server.server_close()
 
 
-def test_it_answers_until_it_is_told_to_stop(backend: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_chats_are_answered_and_logged_until_a_signal(backend: str, tmp_path: Path) -> None:
     log = tmp_path / "traffic.jsonl"
     options = ("--server", backend, "--engine", "llama-server", "--port", "0")
     command = [sys.executable, "-m", "autoparser", "serve", TEMPLATE, *options]
@@ -78,19 +77,7 @@ def test_it_answers_until_it_is_told_to_stop(backend: str, tmp_path: Path) -> No
     assert line["completion"] == "It is sunny."
 
 
-def test_without_a_server_it_says_what_to_add(autoparser: Run) -> None:
-    ran = autoparser("serve", TEMPLATE)
-    assert (ran.code, ran.out) == (2, "")
-    assert "add --server URL and --engine, one of vllm, sglang, llama-server" in ran.err
-
-
-def test_what_is_not_an_address_is_one_line(autoparser: Run) -> None:
-    ran = autoparser("serve", TEMPLATE, "--server", "localhost", "--engine", "vllm")
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "give http://HOST:PORT" in ran.err
-
-
-def test_without_the_extra_it_says_how_to_install_it(
+def test_a_missing_package_of_the_extra_is_named_with_the_way_to_install_it(
     autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)

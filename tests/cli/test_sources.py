@@ -1,10 +1,9 @@
-"""Every command takes every kind of source, and says where a template came from."""
+"""Every kind of source, and where a template is said to come from."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -12,88 +11,60 @@ import pytest
 from tests.analysis.history.vocabularies import small
 from tests.analysis.sources.gguf_files import header, pair, text, write_model
 from tests.analysis.sources.hub_server import Hub
-from tests.cli.conftest import ROOT, Run
+
+from .conftest import ROOT, Run
 
 TEMPLATE = (ROOT / "fixtures/templates/a1-function-parameter.jinja").read_text()
-TOOLS = ("--tools", "fixtures/tools.yaml")
-ENCODER = "fixtures/encoders/dashes.py:encode_messages"
+COMMANDS = {
+    "analyze": ("--json",),
+    "parse": ("--input", "fixtures/outputs/weather.txt", "--json"),
+    "grammar": ("-f", "json", "--tools", "fixtures/tools.yaml"),
+    "roundtrip": ("--json", "--scenario", "answer"),
+    "export": ("--no-check",),
+    "render": ("--messages", "fixtures/debugging/question.yaml"),
+}
+"""The options of each command that lead to a document, or to a text."""
 
 
-@pytest.fixture
-def messages(tmp_path: Path) -> Path:
-    file = tmp_path / "messages.yaml"
-    file.write_text("- {role: user, content: Hello}\n")
-    return file
-
-
-def commands(messages: Path) -> dict[str, tuple[str, ...]]:
-    """Return the options of each command that lead to a document."""
-    output = messages.with_name("output.txt")
-    output.write_text("Hello")
-    return {
-        "analyze": ("--json",),
-        "parse": ("--input", str(output), "--json"),
-        "grammar": ("-f", "json", *TOOLS),
-        "roundtrip": ("--json", "--scenario", "answer"),
-        "decode": (*TOOLS, "--walks", "2", "--json"),
-        "export": ("--no-check",),
-        "render": ("--messages", str(messages)),
-        "report": (),
-    }
-
-
-NAMES = ("analyze", "parse", "grammar", "roundtrip", "decode", "export", "render", "report")
-
-
-@pytest.mark.parametrize("command", NAMES)
-def test_a_model_on_the_hub(
-    command: str,
-    hub: Hub,
-    messages: Path,
-    autoparser: Run,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_model_on_the_hub_is_fetched_once_and_named_with_its_commit(
+    command: str, hub: Hub, autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = hub.add("org/model", {"chat_template.jinja": TEMPLATE})
-    options = commands(messages)[command]
-    ran = autoparser(command, "org/model", *options)
+    ran = autoparser(command, "org/model", *COMMANDS[command])
     assert ran.code in (0, 1), ran.err
-    said = f"org/model: from org/model at commit {commit}, chat_template.jinja\n"
-    if command in ("analyze", "roundtrip"):
-        assert said not in ran.err
-    else:
-        assert said in ran.err
-    if command not in ("export", "render", "report"):
-        source = json.loads(ran.out)["template"]["source"]
+    told = f"org/model: from org/model at commit {commit}, chat_template.jinja\n"
+    # Reports of these two say it themselves.
+    assert (told in ran.err) is (command not in ("analyze", "roundtrip"))
+    if command not in ("export", "render"):
+        document = json.loads(ran.out)
+        source = document["template"]["source"]
         assert (source["kind"], source["id"], source["commit"]) == ("hub", "org/model", commit)
     asked = len(hub.requests)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert autoparser(command, "org/model", *options).out == ran.out
+    assert autoparser(command, "org/model", *COMMANDS[command]).out == ran.out
     assert len(hub.requests) == asked
 
 
-@pytest.mark.parametrize("command", NAMES)
-def test_an_encoder(command: str, messages: Path, autoparser: Run) -> None:
-    ran = autoparser(command, "--encoder", ENCODER, *commands(messages)[command])
-    assert ran.code in (0, 1), ran.err
-    if command not in ("analyze", "roundtrip"):
-        assert (
-            f"{ENCODER}: an encoder: its Python code was run, with thinking_mode=thinking\n"
-            in ran.err
-        )
-    if command not in ("export", "render", "report"):
-        source = json.loads(ran.out)["template"]["source"]
-        assert (source["kind"], source["ran_code"]) == ("encoder", True)
-    if command == "render":
-        assert ran.out == "<-begin-><-user->Hello<-model-><think>"
-
-
-@pytest.mark.parametrize("command", NAMES)
-def test_a_gguf_file(command: str, tmp_path: Path, messages: Path, autoparser: Run) -> None:
-    path = write_model(tmp_path / "m.gguf", TEMPLATE)
-    ran = autoparser(command, path, *commands(messages)[command])
-    assert ran.code in (0, 1), ran.err
-    if command not in ("export", "render", "report"):
-        assert json.loads(ran.out)["template"]["source"]["kind"] == "gguf"
+@pytest.mark.parametrize("command", ["analyze", "roundtrip"])
+def test_a_document_of_any_source_is_by_its_schema(
+    command: str, hub: Hub, tmp_path: Path, autoparser: Run
+) -> None:
+    hub.add("org/model", {"chat_template.jinja": TEMPLATE})
+    name = "analysis" if command == "analyze" else command
+    schema = json.loads((ROOT / f"docs/{name}.schema.json").read_text("utf-8"))
+    sources = {
+        "hub": ("org/model", "--revision", "main"),
+        "gguf": (write_model(tmp_path / "m.gguf", TEMPLATE),),
+        "standard input": ("-",),
+    }
+    for kind, source in sources.items():
+        ran = autoparser(command, *source, *COMMANDS[command], stdin=TEMPLATE.encode())
+        document = json.loads(ran.out)
+        jsonschema.validate(document, schema)
+        assert document["template"]["source"]["kind"] == kind
+    told = " ".join(autoparser(command, "org/model", "--revision", "main").out.split())
+    assert "revision main, chat_template.jinja" in told
 
 
 def test_a_revision_is_linted(hub: Hub, autoparser: Run, tmp_path: Path) -> None:
@@ -104,34 +75,28 @@ def test_a_revision_is_linted(hub: Hub, autoparser: Run, tmp_path: Path) -> None
     command = ("lint", "org/model", here, "--select", "AP101", "--format", "concise")
     assert autoparser(*command).code == 0
     ran = autoparser(*command, "--revision", "v1")
-    assert ran.code == 1
-    assert [line.partition(":")[0] for line in ran.out.splitlines() if "AP101" in line] == [
-        "org/model"
-    ]
+    found = [line.partition(":")[0] for line in ran.out.splitlines() if "AP101" in line]
+    assert (ran.code, found) == (1, ["org/model"])
 
 
-def test_a_pasted_url_is_a_model(hub: Hub, autoparser: Run, tmp_path: Path) -> None:
+def test_a_pasted_address_is_a_model(hub: Hub, autoparser: Run, tmp_path: Path) -> None:
     commit = hub.add("org/model", {"chat_template.jinja": TEMPLATE})
     url = f"{hub.endpoint}/org/model/blob/main/chat_template.jinja?raw=true"
-    ran = autoparser("analyze", url, "--json")
-    source = json.loads(ran.out)["template"]["source"]
+    source = json.loads(autoparser("analyze", url, "--json").out)["template"]["source"]
     assert (source["id"], source["revision"], source["commit"]) == ("org/model", "main", commit)
     # No pattern, although it has a question mark.
     assert autoparser("lint", url, "--select", "AP101").code == 0
     assert autoparser("fetch", url, "-o", tmp_path / "model").code == 0
-    ran = autoparser("analyze", url, "--revision", "v1")
-    assert "the URL names the revision 'main', but 'v1' was asked for" in ran.err
-    ran = autoparser("analyze", url, "--watch")
-    assert "a model on the Hub cannot be watched" in ran.err
+    refused = autoparser("analyze", url, "--revision", "v1").err
+    assert "the URL names the revision 'main', but 'v1' was asked for" in refused
+    assert "a model on the Hub cannot be watched" in autoparser("analyze", url, "--watch").err
 
 
-def test_a_tokenizer_is_named_by_its_url(
-    hub: Hub, autoparser: Run, tmp_path: Path, messages: Path
-) -> None:
+def test_a_tokenizer_is_named_by_its_address(hub: Hub, autoparser: Run, tmp_path: Path) -> None:
     hub.add("org/model", {"tokenizer.json": small().to_str()})
     template = tmp_path / "t.jinja"
     template.write_text(TEMPLATE, "utf-8")
-    use = ("render", template, "--messages", messages, "--tokens", "--tokenizer")
+    use = ("render", template, *COMMANDS["render"], "--tokens", "--tokenizer")
     ran = autoparser(*use, f"{hub.endpoint}/org/model/blob/main/tokenizer.json")
     assert ran.code == 0, ran.err
     ran = autoparser(*use, "https://example.org/org/model")
@@ -139,61 +104,29 @@ def test_a_tokenizer_is_named_by_its_url(
     assert "this URL is not of the Hub" in ran.err
 
 
+def test_the_tokenizer_of_a_model_is_that_of_the_templates_commit(
+    hub: Hub, autoparser: Run
+) -> None:
+    files = {"chat_template.jinja": TEMPLATE, "tokenizer.json": small().to_str()}
+    commit = hub.add("org/model", files)
+    ran = autoparser("render", "org/model", *COMMANDS["render"], "--tokens")
+    assert ran.code == 0, ran.err
+    asked = [each.line for each in hub.requests if "tokenizer.json" in each.line]
+    assert asked
+    assert all(commit in line for line in asked)
+
+
+@pytest.mark.slow
 def test_two_revisions_are_compared(hub: Hub, autoparser: Run) -> None:
     hub.add("org/model", {"chat_template.jinja": TEMPLATE})
     files = {"chat_template.jinja": TEMPLATE.encode(), "README.md": b"Another commit."}
     hub.models["org/model"].branches["v1"] = files
-    ran = autoparser("compare", "org/model", "org/model", "--right-revision", "v1")
-    assert ran.code == 0, ran.err
-    assert "revision v1, chat_template.jinja\n" in ran.err
-    ran = autoparser("compare", "org/model", "org/model", "--revision", "v1")
-    assert ran.err.count("revision v1, chat_template.jinja\n") == 2
-    given = ("--revision", "v1", "--left-revision", "main")
-    ran = autoparser("compare", "org/model", "org/model", *given)
-    assert ran.err.count("revision v1, chat_template.jinja\n") == 1
-    assert ran.err.count("revision main, chat_template.jinja\n") == 1
-
-
-@pytest.mark.parametrize("command", ["analyze", "roundtrip"])
-def test_the_report_says_the_commit_and_that_code_was_run(
-    command: str,
-    hub: Hub,
-    autoparser: Run,
-) -> None:
-    commit = hub.add("org/model", {"chat_template.jinja": TEMPLATE})
-    ran = autoparser(command, "org/model", "--revision", "main")
-    words = " ".join(ran.out.split())
-    assert f"from org/model at commit {commit}, revision main, chat_template.jinja" in words
-    ran = autoparser(command, "--encoder", ENCODER)
-    assert "an encoder: its Python code was run" in " ".join(ran.out.split())
-
-
-@pytest.mark.parametrize(
-    ("command", "schema"), [("analyze", "analysis"), ("roundtrip", "roundtrip")]
-)
-@pytest.mark.parametrize("kind", ["hub", "encoder", "gguf", "-"])
-def test_the_document_is_as_its_schema_says(
-    command: str,
-    schema: str,
-    kind: str,
-    hub: Hub,
-    tmp_path: Path,
-    autoparser: Run,
-    process: Run,
-) -> None:
-    hub.add("org/model", {"chat_template.jinja": TEMPLATE})
-    options = ("--json", "--scenario", "answer") if command == "roundtrip" else ("--json",)
-    if kind == "-":
-        ran = process(command, "-", *options, stdin=TEMPLATE.encode())
-    else:
-        source: dict[str, tuple[object, ...]] = {
-            "hub": ("org/model",),
-            "encoder": ("--encoder", ENCODER),
-            "gguf": (write_model(tmp_path / "m.gguf", TEMPLATE),),
-        }
-        ran = autoparser(command, *source[kind], *options)
-    described: dict[str, Any] = json.loads((ROOT / f"docs/{schema}.schema.json").read_text())
-    jsonschema.validate(json.loads(ran.out), described)
+    use, v1 = ("compare", "org/model", "org/model"), "revision v1, chat_template.jinja\n"
+    ran = autoparser(*use, "--right-revision", "v1")
+    assert (ran.code, ran.err.count(v1)) == (0, 1)
+    assert autoparser(*use, "--revision", "v1").err.count(v1) == 2
+    ran = autoparser(*use, "--revision", "v1", "--left-revision", "main")
+    assert (ran.err.count(v1), ran.err.count("revision main, ")) == (1, 1)
 
 
 def test_an_encoder_is_never_run_unless_it_is_named(tmp_path: Path, autoparser: Run) -> None:
@@ -221,52 +154,8 @@ def test_what_an_encoder_prints_is_not_in_the_document(tmp_path: Path, process: 
     assert json.loads(ran.out)["template"]["origin"] == f"{path}:f"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("analyze",), "Missing argument TEMPLATE"),
-        (
-            ("analyze", "--encoder", ENCODER, "--name", "x"),
-            "--encoder takes the place of a template, which --name chooses",
-        ),
-        (
-            ("analyze", "README.md", "--revision", "v1"),
-            "a local source has no revisions, but 'v1' was asked for",
-        ),
-        (("analyze", "org/model", "--watch"), "a model on the Hub cannot be watched"),
-        (("analyze", "--encoder", "nothing"), "this names no function"),
-        (("analyze", "--encoder", "nothing.py:f"), "there is no such file"),
-        (("analyze", "--encoder", "no.such.module:f"), "there is no module 'no.such.module'"),
-        (
-            ("analyze", "--encoder", "fixtures/encoders/dashes.py:encode_message"),
-            "has no function 'encode_message'; did you mean encode_messages?",
-        ),
-        (("analyze", "--encoder", f"{ENCODER}?mode=1"), "the function has no parameter 'mode'"),
-        (
-            ("analyze", "--encoder", "fixtures/encoders/dashes.py:encode_to_ids"),
-            "gives token ids, and there is no tokenizer to read them; give --tokenizer",
-        ),
-        (
-            ("render", "--encoder", ENCODER, "--format", "training-template"),
-            "an encoder in Python has no template that markers could stand in",
-        ),
-        (("fetch", "README.md"), "this is not a model on the Hub"),
-    ],
-)
-def test_a_use_that_makes_no_sense_is_one_line(
-    arguments: tuple[str, ...], words: str, autoparser: Run
-) -> None:
-    ran = autoparser(*arguments)
-    note = ran.err.count("its Python code was run")
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1 + note)
-    assert words in ran.err
-
-
-def test_fetch_makes_a_directory_that_every_command_takes(
-    hub: Hub,
-    tmp_path: Path,
-    messages: Path,
-    autoparser: Run,
+def test_a_fetched_directory_is_a_source_of_every_command(
+    hub: Hub, tmp_path: Path, autoparser: Run
 ) -> None:
     files: dict[str, str | bytes] = {
         "chat_template.jinja": TEMPLATE,
@@ -275,43 +164,34 @@ def test_fetch_makes_a_directory_that_every_command_takes(
         "model.safetensors": b"\0" * 50_000,
     }
     commit = hub.add("org/model", files)
-    ran = autoparser("fetch", "org/model", "-o", tmp_path / "model")
+    model = tmp_path / "model"
+    ran = autoparser("fetch", "org/model", "-o", model)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines() == [
         f"From org/model at commit {commit}",
         "    1  additional_chat_templates/rag.jinja",
         f"{len(TEMPLATE.encode()):,}  chat_template.jinja",
         "   20  tokenizer_config.json",
-        f"Written to {tmp_path / 'model'}",
+        f"Written to {model}",
     ]
-    assert sorted(
-        path.relative_to(tmp_path / "model").as_posix()
-        for path in (tmp_path / "model").rglob("*")
-        if path.is_file()
-    ) == sorted(set(files) - {"model.safetensors"})
-    for command, options in commands(messages).items():
-        assert autoparser(command, tmp_path / "model", *options).code in (0, 1)
-    again = autoparser("fetch", "org/model", "-o", tmp_path / "model")
-    assert (again.code, again.err) == (
-        2,
-        f"{tmp_path / 'model'}: there is something already; name a new or an empty directory\n",
-    )
+    written = {path.relative_to(model).as_posix() for path in model.rglob("*") if path.is_file()}
+    assert written == set(files) - {"model.safetensors"}
+    for command, options in COMMANDS.items():
+        assert autoparser(command, model, *options).code in (0, 1)
+    again = autoparser("fetch", "org/model", "-o", model)
+    words = "there is something already; name a new or an empty directory"
+    assert (again.code, again.err) == (2, f"{model}: {words}\n")
 
 
-def test_fetch_from_gguf(
-    hub: Hub,
-    tmp_path: Path,
-    autoparser: Run,
-) -> None:
+def test_a_gguf_file_is_fetched_as_a_directory(hub: Hub, tmp_path: Path, autoparser: Run) -> None:
     templates = [{"name": "default", "template": TEMPLATE}, {"name": "rag", "template": "R"}]
-    path = write_model(tmp_path / "made.gguf", templates)
-    commit = hub.add("org/model", {"m-Q4.gguf": path.read_bytes(), "m-Q8.gguf": path.read_bytes()})
+    content = write_model(tmp_path / "made.gguf", templates).read_bytes()
+    commit = hub.add("org/model", {"m-Q4.gguf": content, "m-Q8.gguf": content})
     ran = autoparser("fetch", "org/model:q8", "-o", tmp_path / "model", "--json")
     document = json.loads(ran.out)
     schema = json.loads((ROOT / "docs/fetch.schema.json").read_text("utf-8"))
     jsonschema.validate(document, schema)
-    assert document["source"]["file"] == "m-Q8.gguf"
-    assert document["source"]["commit"] == commit
+    assert (document["source"]["file"], document["source"]["commit"]) == ("m-Q8.gguf", commit)
     assert sorted(document["files"]) == [
         "additional_chat_templates/rag.jinja",
         "chat_template.jinja",
@@ -320,15 +200,11 @@ def test_fetch_from_gguf(
     ]
     config = json.loads((tmp_path / "model/tokenizer_config.json").read_text())
     assert config == {"bos_token": "<s>", "eos_token": "</s>"}
-    assert autoparser("analyze", tmp_path / "model").code == 0
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/evil", "a/b", "\x1b[31m", ".hidden"])
 def test_a_name_in_a_gguf_header_is_no_path(
-    hub: Hub,
-    tmp_path: Path,
-    autoparser: Run,
-    name: str,
+    hub: Hub, tmp_path: Path, autoparser: Run, name: str
 ) -> None:
     pairs = pair("tokenizer.chat_template", 8, text(TEMPLATE))
     pairs += pair(f"tokenizer.chat_template.{name}", 8, text("evil"))

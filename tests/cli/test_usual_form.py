@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,14 @@ import yaml
 
 from autoparser.analysis.core.message_battery import battery_messages
 
-Run = Callable[..., Any]
-TABLE = Path(__file__).parents[2] / "fixtures" / "usual_form.yaml"
-TEMPLATES: dict[str, Any] = yaml.safe_load(TABLE.read_text("utf-8"))
+from .conftest import ROOT, Run
+
+TEMPLATES: dict[str, Any] = yaml.safe_load((ROOT / "fixtures/usual_form.yaml").read_text("utf-8"))
 REVERSED, LOST = "arguments reversed", "user lost where tools are offered"
-ALL, CALLING = (
-    len(battery_messages()),
-    sum(bool(case.message.calls) for case in battery_messages()) + 1,
-)
-"""Messages, and conversations with calls; all of these but the one without arguments are spoiled.
-"""
+MESSAGES = battery_messages()
+ALL = len(MESSAGES)
+CALLING = sum(bool(case.message.calls) for case in MESSAGES) + 1
+"""Conversations with calls; all but the one without arguments are spoiled."""
 
 
 @pytest.fixture(params=[REVERSED, LOST])
@@ -35,24 +32,33 @@ def written(name: str, tmp_path: Path) -> Path:
     return path
 
 
-def test_first_screen_names_what_is_spoiled(autoparser: Run, spoiled: Path) -> None:
+def test_analysis_and_its_saved_format_name_what_is_spoiled(
+    autoparser: Run, spoiled: Path, tmp_path: Path
+) -> None:
+    saved = tmp_path / "saved.json"
     ran = autoparser("analyze", spoiled)
     said = " ".join(ran.out.split())
     assert ran.code == 1
     assert f"self-check {ALL}/{ALL}, usual form " in said
-    assert ": spoiled as users send it" in said
     assert "Findings 1 error: as users send it (" in said
+    assert autoparser("analyze", spoiled, "--format", "file", "-o", saved).code == 1
+    for source in (spoiled, saved):
+        ran = autoparser("analyze", source)
+        assert ran.code == 1
+        assert ": spoiled as users send it" in " ".join(ran.out.split())
 
 
-def test_faults_show_both_renders(autoparser: Run, tmp_path: Path) -> None:
-    ran = autoparser("analyze", written(REVERSED, tmp_path), "--show", "faults")
-    lines = ran.out.splitlines()
-    assert (
-        lines[0] == f"Arguments as an object: {CALLING - 1} of {CALLING} conversations are spoiled"
-    )
+def test_faults_and_a_page_show_both_renders(autoparser: Run, tmp_path: Path) -> None:
+    template = written(REVERSED, tmp_path)
+    lines = autoparser("analyze", template, "--show", "faults").out.splitlines()
+    title = f"Arguments as an object: {CALLING - 1} of {CALLING} conversations are spoiled"
+    assert lines[0] == title
     assert "  - arguments as an object, + arguments as JSON text" in lines
     assert '  - }3 :"syad" ,"olsO" :"ytic"{' in lines
     assert '  + {"city": "Oslo", "days": 3}' in lines
+    page = autoparser("report", template).out
+    assert f"usual form 1/{CALLING}" in page
+    assert "as users send it (arguments as an object)" in page
 
 
 def test_json_has_each_form_that_was_asked(autoparser: Run, tmp_path: Path) -> None:
@@ -71,15 +77,7 @@ def test_json_has_each_form_that_was_asked(autoparser: Run, tmp_path: Path) -> N
     }
 
 
-def test_saved_format_keeps_the_verdict(autoparser: Run, spoiled: Path, tmp_path: Path) -> None:
-    saved = tmp_path / "saved.json"
-    assert autoparser("analyze", spoiled, "--format", "file", "-o", saved).code == 1
-    ran = autoparser("analyze", saved)
-    assert ran.code == 1
-    assert ": spoiled as users send it" in " ".join(ran.out.split())
-
-
-def test_older_saved_format_is_read_and_says_what_is_wanted(
+def test_a_saved_format_from_before_the_question_is_read_and_says_what_is_wanted(
     autoparser: Run, tmp_path: Path
 ) -> None:
     saved = tmp_path / "saved.json"
@@ -109,37 +107,22 @@ def test_export_decode_and_round_trip_are_not_green(autoparser: Run, spoiled: Pa
     assert "usual form " in autoparser("roundtrip", spoiled).out
 
 
-def test_lint_fails_with_both_renders(autoparser: Run, spoiled: Path) -> None:
+def test_lint_and_survey_are_not_green(autoparser: Run, spoiled: Path, tmp_path: Path) -> None:
     ran = autoparser("lint", spoiled, "--format", "json")
     found = json.loads(ran.out)["templates"][0]["findings"]
     (finding,) = (each for each in found if each["code"] == "AP121")
     (evidence,) = finding["evidence"]
     assert (ran.code, finding["severity"]) == (1, "error")
     assert evidence["one"]["text"] != evidence["other"]["text"]
-
-
-def test_report_shows_both_renders(autoparser: Run, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    autoparser("report", written(REVERSED, tmp_path), "-o", page)
-    text = page.read_text("utf-8")
-    assert f"usual form 1/{CALLING}" in text
-    assert "as users send it (arguments as an object)" in text
+    records = tmp_path / "records.jsonl"
+    autoparser("survey", spoiled, "--records", records)
+    check = json.loads(records.read_text("utf-8").splitlines()[0])["check"]
+    text = spoiled.read_text("utf-8")
+    (expected,) = (each.get("spoiled") for each in TEMPLATES.values() if each["template"] == text)
+    assert (check["passed"], check["spoiled"]) == (check["total"], expected)
 
 
 def test_vllm_is_not_blamed_for_what_the_template_does(autoparser: Run, tmp_path: Path) -> None:
     ran = autoparser("roundtrip", written(REVERSED, tmp_path), "--profile", "vllm")
     assert "The template writes the message otherwise" in ran.out
     assert "The engine puts something else" not in ran.out
-
-
-def test_survey_does_not_count_it_as_passing(
-    autoparser: Run, spoiled: Path, tmp_path: Path
-) -> None:
-    kept = tmp_path / "kept.jsonl"
-    autoparser("survey", spoiled, "--records", kept)
-    record = json.loads(kept.read_text("utf-8").splitlines()[0])
-    assert record["check"]["passed"] == record["check"]["total"]
-    assert record["check"]["spoiled"] == TEMPLATES_SPOILED[spoiled.read_text("utf-8")]
-
-
-TEMPLATES_SPOILED = {each["template"]: each.get("spoiled") for each in TEMPLATES.values()}

@@ -13,6 +13,7 @@ import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
 from tests.fixture_analyses import TEMPLATES, TOKENS
+from tests.lanes import sampled
 
 from .padding import padded_message
 from .parrot import Parrot
@@ -67,7 +68,7 @@ def answer(llama: RunningLlama, analysis: Analysis, script: str, *, held: bool) 
     return str(found["choices"][0]["text"])
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", sampled(STYLES, len(STYLES)))
 def test_the_text_is_free_and_the_call_is_held(style: str, tmp_path: Path) -> None:
     template = ChatTemplate((TEMPLATES / f"{style}.jinja").read_text("utf-8"), TOKENS)
     analysis = analyze(template)

@@ -28,10 +28,12 @@ def found(template: str) -> LintReport:
     return lint(Subject(ChatTemplate(template, tokens), jinjas=llama), rules_of("AP81"))
 
 
+@pytest.mark.slow
 def test_a_plain_template_is_rendered_alike() -> None:
     assert found(TURNS + ENDING).findings == ()
 
 
+@pytest.mark.slow
 def test_tools_that_are_not_there_are_not_defined() -> None:
     (finding,) = found("{%- if tools is defined %}\n{{- '#' }}{%- endif %}" + TURNS).findings
     assert finding.code == "AP811"
@@ -46,5 +48,6 @@ def test_what_it_lacks_is_named_with_its_line() -> None:
     assert " at {{- 'abc' | wordwrap(2) }} on " in finding.message
 
 
+@pytest.mark.slow
 def test_a_clock_that_runs_is_read_at_the_same_time() -> None:
     assert found("{{- strftime_now('%Y-%m-%d') }}" + TURNS).findings == ()

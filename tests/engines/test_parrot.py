@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.lanes import sampled
+
 from .padding import ScriptTooLongError, padded_message
 from .parrot import Parrot
 from .running_llama import RunningLlama, running_llama
@@ -36,7 +38,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningLlama]:
         yield running
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", sampled(SCRIPTS, 3))
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_a_server_writes_the_script(llama: RunningLlama, script: str, temperature: float) -> None:
     prompt = prompt_of(padded_message(llama.parrot, script, prompt_of))

@@ -69,6 +69,7 @@ def test_its_own_parser_is_judged_by_texts_of_the_template(
     assert [each["kind"] for each in told["advice"]] == ["serve"]
 
 
+@pytest.mark.slow
 def test_another_template_than_the_one_that_is_served_is_found(
     llama: RunningLlama, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -78,6 +79,7 @@ def test_another_template_than_the_one_that_is_served_is_found(
     assert re.search(r"^Prompts +0 of 4 as the template renders them$", out, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_session_of_its_page_is_real(
     llama: RunningLlama, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

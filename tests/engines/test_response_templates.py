@@ -19,6 +19,8 @@ from tests.analysis.parsing.loop import analysis_of, fixture_names
 
 from .export_reader import ExportReader, RefusedExportError
 
+pytestmark = [pytest.mark.slow, pytest.mark.engine]
+
 VARIABLES: Mapping[str, str] = {
     "vllm": "AUTOPARSER_VLLM_PYTHON",
     "sglang": "AUTOPARSER_SGLANG_PYTHON",
@@ -35,12 +37,6 @@ NAMED: Mapping[str, str] = {
         name: os.environ[variable] for name, variable in VARIABLES.items() if variable in os.environ
     },
 }
-
-
-@pytest.mark.parametrize("name", VARIABLES)
-def test_an_engine_takes_part(name: str) -> None:
-    if name not in NAMED:
-        pytest.skip(f"{VARIABLES[name]} does not name a Python with {name}")
 
 
 FIXTURES = [

@@ -76,6 +76,7 @@ def test_the_next_prompt_begins_with_the_ids_and_the_cache_holds(
     assert after["usage"]["prompt_tokens_details"]["cached_tokens"] >= len(so_far) - 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_bridged_is_rendered_anew_and_says_why(
     llama: RunningLlama, url: str
 ) -> None:

@@ -2,51 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 USER = {"role": "user", "content": "Please look into it."}
-STEPS = (1, 6)
-"""Tokens that come together, where an engine's parsers can be given any."""
 Reading = Mapping[str, Any]
 """`reasoning`, `content` and `calls`, each a name and its arguments as text."""
 
 
-class AskedEngine(Protocol):
-    """What is asked of an engine."""
+class AskedEngine(ABC):
+    """An engine whose parsers are asked about texts."""
 
-    @property
-    def name(self) -> str:
-        """Return what it is called."""
-        ...
+    name: str
+    steps: Sequence[int] = (1, 6)
+    """Possible numbers of tokens per delta in its streams."""
 
-    @property
-    def steps(self) -> Sequence[int]:
-        """Return how many tokens can come together in its streams."""
-        ...
-
+    @abstractmethod
     def parsers(self) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of its parsers of calls and of reasoning."""
-        ...
 
+    @abstractmethod
     def load(self, loaded: Mapping[str, Any]) -> Reading | None:
-        """Take the tools of the request; return what `auto` chooses, None where there is none."""
-        ...
+        """Store the tools of the request; return what `auto` chooses, or None if it has none."""
 
     def left_out(self, loaded: Mapping[str, Any]) -> Mapping[int, str]:
-        """Return the texts that it cannot be asked about, by their places, and why."""
-        ...
+        """Return the reasons why it cannot be asked about texts, by index of the text."""
+        del loaded
+        return {}
 
+    @abstractmethod
     def reader(
         self, tool: str | None, reasoning: str | None
     ) -> Callable[[Mapping[str, Any], int], Reading]:
-        """Make what reads a text by two parsers."""
-        ...
+        """Return a function that reads a text by two parsers, in deltas of that many tokens."""
+
+
+class JoinedMessage:
+    """A message that comes in parts; an absent part of it is None or empty."""
+
+    def __init__(self) -> None:
+        self.reasoning = self.content = ""
+        self._calls: dict[int, list[str]] = {}
+
+    def add(self, reasoning: str | None, content: str | None) -> None:
+        """Append to the texts."""
+        self.reasoning += reasoning or ""
+        self.content += content or ""
+
+    def add_call(self, index: int, name: str | None, arguments: str | None) -> None:
+        """Append to the call of this index."""
+        call = self._calls.setdefault(index, ["", ""])
+        call[0] += name or ""
+        call[1] += arguments or ""
+
+    def reading(self) -> Reading:
+        """Return the message as far as it has come."""
+        return message(self.reasoning, self.content, map(tuple, self._calls.values()))
 
 
 def message(
-    reasoning: str | None, content: str | None, calls: Sequence[tuple[str | None, str]]
+    reasoning: str | None, content: str | None, calls: Iterable[Sequence[str | None]]
 ) -> Reading:
-    """Return what was read; absent parts are empty."""
-    named = [[name or "", given] for name, given in calls]
+    """Return a reading; absent parts are empty."""
+    named = [[name or "", arguments] for name, arguments in calls]
     return {"reasoning": reasoning or "", "content": content or "", "calls": named}

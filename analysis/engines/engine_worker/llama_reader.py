@@ -33,9 +33,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from .asked_engine import USER, Reading, message
+from .asked_engine import USER, AskedEngine, JoinedMessage, Reading
 
-_LITTLE_ENDIAN = "<"
 _WIDTH = 128
 """Numbers of a code: that of the next token is multiplied to this, no other to much of it."""
 _UINT32, _INT32, _FLOAT32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9
@@ -46,9 +45,15 @@ _NUMBER = 4
 CONTEXT = 65_536
 BIAS = 0.2 * _WIDTH
 """On a script's first token: more than nothing, and less than what follows a token."""
+
+
+def _packed(form: str, *values: float) -> bytes:
+    """Return numbers as bytes, the least significant first, as GGUF has them."""
+    return struct.pack(f"<{form}", *values)
+
+
 _EIGHT = [
-    struct.pack(_LITTLE_ENDIAN + "8f", *(1.0 if byte >> bit & 1 else -1.0 for bit in range(8)))
-    for byte in range(256)
+    _packed("8f", *(1.0 if byte >> bit & 1 else -1.0 for bit in range(8))) for byte in range(256)
 ]
 
 
@@ -97,7 +102,7 @@ def _tensors(tokens: int, follows: dict[int, int]) -> dict[str, tuple[tuple[int,
     embedded = [codes[follows[at]] if at in follows else nothing for at in range(tokens)]
     made = {
         "token_embd": ((_WIDTH, tokens), b"".join(embedded)),
-        "output_norm": ((_WIDTH,), struct.pack(_LITTLE_ENDIAN + "f", 1) * _WIDTH),
+        "output_norm": ((_WIDTH,), _packed("f", 1) * _WIDTH),
         "output": ((_WIDTH, tokens), b"".join(codes)),
     }
     shapes = {f"blk.0.{part}": (_WIDTH,) for part in ("attn_norm", "ffn_norm")} | {
@@ -108,9 +113,9 @@ def _tensors(tokens: int, follows: dict[int, int]) -> dict[str, tuple[tuple[int,
 
 
 def _fields(tokens: Sequence[str], kinds: Sequence[int], eos: int) -> list[bytes]:
-    scores = [struct.pack(_LITTLE_ENDIAN + "f", 0)] * len(tokens)
-    types = [struct.pack(_LITTLE_ENDIAN + "i", kind) for kind in kinds]
-    epsilon = struct.pack(_LITTLE_ENDIAN + "f", 1e-5)
+    scores = [_packed("f", 0)] * len(tokens)
+    types = [_packed("i", kind) for kind in kinds]
+    epsilon = _packed("f", 1e-5)
     return [
         _text("general.architecture", "llama"),
         _number("llama.context_length", CONTEXT),
@@ -136,23 +141,23 @@ def _gguf(fields: Sequence[bytes], tensors: dict[str, tuple[tuple[int, ...], byt
     places = accumulate((len(numbers) for _, numbers in tensors.values()), initial=0)
     rows = [
         _string(f"{name}.weight")
-        + struct.pack(_LITTLE_ENDIAN + "I", len(shape))
-        + b"".join(struct.pack(_LITTLE_ENDIAN + "Q", size) for size in shape)
-        + struct.pack(_LITTLE_ENDIAN + "IQ", 0, place)
+        + _packed("I", len(shape))
+        + b"".join(_packed("Q", size) for size in shape)
+        + _packed("IQ", 0, place)
         for (name, (shape, _)), place in zip(tensors.items(), places, strict=False)
     ]
-    head = b"GGUF" + struct.pack(_LITTLE_ENDIAN + "IQQ", 3, len(tensors), len(fields))
+    head = b"GGUF" + _packed("IQQ", 3, len(tensors), len(fields))
     head += b"".join(fields) + b"".join(rows)
     return b"".join([head, bytes(-len(head) % _ALIGNED), *(each for _, each in tensors.values())])
 
 
 def _string(text: str) -> bytes:
     encoded = text.encode()
-    return struct.pack(_LITTLE_ENDIAN + "Q", len(encoded)) + encoded
+    return _packed("Q", len(encoded)) + encoded
 
 
 def _field(key: str, kind: int, value: bytes) -> bytes:
-    return _string(key) + struct.pack(_LITTLE_ENDIAN + "I", kind) + value
+    return _string(key) + _packed("I", kind) + value
 
 
 def _text(key: str, value: str) -> bytes:
@@ -160,13 +165,11 @@ def _text(key: str, value: str) -> bytes:
 
 
 def _number(key: str, value: int) -> bytes:
-    return _field(key, _UINT32, struct.pack(_LITTLE_ENDIAN + "I", value))
+    return _field(key, _UINT32, _packed("I", value))
 
 
 def _array(key: str, kind: int, values: Sequence[bytes]) -> bytes:
-    return _field(
-        key, _ARRAY, struct.pack(_LITTLE_ENDIAN + "IQ", kind, len(values)) + b"".join(values)
-    )
+    return _field(key, _ARRAY, _packed("IQ", kind, len(values)) + b"".join(values))
 
 
 SECONDS = 60
@@ -176,7 +179,7 @@ SHOWN = 20
 _CHAT = "/v1/chat/completions"
 
 
-class LlamaCpp:
+class LlamaCpp(AskedEngine):
     """The engine."""
 
     name = "llama.cpp"
@@ -274,7 +277,7 @@ class LlamaCpp:
         wrong = _refused(asked["text"], self._whole[key])
         if wrong:
             raise ValueError(wrong)
-        return _gathered(self._answer(asked, {"stream": True}) if step else self._whole[key])
+        return _joined(self._answer(asked, {"stream": True}) if step else self._whole[key])
 
     def _answer(self, asked: Mapping[str, Any], more: Mapping[str, Any]) -> Sequence[Any]:
         """Return the answer, or the parts of its stream."""
@@ -349,20 +352,17 @@ def _refused(text: str, parts: Sequence[Any]) -> str:
     return f"its grammar does not let the text go on after {before[-SHOWN:]!r}"
 
 
-def _gathered(parts: Sequence[Any]) -> Reading:
+def _joined(parts: Sequence[Any]) -> Reading:
     """Return the message of an answer, or of the parts of one."""
-    thought = said = ""
-    calls: dict[int, list[str]] = {}
+    joined = JoinedMessage()
     for choice in _choices(parts):
-        given: Mapping[str, Any] = choice.get("message") or choice.get("delta") or {}
-        thought += given.get("reasoning_content") or ""
-        said += given.get("content") or ""
-        found: Sequence[Mapping[str, Any]] = given.get("tool_calls") or ()
+        part: Mapping[str, Any] = choice.get("message") or choice.get("delta") or {}
+        joined.add(part.get("reasoning_content"), part.get("content"))
+        found: Sequence[Mapping[str, Any]] = part.get("tool_calls") or ()
         for at, each in enumerate(found):
-            call = calls.setdefault(each.get("index", at), ["", ""])
-            call[0] += each["function"].get("name") or ""
-            call[1] += each["function"].get("arguments") or ""
-    return message(thought, said, [(name, given) for name, given in calls.values()])
+            function = each["function"]
+            joined.add_call(each.get("index", at), function.get("name"), function.get("arguments"))
+    return joined.reading()
 
 
 def _choices(parts: Sequence[Any]) -> Iterator[Mapping[str, Any]]:

@@ -10,7 +10,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-from .asked_engine import STEPS, USER, Reading, message
+from .asked_engine import USER, AskedEngine, JoinedMessage, Reading, message
 
 # Tokenizers that an engine's parsers can be made with, where no model is.
 
@@ -112,11 +112,10 @@ class KnownTokens:
 # SGLang's parsers of reasoning and of calls, one after the other as its server has them.
 
 
-class Sglang:
+class Sglang(AskedEngine):
     """The engine."""
 
     name = "sglang"
-    steps = STEPS
 
     def __init__(self) -> None:
         parser = import_module("sglang.srt.function_call.function_call_parser")
@@ -162,11 +161,6 @@ class Sglang:
             asked: bool = serving._get_reasoning_from_request(server, request)  # noqa: SLF001
             return self._template.force_reasoning or asked
         return self._template.force_reasoning or None
-
-    def left_out(self, loaded: Mapping[str, Any]) -> Mapping[int, str]:
-        """Return nothing: any text can be given to a parser."""
-        del loaded
-        return {}
 
     def reader(
         self, tool: str | None, reasoning: str | None
@@ -227,26 +221,22 @@ def _whole(thinks: Any, calls: Any, text: str) -> Reading:
 
 
 def _streamed(thinks: Any, calls: Any, deltas: Sequence[str]) -> Reading:
-    thought = said = ""
-    found: dict[int, list[str]] = {}
+    joined, called = JoinedMessage(), False
     for piece in (*deltas, ""):
-        taken, rest = ("", piece) if thinks is None else _thoughts(thinks, piece)
-        thought += taken or ""
+        thought, rest = "", piece
+        if thinks is not None:
+            # The empty delta ends the stream.
+            thought, rest = thinks.parse_stream_chunk(piece) if piece else thinks.parse_stream_end()
+        joined.add(thought, "")
         for normal, items in _passed(calls, rest or "", ended=not piece):
-            said += normal or ""
+            joined.add("", normal)
             for item in items:
-                call = found.setdefault(item.tool_index, ["", ""])
-                call[0] += item.name or ""
-                call[1] += item.parameters or ""
-    if found:
+                called = True
+                joined.add_call(item.tool_index, item.name, item.parameters)
+    if called:
         at, rest = _not_yet_sent(calls.detector)
-        found.setdefault(at, ["", ""])[1] += rest
-    return message(thought, said, [(name, given) for name, given in found.values()])
-
-
-def _thoughts(thinks: Any, piece: str) -> Any:
-    """Return reasoning and the rest of a delta; the empty one ends the stream."""
-    return thinks.parse_stream_chunk(piece) if piece else thinks.parse_stream_end()
+        joined.add_call(at, "", rest)
+    return joined.reading()
 
 
 def _passed(calls: Any, text: str, *, ended: bool) -> list[tuple[str, Sequence[Any]]]:
@@ -270,11 +260,10 @@ def _not_yet_sent(detector: Any) -> tuple[int, str]:
     return at, whole[len(sent[at]) :] if whole.startswith(sent[at]) else ""
 
 
-class Vllm:
+class Vllm(AskedEngine):
     """vLLM's parsers, put together by its own manager as its server does."""
 
     name = "vllm"
-    steps = STEPS
 
     def __init__(self) -> None:
         self._protocol = import_module("vllm.entrypoints.openai.chat_completion.protocol")
@@ -291,11 +280,6 @@ class Vllm:
         """Take the tools; vLLM has no `auto`."""
         self._tools = loaded["tools"]
         return None
-
-    def left_out(self, loaded: Mapping[str, Any]) -> Mapping[int, str]:
-        """Return nothing: any text can be given to a parser."""
-        del loaded
-        return {}
 
     def reader(
         self, tool: str | None, reasoning: str | None
@@ -330,8 +314,7 @@ class Vllm:
             return message(thought, said, [(each.name, each.arguments) for each in calls or ()])
 
         def streamed(parser: Any, request: Any, prompt: Any, text: str, step: int) -> Reading:
-            thought = said = ""
-            calls: dict[int, list[str]] = {}
+            joined = JoinedMessage()
             ids = tokenizer.encode(text)
             deltas = [ids[at : at + step] for at in range(0, len(ids), step)]
             for at, given in enumerate([*deltas, [tokenizer.eos_token_id]]):
@@ -340,12 +323,12 @@ class Vllm:
                 delta = parser.parse_delta(piece, given, request, prompt, finished=last)
                 if delta is None:
                     continue
-                thought += delta.reasoning or ""
-                said += delta.content or ""
+                joined.add(delta.reasoning, delta.content)
                 for each in delta.tool_calls or ():
-                    call = calls.setdefault(each.index, ["", ""])
-                    call[0] += (each.function and each.function.name) or ""
-                    call[1] += (each.function and each.function.arguments) or ""
-            return message(thought, said, [(name, given) for name, given in calls.values()])
+                    function = each.function
+                    joined.add_call(
+                        each.index, function and function.name, function and function.arguments
+                    )
+            return joined.reading()
 
         return read

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 from typing import Any
+from unittest import mock
+
+import httpx2
 
 from autoparser import ChatTemplate
 
@@ -66,7 +68,7 @@ class EngineStub:
     routes: dict[str, Callable[[Body], Answer]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
-    url: str = ""
+    url: str = "http://127.0.0.1:8000"
 
     def __post_init__(self) -> None:
         models = {"data": [{"id": "m", "owned_by": self.owner, "root": "m"}]}
@@ -162,40 +164,17 @@ def not_there(_: Body) -> Answer:
 
 @contextmanager
 def answering(stub: EngineStub) -> Generator[EngineStub]:
-    """Answer on loopback for as long as the block lasts."""
+    """Let every client that is made in the block ask this server; no socket is opened."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.answer({})
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        stub.asked.append(request.url.path)
+        stub.headers = {key.lower(): value for key, value in request.headers.items()}
+        body: Body = json.loads(request.content) if request.content else {}
+        status, said = stub.routes.get(request.url.path, not_there)(body)
+        content = said if isinstance(said, (str, Iterator)) else json.dumps(said)
+        location = {"Location": str(said)} if 300 <= status < 400 else {}
+        return httpx2.Response(status, headers=location, content=content)
 
-        def do_POST(self) -> None:
-            length = int(self.headers.get("content-length", 0))
-            self.answer(json.loads(self.rfile.read(length)))
-
-        def answer(self, body: Body) -> None:
-            stub.asked.append(self.path)
-            stub.headers = {key.lower(): value for key, value in self.headers.items()}
-            route = stub.routes.get(self.path, not_there)
-            status, said = route(body)
-            content = (said if isinstance(said, str) else json.dumps(said)).encode()
-            self.send_response(status)
-            if 300 <= status < 400:
-                self.send_header("Location", str(said))
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    stub.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    client = partial(httpx2.Client, transport=httpx2.MockTransport(answer))
+    with mock.patch.object(httpx2, "Client", client):
         yield stub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -164,6 +164,15 @@ def test_a_guess_is_taken_back() -> None:
     assert half.count_reasoning_tokens(guess) == 2
 
 
+def test_ids_that_were_not_shown_are_read_with_the_next_ones() -> None:
+    tokenizer = tokenizer_for(NAMES[0])
+    half = Half(tokenizer)
+    half.is_reasoning_end(tokenizer.ids("<|im_start|>assistant\n<think>\n"))
+    ids = tokenizer.ids("ab</think>c")
+    assert not half.is_reasoning_end_streaming(ids[:1], ids[:1])
+    assert half.is_reasoning_end_streaming(ids, ids[-1:])
+
+
 def test_two_halves_leave_nothing_out() -> None:
     tokenizer = tokenizer_for(NAMES[0])
     call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rio"}}\n</tool_call>'
@@ -307,13 +316,14 @@ def test_a_tool_detector_is_left_the_rest_as_it_came() -> None:
 
 def test_where_the_template_is_found() -> None:
     tokenizer = tokenizer_for(NAMES[0])
-    other = TEMPLATES / f"{NAMES[1]}.jinja"
-    text = other.read_text("utf-8")
+    other = str(TEMPLATES / f"{NAMES[1]}.jinja")
+    text, option = Path(other).read_text("utf-8"), "--chat-template"
     assert served_template(tokenizer, environment={}, arguments=[]).text == tokenizer.chat_template
-    for arguments in (["--chat-template", str(other)], [f"--chat-template={other}"]):
+    # Of several options the last one counts, as it does for engines.
+    for arguments in ([option, other], [f"{option}={other}"], [option, "x", option, other]):
         assert served_template(tokenizer, environment={}, arguments=arguments).text == text
-    named = {TEMPLATE_VARIABLE: str(other)}
-    assert served_template(tokenizer, environment=named, arguments=[]).text == text
+    named = {TEMPLATE_VARIABLE: other}
+    assert served_template(tokenizer, environment=named, arguments=[option, "x"]).text == text
     with pytest.raises(TemplateNotFoundError, match="no chat template"):
         served_template(value(), environment={}, arguments=[])
 

@@ -1,0 +1,480 @@
+"""The servers of vLLM, SGLang and llama.cpp: how each is asked, and what it answers.
+
+What they have in common is in `engine_server`. A text comes before a server's parser
+
+- of vLLM by its derenderer, which reads the ids of a text (with `--enable-scale-out`, or in
+  `vllm launch render`, which has no model); else as the only choice of an answer;
+- of SGLang by two endpoints, which separate the reasoning of a text and read the calls in the rest,
+  by any of its parsers; else by a grammar that allows only the text;
+- of llama.cpp as the beginning of the answer, whose end follows at once: its server has no endpoint
+  that parses a text, but it goes on with an assistant's message that ends a conversation.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
+from autoparser.analysis.decoding.answer_writers import ServerEngine
+
+from .engine_server import (
+    CHAT,
+    EngineServer,
+    KnownText,
+    ProbedChat,
+    ServedModel,
+    TextNotAskedError,
+    TextRefusedError,
+    TextRoute,
+    TextRung,
+    choice_of,
+    message_of,
+    message_of_events,
+    text_of,
+)
+from .probe_client import ProbeClient, ServerReply
+
+SPARE = 64
+"""A model may write as many tokens as a text has bytes, and this many more."""
+
+
+def token_ids_of(value: Json) -> list[int] | None:
+    """Return a list of token ids, or None if the value is not one."""
+    if not isinstance(value, list):
+        return None
+    found = [each for each in value if isinstance(each, int)]
+    return found if len(found) == len(value) else None
+
+
+def text_in(reply: ServerReply, key: str) -> str:
+    """Return a text of a reply. Raises TextRefusedError if it has none."""
+    found = reply.object.get(key)
+    if not isinstance(found, str):
+        raise TextRefusedError(reply.refusal)
+    return found
+
+
+def ended_choice(reply: ServerReply) -> Mapping[str, Json]:
+    """Return the choice. Raises TextNotAskedError if the token limit cut it."""
+    choice = choice_of(reply.object)
+    if choice.get("finish_reason") == "length":
+        raise TextNotAskedError("its model did not come to an end")
+    return choice
+
+
+class TokenServer(EngineServer):
+    """A server that returns the token ids of a prompt and of an answer, and their text."""
+
+    ids_field: ClassVar[str]
+    """The field of a choice that has the ids of the answer."""
+
+    @abstractmethod
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text of ids. Raises TextRefusedError."""
+
+    def prompt(self, chat: ProbedChat) -> str:
+        """Return the text of the ids that `/tokenize` returns."""
+        return self.text(self.prompt_ids(chat))
+
+    def prompt_ids(self, chat: ProbedChat) -> list[int]:
+        """Return the ids of the prompt. Raises TextRefusedError."""
+        reply = self.client.post("/tokenize", self.body(chat))
+        found = token_ids_of(reply.object.get("tokens"))
+        if found is None:
+            raise TextRefusedError(reply.refusal)
+        return found
+
+    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
+        """Return the text of the ids of its answer, and its reading."""
+        body = {**self.greedy_body(chat, limit), "return_token_ids": True}
+        reply = self.client.post(CHAT, body)
+        message = message_of(reply)
+        written = token_ids_of(ended_choice(reply).get(self.ids_field))
+        if written is None:
+            raise TextNotAskedError("it does not say which ids it wrote")
+        return self.text(written), message
+
+
+# vLLM.
+
+
+DERENDER = f"{CHAT}/derender"
+LIKELIER, MOST = 5.0, 100.0
+"""How much likelier a character makes a token, as the logarithm of its odds, and vLLM's limit."""
+CHUNKS = 24
+"""Pieces of a stream; the derenderer reads all that came before with each of them."""
+
+
+class VllmProbe(TokenServer):
+    """vLLM's server, or its render server."""
+
+    ids_field = "token_ids"
+
+    @classmethod
+    def found(cls, client: ProbeClient, model: str, root: str | None) -> VllmProbe:
+        """Ask for its version; `root` is the place of its model."""
+        version = client.get("/version").object.get("version")
+        served = ServedModel(
+            ServerEngine.VLLM,
+            model,
+            version=version if isinstance(version, str) else None,
+            template_place=root,
+            notes=("it does not say which parsers it was started with",),
+        )
+        return cls(client, served)
+
+    def ids(self, text: str) -> list[int]:
+        """Return the ids of a text. Raises TextRefusedError."""
+        reply = self._tokenized(text)
+        found = token_ids_of(reply.object.get("tokens"))
+        if not found:
+            raise TextRefusedError(reply.refusal)
+        return found
+
+    def bias(self, text: str) -> dict[str, Json]:
+        """Return a bias by id that makes the tokens of a text likelier, long ones the most.
+
+        A grammar lets a marker be spelled as well, and spelled it is text to who reads by ids.
+        """
+        reply = self._tokenized(text, return_token_strs=True).object
+        ids, texts = token_ids_of(reply.get("tokens")), reply.get("token_strs")
+        if not ids or not isinstance(texts, list):
+            return {}
+        return {
+            str(id_): min(MOST, LIKELIER * len(token))
+            for id_, token in zip(ids, texts, strict=True)
+            if isinstance(token, str)
+        }
+
+    def _tokenized(self, text: str, **more: Json) -> ServerReply:
+        body: dict[str, Json] = {"prompt": text, "add_special_tokens": False}
+        return self.client.post("/tokenize", {"model": self.served.model, **body, **more})
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text of ids. Raises TextRefusedError."""
+        body: dict[str, Json] = {"model": self.served.model, "tokens": list(ids)}
+        return text_in(self.client.post("/detokenize", body), "prompt")
+
+    def rungs(self) -> Sequence[TextRung]:
+        """Return the derenderer, and the model where there is one."""
+        given = [_GivenToDerenderer(self)] if self.client.post(DERENDER, {}).offered else []
+        forced = [_ForcedAsChoice(self)] if self.client.post(CHAT, {}).offered else []
+        return (*given, *forced)
+
+
+@dataclass(frozen=True)
+class _GivenToDerenderer(TextRung):
+    server: VllmProbe
+    rung = TextRoute.GIVEN
+    streams = True
+    blind = (
+        "the model's own tokens: the text is cut as the tokenizer cuts it",
+        "grammars and stop strings: nothing is generated",
+    )
+    _prompts: dict[str, list[int]] = field(default_factory=dict[str, list[int]], compare=False)
+
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+        """Have it read the ids of the text at once."""
+        prompt = self._prompt(chat)
+        ids = self.server.ids(known.text)
+        choice: Json = {"index": 0, "token_ids": [*ids], "finish_reason": "stop"}
+        response: Json = {"choices": [choice], "prompt_token_ids": [*prompt]}
+        return message_of(self._asked(chat, prompt, generate_response=response))
+
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+        """Have it read the ids piece by piece, each with the state that the last one gave."""
+        ids, prompt = self.server.ids(known.text), self._prompt(chat)
+        step = -(-len(ids) // CHUNKS)
+        events: list[Mapping[str, Json]] = []
+        state: Json = None
+        for at in range(0, len(ids), step):
+            reason = "stop" if at + step >= len(ids) else None
+            choice: Json = {
+                "index": 0,
+                "token_ids": [*ids[at : at + step]],
+                "finish_reason": reason,
+            }
+            chunk: Json = {"choices": [choice]}
+            reply = self._asked(chat, prompt, stream=True, generate_chunk=chunk, stream_state=state)
+            event, state = reply.object.get("chunk"), reply.object.get("stream_state")
+            if not isinstance(event, dict):
+                raise TextRefusedError(reply.refusal)
+            events.append(event)
+        return message_of_events(events)
+
+    def _asked(self, chat: ProbedChat, prompt: Sequence[int], **fields: Json) -> ServerReply:
+        request: Json = self.server.body(chat)
+        body: dict[str, Json] = {**fields, "prompt_token_ids": [*prompt], "chat_request": request}
+        return self.server.client.post(DERENDER, body)
+
+    def _prompt(self, chat: ProbedChat) -> list[int]:
+        if chat.key not in self._prompts:
+            self._prompts[chat.key] = self.server.prompt_ids(chat)
+        return self._prompts[chat.key]
+
+
+@dataclass(frozen=True)
+class _ForcedAsChoice(TextRung):
+    server: VllmProbe
+    rung = TextRoute.FORCED
+    sees_reasoning = False
+    blind = (
+        "the stream: where the reasoning is left out, it may leave out calls as well",
+        "the reasoning: a grammar holds from the beginning only where that is left out",
+        "the model's own tokens: those of the tokenizer are made likely, and others may pass",
+        "stop strings: the answer ends where the grammar does",
+        "the text itself: no ids come where the reasoning is left out; its end is taken for it",
+    )
+
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+        """Have it write the text, and end where the grammar does."""
+        choice: Json = {"choice": [known.text]}
+        body: dict[str, Json] = {
+            **self.server.greedy_body(chat, len(known.text.encode()) + SPARE),
+            "structured_outputs": choice,
+            "logit_bias": self.server.bias(known.text),
+            "include_reasoning": False,
+        }
+        reply = self.server.client.post(CHAT, body)
+        message = message_of(reply)
+        ended_choice(reply)
+        return message
+
+
+# SGLang.
+
+
+SEPARATE = "/separate_reasoning"
+PARSE = "/parse_function_call"
+NO_THINKING: dict[str, Json] = {"enable_thinking": False, "thinking": False}
+"""What SGLang looks at in `chat_template_kwargs` before a grammar holds from the first token on."""
+
+
+class SglangProbe(TokenServer):
+    """SGLang's server."""
+
+    ids_field = "response_token_ids"
+
+    @classmethod
+    def found(cls, client: ProbeClient, model: str) -> SglangProbe:
+        """Ask what it was started with."""
+        info = client.get("/server_info").object
+
+        def named(key: str) -> str | None:
+            return text_of(info.get(key)) or None
+
+        served = ServedModel(
+            ServerEngine.SGLANG,
+            model,
+            version=named("version"),
+            template_place=named("chat_template") or named("model_path"),
+            tool_parser=named("tool_call_parser"),
+            reasoning_parser=named("reasoning_parser"),
+            parsers_told="tool_call_parser" in info,
+        )
+        return cls(client, served)
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text of ids. Raises TextRefusedError."""
+        body: dict[str, Json] = {"tokens": list(ids), "skip_special_tokens": False}
+        reply = self.client.post("/detokenize", {"model": self.served.model, **body})
+        return text_in(reply, "text")
+
+    def rungs(self) -> Sequence[TextRung]:
+        """Return the two endpoints, and the model."""
+        given = [_GivenToEndpoints(self)] if self.client.post(PARSE, {}).offered else []
+        return (*given, _ForcedByGrammar(self))
+
+    def separated(self, text: str, parser: str) -> tuple[str, str]:
+        """Return reasoning and rest, by any reasoning parser. Raises TextRefusedError."""
+        reply = self.client.post(SEPARATE, {"text": text, "reasoning_parser": parser})
+        reasoning, rest = reply.object.get("reasoning_text"), reply.object.get("text")
+        if not reply.ok:
+            raise TextRefusedError(reply.refusal)
+        return str(reasoning or ""), str(rest or "")
+
+    def called(
+        self, text: str, tools: Sequence[Json], parser: str
+    ) -> tuple[str, tuple[ReadCall, ...]]:
+        """Return content and calls, by any parser of calls. Raises TextRefusedError."""
+        body: dict[str, Json] = {"text": text, "tools": list(tools), "tool_call_parser": parser}
+        reply = self.client.post(PARSE, body)
+        calls = reply.object.get("calls")
+        if not isinstance(calls, list):
+            raise TextRefusedError(reply.refusal)
+        found = [each for each in calls if isinstance(each, dict)]
+        read = [ReadCall(str(each.get("name")), str(each.get("parameters"))) for each in found]
+        return str(reply.object.get("normal_text") or ""), tuple(read)
+
+
+@dataclass(frozen=True)
+class _GivenToEndpoints(TextRung):
+    server: SglangProbe
+    rung = TextRoute.GIVEN
+    blind = (
+        "the stream: its endpoints take a whole text",
+        "the prompt: its endpoints are not told what it has opened",
+        "grammars and stop strings: nothing is generated",
+    )
+
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+        """Have the parsers that it was started with read the text, one after the other."""
+        served = self.server.served
+        reasoning, content, calls = "", known.text, tuple[ReadCall, ...]()
+        if served.reasoning_parser is not None:
+            reasoning, content = self.server.separated(content, served.reasoning_parser)
+        if served.tool_parser is not None:
+            content, calls = self.server.called(content, chat.tools, served.tool_parser)
+        return ReadMessage(content, reasoning, calls)
+
+
+@dataclass(frozen=True)
+class _ForcedByGrammar(TextRung):
+    server: SglangProbe
+    rung = TextRoute.FORCED
+    streams = True
+    blind = (
+        "the model's own tokens: a grammar lets others pass",
+        "answers to prompts in which reasoning is on: a grammar begins after it",
+        "stop strings: the answer ends where the grammar does",
+    )
+    _chats: dict[str, ProbedChat] = field(default_factory=dict[str, ProbedChat], compare=False)
+
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+        """Have it write the text, and see by the ids that it did."""
+        body = {**self._body(chat, known.text), "return_token_ids": True}
+        reply = self.server.client.post(CHAT, body)
+        written = token_ids_of(choice_of(reply.object).get(self.server.ids_field))
+        message = message_of(reply)
+        if written is None or not self.server.text(written).startswith(known.text):
+            raise TextNotAskedError("its model did not write the text")
+        return message
+
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+        """Have it write the text as a stream."""
+        return message_of_events(self.server.client.events(CHAT, self._body(chat, known.text)))
+
+    def _held(self, chat: ProbedChat) -> ProbedChat:
+        """Return the chat, without thinking where that leaves its prompt as it is."""
+        if chat.key not in self._chats:
+            off = replace(chat, settings={**NO_THINKING, **chat.settings})
+            same = self.server.prompt_ids(off) == self.server.prompt_ids(chat)
+            self._chats[chat.key] = off if same else chat
+        return self._chats[chat.key]
+
+    def _body(self, chat: ProbedChat, text: str) -> dict[str, Json]:
+        # The escapes of JSON's strings are among those of the grammar's.
+        grammar = f"root ::= {json.dumps(text, ensure_ascii=False)}"
+        body = self.server.greedy_body(self._held(chat), len(text.encode()) + SPARE)
+        return {**body, "ebnf": grammar}
+
+
+# llama.cpp.
+
+
+MARK = "x"
+LIKELY = 1000
+"""Added to the end's logit; no other token comes near it."""
+
+
+class LlamaProbe(EngineServer):
+    """llama.cpp's server."""
+
+    @classmethod
+    def found(cls, client: ProbeClient, model: str) -> LlamaProbe:
+        """Ask for its properties."""
+        props = client.get("/props").object
+        build = props.get("build_info")
+        tokens = {name: props.get(name) for name in ("bos_token", "eos_token")}
+        served = ServedModel(
+            ServerEngine.LLAMA_SERVER,
+            model,
+            version=build if isinstance(build, str) else None,
+            template=text_of(props.get("chat_template")) or None,
+            special_tokens={name: text for name, text in tokens.items() if isinstance(text, str)},
+            notes=("it has one parser, which it makes of its template itself",),
+        )
+        return cls(client, served)
+
+    def prompt(self, chat: ProbedChat) -> str:
+        """Return what `/apply-template` renders."""
+        return text_in(self.client.post("/apply-template", self.body(chat)), "prompt")
+
+    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
+        """Have the prompt completed, and the chat answered: both take the likeliest tokens."""
+        completion: dict[str, Json] = {
+            "prompt": self.prompt(chat),
+            "n_predict": limit,
+            "temperature": 0,
+            "return_tokens": True,
+        }
+        ids = token_ids_of(self.client.post("/completion", completion).object.get("tokens"))
+        reply = self.client.post(CHAT, self.greedy_body(chat, limit))
+        message = message_of(reply)
+        ended_choice(reply)
+        written = self.client.post("/detokenize", {"tokens": [*(ids or ())]}).object.get("content")
+        if not isinstance(written, str) or not written:
+            raise TextNotAskedError("it does not say what it wrote")
+        return written, message
+
+    def rungs(self) -> Sequence[TextRung]:
+        """Return the one that forces, if its end is one token."""
+        end_text: dict[str, Json] = {
+            "content": self.served.special_tokens.get("eos_token", ""),
+            "parse_special": True,
+            "add_special": False,
+        }
+        match token_ids_of(self.client.post("/tokenize", end_text).object.get("tokens")):
+            case [end]:
+                return (_ForcedByPrefill(self, end),)
+            case _:
+                return ()
+
+
+@dataclass(frozen=True)
+class _ForcedByPrefill(TextRung):
+    server: LlamaProbe
+    end: int
+    rung = TextRoute.FORCED
+    blind = (
+        "the stream: a server that goes on with a text leaves the text out of its stream",
+        "grammars: nothing was sampled under one",
+        "stop strings: the answer ends by its last token",
+        "answers without reasoning: the server may put an empty block of it before them",
+    )
+
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+        """Have it go on with the text, and end."""
+        begun = _with_answer(chat, self._begun(chat, known))
+        bias: list[Json] = [[self.end, LIKELY]]
+        body = {**self.server.greedy_body(begun, 4), "logit_bias": bias}
+        return message_of(self.server.client.post(CHAT, body))
+
+    def _begun(self, chat: ProbedChat, known: KnownText) -> Mapping[str, Json]:
+        """Return the message whose beginning is the text, to the letter.
+
+        The server writes the markup around reasoning itself, so that what follows it is cut off
+        where the server has it end. Raises TextNotAskedError.
+        """
+        prompt, reasoning = self.server.prompt(chat), known.message.reasoning
+        said: Mapping[str, Json] = {"reasoning_content": reasoning} if reasoning else {}
+        marked = self.server.prompt(_with_answer(chat, {**said, "content": MARK}))
+        before = marked.removesuffix(MARK)
+        whole = prompt + known.text
+        if whole.startswith(before):
+            return {**said, "content": whole[len(before) :]}
+        if not reasoning and before.startswith(prompt):
+            # Reasoning without a word that it puts there; the text may have begun with its end.
+            ended = before[len(prompt) :].strip()
+            opened = known.text.startswith(ended)
+            return {"content": known.text[len(ended) :].lstrip() if opened else known.text}
+        raise TextNotAskedError("its prompt does not go on with the text as it is")
+
+
+def _with_answer(chat: ProbedChat, begun: Mapping[str, Json]) -> ProbedChat:
+    """Return a chat that ends with what an assistant has begun."""
+    return replace(chat, messages=[*chat.messages, {"role": "assistant", **begun}])
