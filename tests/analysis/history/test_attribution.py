@@ -12,7 +12,6 @@ from transformers.utils.chat_template_utils import render_jinja_template
 from autoparser import ChatTemplate, Renderer, analyze
 from autoparser.analysis.history.message_attribution import Attributed
 from autoparser.analysis.history.training_template import TrainingTemplateError, training_template
-from tests.lanes import sampled
 
 from .renderers import (
     FIXTURES,
@@ -196,7 +195,8 @@ PATCHED = (
 )
 
 
-@pytest.mark.parametrize("name", sampled(dict.fromkeys(PATCHED), len(PATCHED)))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", dict.fromkeys(PATCHED))
 def test_a_training_template_writes_the_same_text_and_marks_what_is_sampled(name: str) -> None:
     analysis = fixture_analysis(name)
     training = training_template(analysis)

@@ -10,7 +10,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import AutoparserError
-from autoparser.analysis.core.documents import text_digest
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.overview.survey import (
     SURVEY,
@@ -24,146 +23,114 @@ from autoparser.analysis.overview.survey import (
     templates_in,
 )
 from autoparser.analysis.templates.worker_limits import Limits
+from tests.fixture_analyses import TEMPLATES
 
-ROOT = Path(__file__).parents[3]
-FOLDER = ROOT / "fixtures" / "templates"
-SCHEMA = json.loads((ROOT / "docs" / "survey.schema.json").read_text(encoding="utf-8"))
-
-RECORDS = (
-    SurveyRecord.failed("a.jinja", "a" * 64, "it does not compile"),
+SCHEMA = Path(__file__).parents[3] / "docs" / "survey.schema.json"
+B, C = (
     SurveyRecord(
         SURVEY,
-        "b.jinja",
-        "b" * 64,
+        f"{name}.jinja",
+        name * 64,
         error=None,
-        reasoning=ReasoningMode.TAG_BASED,
+        reasoning=reasoning,
         content=ContentMode.PLAIN,
         tools=ToolFormat.JSON_NATIVE,
         call="<c>«name»«arguments»</c>",
-        switches=("x", "y"),
-        check=SurveyCheck(43, 44),
-        round_trip={"holds": 3, "ids": 1},
-    ),
-    SurveyRecord(
-        SURVEY,
-        "c.jinja",
-        "c" * 64,
-        error=None,
-        reasoning=ReasoningMode.NONE,
-        content=ContentMode.PLAIN,
-        tools=ToolFormat.JSON_NATIVE,
-        call="<c>«name»«arguments»</c>",
-        switches=("x",),
-        check=SurveyCheck(44, 44),
-        round_trip={"holds": 4},
-    ),
+        switches=switches,
+        check=SurveyCheck(passed, 44),
+        round_trip=trips,
+    )
+    for name, reasoning, switches, passed, trips in (
+        ("b", ReasoningMode.TAG_BASED, ("x", "y"), 43, {"holds": 3, "ids": 1}),
+        ("c", ReasoningMode.NONE, ("x",), 44, {"holds": 4}),
+    )
 )
+RECORDS = (SurveyRecord.failed("a.jinja", "a" * 64, "it does not compile"), B, C)
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.source)
-def test_a_line_is_read_back_and_is_as_its_schema_says(record: SurveyRecord) -> None:
-    line = line_of(record)
-    Draft202012Validator(SCHEMA).validate(json.loads(line))
-    assert line.isascii()
-    journal = journal_of(line.encode(), "s.jsonl")
-    assert journal.records == {(record.source, record.sha256): record}
-    assert journal.size == len(line)
-    assert not journal.repaired
+def test_a_line_is_read_back_and_valid_and_half_a_line_is_left_out() -> None:
+    lines = [line_of(record).encode() for record in RECORDS]
+    for record, line in zip(RECORDS, lines, strict=True):
+        Draft202012Validator(json.loads(SCHEMA.read_text("utf-8"))).validate(json.loads(line))
+        journal = journal_of(line, "s.jsonl")
+        assert journal.records == {(record.source, record.sha256): record}
+        assert (journal.size, journal.repaired, line.isascii()) == (len(line), False, True)
+    content = b"".join(lines)
+    for cut in range(1, len(lines[-1])):
+        journal = journal_of(content[:-cut], "s.jsonl")
+        assert (len(journal.records), journal.repaired) == (2, True)
+        assert journal.size == len(content) - len(lines[-1])
 
 
-def test_half_a_line_is_left_out() -> None:
-    lines = "".join(map(line_of, RECORDS)).encode()
-    last = len(line_of(RECORDS[-1]))
-    for cut in range(1, last):
-        journal = journal_of(lines[:-cut], "s.jsonl")
-        assert len(journal.records) == 2
-        assert journal.size == len(lines) - last
-        assert journal.repaired == (cut < last)
-
-
-NO_SURVEYS = [b"hello\n", b"{}\n", b'{"schema": "autoparser.survey/2"}\n', b"half a note"]
-
-
-@pytest.mark.parametrize("content", NO_SURVEYS)
+@pytest.mark.parametrize(
+    "content", [b"hello\n", b"{}\n", b'{"schema": "autoparser.survey/2"}\n', b"half a note"]
+)
 def test_a_file_that_is_no_survey_is_refused(content: bytes) -> None:
     with pytest.raises(AutoparserError, match="nothing was written"):
         journal_of(content, "notes.txt")
 
 
-def test_a_wrong_line_is_told_with_its_place() -> None:
-    lines = "".join(map(line_of, RECORDS))
-    lost = lines.replace('"total": 44', '"total": "44"').encode()
-    with pytest.raises(
-        AutoparserError, match=r"line \d\.check\.total: this is a text, not a number"
-    ):
-        journal_of(lost, "s.jsonl")
-    newer = lines.replace("survey/1", "survey/2").encode()
-    with pytest.raises(AutoparserError, match=r"line 1\.schema: 'autoparser.survey/2' is none of"):
-        journal_of(newer, "s.jsonl")
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"total": 44', '"total": "44"', r"line \d\.check\.total: this is a text, not a number"),
+        ("survey/1", "survey/2", r"line 1\.schema: 'autoparser.survey/2' is none of"),
+    ],
+)
+def test_a_wrong_line_is_reported_with_its_place(old: str, new: str, words: str) -> None:
+    lines = "".join(map(line_of, RECORDS)).replace(old, new)
+    with pytest.raises(AutoparserError, match=words):
+        journal_of(lines.encode(), "s.jsonl")
 
 
 def test_templates_are_found_once_and_in_order(tmp_path: Path) -> None:
-    for name in (
-        "b/chat_template.jinja",
-        "b/tokenizer_config.json",
-        "c/tokenizer_config.json",
-        "a.jinja",
-        "a.txt",
-    ):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("x", encoding="utf-8")
+    files = "b/chat_template.jinja b/tokenizer_config.json c/tokenizer_config.json a.jinja a.txt"
+    for name in files.split():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x", encoding="utf-8")
     found = templates_in([str(tmp_path), str(tmp_path / "a.jinja")])
     names = [Path(each).relative_to(tmp_path).as_posix() for each in found]
     assert names == ["a.jinja", "b/chat_template.jinja", "c/tokenizer_config.json"]
 
 
-@pytest.mark.parametrize("empty", [True, False])
-def test_nothing_to_survey_is_an_error(tmp_path: Path, empty: bool) -> None:
-    place = tmp_path if empty else tmp_path / "nowhere"
-    with pytest.raises(AutoparserError, match="there is no"):
-        templates_in([str(place)])
+def test_nothing_to_survey_is_an_error(tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(AutoparserError, match="there is no"):
+            templates_in([str(place)])
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_pipe_as_template_is_an_error(tmp_path: Path) -> None:
+def test_a_pipe_as_template_is_an_error(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(AutoparserError, match="neither a file nor a directory"):
         templates_in([str(tmp_path / "pipe")])
 
 
-def test_whatever_a_template_does_is_a_record() -> None:
-    for path in sorted((FOLDER.parent / "broken").glob("*.jinja")):
+def test_a_broken_template_is_a_record() -> None:
+    for path in sorted((TEMPLATES.parent / "broken").glob("*.jinja")):
         record = record_of(str(path), "d")
         assert record.error
         assert not record.ok
 
 
-def test_processes_give_the_records_in_order() -> None:
-    names = [
-        str(FOLDER / f"{name}.jinja")
-        for name in ("j1-json-in-tags", "content-plain", "j1-4-compact")
-    ]
-    waiting = [(name, text_digest(name)) for name in names]
-    with start_survey(1, None) as surveyed:
-        alone = list(surveyed(waiting))
+@pytest.mark.slow
+def test_processes_give_the_records_in_order_and_an_endless_template_costs_its_own(
+    tmp_path: Path,
+) -> None:
+    endless = tmp_path / "endless.jinja"
+    loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    endless.write_text(loops, encoding="utf-8")
+    names = [str(TEMPLATES / f"{name}.jinja") for name in ("j1-json-in-tags", "content-plain")]
+    waiting = [(name, "d" * 64) for name in names]
+    with start_survey(1, None) as survey:
+        alone = list(survey(waiting))
     assert [found.record.source for found in alone] == names
     assert (alone[0].record.call or "").startswith('<tool_call>\n{"name": "«name»"')
-    with start_survey(2, Limits()) as surveyed:
-        assert list(surveyed(waiting)) == alone
-
-
-def test_a_template_that_never_ends_costs_its_own_record(tmp_path: Path) -> None:
-    endless = tmp_path / "endless.jinja"
-    endless.write_text(
-        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-        encoding="utf-8",
-    )
-    good = FOLDER / "content-plain.jinja"
-    with start_survey(1, Limits(seconds=2, render_seconds=0.2)) as surveyed:
-        first, second = surveyed([(str(endless), "a"), (str(good), "b")])
+    assert alone[1].record.ok
+    with start_survey(2, Limits(seconds=20, render_seconds=0.5)) as survey:
+        first, *others = survey([(str(endless), "a"), *waiting])
     assert "takes more than" in (first.record.error or "")
-    assert second.record.ok
+    assert others == alone
 
 
 def test_records_add_up() -> None:

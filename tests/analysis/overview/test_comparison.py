@@ -1,0 +1,174 @@
+"""Comparisons: every edit of a template is found, under what it shows, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from autoparser import Analysis, ChatTemplate, analyze
+from autoparser.analysis.core.errors import Limit, TemplateLimitError
+from autoparser.analysis.overview import comparison
+from autoparser.analysis.overview.comparison import (
+    Comparison,
+    changed_renders,
+    compare_templates,
+)
+from autoparser.analysis.overview.format_facts import changed_facts
+from tests.fixture_analyses import TEMPLATES
+
+TABLE = yaml.safe_load(Path(__file__).with_name("comparisons.yaml").read_text("utf-8"))
+SWITCHED: str = TABLE["switched"]
+
+
+@cache
+def analysis_of(text: str) -> Analysis:
+    return analyze(ChatTemplate(text))
+
+
+def text_for(case: dict[str, Any]) -> str:
+    if "fixture" not in case:
+        return SWITCHED
+    text = (TEMPLATES / f"{case['fixture']}.jinja").read_text("utf-8")
+    return edit(text, case["before"]) if "before" in case else text
+
+
+def edit(text: str, case: dict[str, Any]) -> str:
+    old, new = case["old"], case["new"]
+    assert old in text
+    return text.replace(old, new) if old else new + text
+
+
+def compare(case: dict[str, Any]) -> Comparison:
+    text = text_for(case)
+    return compare_templates(analysis_of(text), analysis_of(edit(text, case)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", TABLE["mutations"], ids=lambda case: case["name"])
+def test_a_mutation_is_found_under_its_settings_alone(case: dict[str, Any]) -> None:
+    assert SWITCHED.count(case["old"]) == 1
+    changes, asked = changed_renders(analysis_of(SWITCHED), analysis_of(edit(SWITCHED, case)))
+    assert changes
+    for change in changes:
+        assert [dict(each) for each in change.under] == case["under"]
+    assert changes[-1].only == tuple(filter(None, [case.get("only")]))
+    # What shows with nothing set is not counted again under a setting.
+    usual = case["under"] == [{}]
+    assert (asked.differing > 0, asked.switched_differing > 0) == (usual, not usual)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", TABLE["spellings"], ids=lambda case: case["old"])
+def test_another_spelling_is_equal(case: dict[str, Any]) -> None:
+    found = compare(case)
+    assert (found.equal, found.same_text) == (True, False)
+    assert found.asked.renders > 100
+    assert found.played > 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", TABLE["edits"], ids=lambda case: case["name"])
+def test_an_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) -> None:
+    found = compare(case)
+    assert found.equal is case.get("equal", False)
+    facts = [[each.aspect, each.name, each.left, each.right] for each in found.facts]
+    assert all(fact in facts for fact in case.get("facts", []))
+    trips = [[each.left, each.right] for each in found.trips]
+    assert all(trip in trips for trip in case.get("trips", []))
+    if "turns" in case:
+        # The same change in several turns is one.
+        (fact,) = (each for each in found.facts if each.name == case["turns"])
+        assert len(fact.turns) > 1
+    if "findings" in case:
+        codes = {each.finding.code for each in found.findings}
+        assert all(code in codes for code in case["findings"]) if case["findings"] else not codes
+        text = text_for(case)
+        back = compare_templates(analysis_of(edit(text, case)), analysis_of(text))
+        appeared = sorted((each.finding.code, each.appeared) for each in found.findings)
+        vanished = sorted((each.finding.code, not each.appeared) for each in back.findings)
+        assert appeared == vanished
+    if "refusal" in case:
+        change = next(each for each in found.renders if each.right is None)
+        assert (change.right_error, bool(change.left)) == (case["refusal"], True)
+    if "render" in case:
+        (render,) = found.renders
+        wanted = case["render"]
+        assert wanted["conversation"] in render.conversations
+        assert wanted["before"] in render.before
+        assert str(render.left).startswith(wanted["left"])
+        assert str(render.right).startswith(wanted["right"])
+
+
+@pytest.mark.slow
+def test_a_change_behind_another_and_a_refusal_under_one_value_are_found() -> None:
+    text = SWITCHED.replace("'<s>'", "'<system>'").replace("few words", "two words")
+    text = text.replace("{{- '\\nThink little.' }}", "{{- raise_exception('Not yet.') }}")
+    changes, asked = changed_renders(analysis_of(SWITCHED), analysis_of(text))
+    assert [dict(each.under[0]) for each in changes] == [{}, {"detail": "low"}, {"style": "terse"}]
+    refused = changes[1]
+    assert (refused.left_error, refused.right, refused.right_error) == ("", None, "Not yet.")
+    values = [("thinking", True), ("thinking", False), ("detail", "low"), ("detail", "high")]
+    values += [("style", "terse"), ("persona", "any text"), ("no_tools_note", True)]
+    assert all({name: value} in asked.settings for name, value in values)
+    assert {"user parts: image", "user parts: input_audio"} <= {*asked.parts}
+    assert "user parts: file" in asked.refused_conversations
+    assert {"detail": "any text"} in asked.refused_settings
+    assert asked.pairs > 0
+    assert (asked.left_out, asked.unanswered) == ((), 0)
+
+
+@pytest.mark.slow
+def test_values_beyond_the_most_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "MOST_SETTINGS", 4)
+    monkeypatch.setattr(comparison, "MOST_PAIRS", 2)
+    _, asked = changed_renders(analysis_of(SWITCHED), analysis_of(SWITCHED))
+    assert len(asked.settings) == 4
+    assert {"no_tools_note": True} in asked.left_out
+    assert asked.pairs <= 2
+
+
+class Endless(ChatTemplate):
+    """A template whose renders all run into a limit."""
+
+    def render_prepared(self, variables: Mapping[str, object]) -> str:  # noqa: ARG002
+        raise TemplateLimitError(Limit.RENDER_TIME, "it took too long")
+
+
+@pytest.mark.slow
+def test_renders_beyond_a_limit_are_given_up_and_counted() -> None:
+    left = analysis_of(SWITCHED)
+    changes, asked = changed_renders(left, replace(left, template=Endless(SWITCHED)))
+    assert {change.right_error for change in changes} == {"it took too long"}
+    assert asked.renders + asked.switched <= 3
+    assert asked.unanswered > 100
+
+
+def test_a_special_token_that_only_one_names_is_no_difference() -> None:
+    text = "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}"
+    found = compare_templates(
+        analyze(ChatTemplate(text)), analyze(ChatTemplate(text, {"bos_token": "<s>"}))
+    )
+    assert (found.renders, found.same_text) == ((), True)
+
+
+def test_a_placeholder_that_changed_is_a_fact() -> None:
+    text = (TEMPLATES.parent / "parts" / "inline.jinja").read_text("utf-8")
+    other = text.replace("<|picture|>", "<|view|>").replace("part.type == 'video'", "false")
+    changes = changed_facts(analysis_of(text), analysis_of(other))
+    assert {each.aspect for each in changes} == {"parts of the content"}
+    assert {each.name: (each.left, each.right) for each in changes} == {
+        "image": ("<|picture|>", "<|view|>"),
+        "video": ("<|film|>", "dropped"),
+        "where video stands": ("for each part, in the place of the part", None),
+        "who may send video": ("user, system, assistant, tool", None),
+        **{
+            f"the form video{form}": ("written", "dropped")
+            for form in ("", " with video", " with url", " with path")
+        },
+    }
