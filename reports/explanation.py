@@ -28,8 +28,6 @@ SHOWN = 160
 _BESIDE = 28
 """Characters of a line that an excerpt shows on each side of its place."""
 
-_NOTHING = "nothing"
-
 _TITLES = {
     OutputDeviation.STRAY: "A closer stands where nothing that it closes is open; it is left out.",
     OutputDeviation.BEHIND_END: "Text stands after the end of the turn; it is left out.",
@@ -69,7 +67,7 @@ def _shown(explanation: DeviationExplanation, text: str, *, again: bool) -> Bloc
     drawn = prose(sentence(where, _TITLES[explanation.deviation]))
     drawn += excerpt(_place_lines(text, explanation.offset, line, column), 4, broken=False)
     pairs = [
-        ("expected", _piece(explanation.expected, explanation.deviation)),
+        ("expected", _expected(explanation)),
         ("found", _found(explanation, text)),
     ]
     if explanation.more:
@@ -84,19 +82,21 @@ def _shown(explanation: DeviationExplanation, text: str, *, again: bool) -> Bloc
 def _found(explanation: DeviationExplanation, text: str) -> Text:
     if not explanation.found and explanation.offset >= len(text):
         return Text("the end of the output")
-    return _piece(explanation.found, explanation.deviation)
+    return _piece(explanation.found)
 
 
-def _piece(text: str, deviation: OutputDeviation) -> Text:
+def _expected(explanation: DeviationExplanation) -> Text:
+    if explanation.deviation is not OutputDeviation.UNKNOWN_TOOL:
+        return _piece(explanation.expected)
+    if not explanation.expected:
+        return Text("one of the tools offered", style="dim")
+    return sentence(_piece(explanation.expected), ", a tool that was offered")
+
+
+def _piece(text: str) -> Text:
     if not text:
-        unknown = deviation is OutputDeviation.UNKNOWN_TOOL
-        return Text("one of the tools offered" if unknown else _NOTHING, style="dim")
-    cut = sentence(quoted(text[:SHOWN]), " …") if len(text) > SHOWN else quoted(text)
-    return (
-        sentence(cut, ", a tool that was offered")
-        if deviation is OutputDeviation.UNKNOWN_TOOL
-        else cut
-    )
+        return Text("nothing", style="dim")
+    return sentence(quoted(text[:SHOWN]), " …") if len(text) > SHOWN else quoted(text)
 
 
 def cause_words(cause: PossibleCause, deviation: OutputDeviation) -> Text:

@@ -1,0 +1,338 @@
+"""Whole reports: as they are at 80 cells, and within other widths.
+
+Each report is made of values that no template gives: all that can be wrong at once, texts that a
+terminal would obey, and every kind of a fault. What templates give is in
+`tests/cli/snapshots`. UPDATE_SNAPSHOTS=1 writes them anew.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from autoparser import ChatTemplate, Delta, ParsedCall, ParsedMessage, Span, SpanKind, Status
+from autoparser.analysis.analysis import analyze
+from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.decoding.answer_judge import DecodedAnswer, DecodingReport, JudgedAnswer
+from autoparser.analysis.decoding.answer_writers import ModelFigures
+from autoparser.analysis.decoding.message_rendering import (
+    AnswerComplaint,
+    AnswerFault,
+    AnswerJudgment,
+    MessageRendering,
+)
+from autoparser.analysis.export.export_limits import Export, ExportLimit, MessagePiece
+from autoparser.analysis.export.response_template import (
+    ComparedMessage,
+    ExportMismatch,
+    ExportTrial,
+)
+from autoparser.analysis.formats.output_explanation import (
+    CauseKind,
+    DeviationExplanation,
+    OutputDeviation,
+    PossibleCause,
+)
+from autoparser.analysis.history.round_trips import round_trip
+from autoparser.analysis.history.scenario_files import shipped_scenarios
+from autoparser.analysis.history.trip_causes import Cause, Culprit
+from autoparser.analysis.parsing.parsed_message import DeltaKind
+from autoparser.reports import (
+    DecodeSetting,
+    all_read,
+    analysis_report,
+    chunk_report,
+    decode_document,
+    decode_report,
+    end_report,
+    explanation_report,
+    export_report,
+    grammar_report,
+    json_text,
+    message_document,
+    message_report,
+    phases_report,
+    roundtrip_report,
+    roundtrip_screen,
+    screen_report,
+    section_report,
+)
+from autoparser.reports.example import call_spans, example_call, example_message, turn_spans
+from autoparser.reports.roundtrip import ABOUT, FAULTS
+from tests.analysis.history.vocabularies import tiny
+from tests.analysis.tiny import CONTENT, turn
+from tests.fixture_analyses import TEMPLATES, analysed
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+HOSTILE = "\x1b[31m\u202e[bold]\u200b" + "x" * 500
+
+
+def judged(*judgments: AnswerJudgment) -> tuple[JudgedAnswer, ...]:
+    return tuple(
+        JudgedAnswer(DecodedAnswer(f"walk {at}", f"Hel\x1blo {at}.", (0,) * 100, forced=3), each)
+        for at, each in enumerate(judgments)
+    )
+
+
+JUNK = AnswerJudgment((AnswerComplaint(AnswerFault.JUNK, HOSTILE),))
+SPELLED = AnswerJudgment((), MessageRendering.SPELLING, "after '1' stands '.0'", calls=1)
+DECODED = DecodingReport(
+    judged(
+        JUNK,
+        JUNK,
+        AnswerJudgment((AnswerComplaint(AnswerFault.NOT_ENDED, "9 tokens, and no end"),)),
+        AnswerJudgment((), MessageRendering.SAME, calls=2),
+        SPELLED,
+        AnswerJudgment((), MessageRendering.UNWRITTEN, "the template refuses it: two calls"),
+    ),
+    ("zip-code",),
+)
+FIGURES = ModelFigures("NVIDIA\x1b H200", 8, 1234.56, 2000.0, DecodingReport(judged(JUNK)))
+SETTING = DecodeSetting("m/tokenizer.json", "the model m", 1, 4000, ("</a>",), FIGURES)
+PLAIN_SETTING = DecodeSetting("t", "at random", 0, 50)
+CLEAN = DecodingReport(judged(AnswerJudgment((), MessageRendering.SAME, calls=2)))
+
+READ = ComparedMessage(None, "Hello.")
+MISMATCHES = (
+    ExportMismatch("content", "…" * 80 + "A:", "Hel\x1blo.\n", READ, ComparedMessage(None, None)),
+    ExportMismatch("1 call", "A:", "{", READ, None, "ValueError('no JSON')"),
+    ExportMismatch("1 call", "A:", "never shown", READ, None, "the second of its kind"),
+)
+LIMIT = ExportLimit(MessagePiece.IDS, "they stand after the arguments, which is too late")
+
+TEXT = "Hi [b]\x1b<f>"
+MESSAGE = ParsedMessage(
+    "Hi [b]\x1b",
+    None,
+    (ParsedCall("f", '{"a":[1]}', "id1"), ParsedCall("g", "{}", "", Status.UNKNOWN_TOOL)),
+    ParsedCall("h", '{"a": "x\n', "", Status.CUT),
+    Status.CUT,
+    (Span(0, 7, SpanKind.CONTENT), Span(7, 10, SpanKind.MARKUP)),
+)
+DELTAS = (
+    [],
+    [Delta(DeltaKind.CONTENT, " a\n")],
+    [Delta(DeltaKind.CALL, "f", 1, "x"), Delta(DeltaKind.ARGUMENTS, "{", 1)],
+)
+OUTPUT = f"Hello {'·' * 40}</think> there <x>"
+STRIPPED = PossibleCause(CauseKind.STRIPPED, ("</think>",))
+EXPLANATIONS = (
+    DeviationExplanation(OutputDeviation.STRAY, 46, "", "</think>", STRIPPED),
+    DeviationExplanation(OutputDeviation.MISSING, 46, "a" * 200, "", STRIPPED, more=2),
+    DeviationExplanation(OutputDeviation.UNKNOWN_TOOL, 6, "weather", "wether"),
+    DeviationExplanation(
+        OutputDeviation.OTHER, 0, "x", "H", PossibleCause(CauseKind.OTHER_PROMPT, setting={"t": 1})
+    ),
+    DeviationExplanation(
+        OutputDeviation.NO_END, 64, "<e>", "", PossibleCause(CauseKind.STRIPPED, ("<e>",))
+    ),
+    *(DeviationExplanation(OutputDeviation.SPACE, 5, " ", "\n") for _ in range(9)),
+)
+
+CHANNELS = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}"
+    "{% if m.reasoning_content %}<|open|>thought<|body|>{{ m.reasoning_content }}<|end|>{% endif %}"
+    "{% if m.content %}<|open|>said<|body|>{{ m.content }}<|end|>{% endif %}"
+    "{% if m.tool_calls %}<|open|>call<|body|>{{ m.tool_calls[0].function|tojson }}<|act|>"
+    "{% endif %}{% else %}<|open|>{{ m.role }}<|body|>{{ m.content }}<|end|>{% endif %}"
+    "{% endfor %}"
+)
+VARIED = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}<call no='{{ loop.index }}' id='{{ c.id }}'"
+    " of='{{ c.function.name }}'>{% for k, v in c.function.arguments.items() %}"
+    "<{{ 'word' if v is string else 'thing' }} {{ k }}>{{ v if v is string else v | tojson }}"
+    "</{{ 'word' if v is string else 'thing' }}>{% endfor %}</call>{% endfor %}<end>"
+    "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+SWITCHED = (
+    "".join(f"{{{{ 'on' if says_{at} else 'off' }}}} " for at in range(12))
+    + "{{ bos_token }}{% for m in messages %}{{ 'line\n' * 30 }}"
+    + "{{ m.role }}:{{ m.content }}<end>{% endfor %}"
+)
+
+
+@cache
+def played(*, tokens: bool) -> tuple[object, ...]:
+    analysis = analysed("history-last-query")
+    tokenizer = tiny(*analysis.format.stop_strings) if tokens else None
+    return analysis, round_trip(analysis, shipped_scenarios(), tokenizer=tokenizer)
+
+
+def grammars(width: int) -> Text:
+    names = ("j1-json-in-tags", "a1-function-parameter", "j5-name-is-key")
+    return Text("\n\n").join([grammar_report(analysed(name), width) for name in names])
+
+
+SCREENS: dict[str, Callable[[int], Text]] = {
+    "decode": lambda width: decode_report(DECODED, SETTING, width),
+    "decode-answers": lambda width: decode_report(CLEAN, PLAIN_SETTING, width, answers=True),
+    "explanation": lambda width: explanation_report(EXPLANATIONS, OUTPUT, width),
+    "explanation-of-nothing": lambda width: explanation_report((), OUTPUT, width),
+    "export": lambda width: export_report(
+        Export({}, (LIMIT,), needs_tools=True), ExportTrial(3, 5, 2, 1, MISMATCHES), width
+    ),
+    "export-whole": lambda width: export_report(Export({}), None, width),
+    "grammars": grammars,
+    "message": lambda width: message_report(MESSAGE, TEXT, width),
+    "phase": lambda width: phases_report(analysed("a1-function-parameter"), ["T1"], width),
+    "roundtrip": lambda width: roundtrip_report(*played(tokens=False), width),
+    "roundtrip-in-full": lambda width: roundtrip_report(*played(tokens=True), width, in_full=True),
+    "roundtrip-screen": lambda width: roundtrip_screen(*played(tokens=False), width),
+    "screen-of-switches": lambda width: screen_report(analyze(ChatTemplate(SWITCHED)), width),
+    "screen-of-variables": lambda width: screen_report(analyze(ChatTemplate(VARIED)), width),
+    "stops": lambda width: section_report(analyze(ChatTemplate(CHANNELS)), "stops", width),
+}
+SLOW = {"roundtrip", "roundtrip-in-full", "roundtrip-screen", "phase", "grammars"}
+CASES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SCREENS]
+
+
+def compare_snapshot(name: str, text: str) -> None:
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        (SNAPSHOTS / name).write_text(f"{text}\n", encoding="utf-8", newline="\n")
+    assert f"{text}\n" == (SNAPSHOTS / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_report_is_as_it_was_and_keeps_to_any_width(name: str) -> None:
+    compare_snapshot(f"{name}.txt", SCREENS[name](80).plain)
+    # The columns of a table of round trips have widths of their own.
+    for width in (80, 120) if name.startswith("roundtrip") else (40, 80, 120):
+        lines = SCREENS[name](width).plain.split("\n")
+        assert [line for line in lines if cell_len(line) > width and "|" not in line] == []
+        assert all(line.isprintable() and line == line.rstrip() for line in lines)
+
+
+def test_a_chunk_is_one_line_with_its_deltas_and_the_end_says_how_the_message_came_out() -> None:
+    lines = [chunk_report("ab", deltas, 4).plain for deltas in DELTAS]
+    assert lines == [
+        "ab    → -",
+        "ab    → content `␣a↵`",
+        "ab    → call 2 f id `x`, arguments 2 `{`",
+    ]
+    ended = "(end) → -\n\nStatus  cut: the text was cut before it ended"
+    assert end_report([], MESSAGE, 4).plain == ended
+
+
+def test_documents_hold_in_full_what_reports_cut() -> None:
+    whole = decode_document(DECODED, SETTING, ChatTemplate(""))
+    compare_snapshot("decode.json", json_text(whole, 2))
+    assert "model" not in decode_document(CLEAN, PLAIN_SETTING, ChatTemplate(""))
+    compare_snapshot("message.json", json_text(message_document(MESSAGE, TEXT), 2))
+
+
+KEPT = {
+    "true": "earlier turns keep theirs",
+    "loop.last": "dropped once the next user message comes",
+    "tools or loop.last": "where tools are offered, else it is dropped once",
+    "not tools or loop.last": "where no tools are offered, else it is dropped once",
+}
+
+
+@pytest.mark.parametrize("condition", KEPT)
+def test_a_report_says_when_earlier_reasoning_is_kept(condition: str) -> None:
+    block = "<why>{{ m.reasoning_content }}</why>"
+    said = turn(
+        f"{{% if m.reasoning_content and ({condition}) %}}{block}{{% endif %}}",
+        CONTENT,
+        end="<end>",
+    )
+    learnt = analyze(said)
+    assert TurnPart.REASONING in learnt.formats.united.shown
+    assert KEPT[condition] in " ".join(section_report(learnt, "summary", 200).plain.split())
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        ("deep is not defined or deep", "opens it by default"),
+        ("deep is defined and deep", "writes an empty block by default"),
+    ],
+)
+def test_a_report_says_what_the_default_prompt_does_with_reasoning(test: str, words: str) -> None:
+    template = turn(
+        "{% if m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}",
+        CONTENT,
+        prompt=f"A:(r){{% if not ({test}) %}}(/r){{% endif %}}",
+    )
+    assert words in " ".join(section_report(analyze(template), "summary", 80).plain.split())
+
+
+def test_a_call_is_colored_inside() -> None:
+    report = screen_report(analysed("a1-function-parameter"), 80)
+    styles = {report.plain[span.start : span.end]: str(span.style) for span in report.spans}
+    assert styles["weather"] == "bold yellow"
+    assert (styles["city"], styles["Rio"]) == ("blue", "green")
+    assert styles["</function>↵"] == styles["<parameter="] == "cyan"
+
+
+NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_report_on_each_fixture_fits_a_narrow_terminal(name: str) -> None:
+    report = analysis_report(analysed(name), 40, diffs=True).plain
+    assert [line for line in report.split("\n") if cell_len(line) > 40] == []
+    assert len(screen_report(analysed(name), 80).plain.split("\n")) <= 40
+    assert all(line.isprintable() for line in grammar_report(analysed(name), 80).plain.split("\n"))
+
+
+@pytest.mark.parametrize("width", [1, 10, 20])
+def test_no_width_is_too_narrow(width: int) -> None:
+    assert "self-check" in analysis_report(analysed("t8-recipient-lines"), width).plain
+
+
+MARKS = "[bold red]{}[link=file:///x]:smile:\\x1b[31m\\x1b]0;t\\x07<\\x9b0m>\\u202e\\u200b\\r\\x0b"
+
+
+def test_texts_of_a_template_and_its_name_are_neither_markup_nor_obeyed_by_a_terminal() -> None:
+    text = (
+        f"{{% for m in messages %}}{{{{ '{MARKS}<' + m.role + '|' + m.content + '[/bold red]' }}}}"
+        f"{{% endfor %}}{{% if add_generation_prompt %}}{{{{ '{MARKS}<assistant|' }}}}{{% endif %}}"
+    )
+    analysis = analyze(ChatTemplate(text, origin="a\x1b[31m[bold].jinja"))
+    report = analysis_report(analysis, 80, diffs=True)
+    assert all(line.isprintable() for line in report.plain.split("\n"))
+    screen = io.StringIO()
+    Console(file=screen, color_system=None, width=80).print(report, soft_wrap=True)
+    assert screen.getvalue() == f"{report.plain}\n"
+    assert "a\\x1b[31m[bold].jinja" in report.plain
+    assert "[/bold red]" in report.plain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_texts_of_the_named_parts_of_an_example_are_what_the_format_writes(name: str) -> None:
+    learnt = analysed(name)
+    message = example_message(learnt.format)
+    spans = turn_spans(learnt.format, learnt.markers, message)
+    assert "".join(span.text for span in spans) == learnt.format.write(message)
+    assert "turn" not in {span.label for span in spans}
+    calls = learnt.format.calls
+    for position in range(2) if calls is not None else ():
+        call = example_call(learnt.format, position)
+        parts = call_spans(calls, call, position)
+        assert "".join(span.text for span in parts) == calls.write_call(call, position)
+        assert not {"call", "arguments"} & {span.label for span in parts}
+
+
+@pytest.mark.parametrize("status", Status)
+def test_a_status_says_whether_all_was_read(status: Status) -> None:
+    whole = {Status.OK, Status.UNFINISHED, Status.REPAIRED}
+    assert all_read(ParsedMessage("", None, (), None, status, ())) is (status in whole)
+    unknown = ParsedCall("g", "{}", "", Status.UNKNOWN_TOOL)
+    assert not all_read(ParsedMessage("", None, (unknown,), None, status, ()))
+
+
+def test_every_cause_of_a_broken_round_trip_is_explained() -> None:
+    assert set(ABOUT) == set(Cause)
+    assert set(FAULTS) == set(Culprit)
