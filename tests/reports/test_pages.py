@@ -1,17 +1,24 @@
-"""Whole pages: their sections, their tags, their links, and what a hostile template becomes."""
+"""Pages: whatever stands in a block is text, nothing runs, and no address leaves the page."""
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
+from html import unescape
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+import yaml
+from rich.style import Style
+from rich.text import Text
 
-from autoparser import ChatTemplate, analyze, load_template
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.learning.template_turns import QUESTION
 from autoparser.analysis.lint.hit import Severity
@@ -20,97 +27,32 @@ from autoparser.analysis.overview.comparison import compare_templates
 from autoparser.analysis.overview.portrait import portray_template, switch_views
 from autoparser.analysis.overview.survey import SURVEY, SurveyCheck, SurveyRecord, summary_of
 from autoparser.reports import comparison_page, report_page, survey_page
+from autoparser.reports.blocks import (
+    Block,
+    Excerpt,
+    Facts,
+    Fold,
+    Heading,
+    Paragraph,
+    ShownDifference,
+    Table,
+    TableColumn,
+    link,
+    sentence,
+    small,
+    tagged,
+)
+from autoparser.reports.difference import compared
+from autoparser.reports.page_pictures import traced_prompt
+from autoparser.reports.pages import PageTop, address, page
+from autoparser.reports.visible import quoted
 from tests.analysis.history.vocabularies import tiny
 from tests.fixture_analyses import analysed
+from tests.lanes import sampled
 
 from .hostile import hostile
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"
-NAMES = (
-    "history-last-query",
-    "j1-json-in-tags",
-    "calls-in-prompt-words",
-    "t8-recipient-lines",
-    "calls-two-raise",
-    "reasoning-cut-from-content",
-)
-TAGS = frozenset(
-    [
-        "a",
-        "b",
-        "body",
-        "br",
-        "caption",
-        "code",
-        "dd",
-        "del",
-        "details",
-        "div",
-        "dl",
-        "dt",
-        "em",
-        "figcaption",
-        "figure",
-        "footer",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "head",
-        "header",
-        "html",
-        "i",
-        "input",
-        "ins",
-        "label",
-        "li",
-        "link",
-        "main",
-        "meta",
-        "nav",
-        "ol",
-        "option",
-        "p",
-        "pre",
-        "q",
-        "rect",
-        "script",
-        "section",
-        "select",
-        "small",
-        "span",
-        "style",
-        "summary",
-        "svg",
-        "table",
-        "tbody",
-        "td",
-        "text",
-        "th",
-        "thead",
-        "title",
-        "tr",
-        "ul",
-    ]
-)
-EMPTY = frozenset({"br", "input", "link", "meta"})
-SECTIONS = (
-    "screen",
-    "summary",
-    "findings",
-    "turn",
-    "markers",
-    "modes",
-    "switches",
-    "phases",
-    "round-trip",
-    "conversation",
-    "parser",
-    "grammar",
-    "masks",
-    "check",
-    "provenance",
-)
+TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("pages.yaml").read_text("utf-8"))
 
 
 class Page(HTMLParser):
@@ -119,10 +61,8 @@ class Page(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.ids: list[str] = []
-        self.targets: set[str] = set()
         self.addresses: set[str] = set()
         self.policy = ""
-        self.unnamed: list[str] = []
         self.scripts: list[str] = []
         self._open: list[str] = []
         self.feed(text)
@@ -130,22 +70,19 @@ class Page(HTMLParser):
         assert self._open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in TAGS
-        given = dict(attrs)
-        assert len(given) == len(attrs)
-        assert not any(name.startswith("on") or name == "style" for name in given)
-        if "id" in given:
-            self.ids.append(given["id"] or "")
-        if "href" in given:
-            self.addresses.add(given["href"] or "")
-        if given.get("http-equiv") == "Content-Security-Policy":
-            self.policy = given["content"] or ""
-        if given.get("role") in ("img", "group") and not given.get("aria-label"):
-            self.unnamed.append(tag)
+        assert tag in TABLE["tags"]
+        found = dict(attrs)
+        assert len(found) == len(attrs)
+        assert not any(name.startswith("on") or name == "style" for name in found)
+        assert found.get("role") not in ("img", "group") or found.get("aria-label")
+        self.ids += [found["id"] or ""] if "id" in found else []
+        self.addresses |= {found["href"] or ""} if "href" in found else set()
+        if found.get("http-equiv") == "Content-Security-Policy":
+            self.policy = found["content"] or ""
         if tag == "script":
             assert not attrs
             self.scripts.append("")
-        if tag not in EMPTY:
+        if tag not in TABLE["empty"]:
             self._open.append(tag)
 
     def handle_data(self, data: str) -> None:
@@ -157,19 +94,19 @@ class Page(HTMLParser):
 
 
 def checked(text: str, script: str = "", beside: frozenset[str] = frozenset()) -> Page:
-    page = Page(text)
-    assert page.scripts == ([script] if script else [])
+    """Read a page; its links lead to places in it, or to the pages beside it."""
+    found = Page(text)
+    assert found.scripts == ([script] if script else [])
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    allowed = [each for each in page.policy.split("; ") if each.startswith("script-src")]
+    allowed = [each for each in found.policy.split("; ") if each.startswith("script-src")]
     assert allowed == ([f"script-src 'sha256-{digest}'"] if script else [])
-    assert len(page.ids) == len(set(page.ids))
-    assert {f"#{name}" for name in page.ids} >= page.addresses - {"data:,"} - beside
-    assert beside <= page.addresses
-    assert page.policy.startswith("default-src 'none'; style-src 'sha256-")
-    assert "unsafe" not in page.policy
-    assert page.unnamed == []
+    assert len(found.ids) == len(set(found.ids))
+    assert {f"#{name}" for name in found.ids} >= found.addresses - {"data:,"} - beside
+    assert beside <= found.addresses
+    assert found.policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in found.policy
     assert all(line.isprintable() for line in text.split("\n"))
-    return page
+    return found
 
 
 @cache
@@ -177,19 +114,20 @@ def page_of(name: str) -> str:
     return report_page(portray_template(analysed(name)), "1.2.3")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_page_is_whole(name: str) -> None:
-    page = checked(page_of(name))
-    assert set(SECTIONS) <= set(page.ids)
-    assert {f"phase-{phase}" for phase in ("R1", "C1", "T7", "A3")} <= set(page.ids)
+@pytest.mark.parametrize("name", sampled(TABLE["said"], 7))
+def test_a_page_is_whole_and_says_what_it_rests_on(name: str) -> None:
+    text = page_of(name)
+    assert set(TABLE["sections"]) <= set(checked(text).ids)
+    assert [words for words in TABLE["said"][name] if words not in text] == []
 
 
+@pytest.mark.slow
 def test_the_same_template_gives_the_same_page() -> None:
-    name = NAMES[0]
-    again = report_page(portray_template(analyze(analysed(name).template)), "1.2.3")
-    assert again == page_of(name)
+    again = analyze(analysed("history-last-query").template)
+    assert report_page(portray_template(again), "1.2.3") == page_of("history-last-query")
 
 
+@pytest.mark.slow
 def test_a_hostile_template_is_text() -> None:
     analysis = analyze(hostile())
     text = report_page(portray_template(analysis), "1.2.3")
@@ -199,29 +137,24 @@ def test_a_hostile_template_is_text() -> None:
     checked(comparison_page(compare_templates(analysis, analysed("content-plain")), "1"))
 
 
-def test_a_hostile_corpus_is_text() -> None:
-    records = [
-        SurveyRecord.failed("<script>x()</script>.jinja", "0", "</td><script>x()</script>"),
-        SurveyRecord(
-            SURVEY,
-            "b\u202e.jinja",
-            "1",
-            error=None,
-            reasoning=ReasoningMode.TAG_BASED,
-            content=ContentMode.PLAIN,
-            tools=ToolFormat.JSON_NATIVE,
-            call="<img src=x onerror=x()>«name»",
-            switches=("<b>",),
-            check=SurveyCheck(44, 44),
-            round_trip={"holds": 3, "ids": 1},
-        ),
-    ]
-    records.append(
-        msgspec.structs.replace(records[1], source="c.jinja", findings={Severity.ERROR: 2})
+def test_a_hostile_corpus_is_text_and_its_templates_lead_to_their_pages() -> None:
+    failed = SurveyRecord.failed("<script>x()</script>.jinja", "0", "</td><script>x()</script>")
+    record = SurveyRecord(
+        SURVEY,
+        "b\u202e.jinja",
+        "1",
+        error=None,
+        reasoning=ReasoningMode.TAG_BASED,
+        content=ContentMode.PLAIN,
+        tools=ToolFormat.JSON_NATIVE,
+        call="<img src=x onerror=x()>«name»",
+        switches=("<b>",),
+        check=SurveyCheck(44, 44),
+        round_trip={"holds": 3, "ids": 1},
     )
-    script = (FOLDER.parents[1] / "reports" / "page_templates" / "survey_index.js").read_text(
-        "utf-8"
-    )
+    other = msgspec.structs.replace(record, source="c.jinja", findings={Severity.ERROR: 2})
+    records = [failed, record, other]
+    script = (files("autoparser.reports") / "page_templates" / "survey_index.js").read_text("utf-8")
     checked(survey_page(summary_of(records), records, "1.2.3"), script)
     pages = {"c.jinja": "c-0.html"}
     text = survey_page(summary_of(records), records, "1.2.3", pages)
@@ -229,10 +162,11 @@ def test_a_hostile_corpus_is_text() -> None:
     assert '<a href="c-0.html">c.jinja</a>' in text
 
 
+@pytest.mark.slow
 def test_with_a_tokenizer_strips_are_tokens_and_masks_are_timed() -> None:
-    analysis = analysed("history-last-query")
+    vocabulary = tiny("<|im_start|>", "<|im_end|>")
     portrait = portray_template(
-        analysis, tokenizer=tiny("<|im_start|>", "<|im_end|>"), tokenizer_name="tiny"
+        analysed("history-last-query"), tokenizer=vocabulary, tokenizer_name="tiny"
     )
     text = report_page(portrait, "1.2.3")
     checked(text)
@@ -241,23 +175,12 @@ def test_with_a_tokenizer_strips_are_tokens_and_masks_are_timed() -> None:
     assert "There is no tokenizer" not in text
 
 
-def test_without_a_tokenizer_the_page_says_so() -> None:
-    text = page_of(NAMES[0])
-    assert "There is no tokenizer, so the strips below are cut into words" in text
-    assert "--tokenizer PATH gives one" in text
-
-
-def test_what_no_render_confirms_says_so() -> None:
-    assert "not confirmed" in page_of("calls-in-prompt-words")
-
-
+@pytest.mark.slow
 def test_every_value_of_a_switch_is_rendered() -> None:
     analysis = analysed("history-last-query")
     views = switch_views(analysis, ())
-    asked = [
-        (name, value) for each in analysis.switches for name in [each.name] for value in each.values
-    ]
-    assert [dict(each.setting) for each in views] == [{}, *({name: value} for name, value in asked)]
+    asked = [{each.name: value} for each in analysis.switches for value in each.values]
+    assert [dict(each.setting) for each in views] == [{}, *asked]
     for view in views:
         given = {"messages": [{"role": "user", "content": QUESTION}], **view.setting}
         rendered = analysis.template.render_prepared({**given, "add_generation_prompt": True})
@@ -268,32 +191,28 @@ def test_every_value_of_a_switch_is_rendered() -> None:
     assert switch_views(analysed("content-plain"), ()) == ()
 
 
-def test_findings_name_their_place() -> None:
+@pytest.mark.slow
+def test_findings_name_their_place_and_those_not_in_the_usual_profile_are_folded() -> None:
     source = "{% for m in messages %}\n  {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}"
-    text = report_page(portray_template(analyze(ChatTemplate(source, origin="own/x.jinja"))), "1")
-    checked(text)
-    summaries = text[text.index('id="findings"') :].split("</summary>")
-    assert any("<small>own/x.jinja:2:3</small>" in each for each in summaries[:-1])
-
-
-def test_findings_that_the_usual_profile_of_lint_does_not_show_are_folded() -> None:
-    source = "{% for m in messages %}\n  {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}"
-    portrait = portray_template(analyze(ChatTemplate(source)))
-    shown = [
-        each for each in portrait.lint.findings if Profile.RELEASE.shows(each.rule, each.severity)
-    ]
-    folded = len(portrait.lint.findings) - len(shown)
+    portrait = portray_template(analyze(ChatTemplate(source, origin="own/x.jinja")))
+    found = portrait.lint.findings
+    shown = [each for each in found if Profile.RELEASE.shows(each.rule, each.severity)]
+    folded = len(found) - len(shown)
     assert shown
     assert folded > 1
     text = report_page(portrait, "1")
-    at_once, _, rest = text[text.index('id="findings"') :].partition(
+    checked(text)
+    head, _, findings = text.partition('id="findings"')
+    at_once, _, rest = findings.partition(
         f"<summary>{folded} findings not in the profile release</summary>"
     )
+    assert "<small>own/x.jinja:2:3</small>" in findings
     assert at_once.count('<b class="tag">AP') == len(shown)
     assert rest.partition("</section>")[0].count('<b class="tag">AP') == folded
-    assert f">{len(shown)} finding" in text[: text.index('id="findings"')]
+    assert f">{len(shown)} finding" in head
 
 
+@pytest.mark.slow
 def test_a_self_check_that_fails_shows_both_texts() -> None:
     source = "{% for m in messages %}{{ m.role }}:{{ m.content|replace('a', 'b') }}\n{% endfor %}"
     text = report_page(portray_template(analyze(ChatTemplate(source))), "1.2.3")
@@ -302,20 +221,119 @@ def test_a_self_check_that_fails_shows_both_texts() -> None:
     assert "fixed messages come out otherwise" in text
 
 
-def test_a_template_that_transformers_refuses_says_so() -> None:
-    text = page_of("list-changed")
-    assert "self-check 8/47" in text
-    assert "39 crash it (line 10: SecurityError" in text
-    assert "Transformers refuses this template" in text
-
-
-def test_pages_of_comparisons() -> None:
-    left, right = (
-        analyze(load_template(FOLDER / f"{name}.jinja"))
-        for name in ("history-last-query", "history-tool-cycle")
-    )
-    page = checked(comparison_page(compare_templates(left, right), "1.2.3"))
-    assert {"summary", "format", "renders", "round-trips"} <= set(page.ids)
+@pytest.mark.slow
+def test_pages_of_comparisons_show_what_differs_or_that_nothing_does() -> None:
+    left, right = (analysed(name) for name in ("history-last-query", "history-tool-cycle"))
+    found = checked(comparison_page(compare_templates(left, right), "1.2.3"))
+    assert {"summary", "format", "renders", "round-trips"} <= set(found.ids)
     same = comparison_page(compare_templates(left, left), "1.2.3")
     assert "They are the same text; they are alike in what was asked: " in same
     assert "What was asked" in same
+
+
+# The painter: one block below a heading.
+
+
+def body(*blocks: Block) -> str:
+    text = page(PageTop("t", "k", "n", []), [Heading(Text("H"), "h"), *blocks], "1")
+    return text.partition('<h2 id="h-title">H</h2>')[2].partition("</section>")[0].strip()
+
+
+WRITTEN = {
+    "text": ("a < b & c", "a &lt; b &amp; c"),
+    "a tag": ("<script>", "&lt;script&gt;"),
+    "an entity": ("&lt;", "&amp;lt;"),
+    "an escape": ("\x1b[31m\x00", "\\x1b[31m\\x00"),
+    "writing direction": ("\u202ea\u2066", "\\u202ea\\u2066"),
+    "nothing to see": ("\u200b\u115f\ufe0f\u2800", "\\u200b\\u115f\\ufe0f\\u2800"),
+    "half a character": ("\ud800", "\\ud800"),
+}
+
+
+@pytest.mark.parametrize(("words", "expected"), WRITTEN.values(), ids=WRITTEN)
+def test_words_are_escaped(words: str, expected: str) -> None:
+    assert body(Paragraph(Text(words))) == f"<p>{expected}</p>"
+
+
+def test_no_kind_of_block_lets_markup_through() -> None:
+    bad = '"><script>x()</script>'
+    text = Text(bad)
+    column = TableColumn(bad, title=bad, bar_of=2)
+    shown = body(
+        Heading(text, lead=bad),
+        Facts(((bad, text),), asides=(bad,)),
+        Excerpt((text,), label=bad),
+        ShownDifference(tuple(compared(bad, f"x{bad}")), label=bad),
+        Table((column, column), ((text, Text("1")),), caption=bad, asides=(bad,)),
+        Fold(text, [Paragraph(sentence(small(bad), tagged(bad, "q"), quoted(bad)))]),
+    )
+    assert "<script" not in shown
+    assert shown.count("x()") > 12
+
+
+def test_words_have_their_looks_and_signs_are_shown_apart() -> None:
+    words = sentence(quoted("<a>"), (" no", "bold red"), " ", link("there", "#x"))
+    assert body(Paragraph(words)) == (
+        '<p><code class="mark">&lt;a&gt;</code><span class="bold bad"> no</span>'
+        ' <a href="#x">there</a></p>'
+    )
+    shown = body(ShownDifference(tuple(compared("", "a\n<b>"))))
+    assert '<ins>a<span class="sign">↵</span>\n&lt;b&gt;</ins>' in shown
+
+
+ADDRESSES = ("http://example.org", "//x.html", "javascript:alert(1)", "data:text/html,x")
+
+
+@pytest.mark.parametrize("value", [*ADDRESSES, "../x.html", "x.html/../../y", "x.html.js"])
+def test_an_address_that_leaves_the_page_is_refused(value: str) -> None:
+    with pytest.raises(ValueError, match="leads out of the page"):
+        address(value)
+    with pytest.raises(ValueError, match="leads out of the page"):
+        body(Paragraph(link("there", value)))
+
+
+@pytest.mark.parametrize(
+    "meta", [{"tag": "img"}, {"tag": "a", "onclick": "x()"}, {"tag": "script"}]
+)
+def test_words_are_in_no_other_element(meta: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="words have no element"):
+        body(Paragraph(Text("x", Style(meta=meta))))
+
+
+def test_the_templates_of_pages_have_no_handler_and_check_each_address() -> None:
+    for name in ("page.jinja", "blocks.jinja", "pictures.jinja"):
+        text = (files("autoparser.reports") / "page_templates" / name).read_text("utf-8")
+        assert not re.findall(r"\s(?:on\w+|style|src|action)=", text)
+        addresses = [each.partition(">")[0] for each in text.split('href="')[1:]]
+        assert all(each[:6] in ('#main"', "data:,") or "| address }}" in each for each in addresses)
+        # What is marked as safe is our own style sheet and script, in Python.
+        assert "safe" not in text
+        assert "autoescape" not in text
+
+
+def test_each_piece_of_a_traced_prompt_leads_to_the_line_that_wrote_it() -> None:
+    template = ChatTemplate(
+        "{% macro turn(m) %}\n<{{ m.role }}>{{ m.content }}{% endmacro %}\n"
+        "{% for m in messages %}\n{% if m.content %}\n{{ turn(m) }}\n{% else %}\n-\n{% endif %}\n"
+        "{% endfor %}"
+    )
+    conversation = {"messages": [{"role": "user", "content": '<b onclick="x">\u202e'}]}
+    blocks = traced_prompt(template.step_through(conversation))
+    shown = page(PageTop("t", "k", "n", []), blocks, "1")
+    lines = set(re.findall(r'id="line-(\d+)"', shown))
+    links = re.findall(r'<a href="#line-(\d+)" title="([^"]*)">', shown)
+    assert [line for line, _ in links] == ["2", "2", "2", "2", "5"]
+    assert unescape(links[1][1]) == "line 2 ← 5: {{ m.role }}"
+    assert lines == {str(number) for number in range(1, template.text.count("\n") + 2)}
+    idle = re.findall(r'id="line-(\d+)" class="idle"', shown)
+    assert "7" in idle
+    assert "2" not in idle
+    assert "<b onclick" not in shown
+    assert "\\u202e" in shown
+
+
+def test_a_traced_render_that_fails_says_why() -> None:
+    trace = ChatTemplate("a{{ messages[0].x.y }}").step_through({"messages": [{}]})
+    shown = page(PageTop("t", "k", "n", []), traced_prompt(trace), "1")
+    assert "cannot render the conversation" in shown
+    assert ">a</a>" in shown

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from autoparser import ChatTemplate, Delta, ParsedCall, ParsedMessage, Span, SpanKind, Status
-from autoparser.analysis.analysis import analyze
+from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.decoding.answer_judge import DecodedAnswer, DecodingReport, JudgedAnswer
 from autoparser.analysis.decoding.answer_writers import ModelFigures
@@ -41,7 +41,7 @@ from autoparser.analysis.formats.output_explanation import (
     OutputDeviation,
     PossibleCause,
 )
-from autoparser.analysis.history.round_trips import round_trip
+from autoparser.analysis.history.round_trips import RoundTrip, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.trip_causes import Cause, Culprit
 from autoparser.analysis.parsing.parsed_message import DeltaKind
@@ -117,7 +117,7 @@ MESSAGE = ParsedMessage(
     Status.CUT,
     (Span(0, 7, SpanKind.CONTENT), Span(7, 10, SpanKind.MARKUP)),
 )
-DELTAS = (
+DELTAS: tuple[list[Delta], ...] = (
     [],
     [Delta(DeltaKind.CONTENT, " a\n")],
     [Delta(DeltaKind.CALL, "f", 1, "x"), Delta(DeltaKind.ARGUMENTS, "{", 1)],
@@ -161,7 +161,7 @@ SWITCHED = (
 
 
 @cache
-def played(*, tokens: bool) -> tuple[object, ...]:
+def played(*, tokens: bool) -> tuple[Analysis, RoundTrip]:
     analysis = analysed("history-last-query")
     tokenizer = tiny(*analysis.format.stop_strings) if tokens else None
     return analysis, round_trip(analysis, shipped_scenarios(), tokenizer=tokenizer)
@@ -318,7 +318,9 @@ def test_the_texts_of_the_named_parts_of_an_example_are_what_the_format_writes(n
     assert "".join(span.text for span in spans) == learnt.format.write(message)
     assert "turn" not in {span.label for span in spans}
     calls = learnt.format.calls
-    for position in range(2) if calls is not None else ():
+    for position in range(2):
+        if calls is None:
+            continue
         call = example_call(learnt.format, position)
         parts = call_spans(calls, call, position)
         assert "".join(span.text for span in parts) == calls.write_call(call, position)

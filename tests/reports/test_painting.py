@@ -1,0 +1,176 @@
+"""Blocks as terminals, Markdown and pages show them; texts as a person sees them; differences."""
+
+from __future__ import annotations
+
+from html import unescape
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+from rich.cells import cell_len
+from rich.text import Text
+
+from autoparser.reports import visible
+from autoparser.reports.blocks import (
+    Block,
+    Departure,
+    DepartureSide,
+    Excerpt,
+    Facts,
+    Fitted,
+    Fold,
+    Gap,
+    Heading,
+    Panel,
+    Panels,
+    Paragraph,
+    Picture,
+    ShownDifference,
+    Table,
+    TableColumn,
+    ValueChange,
+    ValueChanges,
+    prose,
+    rows,
+)
+from autoparser.reports.difference import DifferencePiece, Side, compared
+from autoparser.reports.markdown import markdown_text
+from autoparser.reports.pages import PageTop, page
+from autoparser.reports.terminal import difference_lines, drawn_lines, report_text, wrapped
+from autoparser.reports.visible import lines, literal, shown
+
+TABLES: dict[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("painting.yaml").read_text("utf-8")
+)
+SAID = Text("said")
+BLOCKS: tuple[Block, ...] = (
+    Heading(SAID),
+    Paragraph(SAID),
+    Facts((("label", SAID),)),
+    Excerpt((SAID,)),
+    ShownDifference(tuple(compared("", "said"))),
+    Departure("", (DepartureSide("-", SAID), DepartureSide("+", Text("else")))),
+    ValueChanges("title", (ValueChange(Text("name"), SAID, Text("else")),)),
+    Table((TableColumn("head"),), ((SAID,),)),
+    Fold(Text("summary"), [Paragraph(SAID)]),
+    Panels((Panel(Text("title"), [Paragraph(SAID)]),)),
+    Picture(
+        "counts",
+        {"pieces": [(1, "good", "said")], "whole": 1, "words": "said"},
+        [Paragraph(SAID)],
+    ),
+    Fitted(lambda _: [Paragraph(SAID)]),
+)
+
+
+def plain(drawn: list[Text]) -> list[str]:
+    return [line.plain for line in drawn]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: type(block).__name__)
+def test_a_block_is_shown_by_every_painter(block: Block) -> None:
+    assert "said" in report_text([block], 80).plain
+    assert "said" in markdown_text("t", [block])
+    text = page(PageTop("t", "k", "n", []), [Heading(Text("H"), "h"), block], "1")
+    assert "said" in unescape(text.partition("H</h2>")[2].partition("</section>")[0])
+
+
+def test_the_blocks_here_are_all_kinds_and_an_empty_line_is_of_terminals_alone() -> None:
+    assert {type(block) for block in BLOCKS} | {Gap} == set(get_args(Block))
+    assert report_text([Gap(), Gap()], 80).plain == "\n"
+    assert markdown_text("t", [Gap()]) == "### t\n"
+    assert report_text(BLOCKS, 30) == report_text(BLOCKS, 30)
+
+
+HOSTILE = "@everyone #12 https://evil.example/a_b <img src=x> | `x` [a](javascript:x) *b* @a|b"
+
+
+def test_markdown_makes_nothing_of_what_a_template_says() -> None:
+    table = Table((TableColumn("h"),), ((Text(HOSTILE),),))
+    text = markdown_text("t", [Paragraph(Text(HOSTILE)), table])
+    assert "`@everyone` `#12` `https://evil.example/a_b` \\<img src=x\\>" in text
+    assert "\\[a\\]\\(javascript:x\\) \\*b\\*" in text
+    assert text.splitlines()[-1].count(" | ") == 0
+    changes = ValueChanges("t", (ValueChange(Text("n"), Text("a|b"), Text("c")),))
+    assert "| n | `a\\|b` | `c` |" in markdown_text("t", [changes])
+
+
+@pytest.mark.parametrize(("text", "width", "words", "expected"), TABLES["wrapped"])
+def test_a_text_is_broken(text: str, width: int, words: bool, expected: list[str]) -> None:
+    assert plain(wrapped(Text(text), width, words=words)) == expected
+
+
+def test_no_character_and_no_style_is_lost_where_lines_are_broken_anywhere() -> None:
+    text = "<｜tool▁call▁begin｜> x  y\tz" * 9
+    for width in range(2, 50):
+        pieces = wrapped(Text(text, style="red"), width, words=False)
+        assert "".join(plain(pieces)) == text
+        assert all(cell_len(piece.plain) <= width for piece in pieces)
+        assert {str(piece.style) for piece in pieces} == {"red"}
+
+
+def test_labels_and_texts_stand_in_two_columns_and_long_labels_are_broken() -> None:
+    drawn = drawn_lines(rows([("name", Text("a text of words")), ("a", Text("b"))]), 18)
+    assert plain(drawn) == ["  name  a text of", "        words", "  a     b"]
+    drawn = drawn_lines(rows([("a label without end", Text("text"))]), 40)
+    assert plain(drawn) == ["  a label        text", "  without end"]
+    drawn = drawn_lines(prose("one two three four five six", hang=2), 24)
+    assert plain(drawn) == ["  one two three four", "    five six"]
+
+
+@pytest.mark.parametrize(("text", "expected", "why"), TABLES["visible"])
+def test_a_text_is_visible(text: str, expected: str, why: str) -> None:
+    assert visible(text) == expected, why
+    assert visible(text).isprintable()
+
+
+def test_half_a_character_spaces_at_edges_and_markup_are_shown_as_they_are() -> None:
+    assert visible("\ud800") == "\\ud800"
+    assert (shown("  a b "), shown("a \n")) == ("␣␣a b␣", "a␣↵")
+    text = literal("[red]x[/red] [link=http://a]b[/]")
+    assert (text.plain, text.spans) == ("[red]x[/red] [link=http://a]b[/]", [])
+    assert plain(lines("a\n\nb\u2028c\rd")) == ["a↵", "↵", "b\\u2028c\\rd"]
+    assert lines("") == []
+
+
+@pytest.mark.parametrize(("left", "right", "expected"), TABLES["compared"])
+def test_two_texts_are_compared(left: str, right: str, expected: list[str]) -> None:
+    assert [piece.side.value + piece.text for piece in compared(left, right)] == expected
+
+
+def test_the_pieces_of_long_texts_give_both_back() -> None:
+    left = "alpha\nbeta gamma\n" * 40 + "x" * 5000
+    right = "alpha\nbeta delta\n" * 41 + "y" * 5000
+    pieces = compared(left, right)
+    for side, text in ((Side.LEFT, left), (Side.RIGHT, right)):
+        assert "".join(p.text for p in pieces if p.side in {Side.BOTH, side}) == text
+
+
+def test_a_difference_shows_signs_and_of_what_both_have_the_ends_beside_it() -> None:
+    before = "".join(f"line {number}\n" for number in range(50))
+    pieces = [
+        DifferencePiece(Side.BOTH, before),
+        DifferencePiece(Side.LEFT, "b\nc"),
+        DifferencePiece(Side.RIGHT, "d"),
+        DifferencePiece(Side.BOTH, "y" * 1000),
+    ]
+    drawn = plain(difference_lines(pieces, 80))
+    assert drawn[:2] == ["    … 358 characters that both have", "    line 46↵"]
+    assert drawn[5:8] == ["  - b↵", "  - c", "  + d"]
+    assert drawn[-1] == "    … 680 characters that both have"
+    drawn = plain(difference_lines([DifferencePiece(Side.LEFT, "z" * 9000)], 80))
+    assert drawn[-1] == "  - … 6600 more characters"
+
+
+def test_what_one_side_has_alone_begins_with_the_line_that_wrote_it() -> None:
+    pieces = compared("<a>one two</a>", "<a>three\nfour</a>!")
+    origins = [(0, 1), (3, 7)], [(0, 1), (3, None), (17, 12)]
+    assert plain(difference_lines(pieces, 40, 0, origins)) == [
+        "       <a>",
+        "   7 - one two",
+        "     + three↵",
+        "     + four",
+        "       </a>",
+        "  12 + !",
+    ]
