@@ -45,11 +45,15 @@ class Ignore:
     """Findings that a template's author accepts."""
 
     selectors: tuple[str, ...]
-    codes: frozenset[str]
-    """The codes of the rules that the selectors mean."""
+    """Each names a rule, or several."""
     reason: str
     line: int
     """The template's line on which the comment begins, from 1."""
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """The codes of the rules that the selectors name."""
+        return codes_of(self.selectors)
 
 
 def ignores_of(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[InputProblem, ...]]:
@@ -75,14 +79,14 @@ def _ignore(verb: str, rest: str, line: int) -> Ignore:
     if match is None:
         raise AutoparserError("this ignore names no rule", hint=_FORM)
     selectors = tuple(re.split(r"\s*,\s*", match["selectors"]))
-    codes = codes_of(selectors)
+    codes_of(selectors)  # raises for a selector that names no rule
     reason = " ".join(match["reason"].strip(" \t\r\n:-–—").split())
     if not reason:
         raise AutoparserError(
             f"this ignore of {', '.join(selectors)} gives no reason",
             hint="say why after the codes, for whoever reads it next",
         )
-    return Ignore(selectors, codes, reason, line)
+    return Ignore(selectors, reason, line)
 
 
 def unused_ignores(ignores: tuple[Ignore, ...], seen: frozenset[str]) -> Iterator[Ignore]:

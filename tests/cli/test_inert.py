@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,87 +58,60 @@ def hidden(text: str) -> set[str]:
     }
 
 
-def evil_template(text: str = GOOD) -> str:
-    """Return a template with hostile markers around everything it writes."""
-    marked = text.replace("im_start|>", f"im_start|{IN_SOURCE}>")
-    marked = marked.replace("im_end|>", f"im_end|{IN_SOURCE}>")
-    marked = marked.replace("tool_call>", f"tool_call{IN_SOURCE}>")
-    return marked.replace("think>", f"think{IN_SOURCE}>")
-
-
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": f"tool{EVIL}",
-        "description": EVIL,
-        "parameters": {
-            "type": "object",
-            "properties": {f"key{EVIL}": {"type": "string", "enum": [EVIL]}},
-        },
-    },
-}
-MESSAGES = [
-    {"role": "user", "content": f"hi {EVIL}"},
-    {"role": "assistant", "content": EVIL, "reasoning_content": EVIL},
-    {"role": f"tool{EVIL}", "content": EVIL},
-]
+MARKERS = ("im_start|", "im_end|", "tool_call", "think")
+MARKED = GOOD
+for marker in MARKERS:
+    MARKED = MARKED.replace(f"{marker}>", f"{marker}{IN_SOURCE}>")
 CALL = {"name": f"tool{EVIL}", "arguments": {f"key{EVIL}": EVIL}}
 OUTPUT = f"{EVIL}<tool_call>\n{json.dumps(CALL, ensure_ascii=False)}\n</tool_call>"
-SCENARIOS = f"""
-scenarios:
-  - name: {json.dumps(EVIL)}
-    about: {json.dumps(EVIL)}
-    messages: [{{role: user, content: {json.dumps(EVIL)}}}]
-"""
+TABLE = yaml.safe_load((Path(__file__).parent / "inert_cases.yaml").read_text(encoding="utf-8"))
+WORDS = {"SOURCE": IN_SOURCE, "EVIL": EVIL, "MARKED": MARKED, "GOOD": GOOD}
+
+
+def with_words(value: Any) -> Any:
+    """Return a value of the table with what its words in capitals stand for."""
+    if isinstance(value, dict):
+        return {with_words(key): with_words(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [with_words(inner) for inner in value]
+    return filled(value, WORDS) if isinstance(value, str) else value
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
     """Write what the commands below read; the template's own name is hostile, too."""
+    values = {name: with_words(value) for name, value in TABLE["files"].items()}
     texts = {
-        "TEMPLATE": evil_template(),
-        "PLAIN": GOOD,
-        "REFUSING": "{{ raise_exception('" + IN_SOURCE + HALF + "\\n\\r') }}",
-        "FAILING": "{{ messages['" + IN_SOURCE + HALF + "']['x'] }}",
+        "OUTPUT": OUTPUT,
         "NO-TEXT": GOOD.replace("im_end|>", f"im_end{HALF}|>"),
         "HALF-A-CALL": GOOD.replace("</tool_call>'", f"</tool_call{HALF}>'"),
-        "BROKEN": "{% if " + EVIL + " %}\n{{",
-        "SWITCHED": GOOD + "{% if \u3164mode == '" + IN_SOURCE + "' %}" + EVIL + "{% endif %}",
-        "TOOLS": json.dumps([TOOL]),
-        "BAD-TOOLS": json.dumps(
-            [{"function": {"name": EVIL, "parameters": {EVIL: 1, "type": EVIL}}}]
-        ),
-        "MESSAGES": json.dumps(MESSAGES),
-        "USER": json.dumps(MESSAGES[:1]),
-        "OUTPUT": OUTPUT,
-        "SCENARIOS": SCENARIOS,
-        "BAD-YAML": f"a: [{EVIL}",
-        "SCHEMA": json.dumps({"type": "object", "properties": {EVIL: {"pattern": EVIL}}}),
+        **{name: it if isinstance(it, str) else json.dumps(it) for name, it in values.items()},
     }
-    found: dict[str, str] = {}
+    found = {"EVIL": EVIL, "MISSING": str(tmp_path / f"missing{EVIL[:30]}")}
     for name, text in texts.items():
         # Slashes alone cannot stand in a name.
         path = tmp_path / f"{name}{EVIL.replace('/', '')[:60]}.jinja"
         path.write_text(text, encoding="utf-8", newline="")
         found[name] = str(path)
-    return {**found, "EVIL": EVIL, "MISSING": str(tmp_path / f"missing{EVIL[:30]}")}
+    return found
 
 
-CASES = yaml.safe_load((Path(__file__).parent / "inert_cases.yaml").read_text(encoding="utf-8"))
+def filled(text: str, words: Mapping[str, str]) -> str:
+    pattern = re.compile("|".join(sorted(words, key=len, reverse=True)))
+    return pattern.sub(lambda match: words[match.group()], text)
 
 
-@pytest.mark.parametrize("case", CASES)
+def command_of(case: str, files: Mapping[str, str]) -> list[str]:
+    return [filled(part, files) for part in case.split()]
+
+
+@pytest.mark.parametrize("case", TABLE["cases"])
 def test_a_command_sends_nothing_that_a_terminal_obeys(
     case: str, files: dict[str, str], autoparser: Run
 ) -> None:
-    ran = autoparser(*filled(case, files))
+    ran = autoparser(*command_of(case, files))
     assert ran.out + ran.err
     assert hidden(ran.out + ran.err) == set()
-
-
-def filled(case: str, files: dict[str, str]) -> list[str]:
-    pattern = re.compile("|".join(sorted(files, key=len, reverse=True)))
-    return [pattern.sub(lambda match: files[match.group()], part) for part in case.split()]
 
 
 def test_markup_of_rich_is_shown_as_text(files: dict[str, str], autoparser: Run) -> None:
@@ -163,7 +136,7 @@ def test_a_terminal_gets_only_colors_of_our_own(
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    shown = in_terminal([sys.executable, "-m", "autoparser", *filled(case, files)])
+    shown = in_terminal([sys.executable, "-m", "autoparser", *command_of(case, files)])
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.replace("\r\n", "\n"))
     assert hidden(plain) - {"\t"} == set()
     assert "\x1b[38;5;213m" not in shown

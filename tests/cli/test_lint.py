@@ -34,14 +34,15 @@ FILES = {
     "BROKEN": "fixtures/lint/AP101/fires.jinja",
     "QUIET": "fixtures/lint/AP306/quiet.jinja",
     "TEXT": "fixtures/README.md",
+    "STRIPS": "fixtures/lint/AP301/fires.jinja",
 }
-DROPS, BROKEN, QUIET, _ = FILES.values()
+DROPS, BROKEN, QUIET, TEXT, STRIPS = FILES.values()
 SELECT = ("--select", "AP101,AP306")
 TWO = ("--isolated", *SELECT)
 """Two rules alone, so that a new one changes nothing here."""
 
 REPORTS = {
-    "lint": (*FILES.values(),),
+    "lint": (DROPS, BROKEN, QUIET, TEXT),
     "lint-explained": (DROPS, QUIET, "--explain"),
     "lint-evidence": ("fixtures/templates/content-dropped-beside-calls.jinja", "--show-evidence"),
     "lint-statistics": (DROPS, BROKEN, QUIET, "--statistics"),
@@ -76,7 +77,11 @@ def test_a_form_is_as_in_its_snapshot(form: str, autoparser: Run) -> None:
     compare(ran.out, f"lint-{form}")
 
 
-USES = yaml.safe_load((Path(__file__).parent / "lint_uses.yaml").read_text(encoding="utf-8"))
+def read_table(name: str) -> Any:
+    return yaml.safe_load((Path(__file__).parent / name).read_text(encoding="utf-8"))
+
+
+USES = read_table("lint_uses.yaml")
 
 
 def arguments_of(use: str) -> list[str]:
@@ -106,56 +111,25 @@ def project(tmp_path: Path, autoparser: Run, monkeypatch: pytest.MonkeyPatch) ->
     return tmp_path
 
 
-def test_an_empty_directory_and_an_ignore_without_a_reason_are_problems(
-    project: Path, autoparser: Run
+def text_of(words: str) -> str:
+    for name, path in FILES.items():
+        words = words.replace(f"{{{name}}}", (ROOT / path).read_text("utf-8"))
+    return words
+
+
+@pytest.mark.parametrize("case", read_table("lint_projects.yaml"), ids=lambda case: case["why"])
+def test_a_project_is_linted_step_by_step(
+    case: dict[str, Any], tmp_path: Path, autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = autoparser("lint", "empty", "--format", "concise")
-    assert ran.code == 2
-    assert "empty:1:1: [problem] there is no template below this directory" in ran.out
-    text = (project / "chat.jinja").read_text("utf-8")
-    (project / "chat.jinja").write_text(f"{{#- autoparser: ignore AP306 -#}}\n{text}", "utf-8")
-    ran = autoparser("lint", ".", *SELECT, "--format", "concise")
-    assert ran.code == 2
-    assert "chat.jinja:1:1: [problem] this ignore of AP306 gives no reason; say why" in ran.out
-    assert "AP306 [error]" in ran.out
-
-
-def test_settings_are_found_passed_by_or_wrong_in_one_line(project: Path, autoparser: Run) -> None:
-    (project / "autoparser.toml").write_text('[lint]\nselect = ["AP101"]\n', "utf-8")
-    assert autoparser("lint", ".").code == 0
-    assert autoparser("lint", ".", *TWO).code == 1
-    assert autoparser("lint", ".", "--select", "AP306").code == 1, "an option goes before a key"
-    other = project / "other.toml"
-    other.write_text('[lint]\nselect = ["AP306"]\nfail-on = "never"\n', "utf-8")
-    assert autoparser("lint", ".", "--config", other).code == 0
-    assert autoparser("lint", ".", "--config", other, "--fail-on", "error").code == 1
-    other.write_text('[lint]\nselct = ["AP101"]\n', "utf-8")
-    ran = autoparser("lint", ".", "--config", other)
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == (
-        f"{other}: lint.selct: there is no key 'selct'; did you mean select?"
-        " there are select, ignore, extend-select, per-file-ignores, fail-on, profile,"
-        " min-severity, exclude, tokenizer\n"
-    )
-
-
-def test_a_baseline_is_written_and_read(project: Path, autoparser: Run) -> None:
-    use = ("lint", ".", *SELECT, "--baseline", "baseline.json")
-    ran = autoparser(*use, "--write-baseline")
-    assert (ran.code, ran.out, ran.err) == (0, "", "baseline.json: 1 finding of 1 template\n")
-    ran = autoparser(*use, "--format", "concise")
-    assert (ran.code, ran.out) == (0, "1 template, no finding; 1 in the baseline\n")
-    shutil.copy(ROOT / QUIET, project / "chat.jinja")
-    ran = autoparser(*use, "--format", "concise")
-    assert ran.code == 0
-    assert ran.out.startswith(
-        "1 entry of the baseline matches nothing any more: --write-baseline removes it\n"
-    )
-    text = (project / "baseline.json").read_text("utf-8")
-    (project / "baseline.json").write_text(text.replace("baseline/1", "baseline/2"), "utf-8")
-    ran = autoparser(*use)
-    assert (ran.code, ran.out) == (2, "")
-    assert "this is a baseline of another version" in ran.err
+    monkeypatch.chdir(tmp_path)
+    for step in case["steps"]:
+        for name, words in step.get("files", {}).items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text_of(words), encoding="utf-8")
+        ran = autoparser("lint", *step["use"].split(), "--format", "concise")
+        assert ran.code == step["code"], ran
+        assert [each for each in step.get("out", ()) if each not in ran.out + ran.err] == [], ran
+        assert [each for each in step.get("not", ()) if each in ran.out + ran.err] == [], ran
 
 
 def test_several_reports_come_of_one_run(project: Path, autoparser: Run) -> None:
@@ -267,42 +241,9 @@ def test_tools_of_a_file_are_asked_with_instead_of_the_rules_own(
     assert messages("--tools", "fixtures/mcp-tools.json", template=quiet) == []
 
 
-WRONG_TOOLS = {
-    "{": "line 2, column 1: broken JSON",
-    "[]": "this list of tools is empty; name a file with tools",
-    '{"tools": [{"inputSchema": {}}]}': "tools[0]: this has no name; add",
-    '{"result": {"tools": [{"name": "a", "inputSchema": {"type": "objct"}}]}}': (
-        "tools[0].inputSchema.type: the parameters of a are not a valid JSON schema"
-    ),
-}
-
-
-@pytest.mark.parametrize("command", ["lint", "analyze"])
-@pytest.mark.parametrize("text", WRONG_TOOLS)
-def test_wrong_tools_are_named_with_file_and_place(
-    command: str, text: str, autoparser: Run, tmp_path: Path
-) -> None:
-    file = tmp_path / "tools.json"
-    file.write_text(text + "\n")
-    ran = autoparser(command, NAMES_ALONE, "--tools", str(file))
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"{file}: {WRONG_TOOLS[text]}")
-    assert ran.err.count("\n") == 1
-
-
-def test_rules_that_lack_an_analysis_are_counted(autoparser: Run, tmp_path: Path) -> None:
-    path = tmp_path / "ignores.jinja"
-    path.write_text("{{ messages | length }} messages", "utf-8")
-    asked = ("--isolated", "--select", "AP402,AP515,AP306", "--format", "concise")
-    ran = autoparser("lint", path, *asked)
-    words = "could not look: 3 rules without a template that can be analysed"
-    assert f"{words} (autoparser analyze says why) at 1 template" in ran.out
-
-
 # Profiles: what is shown to whom, and what is folded.
 
-STRIPS = "fixtures/lint/AP301/fires.jinja"
-"""A template that strips what the assistant said, as many do: a warning of a convention."""
+# STRIPS strips what the assistant said, as many templates do: a warning of a convention.
 
 
 def shown(autoparser: Run, *options: str) -> tuple[set[str], set[str]]:
@@ -388,7 +329,7 @@ SOME = [
 
 
 @pytest.mark.parametrize(
-    "sources", [[*FILES.values()], pytest.param(SOME, marks=pytest.mark.slow)], ids=len
+    "sources", [[DROPS, BROKEN, QUIET, TEXT], pytest.param(SOME, marks=pytest.mark.slow)], ids=len
 )
 def test_a_cached_answer_is_the_same_in_every_form(
     sources: list[str], autoparser: Run, looked: list[str], tmp_path: Path

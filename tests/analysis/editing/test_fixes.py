@@ -106,30 +106,7 @@ def test_an_encoder_in_python_is_refused() -> None:
         fix_template(encoder, ())
 
 
-CALL: dict[str, Any] = {
-    "type": "function",
-    "id": "c00000001",
-    "function": {"name": "lookup", "arguments": {}},
-}
-TALK: list[dict[str, Any]] = [
-    {"role": "user", "content": " What is it? "},
-    {"role": "assistant", "content": "Wait.", "tool_calls": [CALL, CALL]},
-    *[{"role": "tool", "content": "a Word", "tool_call_id": CALL["id"], "name": "lookup"}] * 2,
-    {"role": "assistant", "content": " It is this.\n", "reasoning_content": " Easy. "},
-    {"role": "user", "content": "And?"},
-]
-SYSTEM = {"role": "system", "content": "Be brief."}
-CONVERSATIONS = (TALK[:1], [TALK[0], TALK[4]], [SYSTEM, TALK[0], *TALK[4:]], [*TALK, TALK[4]])
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "lookup",
-            "description": "Looks a word up.",
-            "parameters": {"type": "object", "properties": {"word": {"type": "string"}}},
-        },
-    }
-]
+ASKED = read_table("conversations.yaml")
 
 
 @pytest.mark.slow
@@ -144,8 +121,8 @@ def test_a_planted_mistake_is_mended(row: dict[str, Any]) -> None:
     rendered = [
         [
             template.render(messages, tools, add_generation_prompt=generation)
-            for messages in CONVERSATIONS
-            for tools in (None, TOOLS)
+            for messages in ASKED["conversations"]
+            for tools in (None, ASKED["tools"])
             for generation in (False, True)
         ]
         for template in (ChatTemplate(sound), found.template)

@@ -36,53 +36,27 @@ from autoparser.analysis.lint.marker_pairs import marker_balance
 from autoparser.analysis.lint.registry import rule_of
 
 HERE = Path(__file__).parent
-ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 
 
 def read_table(name: str) -> Any:
     return yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
 
 
-def finding(code: str, severity: Severity, *covers: str, line: int | None = None) -> LintFinding:
+def finding(row: dict[str, Any]) -> LintFinding:
+    covers, severity = tuple(row.get("covers", ())), Severity(row["severity"])
     rule = msgspec.structs.replace(
-        rule_of("AP101"), code=code, severity=severity, covers=tuple(covers)
+        rule_of("AP101"), code=row["code"], severity=severity, covers=covers
     )
-    cause = None if line is None else HitCause("raises", line, "no")
+    cause = HitCause("raises", row["line"], "no") if "line" in row else None
     return LintFinding(rule, Hit("x", cause=cause))
 
 
-MERGED = {
-    "of one cause the weightiest stays": (
-        [finding("AP110", WARNING, line=3), finding("AP120", ERROR, line=3)],
-        [("AP120", ("AP110",))],
-    ),
-    "causes of two lines stay apart": (
-        [finding("AP120", ERROR, line=3), finding("AP130", ERROR, line=4)],
-        [("AP120", ()), ("AP130", ())],
-    ),
-    "what is covered is folded, also through another": (
-        [
-            finding("AP303", WARNING),
-            finding("AP302", ERROR, "AP303"),
-            finding("AP301", ERROR, "AP302"),
-        ],
-        [("AP301", ("AP302", "AP303"))],
-    ),
-    "a light finding hides no heavy one": (
-        [finding("AP301", WARNING, "AP302"), finding("AP302", ERROR)],
-        [("AP302", ()), ("AP301", ())],
-    ),
-    "the order is weight, then code": (
-        [finding("AP201", INFO), finding("AP101", WARNING), finding("AP301", ERROR)],
-        [("AP301", ()), ("AP101", ()), ("AP201", ())],
-    ),
-}
-
-
-@pytest.mark.parametrize("title", MERGED)
-def test_findings_are_merged_by_cause_and_cover(title: str) -> None:
-    findings, merged = MERGED[title]
-    assert [(each.code, each.also) for each in merge_findings(findings)] == merged
+@pytest.mark.parametrize("row", read_table("merged.yaml"), ids=lambda row: row["why"])
+def test_findings_are_merged_by_cause_and_cover(row: dict[str, Any]) -> None:
+    merged = [
+        (each.code, [*each.also]) for each in merge_findings(list(map(finding, row["found"])))
+    ]
+    assert merged == [*row["merged"].items()]
 
 
 @pytest.mark.parametrize("row", read_table("ignores.yaml"), ids=lambda row: row["text"])

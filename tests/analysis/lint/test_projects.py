@@ -26,7 +26,6 @@ from autoparser.analysis.lint.inspection import (
 from autoparser.analysis.lint.project_run import (
     LintRequest,
     answers_in_order,
-    baseline_of,
     lint_project,
 )
 from autoparser.analysis.lint.project_settings import (
@@ -148,32 +147,20 @@ def test_only_signs_that_stand_for_other_characters_make_a_pattern() -> None:
 
 # Which rules look, and the settings that say so.
 
-ALL = {rule.code for rule in all_rules()}
-DEFAULT = {rule.code for rule in all_rules() if rule.default}
-LOADS, CONTENT = ({each for each in ALL if each.startswith(begin)} for begin in ("AP1", "AP3"))
-CHOICES: dict[str, tuple[RuleChoice, set[str]]] = {
-    "nothing said": (RuleChoice(), DEFAULT),
-    "all, also those that do not run by default": (RuleChoice(("ALL",)), ALL),
-    "a code in small letters": (RuleChoice(("ap101",)), {"AP101"}),
-    "a name": (RuleChoice(("does-not-compile",)), {"AP101"}),
-    "two groups": (RuleChoice(("AP1", "AP3")), LOADS | CONTENT),
-    "all but a group": (RuleChoice(None, ("AP3",)), DEFAULT - CONTENT),
-    "a group without a code": (RuleChoice(("AP3",), ("AP306",)), CONTENT - {"AP306"}),
-    "a code of an ignored group": (RuleChoice(("AP306",), ("AP3",)), {"AP306"}),
-    "both alike": (RuleChoice(("AP306",), ("AP306",)), set()),
-    "both alike, all": (RuleChoice(("ALL",), ("ALL",)), set()),
-    "a name says as much as a code": (
-        RuleChoice(("content-dropped-beside-calls",), ("AP3",)),
-        {"AP306"},
-    ),
-    "and another": (RuleChoice(("AP101",), (), ("AP306",)), {"AP101", "AP306"}),
-}
 
-
-@pytest.mark.parametrize("title", CHOICES)
-def test_the_selector_that_says_more_decides(title: str) -> None:
-    choice, codes = CHOICES[title]
-    assert {rule.code for rule in choice.rules} == codes
+@pytest.mark.parametrize("row", read_table("choices.yaml"), ids=lambda row: row["why"])
+def test_the_closest_selector_decides_whether_a_rule_runs(row: dict[str, Any]) -> None:
+    given = {key: tuple(row[key]) for key in ("select", "ignore", "extend_select") if key in row}
+    wanted = {
+        rule.code
+        for rule in all_rules()
+        if any(
+            rule.code.startswith(each) or (each == "DEFAULT" and rule.default)
+            for each in row["plus"]
+        )
+        and not any(rule.code.startswith(each) for each in row.get("minus", ()))
+    }
+    assert {rule.code for rule in RuleChoice(**given).rules} == wanted
 
 
 @pytest.mark.parametrize("selector", ["AP999", "XY1", "", "A", "does-not-compil"])
@@ -315,79 +302,6 @@ def test_identical_templates_are_looked_at_once(
     assert steps == [2, "one", "one"]
 
 
-def test_a_bad_file_stops_no_other(project: Path) -> None:
-    (project / "bad.jinja").write_bytes(b"\xff\xff")
-    (project / "words.jinja").write_text("words", encoding="utf-8")
-    run = lint_project(request(project, ".", "nowhere.jinja"))
-    assert found(run) == EVERY
-    assert [each.path for each in run.problems] == ["bad.jinja", "words.jinja", "nowhere.jinja"]
-
-
-def test_an_ignore_accepts_a_finding_and_an_unused_one_is_reported(project: Path) -> None:
-    text = DROPS.read_text(encoding="utf-8")
-    accepted = "{#- autoparser: ignore AP306 as the model was trained -#}\n"
-    useless = "{#- autoparser: ignore AP101 it compiles by now -#}\n"
-    (project / "drops.jinja").write_text(accepted + useless + text, encoding="utf-8")
-    run = lint_project(request(project, "drops.jinja"))
-    (template,) = run.templates
-    assert (template.findings, run.failed) == ((), False)
-    assert [each.code for each in template.ignored] == ["AP306"]
-    assert [(each.selectors, each.line) for each in template.unused] == [(("AP101",), 2)]
-    without = lint_project(request(project, "drops.jinja", rules=RULES[1:]))
-    assert without.templates[0].unused == (), "AP101 did not look"
-    (project / "drops.jinja").write_text("{# autoparser: ignore AP306 #}" + text, encoding="utf-8")
-    run = lint_project(request(project, "drops.jinja"))
-    assert found(run) == [("drops.jinja", "AP306")], "without a reason it accepts nothing"
-    assert [(each.path, each.line) for each in run.problems] == [("drops.jinja", 1)]
-
-
-def test_settings_ignore_and_exclude_by_path(project: Path) -> None:
-    others = [row for row in EVERY if row[0] != "drops.jinja"]
-    ignores: dict[str, tuple[str, ...]] = {"d*.jinja": ("AP3",), "x": ("ALL",)}
-    settings = ProjectSettings(root=project, per_file_ignores=ignores)
-    run = lint_project(request(project, settings=settings))
-    assert found(run) == others
-    assert [len(each.ignored) for each in run.templates] == [0, 0, 1]
-    settings = ProjectSettings(root=project, exclude=("d*.jinja",))
-    assert found(lint_project(request(project, settings=settings))) == others
-    named = lint_project(request(project, "drops.jinja", settings=settings))
-    assert found(named), "a file that is named is not excluded"
-
-
-def test_a_baseline_knows_what_was_there_also_when_lines_move(project: Path) -> None:
-    known = baseline_of(lint_project(request(project)))
-    text = DROPS.read_text(encoding="utf-8")
-    (project / "drops.jinja").write_text(f"{{# a line more #}}\n{text}", encoding="utf-8")
-    again = lint_project(request(project, baseline=known))
-    assert (found(again), again.failed, again.vanished) == ([], False, 0)
-    assert [len(each.known) for each in again.templates] == [1, 1, 1]
-    shutil.copy(LINT / "AP306" / "quiet.jinja", project / "drops.jinja")
-    shutil.copy(DROPS, project / "new.jinja")
-    changed = lint_project(request(project, baseline=known))
-    assert found(changed) == [("new.jinja", "AP306")]
-    assert (changed.failed, changed.vanished) == (True, 1)
-    part = lint_project(request(project, "new.jinja", baseline=known))
-    assert part.vanished == 0, "what was not looked at has not vanished"
-
-
-FAILS = [
-    (FailOn.ERROR, [True, False, False]),
-    (FailOn.WARNING, [True, True, False]),
-    (FailOn.INFO, [True, True, True]),
-    (FailOn.NEVER, [False, False, False]),
-]
-
-
-@pytest.mark.parametrize(("fail_on", "fails"), FAILS)
-def test_a_run_fails_from_a_severity_on(fail_on: FailOn, fails: list[bool], project: Path) -> None:
-    run = replace(lint_project(request(project, "drops.jinja")), fail_on=fail_on)
-    finding = run.templates[0].findings[0]
-    weighed = [
-        replace(finding, hit=replace(finding.hit, severity=severity)) for severity in Severity
-    ]
-    assert list(map(run.fails, weighed)) == fails
-
-
 def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unsure(task: InspectionTask) -> SeenHits:
         seen = inspect_template(task)
@@ -402,16 +316,6 @@ def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.M
     monkeypatch.setattr(LOOK, unsure)
     counts = [len(found(lint_project(request(project, min_confidence=it)))) for it in Confidence]
     assert counts == [0, 3, 3]
-
-
-def test_a_broken_tokenizer_beside_a_template_is_only_a_remark(project: Path) -> None:
-    (project / "tokenizer.json").write_text("{}", encoding="utf-8")
-    needing = msgspec.structs.replace(RULES[1], needs=RuleNeed.TOKENIZER)
-    run = lint_project(request(project, "drops.jinja", rules=(RULES[0], needing)))
-    assert found(run) == [("drops.jinja", "AP306")]
-    assert run.problems == ()
-    (remark,) = run.templates[0].remarks
-    assert remark.startswith("tokenizer.json: this is not a tokenizer")
 
 
 def test_a_named_tokenizer_goes_before_the_one_beside_and_that_before_the_settings(

@@ -65,7 +65,7 @@ def plain() -> LintRun:
                 findings=(drops, unsure, told),
                 known=(drops,),
                 ignored=(told,),
-                unused=(Ignore(("AP101",), frozenset({"AP101"}), "since", 1),),
+                unused=(Ignore(("AP101",), "since", 1),),
             ),
             InspectedTemplate(
                 "models/tokenizer_config.json",
@@ -105,7 +105,7 @@ def hostile() -> LintRun:
             fix=HOSTILE,
         ),
     )
-    ignore = Ignore((HOSTILE,), frozenset(), HOSTILE, 1)
+    ignore = Ignore((HOSTILE,), HOSTILE, 1)
     return LintRun(
         tuple(
             InspectedTemplate(
