@@ -108,7 +108,9 @@ class ValueLosses(Struct, frozen=True):
 
 def value_losses(reads: Reads, unwritten: Collection[JsonType]) -> ValueLosses:
     """Try the battery's values; types that the template does not write cannot be lost."""
-    values = [value for value in _battery_values() if type_of(value) not in unwritten]
+    calls = (call for case in battery_messages() for call in case.message.calls)
+    battery = (value for call in calls for value in call.arguments.values())
+    values = [value for value in battery if type_of(value) not in unwritten]
     scalars = [value for value in values if type_of(value) not in _CONTAINERS]
     lost = {type_of(value) for value in scalars if not isinstance(value, str) and not reads(value)}
     if not reads(_PLAIN):
@@ -122,12 +124,6 @@ def value_losses(reads: Reads, unwritten: Collection[JsonType]) -> ValueLosses:
         if kind in _CONTAINERS and not reads(value) and not _spoiled(value, lost, characters):
             lost.add(kind)
     return ValueLosses(frozenset(lost), characters, odd)
-
-
-def _battery_values() -> Iterator[Json]:
-    for case in battery_messages():
-        for call in case.message.calls:
-            yield from call.arguments.values()
 
 
 def _holds(text: str, characters: str) -> bool:
@@ -233,7 +229,8 @@ def _dialect(arguments: ArgumentFormat) -> ContentParser | None:
     text, objects = values.string, (members, values.object)
     if (values.array.open, values.array.close) != ("[", "]") or members.typed:
         return None
-    if not all(_is_object(each) for each in objects) or _around(values.number):
+    number = values.number
+    if not all(_is_object(each) for each in objects) or number.open or number.close:
         return None
     settings: dict[str, Json] = {}
     bare = [each for each in objects if not each.key.open]
@@ -265,10 +262,6 @@ def _is_object(container: ContainerNotation) -> bool:
     )
 
 
-def _around(text: StringText) -> bool:
-    return bool(text.open or text.close)
-
-
 def _pairs(arguments: ArgumentFormat) -> ContentParser | None:
     """Read the pairs one by one, by a pattern that finds each."""
     members = arguments.members
@@ -276,10 +269,11 @@ def _pairs(arguments: ArgumentFormat) -> ContentParser | None:
     written = tuple(dict.fromkeys(row for row in rows if row is not None))
     if not written or any(RowSlot.KEY not in row or RowSlot.VALUE not in row for row in written):
         return None
-    if any(not _told_apart(row, members) for row in written):
+    if any(not _ends_recognizably(row, members) for row in written):
         return None
     values = members.values or arguments.values
-    alone = _begin_alike(written)
+    # Whether the text before the value is the same in all rows.
+    alone = len({row[: row.index(RowSlot.VALUE)] for row in written}) == 1
     ways = (
         ("json", value_losses(_read_by(values, quoted=True, text=False), _unwritten(arguments))),
         ("text", value_losses(_read_by(values, quoted=False, text=True), _unwritten(arguments))),
@@ -308,12 +302,7 @@ def _pairs(arguments: ArgumentFormat) -> ContentParser | None:
     )
 
 
-def _begin_alike(rows: Sequence[Row]) -> bool:
-    """Return whether the text before the value is the same in all rows."""
-    return len({row[: row.index(RowSlot.VALUE)] for row in rows}) == 1
-
-
-def _told_before(before: Row) -> bool:
+def _is_announced(before: Row) -> bool:
     """Return whether a word precedes a name, so that no name is taken for the text of a value."""
     literal = before[-1] if before else ""
     return not isinstance(literal, RowSlot) and any(char.isalnum() for char in literal)
@@ -332,7 +321,7 @@ def _why(values: ValueNotation, lost: ValueLosses) -> str:
     return "not written as JSON, nor as a word that the target knows"
 
 
-def _told_apart(row: Row, members: ContainerNotation) -> bool:
+def _ends_recognizably(row: Row, members: ContainerNotation) -> bool:
     """Return whether the end of a value of a row is recognizable."""
     closer = row[-1]
     if not isinstance(closer, RowSlot) and closer.strip():
@@ -394,17 +383,14 @@ def _pair_patterns(
     for row in rows:
         at = row.index(RowSlot.VALUE)
         closer = _row_pattern(row[at + 1 :], row[:at], members, alone=alone)
-        if not _is_marker(row[-1]):
+        last = row[-1]
+        if isinstance(last, RowSlot) or not TemplateLiteral.of(last).markers:
+            # Nothing closes the value by itself.
             closer += _end_of_value(rows, members)
         head = _row_pattern(row[:at], (), members, alone=alone)
         closers.setdefault(head, []).append(closer)
     for head, ends in closers.items():
         yield f"{head}{value}{any_pattern(ends)}"
-
-
-def _is_marker(piece: str | RowSlot) -> bool:
-    """Return whether a piece closes a value by itself, since a value is unlikely to hold it."""
-    return not isinstance(piece, RowSlot) and bool(TemplateLiteral.of(piece).markers)
 
 
 def _row_pattern(row: Row, before: Row, members: ContainerNotation, *, alone: bool) -> str:
@@ -431,7 +417,7 @@ def _key_pattern(row: Row, at: int, members: ContainerNotation, *, alone: bool) 
     If rows begin in several ways, one name could extend to the name of the next row of another
     kind: so it excludes the first character of the text that follows names.
     """
-    if not _told_before(row[:at]):
+    if not _is_announced(row[:at]):
         return _KEY
     if alone:
         return r"[^\n]+?"

@@ -171,16 +171,7 @@ def _object(
         "repeats": True,
         "transform": _transform(fields, "content"),
     }
-    return CallsField(
-        frame.open,
-        frame.ahead,
-        frame.close,
-        frame.behind,
-        settings,
-        limits,
-        section_close=frame.section_close,
-        separator=frame.separator,
-    )
+    return replace(frame, settings=settings, limits=limits)
 
 
 def _head(calls: CallFormat) -> str:
@@ -239,22 +230,17 @@ def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
         content_args["allow_non_json"] = True
     if content_args:
         settings["content_args"] = content_args
-    return CallsField(
-        frame.open,
-        frame.ahead,
-        frame.close,
-        frame.behind,
-        {**settings, "repeats": True, "transform": call},
-        (
+    return replace(
+        frame,
+        settings={**settings, "repeats": True, "transform": call},
+        limits=(
             *reader.limits,
             *([seam.limit] if seam.limit else ()),
             *_ids(tail),
             *(() if marked else _closers(tail)),
         ),
-        reader.needs_tools,
-        frame.section_close,
-        frame.separator,
-        not calls.arguments.is_json and not reader.any_names,
+        needs_tools=reader.needs_tools,
+        plain_names=not calls.arguments.is_json and not reader.any_names,
     )
 
 

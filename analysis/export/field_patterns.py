@@ -15,39 +15,26 @@ For example:
     ('(?:a|b)', '(?:a)?', '(?<=a\\s*)')
 
 Joints are the texts around the parts of a turn, collected from all its layouts.
+`TargetSurroundings` holds what the fields of one document need to know of the whole turn.
 
-For example, the texts after reasoning:
+For example, of a turn whose header the prompt has written, and of the texts after reasoning:
 
     >>> from autoparser import analyze, load_template
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
-    >>> joints = joints_of(analyze(template).format.whole)
-    >>> for joint in joints_between(joints, left=[TurnPart.REASONING], right=ANY):
+    >>> around = surroundings_of(analyze(template).format)
+    >>> around.begins, around.ends, around.end
+    ('\\A', ('<|im_end|>',), '<\\|im_end\\|>')
+    >>> for joint in around.between(left=[TurnPart.REASONING]):
     ...     print(joint.right, repr(joint.text))
     content '\n</think>\n\n'
     None '\n</think>\n\n<|im_end|>\n'
     calls '\n</think>\n\n'
-
-`TargetSurroundings` holds what the fields of one document need to know of the whole turn.
-
-For example, of a turn whose header the prompt has written:
-
-    >>> from autoparser import analyze, load_template
-    >>> from autoparser.analysis.core.turn_format import Formats
-    >>> from autoparser.analysis.parsing.turn_request import ParserRequest
-    >>> from autoparser.analysis.parsing.turn_expression import build_expression
-    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
-    >>> format_ = analyze(template).format.whole
-    >>> turn = build_expression(Formats.of(format_), ParserRequest())
-    >>> from autoparser.analysis.export.field_patterns import joints_of
-    >>> around = TargetSurroundings(format_, turn, joints_of(format_))
-    >>> around.begins, around.ends, around.end
-    ('\\A', ('<|im_end|>',), '<\\|im_end\\|>')
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -57,9 +44,10 @@ from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_format import EdgeStrip, TurnPart
-from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress
-from autoparser.analysis.parsing.turn_request import TurnTree
+from autoparser.analysis.parsing.turn_expression import build_expression
+from autoparser.analysis.parsing.turn_request import ParserRequest, TurnTree
 
 from .export_limits import ExportLimit
 
@@ -81,15 +69,16 @@ class TargetJoint(Struct, frozen=True):
 
 def joints_of(format_: TurnFormat) -> tuple[TargetJoint, ...]:
     """Collect the joints of every layout; whitespace at the calls' own edges is theirs."""
-    before, after = _call_edges(format_.calls)
-    header = written_header(format_)
+    calls, header = format_.calls, written_header(format_)
+    before = "" if calls is None else space_at_start(calls.opening)
+    after = "" if calls is None else space_at_end(closing_text(calls))
     found: dict[TargetJoint, None] = {}
     for layout in format_.layouts.values():
         if layout.refusal:
             continue
-        neighbours: Sequence[TurnPart | None] = (None, *layout.parts, None)
+        neighbors: Sequence[TurnPart | None] = (None, *layout.parts, None)
         for at, literal in enumerate(layout.literals):
-            left, right = neighbours[at], neighbours[at + 1]
+            left, right = neighbors[at], neighbors[at + 1]
             text = literal.removeprefix(header) if left is None else literal
             text = after + text if left is TurnPart.CALLS else text
             text = text + before if right is TurnPart.CALLS else text
@@ -104,18 +93,6 @@ def written_header(format_: TurnFormat) -> str:
     return header if header.strip() or prompted else ""
 
 
-def joints_between(
-    joints: Sequence[TargetJoint],
-    *,
-    left: Sequence[TurnPart | None],
-    right: Sequence[TurnPart | None],
-) -> Iterator[TargetJoint]:
-    """Return the joints whose neighbors are among these."""
-    for joint in joints:
-        if joint.left in left and joint.right in right:
-            yield joint
-
-
 ANY: Sequence[TurnPart | None] = (None, *TurnPart)
 
 
@@ -123,16 +100,6 @@ def closing_text(calls: CallFormat) -> str:
     """Return the text written after the last slot of the last call."""
     last = calls.row[-1]
     return ("" if isinstance(last, RowSlot) else last) + calls.section_close
-
-
-def _call_edges(calls: CallFormat | None) -> tuple[str, str]:
-    if calls is None:
-        return "", ""
-    opening, closing = calls.opening, closing_text(calls)
-    return (
-        opening[: len(opening) - len(opening.lstrip())],
-        closing[len(closing.rstrip()) :],
-    )
 
 
 _SPECIAL = frozenset("\\.^$*+?{}[]|()")
@@ -194,23 +161,10 @@ def anchor_field(key: str, pattern: str) -> dict[str, str]:
 
 
 def _literal(pattern: str) -> str | None:
-    text: list[str] = []
-    at = 0
-    while at < len(pattern):
-        char = pattern[at]
-        if char == "\\":
-            at += 1
-            char = pattern[at]
-            if char not in _SPECIAL:
-                named = {"n": "\n", "t": "\t", "r": "\r"}.get(char)
-                if named is None:
-                    return None
-                char = named
-        elif char in _SPECIAL:
-            return None
-        text.append(char)
-        at += 1
-    return "".join(text) or None
+    """Return the text that a pattern is the exact pattern of, or None."""
+    named = {"n": "\n", "t": "\t", "r": "\r"}
+    text = re.sub(r"\\(.)", lambda match: named.get(match[1], match[1]), pattern)
+    return text if text and exact_pattern(text) == pattern else None
 
 
 def space_at_start(text: str) -> str:
@@ -272,17 +226,6 @@ class TurnEnds(Struct, frozen=True):
         return rf"{loose_pattern(min(rests, key=len).strip())}\s*\Z" if rests else ""
 
 
-class FramedPatterns(Struct, frozen=True):
-    """The patterns of one call, its section around it."""
-
-    open: str
-    ahead: str
-    close: str
-    behind: str
-    section_close: str
-    separator: str
-
-
 def frame_patterns(
     calls: CallFormat,
     *,
@@ -292,8 +235,8 @@ def frame_patterns(
     after: str,
     end: TurnEnds,
     body_end: str,
-) -> FramedPatterns:
-    """Put the section around the patterns of one call.
+) -> CallsField:
+    """Put the section around the patterns of one call; the settings are left to the caller.
 
     `opened` and `ahead` match the text that opens a call, with its captures and without; `marked`
     is whether they begin with a literal. `after` matches the text that closes it; `body_end`
@@ -318,22 +261,25 @@ def frame_patterns(
         # Brackets close much: these are the call's if the text after a call follows them.
         follows = any_pattern([section_close, next_call, end.pattern])
         close = any_pattern([rf"{last}{after}(?=\s*{follows})", rf"{last}{after}\s*\Z"])
-        return FramedPatterns(first, first_ahead, close, after, section_close, separator)
+        return CallsField(
+            first, first_ahead, close, after, section_close=section_close, separator=separator
+        )
     if after:
         # The target takes a close of later calls alone for the close of all.
         later = calls.later_close
         closing = any_pattern([section_close, loose_pattern(later.strip()), end.stopped(later)])
         close = f"{last}{any_pattern([after, end.stopped(closing_text(calls))])}"
-        return FramedPatterns(first, first_ahead, close, after, closing, separator)
+        return CallsField(
+            first, first_ahead, close, after, section_close=closing, separator=separator
+        )
     between = r"(?=\s*" if separator else r"\s+(?=" if calls.separator else "(?="
     if section_close:
         stopped = end.stopped(calls.section_close)
         close = f"{last}{any_pattern([section_close, rf'{between}{next_call})', stopped])}"
     else:
         close = any_pattern([rf"{last}{between}{next_call})", f"{last}{end.ahead}"])
-    return FramedPatterns(
-        first, first_ahead, close, any_pattern([section_close, body_end]), "", separator
-    )
+    behind = any_pattern([section_close, body_end])
+    return CallsField(first, first_ahead, close, behind, separator=separator)
 
 
 _BRACKETS = re.compile(r"(?:\\[]})]|\\s\*|(?:\\n| )(?:\?|\{0,\d+\}))+")
@@ -349,6 +295,12 @@ class TargetSurroundings(Struct, frozen=True):
     """The calls, or None if none are written, or the target cannot read them."""
     reasoning: MarkerBlock | None = None
     """The reasoning, or None if there is none, or the target cannot read it."""
+
+    def between(
+        self, *, left: Sequence[TurnPart | None] = ANY, right: Sequence[TurnPart | None] = ANY
+    ) -> list[TargetJoint]:
+        """Return the joints whose neighbors are among these."""
+        return [joint for joint in self.joints if joint.left in left and joint.right in right]
 
     @property
     def begins(self) -> str:
@@ -395,26 +347,23 @@ class TargetSurroundings(Struct, frozen=True):
     @property
     def explicit(self) -> bool:
         """Whether content is always opened, so that text outside is not content."""
-        joints = list(joints_between(self.joints, left=ANY, right=[TurnPart.CONTENT]))
-        return bool(self.turn.content.open.core) and all(self._opened(joint) for joint in joints)
-
-    def _opened(self, joint: TargetJoint) -> bool:
-        blocks = (self.turn.content.open, *self.turn.content.others)
-        return any(joint.text.rstrip().endswith(each.core) for each in blocks if each.core)
+        content = self.turn.content
+        opens = tuple(each.core for each in (content.open, *content.others) if each.core)
+        texts = (joint.text.rstrip() for joint in self.between(right=[TurnPart.CONTENT]))
+        return bool(content.open.core) and all(text.endswith(opens) for text in texts)
 
     @property
     def closed(self) -> str:
         """Match markup after which whitespace is not content, if more markup follows."""
-        return any_pattern(self._closed())
-
-    def _closed(self) -> Iterator[str]:
-        yield self.begins
-        if self.reasoning is not None:
-            yield exact_pattern(self.reasoning.close.core)
-        yield exact_pattern(self.turn.content.close.core)
-        if self.calls is not None:
-            yield self.calls.section_close
-            yield self.calls.behind
+        reasoning, calls = self.reasoning, self.calls
+        return any_pattern(
+            [
+                self.begins,
+                "" if reasoning is None else exact_pattern(reasoning.close.core),
+                exact_pattern(self.turn.content.close.core),
+                *(() if calls is None else (calls.section_close, calls.behind)),
+            ]
+        )
 
     def gap(self, part: TurnPart, *, left: bool, written: Sequence[str]) -> str:
         """Match the whitespace at an edge of a part: as written, or all that is stripped."""
@@ -432,6 +381,12 @@ class TargetSurroundings(Struct, frozen=True):
         layouts = [each for each in self.format.layouts.values() if part in each.parts]
         edges = [each.reasoning if part is TurnPart.REASONING else each.content for each in layouts]
         return {each.left if left else each.right for each in edges}
+
+
+def surroundings_of(format_: TurnFormat) -> TargetSurroundings:
+    """Return the surroundings in turns of a format, for which no field was made yet."""
+    turn = build_expression(Formats.of(format_), ParserRequest())
+    return TargetSurroundings(format_.whole, turn, joints_of(format_.whole))
 
 
 _NEWLINES = {EdgeStrip.WHITESPACE, EdgeStrip.NEWLINES}

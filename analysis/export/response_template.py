@@ -21,13 +21,11 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, Message, ToolCall, with_properties
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, battery_tools
-from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress
-from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import ParserRequest
 
+from .argument_patterns import surviving_arguments
 from .call_fields import json_field, row_field
 from .export_limits import Export, ExportLimit, MessagePiece, TemplateDialect
 from .field_patterns import (
@@ -37,7 +35,7 @@ from .field_patterns import (
     anchor_field,
     any_pattern,
     exact_pattern,
-    joints_of,
+    surroundings_of,
     written_header,
 )
 from .text_fields import (
@@ -72,9 +70,7 @@ def response_template(
     format_ = format_.whole
     if eos and eos not in format_.stop_strings:
         format_ = replace(format_, stop_strings=(*format_.stop_strings, eos))
-    around = TargetSurroundings(
-        format_, build_expression(Formats.of(format_), ParserRequest()), joints_of(format_)
-    )
+    around = surroundings_of(format_)
     calls, limits = _calls(around)
     around = replace(around, calls=calls)
     fields: dict[str, Json] = {}
@@ -276,7 +272,13 @@ class _Tryout:
                 left_out += 1
                 continue
             total += 1
-            kinds.update(_kinds(message))
+            parts = {
+                "reasoning": message.reasoning,
+                "content": message.content,
+                "calls": message.calls,
+                "several calls": len(message.calls) > 1,
+            }
+            kinds.update(kind for kind, there in parts.items() if there)
             asked = [
                 turns for turns in self._turns if turns.written(message).continuation is not None
             ]
@@ -324,21 +326,11 @@ class _Tryout:
         return found if found == expected else ExportMismatch("", prefix, text, expected, found)
 
 
-def _kinds(message: Message) -> Iterator[str]:
-    found = {
-        "reasoning": message.reasoning,
-        "content": message.content,
-        "calls": message.calls,
-        "several calls": len(message.calls) > 1,
-    }
-    return (kind for kind, there in found.items() if there)
-
-
 def _message(found: ComparedMessage, asked: Message) -> Message:
     """Return the message found, with the ids and the order of keys of the message asked for."""
     known = dict(enumerate(asked.calls))
     calls: list[ToolCall] = []
-    for at, (name, text, given) in enumerate(found.calls):
+    for at, (name, text, call_id) in enumerate(found.calls):
         call = known.get(at, ToolCall(name))
         arguments: dict[str, Json] = json.loads(text)
         kept = {
@@ -346,7 +338,7 @@ def _message(found: ComparedMessage, asked: Message) -> Message:
             for key, value in call.arguments.items()
             if key in arguments and _sorted(value) == _sorted(arguments[key])
         }
-        calls.append(ToolCall(name, {**kept, **arguments, **kept}, given or call.id))
+        calls.append(ToolCall(name, {**kept, **arguments, **kept}, call_id or call.id))
     return Message(found.content or "", found.reasoning or "", tuple(calls))
 
 
@@ -393,15 +385,6 @@ def trial_tools() -> tuple[Json, ...]:
     return tuple({"type": "function", "function": tool} for tool in offered)
 
 
-def _gives_ids(format_: TurnFormat, export: Export) -> bool:
-    return (
-        format_.calls is not None
-        and format_.calls.has(RowSlot.ID)
-        and not export.lacks(MessagePiece.IDS)
-        and not export.lacks(MessagePiece.CALLS)
-    )
-
-
 def _surviving(format_: TurnFormat, export: Export, message: Message) -> ComparedMessage:
     """Return the parts of a message that the template writes."""
     layout = format_.layouts[message.presence]
@@ -412,16 +395,11 @@ def _surviving(format_: TurnFormat, export: Export, message: Message) -> Compare
         content = layout.content.apply(format_.without_cut(message.content))
     calls: list[tuple[str, str, str | None]] = []
     if TurnPart.CALLS in layout.parts and format_.calls is not None:
-        members = format_.calls.arguments.members
-        strip = (members.values or format_.calls.arguments.values).string.edges.apply
+        lacks_ids = export.lacks(MessagePiece.IDS) or export.lacks(MessagePiece.CALLS)
+        has_ids = format_.calls.has(RowSlot.ID) and not lacks_ids
         for call in format_.calls.written(message.calls):
-            arguments = {
-                key: strip(value) if isinstance(value, str) else value
-                for key, value in call.arguments.items()
-                if members.row(type_of(value)) is not None
-            }
-            given = call.id if _gives_ids(format_, export) else None
-            calls.append((call.name, json.dumps(arguments, sort_keys=True), given))
+            arguments = _sorted(surviving_arguments(format_.calls.arguments, call))
+            calls.append((call.name, arguments, call.id if has_ids else None))
     return ComparedMessage(
         reasoning if reasoning.strip() else None, content if content.strip() else None, tuple(calls)
     )
@@ -429,11 +407,10 @@ def _surviving(format_: TurnFormat, export: Export, message: Message) -> Compare
 
 def _read(message: Mapping[str, Any], export: Export) -> ComparedMessage:
     calls: list[tuple[str, str, str | None]] = []
-    given = not export.lacks(MessagePiece.IDS)
+    has_ids = not export.lacks(MessagePiece.IDS)
     for call in message.get("tool_calls", ()):
         function = call["function"]
-        arguments = json.dumps(function["arguments"], sort_keys=True)
-        call_id = call.get("id") if given else None
-        calls.append((str(function["name"]), arguments, call_id))
+        call_id = call.get("id") if has_ids else None
+        calls.append((str(function["name"]), _sorted(function["arguments"]), call_id))
     reasoning = message.get(export.dialect.reasoning)
     return ComparedMessage(reasoning, message.get("content"), tuple(calls))

@@ -6,14 +6,9 @@ belongs to no field, so that it does not become content.
 For example, of content that nothing opens and the end of the turn closes:
 
     >>> from autoparser import analyze, load_template
-    >>> from autoparser.analysis.core.turn_format import Formats
-    >>> from autoparser.analysis.parsing.turn_request import ParserRequest
-    >>> from autoparser.analysis.parsing.turn_expression import build_expression
+    >>> from autoparser.analysis.export.field_patterns import surroundings_of
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
-    >>> format_ = analyze(template).format.whole
-    >>> turn = build_expression(Formats.of(format_), ParserRequest())
-    >>> from autoparser.analysis.export.field_patterns import joints_of
-    >>> around = TargetSurroundings(format_, turn, joints_of(format_))
+    >>> around = surroundings_of(analyze(template).format)
     >>> field = content_field(around, rest="", joins=False)
     >>> "open_pattern" in field, field["content"]
     (False, 'text')
@@ -22,31 +17,14 @@ For example, of content that nothing opens and the end of the turn closes:
 
 The field for reasoning, for example of `<think>\n…\n</think>\n\n`:
 
-    >>> from autoparser import analyze, load_template
-    >>> from autoparser.analysis.core.turn_format import Formats
-    >>> from autoparser.analysis.parsing.turn_request import ParserRequest
-    >>> from autoparser.analysis.parsing.turn_expression import build_expression
-    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
-    >>> format_ = analyze(template).format.whole
-    >>> turn = build_expression(Formats.of(format_), ParserRequest())
-    >>> from autoparser.analysis.export.field_patterns import joints_of
-    >>> around = TargetSurroundings(format_, turn, joints_of(format_))
-    >>> field = reasoning_field(around, turn.reasoning)
+    >>> field = reasoning_field(around, around.turn.reasoning)
     >>> print(field["open_pattern"], field["close_pattern"])
     <think>\n? (?:\n?</think>\n{0,2}|(?=<\|im_end\|>))
 
 The markup that no field takes, for example an empty block of reasoning:
 
-    >>> from autoparser import analyze, load_template
-    >>> from autoparser.analysis.core.turn_format import Formats
-    >>> from autoparser.analysis.parsing.turn_request import ParserRequest
-    >>> from autoparser.analysis.parsing.turn_expression import build_expression
-    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
-    >>> format_ = analyze(template).format.whole
-    >>> turn = build_expression(Formats.of(format_), ParserRequest())
-    >>> from autoparser.analysis.export.field_patterns import joints_of
     >>> import re
-    >>> pattern = markup_pattern(TargetSurroundings(format_, turn, joints_of(format_)))
+    >>> pattern = markup_pattern(around)
     >>> re.match(pattern, "<think>\n\n</think>\n\nHello.").group()
     '<think>\n\n</think>\n\n'
 """
@@ -65,7 +43,6 @@ from autoparser.analysis.core.turn_shape import PromptProgress
 
 from .export_limits import ExportLimit, MessagePiece
 from .field_patterns import (
-    ANY,
     ANY_SPACE,
     TargetJoint,
     TargetSurroundings,
@@ -74,7 +51,6 @@ from .field_patterns import (
     at_most,
     behind_pattern,
     exact_pattern,
-    joints_between,
     loose_pattern,
     optional_pattern,
     space_at_end,
@@ -88,23 +64,13 @@ def content_limit(around: TargetSurroundings) -> ExportLimit | None:
     if any(layout.parts.count(TurnPart.CONTENT) > 1 for layout in around.format.layouts.values()):
         return ExportLimit(MessagePiece.CONTENT, "it is written twice")
     block = around.reasoning
-    texts = [
-        joint.text for joint in joints_between(around.joints, left=ANY, right=[TurnPart.CONTENT])
-    ]
-    if block is not None and any(opened_alike(text, block) for text in texts):
+    texts = [joint.text for joint in around.between(right=[TurnPart.CONTENT])]
+    if block is not None and any(_opens_alike(text, block) for text in texts):
         return ExportLimit(MessagePiece.CONTENT_BESIDE_CALLS, "it is opened as reasoning is")
     return None
 
 
-def content_alone(around: TargetSurroundings) -> Iterator[str]:
-    """Return the texts before content in turns without calls."""
-    for presence, layout in around.format.layouts.items():
-        for literal, part in zip(layout.literals, layout.parts, strict=False):
-            if part is TurnPart.CONTENT and not presence.calls:
-                yield literal
-
-
-def opened_alike(text: str, block: MarkerBlock) -> bool:
+def _opens_alike(text: str, block: MarkerBlock) -> bool:
     """Return whether the text before content opens reasoning."""
     return bool(block.open.core) and text.rstrip().endswith(block.open.core)
 
@@ -142,7 +108,7 @@ def _content_openings(around: TargetSurroundings) -> Iterator[str]:
 
 def _explicit_closes(around: TargetSurroundings) -> Iterator[str]:
     close = around.turn.content.close.core
-    for joint in joints_between(around.joints, left=[TurnPart.CONTENT], right=ANY):
+    for joint in around.between(left=[TurnPart.CONTENT]):
         text = joint.text
         if close and close in text:
             before = text.partition(close)[0]
@@ -163,7 +129,7 @@ def _explicit_closes(around: TargetSurroundings) -> Iterator[str]:
 
 
 def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
-    ends = list(joints_between(around.joints, left=[TurnPart.CONTENT], right=[None]))
+    ends = around.between(left=[TurnPart.CONTENT], right=[None])
     if around.end:
         ended = [joint for joint in ends if joint.text.lstrip().startswith(around.ends)]
         # If the template ends turns by whitespace alone, the model's own end follows that.
@@ -191,7 +157,7 @@ def call_opening(around: TargetSurroundings) -> str:
         return ""
     if around.explicit:
         return calls.open
-    joints = list(joints_between(around.joints, left=[TurnPart.CONTENT], right=[TurnPart.CALLS]))
+    joints = around.between(left=[TurnPart.CONTENT], right=[TurnPart.CALLS])
     spaces = [joint.text for joint in joints if joint.blank]
     space = around.gap(TurnPart.CONTENT, left=False, written=spaces)
     pieces = [] if space == ANY_SPACE else [rf"{behind_pattern(around.closed)}\s+"]
@@ -228,9 +194,15 @@ def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
     close = block.close.core
     if not close:
         return ExportLimit(MessagePiece.REASONING, "nothing closes it")
-    if any(opened_alike(text, block) for text in content_alone(around)):
+    alone = (
+        literal
+        for presence, layout in around.format.layouts.items()
+        for literal, part in zip(layout.literals, layout.parts, strict=False)
+        if part is TurnPart.CONTENT and not presence.calls
+    )
+    if any(_opens_alike(text, block) for text in alone):
         return ExportLimit(MessagePiece.REASONING, "it is opened as content is")
-    closers = list(joints_between(around.joints, left=[TurnPart.REASONING], right=ANY))
+    closers = around.between(left=[TurnPart.REASONING])
     if any(close not in joint.text for joint in closers if joint.right):
         return ExportLimit(MessagePiece.REASONING, "what closes it depends on what follows")
     if not block.open.core and any(close not in joint.text for joint in closers):
@@ -263,14 +235,10 @@ def _edges(around: TargetSurroundings, block: MarkerBlock) -> _Edges:
     core, close = block.open.core, block.close.core
     opened = [
         space_at_start(joint.text.rpartition(core)[2])
-        for joint in joints_between(around.joints, left=ANY, right=[TurnPart.REASONING])
+        for joint in around.between(right=[TurnPart.REASONING])
         if core
     ]
-    closed = [
-        joint
-        for joint in joints_between(around.joints, left=[TurnPart.REASONING], right=ANY)
-        if close in joint.text
-    ]
+    closed = [joint for joint in around.between(left=[TurnPart.REASONING]) if close in joint.text]
     before = [space_at_end(joint.text.partition(close)[0]) for joint in closed]
     after = [
         space_at_start(joint.text.partition(close)[2])
@@ -291,7 +259,7 @@ def _reasoning_openings(
 ) -> Iterator[str]:
     core, begins = block.open.core, around.begins
     if core:
-        first = joints_between(around.joints, left=[None], right=[TurnPart.REASONING])
+        first = around.between(left=[None], right=[TurnPart.REASONING])
         spaced = any(joint.text[:1].isspace() for joint in first) and not around.explicit
         lead = optional_pattern(rf"{behind_pattern(begins)}\s+") if spaced else ""
         yield f"{lead}{exact_pattern(core)}{edges.behind_open}"
@@ -370,9 +338,7 @@ def _markup(around: TargetSurroundings) -> Iterator[str]:
     if calls is not None:
         spaces = [
             joint.text
-            for joint in joints_between(
-                around.joints, left=[TurnPart.CALLS], right=[TurnPart.CONTENT]
-            )
+            for joint in around.between(left=[TurnPart.CALLS], right=[TurnPart.CONTENT])
             if joint.blank
         ]
         behind_calls = around.gap(TurnPart.CONTENT, left=True, written=spaces) if spaces else ""
