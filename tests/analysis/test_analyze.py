@@ -1,4 +1,4 @@
-"""A whole analysis: what it says of tiny templates, and how it ends where there is nothing."""
+"""A whole analysis of tiny templates, and the errors of templates that cannot be analyzed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autoparser.analysis.formats.format_view import (
     ReasoningMode,
     ToolFormat,
 )
-from tests.analysis.tiny import CONTENT, REASONING, TAGGED_CALL, calls, turn
+from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
 TAGS = "{% if m.reasoning_content %}<why>{{ m.reasoning_content }}</why>{% endif %}"
 CALLED = calls('<do>{"name": "{{ f.name }}", "arguments": {{ f.arguments|tojson }}}</do>')
@@ -40,74 +40,25 @@ def test_a_whole_analysis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "expected", "reason"),
+    ("text", "words"),
     [
-        (turn(CONTENT), ReasoningMode.NONE, "no field shows"),
-        (turn(TAGS, CONTENT), ReasoningMode.TAG_BASED, "a block in the turn"),
-        (turn(TAGS, CONTENT, prompt="A:<why>"), ReasoningMode.FORCED_OPEN, "the prompt opens it"),
-        (
-            turn(TAGS, CONTENT, prompt="A:<why>{% if quick %}</why>{% endif %}"),
-            ReasoningMode.FORCED_CLOSED,
-            "a switch closes it",
-        ),
-        (
-            turn(TAGS.replace("%}<why>", "%}").replace("</why>", "</why> "), CONTENT),
-            ReasoningMode.DELIMITER,
-            "nothing opens it",
-        ),
-        (
-            turn(f"{{% if m.tool_calls %}}{TAGS}{{% endif %}}", CONTENT, CALLED),
-            ReasoningMode.TOOLS_ONLY,
-            "only beside calls",
-        ),
-    ],
-)
-def test_reasoning_modes(template: ChatTemplate, expected: ReasoningMode, reason: str) -> None:
-    analysis = analyze(template)
-    assert analysis.check.ok
-    assert analysis.view.reasoning is expected, reason
-
-
-@pytest.mark.parametrize(
-    ("part", "expected", "reason"),
-    [
-        ("", ToolFormat.NONE, "no calls"),
-        (CALLED, ToolFormat.JSON_NATIVE, "the name in the JSON"),
-        (
-            calls("<do={{ f.name }}>{{ f.arguments|tojson }}</do>"),
-            ToolFormat.TAG_WITH_JSON,
-            "the name in a tag, the arguments in JSON",
-        ),
-        (calls(TAGGED_CALL), ToolFormat.TAG_WITH_TAGGED, "all in tags"),
-    ],
-)
-def test_tool_formats(part: str, expected: ToolFormat, reason: str) -> None:
-    analysis = analyze(turn(CONTENT, part))
-    assert analysis.check.ok
-    assert analysis.view.tools is expected, reason
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "reason"),
-    [
-        ("{{ raise_exception('not for you') }}", "not for you", "raises on everything"),
-        ("{{ messages[50].content.upper() }}", "raises on every conversation", "crashes always"),
-        ("", "renders nothing", "an empty template"),
-        ("{% set x = messages %}", "renders nothing", "no output"),
-        ("Hello!", "ignores the messages", "the same text always"),
+        ("{{ raise_exception('not for you') }}", "not for you"),
+        ("{{ messages[50].content.upper() }}", "raises on every conversation"),
+        ("", "renders nothing"),
+        ("{% set x = messages %}", "renders nothing"),
+        ("Hello!", "ignores the messages"),
         (
             "{% for m in messages %}{{ m.content }}{{ range(99999)|random }}\n{% endfor %}",
             "different text each time",
-            "random text",
         ),
     ],
 )
-def test_what_cannot_be_analysed(text: str, words: str, reason: str) -> None:
+def test_an_unusable_template_is_refused_in_one_line(text: str, words: str) -> None:
     with pytest.raises(TemplateUnusableError) as error:
         analyze(ChatTemplate(text, origin="t.jinja"))
     line = str(error.value)
     assert line.startswith("t.jinja: "), "the file is named"
-    assert words in line, reason
+    assert words in line
     assert line.isprintable()
     assert error.value.hint, "it says what to do"
 

@@ -12,29 +12,21 @@ What is found is printed with all that is needed to see it again; equal seeds ed
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import random
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from autoparser import ChatTemplate
 from tests.corpus.corpus_templates import corpus_paths
-from tests.fixture_analyses import TEMPLATES, TOKENS
+from tests.fixture_analyses import TOKENS
 
+from .shares import OWN, in_shares, named, paths_of
 from .targets import Find, Target, attack, target_of
 
 PROCESSES = 2
 SHOWN = 20
-OWN = (TEMPLATES, TEMPLATES.parent / "novel")
-"""Folders of fixtures."""
-
-
-def paths_of(words: Sequence[str]) -> list[Path]:
-    """Return the templates to use: all, or those whose names hold one of the words."""
-    paths = [*(path for each in OWN for path in sorted(each.glob("*.jinja"))), *corpus_paths()]
-    return [path for path in paths if not words or any(word in path.stem for word in words)]
 
 
 def fuzz(paths: Sequence[Path], edits: int, seed: int) -> tuple[int, list[Find]]:
@@ -69,17 +61,8 @@ def main() -> int:
     options.add_argument("--every", type=int, default=1, help="only every n-th template")
     options.add_argument("words", nargs="*", help="only templates whose names hold one of these")
     given = options.parse_args()
-    paths = paths_of(given.words)[:: given.every]
-    count = max(1, min(given.jobs, len(paths)))
-    shares = [paths[start::count] for start in range(count)]
-    edits = [given.edits // count] * count
-    edits[0] += given.edits - sum(edits)
-    if count == 1 or "fork" not in multiprocessing.get_all_start_methods():
-        results = [fuzz(shares[at], edits[at], given.seed) for at in range(count)]
-    else:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(count, mp_context=context) as pool:
-            results = list(pool.map(fuzz, shares, edits, [given.seed] * count))
+    paths = [*paths_of(given.words), *named(corpus_paths(), given.words)][:: given.every]
+    results = in_shares(partial(fuzz, seed=given.seed), paths, given.edits, given.jobs)
     done = sum(parsed for parsed, _ in results)
     finds = [find for _, found in results for find in found]
     for find in finds[:SHOWN]:

@@ -15,7 +15,7 @@ from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ReasoningIn
-from tests.analysis.parsing.loop import TOOLS, disagreement, generated, with_ids
+from tests.analysis.parsing.loop import TOOLS, disagreement, generated, literal_texts, with_ids
 
 from .edits import cut, edited
 
@@ -84,14 +84,7 @@ def _with_options(parser: OutputParser, number: int) -> OutputParser:
 
 
 def _markers(format_: TurnFormat) -> tuple[str, ...]:
-    texts = [text for layout in format_.layouts.values() for text in layout.literals]
-    calls = format_.calls
-    if calls is not None:
-        texts += [calls.section_open, calls.section_close, calls.separator]
-        texts += [str(piece) for row in (calls.row, calls.empty_row or ()) for piece in row]
-        texts += [str(piece) for piece in calls.arguments.members.entry]
-        texts += [calls.arguments.members.open, calls.arguments.members.close]
-    texts += [format_.reasoning_open, format_.reasoning_close, *format_.stop_strings]
+    texts = literal_texts(format_)
     units = [unit for text in texts for unit in re.split(r"(?<=>)|\n", text)]
     return tuple(dict.fromkeys(text for text in (*texts, *units) if text.strip()))
 

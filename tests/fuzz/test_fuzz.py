@@ -1,20 +1,38 @@
-"""A small sample of what `python -m tests.fuzz` does a million times."""
+"""Small samples of what `python -m tests.fuzz` and `tests.fuzz.schemas` do a million times."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.lanes import sampled
+from .__main__ import fuzz
+from .schemas.__main__ import fuzz_schemas
+from .shares import paths_of
 
-from .__main__ import OWN, fuzz
-
-PATHS = sorted(path for folder in OWN for path in folder.glob("*.jinja"))
 SLICES = 8
+NOTATIONS = (
+    *("j1-json-in-tags", "a1-function-parameter", "a7-token-pairs", "j8-python-dict"),
+    *("arguments-html-escaped", "arguments-cdata", "p1-python-lines", "toml"),
+)
 
 
-@pytest.mark.parametrize("part", sampled(range(SLICES), 3))
-def test_nothing_spoiled_makes_a_parser_raise_or_disagree_with_itself(part: int) -> None:
-    paths = PATHS[part::SLICES]
-    done, finds = fuzz(paths, edits=60 * len(paths), seed=7)
-    assert done == 60 * len(paths)
+@pytest.mark.parametrize(
+    ("part", "edits"),
+    [(0, 4), *(pytest.param(part, 60, marks=pytest.mark.slow) for part in range(SLICES))],
+)
+def test_no_spoiled_turn_makes_a_parser_raise_or_contradict_itself(part: int, edits: int) -> None:
+    paths = paths_of([])[part::SLICES]
+    done, finds = fuzz(paths, edits=edits * len(paths), seed=7)
+    assert done == edits * len(paths)
     assert not finds, "\n".join(map(str, finds[:3]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NOTATIONS)
+def test_a_grammar_accepts_the_valid_values_of_a_schema_and_no_others(name: str) -> None:
+    paths = [path for path in paths_of([name]) if path.stem == name]
+    tally = fuzz_schemas(paths, grammars=24, seed=5)
+    assert tally.grammars == 24
+    assert tally.held
+    assert tally.loosened
+    assert tally.instances
+    assert not tally.finds, "\n".join(map(str, tally.finds[:3]))

@@ -280,8 +280,8 @@ def _no_constant(word: str) -> Json:
     raise ValueError(word)
 
 
-def marker_texts(format_: TurnFormat) -> frozenset[str]:
-    """Return the words in brackets or between signs that a format's literals hold."""
+def literal_texts(format_: TurnFormat) -> list[str]:
+    """Return the texts that a format writes around the parts of a turn and in its calls."""
     texts = [text for layout in format_.layouts.values() for text in layout.literals]
     calls = format_.calls
     if calls is not None:
@@ -290,6 +290,11 @@ def marker_texts(format_: TurnFormat) -> frozenset[str]:
         texts += [piece for row in rows for piece in row if not isinstance(piece, RowSlot)]
         texts += [calls.section_open, calls.section_close, calls.separator]
         texts += [members.open, members.close]
-    texts += [format_.reasoning_open, format_.reasoning_close, *format_.stop_strings]
+    return [*texts, format_.reasoning_open, format_.reasoning_close, *format_.stop_strings]
+
+
+def marker_texts(format_: TurnFormat) -> frozenset[str]:
+    """Return the words in brackets or between signs that a format's literals hold."""
+    texts = literal_texts(format_)
     markers = (marker for text in texts for marker in TemplateLiteral.of(text).markers)
     return frozenset(marker for marker in markers if any(map(str.isalnum, marker)))

@@ -10,28 +10,21 @@ run has ended.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.turn_format import TurnFormat
-from tests.fixture_analyses import TEMPLATES, TOKENS
+from tests.fixture_analyses import TOKENS
+from tests.fuzz.shares import in_shares, paths_of
 
 from .trial import FORMS, SchemaTally, trial
 
 SHOWN = 20
-OWN = (TEMPLATES, TEMPLATES.parent / "novel")
-
-
-def paths_of(words: Sequence[str]) -> list[Path]:
-    """Return the fixtures to use: all, or those whose names hold one of the words."""
-    paths = [path for folder in OWN for path in sorted(folder.glob("*.jinja"))]
-    return [path for path in paths if not words or any(word in path.stem for word in words)]
 
 
 def format_of(path: Path) -> TurnFormat | None:
@@ -68,18 +61,8 @@ def main() -> int:
     options.add_argument("--jobs", "-j", type=int, default=2)
     options.add_argument("words", nargs="*", help="only fixtures whose names hold one of these")
     given = options.parse_args()
-    paths = paths_of(given.words)
-    count = max(1, min(given.jobs, len(paths)))
-    shares = [paths[start::count] for start in range(count)]
-    amounts = [given.grammars // count] * count
-    amounts[0] += given.grammars - sum(amounts)
-    if count == 1:
-        tallies = [fuzz_schemas(shares[0], amounts[0], given.seed, given.first)]
-    else:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(count, mp_context=context) as pool:
-            again = ([given.seed] * count, [given.first] * count)
-            tallies = list(pool.map(fuzz_schemas, shares, amounts, *again))
+    fuzz = partial(fuzz_schemas, seed=given.seed, first=given.first)
+    tallies = in_shares(fuzz, paths_of(given.words), given.grammars, given.jobs)
     whole = SchemaTally()
     for tally in tallies:
         whole.add(tally)

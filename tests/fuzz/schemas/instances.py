@@ -1,4 +1,4 @@
-"""Values for a schema at random: likely ones first; whether they meet it is jsonschema's to say."""
+"""Values for a schema at random; whether they meet it is for jsonschema to judge."""
 
 from __future__ import annotations
 
@@ -10,94 +10,10 @@ from typing import Any
 
 from autoparser.analysis.core.conversation import Json
 
-from .random_schemas import DEFS, NAMES, VALUES, Parts
+from .random_schemas import PARTS, Parts
 
-_TEXTS = (
-    *("a", "b", "ab", "abb", "aXb", "xyz", "yzx", "12", "2024", "ABC-1", "", "a b", "it's", "x"),
-    *("2024-02-29", "12:30:05Z", "2024-02-29T12:30:05+01:00", "P1DT2H", "a@b.example", "b.example"),
-    *("10.0.0.1", "::1", "https://a.example/b?c#d", "../x", "/a/b~1", "0#", "{x}", "<", "&", '"'),
-    *("123e4567-e89b-12d3-a456-426614174000", "'a'", '"b"', "[1", "{", "null", "1.0", "a\nb", "\\"),
-    *(
-        "é",
-        "日本",
-        "it's 'so'",
-        "a, b=c",
-        "</i>",
-        "GET /a",
-        "#0af",
-        "-0",
-        "$1",
-        "[1, 2]",
-        '{"a": 1}',
-    ),
-)
-_NUMBERS: tuple[Json, ...] = (0, 1, -1, 2, 3, 5, 6, 7, 10, 12, 100, 0.5, 1.5, -2.5)
-
-
-def value_for(rng: random.Random, schema: Json, depth: int = 4) -> Json:
-    """Return a value that probably meets a schema."""
-    if not isinstance(schema, dict) or depth < 0:
-        found: Json = rng.choice(VALUES)
-        return found
-    if "const" in schema:
-        return schema["const"]
-    values = schema.get("enum")
-    if isinstance(values, list) and values:
-        return rng.choice(values)
-    if "$ref" in schema:
-        return value_for(rng, DEFS[str(schema["$ref"]).rpartition("/")[2]], depth - 1)
-    for union in ("anyOf", "oneOf", "allOf"):
-        options = schema.get(union)
-        if isinstance(options, list) and options and ("type" not in schema or rng.random() < 0.2):
-            return value_for(rng, rng.choice(options), depth - 1)
-    kinds = schema.get("type", "string" if rng.random() < 0.5 else "integer")
-    kind = rng.choice(kinds) if isinstance(kinds, list) else kinds
-    return _typed(rng, schema, str(kind), depth)
-
-
-def _typed(rng: random.Random, schema: Parts, kind: str, depth: int) -> Json:
-    match kind:
-        case "string":
-            return rng.choice(_TEXTS)
-        case "integer":
-            return rng.choice([number for number in _NUMBERS if isinstance(number, int)])
-        case "number":
-            return rng.choice(_NUMBERS)
-        case "boolean":
-            return rng.random() < 0.5
-        case "array":
-            return _array(rng, schema, depth)
-        case "object":
-            return _object(rng, schema, depth)
-        case _:
-            return None
-
-
-def _array(rng: random.Random, schema: Parts, depth: int) -> Json:
-    first = schema.get("prefixItems")
-    prefix = first if isinstance(first, list) else []
-    items = schema.get("items", True)
-    return [
-        value_for(rng, prefix[at] if at < len(prefix) else items, depth - 1)
-        for at in range(rng.randint(0, 3))
-    ]
-
-
-def _object(rng: random.Random, schema: Parts, depth: int) -> Json:
-    members = schema.get("properties")
-    required = schema.get("required")
-    known = members if isinstance(members, dict) else {}
-    needed = required if isinstance(required, list) else []
-    found: Parts = {
-        name: value_for(rng, inner, depth - 1)
-        for name, inner in known.items()
-        if name in needed or rng.random() < 0.5
-    }
-    others = schema.get("additionalProperties", False)
-    if others is not False and rng.random() < 0.4:
-        name = rng.choice(("other", *NAMES))
-        found.setdefault(name, value_for(rng, others, depth - 1))
-    return found
+_ODD = 0.6
+"""The share of texts that look like other values, where such are made."""
 
 
 def orders(value: Json, most: int = 60) -> Iterator[Json]:
@@ -117,32 +33,6 @@ def _orders(value: Json) -> Iterator[Json]:
         yield value
 
 
-_BY_FORMAT: dict[str, tuple[str, ...]] = {
-    "date": ("2024-02-29", "1999-12-31"),
-    "time": ("12:30:05Z", "23:59:59.5+01:00"),
-    "date-time": ("2024-02-29T12:30:05+01:00", "2026-11-23T00:00:00Z"),
-    "duration": ("P1DT2H", "PT30M", "P2W"),
-    "email": ("a@b.example", "first.last+tag@mail.example.org"),
-    "hostname": ("b.example", "localhost"),
-    "ipv4": ("10.0.0.1", "255.255.255.255"),
-    "ipv6": ("::1", "2001:db8::8a2e:370:7334"),
-    "uri": ("https://a.example/b?c=d&e#f", "mailto:a@b.example", "http://localhost:8080/"),
-    "uri-reference": ("../x", "https://a.example/"),
-    "uuid": ("123e4567-e89b-42d3-a456-426614174000", "00000000-0000-0000-0000-000000000000"),
-    "json-pointer": ("/a/b~1", ""),
-    "regex": ("^a+$",),
-}
-_WORDS = (
-    *("Lisbon", "fix the login page", "src/main.py", "C:\\temp\\new", 'say "hi"', "it's", "a\nb"),
-    *("https://a.example/?q=1&r=<2>", "{x}", "Zürich", "日本語", "🙂", "a, b=c", "x < y && z > w"),
-    *("SELECT * FROM t WHERE a = 'b';", "- one\n- two\n", "\tindented", "end ", "", "\\n", "$1"),
-)
-"""What people and models write where any text may stand."""
-_OTHERS: tuple[Json, ...] = ("text", "", 7, -2.5, True, None, [], ["a"], {}, {"a": 1})
-"""One value or two of every type."""
-_MADE_UP = ("note", "X-Api-Key", "user_id", "other2")
-
-
 class ArgumentMaker:
     """Arguments that meet a tool's schema, or miss it in one place: each a candidate for a judge.
 
@@ -150,8 +40,9 @@ class ArgumentMaker:
     schemas say beside (`allOf`, `not`, `if`) is left to the judge.
     """
 
-    def __init__(self, rng: random.Random, schema: Json) -> None:
-        self._rng, self._root = rng, schema
+    def __init__(self, rng: random.Random, schema: Json, *, odd: bool = False) -> None:
+        """Make arguments of this schema: `odd` ones for a grammar that has to take them all."""
+        self._rng, self._root, self._odd = rng, schema, odd
 
     def meeting(self) -> Json:
         """Return a value that probably meets the schema."""
@@ -220,11 +111,14 @@ class ArgumentMaker:
 
     def _text(self, schema: Parts) -> str:
         rng = self._rng
-        if isinstance(schema.get("format"), str) and schema["format"] in _BY_FORMAT:
-            return rng.choice(_BY_FORMAT[str(schema["format"])])
+        if self._odd and rng.random() < _ODD:
+            return str(rng.choice(PARTS["odd_texts"]))
+        known = PARTS["by_format"].get(str(schema.get("format")))
+        if known:
+            return str(rng.choice(known))
         if isinstance(schema.get("pattern"), str):
             return text_of_pattern(rng, str(schema["pattern"]))
-        text = rng.choice(_WORDS)
+        text: str = rng.choice(PARTS["words"])
         least, most = schema.get("minLength"), schema.get("maxLength")
         if isinstance(least, int) and len(text) < least:
             text = (text or "ab ") * (least // max(len(text), 1) + 1)
@@ -265,9 +159,10 @@ class ArgumentMaker:
             for name, inner in known.items()
             if name in needed or rng.random() < share
         }
-        others = schema.get("additionalProperties", True)
+        # A grammar takes made-up names only where the schema invites them.
+        others = schema.get("additionalProperties", not self._odd)
         if others is not False and depth > 0:
-            for name in rng.sample(_MADE_UP, rng.choice((0, 0, 1, 2))):
+            for name in rng.sample(PARTS["made_up_names"], rng.choice((0, 0, 1, 2))):
                 found.setdefault(name, self._value(others, depth - 1))
         return found
 
@@ -283,7 +178,7 @@ class ArgumentMaker:
             dropped = rng.choice([*value]) if value and rng.random() < 0.6 else None
             if dropped is not None:
                 return {name: value[name] for name in value if name != dropped}
-            return {**value, rng.choice(_MADE_UP): rng.choice(_OTHERS)}
+            return {**value, rng.choice(PARTS["made_up_names"]): rng.choice(PARTS["others"])}
         if isinstance(value, list) and value and rng.random() < 0.5:
             at = rng.randrange(len(value))
             changed = self._changed(value[at], schema.get("items", {}))
@@ -296,7 +191,8 @@ class ArgumentMaker:
         if numeric and rng.random() < 0.6:
             assert isinstance(value, (int, float))
             return rng.choice((-1, 0, value + 0.5, value + 100_000, -value - 100_000))
-        return rng.choice(_OTHERS)
+        other: Json = rng.choice(PARTS["others"])
+        return other
 
 
 def text_of_pattern(rng: random.Random, pattern: str) -> str:

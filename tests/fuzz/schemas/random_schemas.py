@@ -4,69 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
+
+import yaml
 
 from autoparser.analysis.core.conversation import Json
 
 Parts: TypeAlias = dict[str, Json]
 
-NAMES = ("a", "ab", "b", "kind")
-ODD_NAMES = ("a-b", "it's", "item", "ä", "A b", "$ref", '"a"', "<b>", "1", "name")
-"""Names that look like something else, or that few notations can write."""
-PATTERNS = (
-    *("^a", "b$", "^[ab]+$", "^a|b$", "a.b", "^\\d{2,4}$", "^[A-Z]{3}-\\d+$", "[^a]", "^(x|yz)*$"),
-    *("^$", "^a?b{1,2}$", "\\w\\s\\w", "^\\S+$", "(?=a)b", "(a)\\1", "^['\"<&]$", "^[^<]{1,4}$"),
-    *(
-        "^[äé]+$",
-        "^[\u4e00-\u9fff]{1,3}$",
-        "[^\\x00-\\x7f]",
-        "^(?:GET|PUT) /\\S*$",
-        "^#[0-9a-f]{3}$",
-    ),
+PARTS: dict[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("parts.yaml").read_text(encoding="utf-8")
 )
-FORMATS = (
-    *("date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uri"),
-    *("uri-reference", "iri", "iri-reference", "uri-template", "uuid", "json-pointer"),
-    *("relative-json-pointer", "regex", "idn-email", "idn-hostname", "int32", "made-up"),
-)
-VALUES: tuple[Any, ...] = (
-    *("", "a", "ab", "abc", "b", "xyz", "2024-02-29", "12", "a b", "it's", '"', "<b>", "&amp;"),
-    *(0, 1, -1, 3, 7, 12, 0.5, -2.5, True, False, None),
-    *([], [1], ["a"], [1, 1], {}, {"a": 1}, {"a": "x", "b": 2}, {"kind": "a"}),
-    *(
-        "'a'",
-        '"b"',
-        "null",
-        "[1",
-        "{",
-        "1.0",
-        "é",
-        "日本",
-        "a\nb",
-        "\\",
-        "$1",
-        "-0",
-        [{"a": [None]}],
-    ),
-)
+NAMES, VALUES = PARTS["names"], PARTS["values"]
+DEFS: Parts = PARTS["definitions"]
 BOUNDS: tuple[Json, ...] = (-3, -1, 0, 0.5, 1, 2.5, 5, 10)
 STEPS: tuple[Json, ...] = (1, 2, 3, 5, 0.5)
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
-DEFS: Parts = {
-    "text": {"type": "string", "maxLength": 4},
-    "few": {"type": "integer", "minimum": 1, "maximum": 9},
-    "tree": {
-        "type": "object",
-        "properties": {"a": {"$ref": "#/$defs/tree"}, "b": {"type": "integer"}},
-        "additionalProperties": False,
-    },
-    "list": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/pair"}, {"type": "integer"}]}},
-    "pair": {
-        "type": "object",
-        "properties": {"a": {"type": "string"}, "b": {"$ref": "#/$defs/list"}},
-        "required": ["a"],
-    },
-}
 
 
 def tool_schema(rng: random.Random) -> Parts:
@@ -126,7 +80,7 @@ def _typed(rng: random.Random, chance: float) -> Parts:
 def _object(rng: random.Random, depth: int) -> Parts:
     names: list[str] = rng.sample(NAMES, rng.randint(0, 3))
     if rng.random() < 0.06:
-        names.append(rng.choice(ODD_NAMES))
+        names.append(rng.choice(PARTS["odd_names"]))
     found: Parts = {
         "type": "object",
         "properties": {n: random_schema(rng, depth - 1) for n in names},
@@ -190,9 +144,6 @@ _LARGER: tuple[Callable[[random.Random, int], Parts], ...] = (
 )
 
 
-_SAID_BESIDE = (*("anyOf", "oneOf", "allOf", "not", "if", "dependent", "schemas", "unevaluated"),)
-
-
 def _conditions(rng: random.Random, depth: int, *, of_objects: bool = False) -> Parts:
     """Return something that is said beside the rest."""
 
@@ -224,8 +175,8 @@ def _count(rng: random.Random) -> Json:
 
 
 _TEXT: dict[str, Callable[[random.Random], Json]] = {
-    "pattern": lambda rng: rng.choice(PATTERNS),
-    "format": lambda rng: rng.choice(FORMATS),
+    "pattern": lambda rng: rng.choice(PARTS["patterns"]),
+    "format": lambda rng: rng.choice(PARTS["formats"]),
     "minLength": _count,
     "maxLength": lambda rng: rng.randint(1, 6),
 }

@@ -34,7 +34,7 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import with_ids
 
-from .instances import orders, value_for
+from .instances import ArgumentMaker, orders
 from .left_out import LeftOut, left_out
 from .random_schemas import tool_schema
 
@@ -295,7 +295,8 @@ class SchemaTrial:
                 self._judge_call(call, parser)
 
     def _valid(self) -> Iterator[dict[str, Json]]:
-        values = (value_for(self.rng, self.schema) for _ in range(INSTANCES))
+        made = ArgumentMaker(self.rng, self.schema, odd=True)
+        values = (made.meeting() for _ in range(INSTANCES))
         for value in {json.dumps(value): value for value in values}.values():
             if isinstance(value, dict) and self.validator.is_valid(value):
                 yield value
