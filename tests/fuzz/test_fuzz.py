@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 from .__main__ import fuzz
-from .schemas.__main__ import fuzz_schemas
 from .shares import paths_of
 
 SLICES = 8
@@ -30,7 +31,9 @@ def test_no_spoiled_turn_makes_a_parser_raise_or_contradict_itself(part: int, ed
 @pytest.mark.parametrize("name", NOTATIONS)
 def test_a_grammar_accepts_the_valid_values_of_a_schema_and_no_others(name: str) -> None:
     paths = [path for path in paths_of([name]) if path.stem == name]
-    tally = fuzz_schemas(paths, grammars=24, seed=5)
+    # What judges schemas and reads grammars takes a while to load.
+    schemas = import_module("tests.fuzz.schemas.__main__")
+    tally = schemas.fuzz_schemas(paths, grammars=24, seed=5)
     assert tally.grammars == 24
     assert tally.held
     assert tally.loosened

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import pytest
-from transformers.utils.chat_parsing import ResponseParser, parse_response
 
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages
@@ -25,6 +25,9 @@ from tests.analysis.parsing.messages import random_messages
 from tests.analysis.tiny import CONTENT, REASONING, turn
 
 pytestmark = pytest.mark.slow
+
+TARGET = "transformers.utils.chat_parsing"
+"""It takes a while to load, so only a test that runs does."""
 
 RANDOM = 16
 """Messages that are drawn for a fixture; of 127 fixtures they are two thousand."""
@@ -67,6 +70,12 @@ NO_TURN_GOES_ON = {"j8-python-dict", "reasoning-cut-from-content"}
 """Fixtures of which no turn in the history goes on from a prompt."""
 
 
+def parse_response(*given: Any, **options: Any) -> dict[str, Any]:
+    """Read a text as transformers does."""
+    found: dict[str, Any] = import_module(TARGET).parse_response(*given, **options)
+    return found
+
+
 def trial_of(
     name: str,
     dialect: TemplateDialect = TemplateDialect.COMMON,
@@ -95,7 +104,7 @@ def test_what_is_promised_comes_back(name: str) -> None:
 
 def test_the_table_of_parts_names_fixtures() -> None:
     assert set(IN_PART) <= set(fixture_names())
-    assert transformers_parser() is parse_response
+    assert transformers_parser() is import_module(TARGET).parse_response
 
 
 @pytest.mark.parametrize("name", ENDED_OTHERWISE)
@@ -108,8 +117,7 @@ def test_the_token_that_ends_an_output_is_no_part_of_it(name: str) -> None:
     def ended(text: str, *given: Any, **options: Any) -> Mapping[str, Any]:
         stop = next((stop for stop in format_.stop_strings if stop in text), "")
         front = text.partition(stop)[0] if stop else text
-        found: Mapping[str, Any] = parse_response(f"{front}{EOS}", *given, **options)
-        return found
+        return parse_response(f"{front}{EOS}", *given, **options)
 
     trial = try_out(format_, export, ended, analysis.prober(), battery_messages()[::5])
     assert trial.ok, trial.mismatches[0]
@@ -128,7 +136,9 @@ def test_a_stream_of_single_characters_gives_the_same(name: str) -> None:
         if not export.promises(case.message):
             continue
         for prefix, text in turn_prompts(format_, case.message, turn):
-            parser = ResponseParser(export.document, prefix=prefix, tools=trial_tools())
+            parser = import_module(TARGET).ResponseParser(
+                export.document, prefix=prefix, tools=trial_tools()
+            )
             for char in text:
                 parser.feed(char)
             streamed, _ = parser.finalize()
@@ -146,7 +156,7 @@ def parsed(
     format_ = analysis_of(name).formats.united
     prompt = format_.openings[0].text if prefix is None else prefix
     document = response_template(format_, dialect).document
-    message: dict[str, Any] = parse_response(text, document, prefix=prompt, tools=trial_tools())
+    message = parse_response(text, document, prefix=prompt, tools=trial_tools())
     assert message.pop("role") == "assistant"
     return message
 
