@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-
 import pytest
 
-from autoparser import ChatTemplate, TurnFormat, analyze
+from autoparser import analyze
 from tests.analysis.tiny import turn
+from tests.fixture_analyses import analysed
 
-TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
 PLANNED = turn(
     "{% if m.tool_calls %}<plan>{{ m.reasoning_content or '' }}</plan><acts>"
     "{% for c in m.tool_calls %}"
@@ -23,60 +20,38 @@ PLANNED = turn(
 """Reasoning shows only before calls, and a turn of calls has its block even without any."""
 
 
-@cache
-def _format(name: str) -> TurnFormat:
-    if name == "planned":
-        return analyze(PLANNED).format
-    path = TEMPLATES / f"{name}.jinja"
-    return analyze(ChatTemplate(path.read_text(encoding="utf-8"), name=name)).format
-
-
 @pytest.mark.parametrize(
-    ("name", "opening", "others", "close", "reason"),
+    ("name", "opening", "others", "close"),
     [
+        # What opens an answer that stands alone opens content, not what is longer beside calls.
         (
             "t2-recipient-header",
             "<|channel|>final<|message|>",
             ["<|channel|>preamble<|message|>"],
             "",
-            "what opens an answer that stands alone opens content, not what is longer beside calls",
         ),
-        (
-            "j2-2-tags-around-content",
-            "",
-            ["<|code_start|>"],
-            "<|code_end|>",
-            "nothing opens an answer that stands alone, tags do beside calls",
-        ),
-        (
-            "t8-3-id-name-arguments",
-            "<|content|>",
-            [],
-            "<|end|>",
-            "what ends a turn also stands between content and calls: it closes content",
-        ),
-        ("planned", "<say>", [], "</say>", "the end of the turn is not what closes content"),
+        ("j2-2-tags-around-content", "", ["<|code_start|>"], "<|code_end|>"),
+        # What ends a turn also stands between content and calls: it closes content.
+        ("t8-3-id-name-arguments", "<|content|>", [], "<|end|>"),
     ],
 )
-def test_content(name: str, opening: str, others: list[str], close: str, reason: str) -> None:
-    block = _format(name).content
-    assert block.open.core == opening, reason
-    assert [each.core for each in block.others] == others, reason
-    assert block.close.core == close, reason
+def test_content_is_opened_and_closed(
+    name: str, opening: str, others: list[str], close: str
+) -> None:
+    block = analysed(name).format.content
+    assert (block.open.core, block.close.core) == (opening, close)
+    assert [each.core for each in block.others] == others
 
 
 def test_the_section_of_the_calls_does_not_hide_what_closes_reasoning() -> None:
+    format_ = analyze(PLANNED).format
     # Each turn of calls has `</plan><acts>` before them, so to the section it all opens the calls.
-    block = _format("planned").reasoning
+    block = format_.reasoning
     assert block is not None
     assert (block.open.core, block.close.core) == ("<plan>", "</plan>")
-
-
-@pytest.mark.parametrize(
-    ("prompt", "missing"),
-    [("U:hi<bot><plan>", ""), ("U:hi<bot>", None), ("<plan> and more", None)],
-)
-def test_a_prompt_opens_reasoning_at_its_very_end(prompt: str, missing: str | None) -> None:
-    block = _format("planned").reasoning
-    assert block is not None
-    assert block.opened_by(prompt) == missing
+    missing = [
+        block.opened_by(prompt) for prompt in ("U:hi<bot><plan>", "U:hi<bot>", "<plan> and more")
+    ]
+    assert missing == ["", None, None]
+    # The end of the turn does not close content.
+    assert (format_.content.open.core, format_.content.close.core) == ("<say>", "</say>")

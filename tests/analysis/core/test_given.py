@@ -1,26 +1,43 @@
-"""What a person gives: read as a data class, or refused with its place and a way out."""
+"""What a person gives, read or refused with its place and a way out; and readings judged."""
 
 from __future__ import annotations
 
-from datetime import date
 from enum import StrEnum
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import pytest
+import yaml
 from msgspec import Meta, Struct
 
+from autoparser.analysis.core.conversation import (
+    Message,
+    MessageAgreement,
+    ReadCall,
+    ReadingJudge,
+    ReadMessage,
+    ToolCall,
+    same_json,
+)
 from autoparser.analysis.core.documents import place_in, read_value
 from autoparser.analysis.core.errors import AutoparserError, kind_of
 
+TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "given.yaml").read_text("utf-8"))
 
-class Colour(StrEnum):
+
+def table(name: str) -> pytest.MarkDecorator:
+    """Pass each case of a table of `given.yaml` to a test."""
+    return pytest.mark.parametrize("case", TABLES[name], ids=ascii)
+
+
+class Color(StrEnum):
     RED = "red"
     GREEN = "green"
 
 
 class Leaf(Struct, forbid_unknown_fields=True, rename="kebab"):
     name: Annotated[str, Meta(min_length=1, description="the name of a leaf")]
-    colour: Colour = Colour.GREEN
+    color: Color = Color.GREEN
     leaf_edge: Literal["smooth", "toothed"] | None = None
     sizes: Annotated[tuple[float, ...], Meta(description="a list of widths in mm")] = ()
     falls: bool = False
@@ -29,83 +46,65 @@ class Leaf(Struct, forbid_unknown_fields=True, rename="kebab"):
 class Tree(Struct):
     leaves: tuple[Leaf, ...] = ()
     nests: dict[str, dict[str, list[int]]] = {}
-    colours: Colour | tuple[Colour, ...] = ()
+    colors: Color | tuple[Color, ...] = ()
 
 
-def test_what_is_right_is_read() -> None:
-    given = {"leaves": [{"name": "a", "leaf-edge": "toothed", "sizes": [1]}], "colours": "red"}
+def test_a_right_value_is_read() -> None:
+    given = {"leaves": [{"name": "a", "leaf-edge": "toothed", "sizes": [1]}], "colors": "red"}
     (leaf,) = (tree := read_value(given, Tree, file="t.yaml")).leaves
     assert (leaf.name, leaf.leaf_edge, leaf.sizes) == ("a", "toothed", (1.0,))
-    assert tree.colours is Colour.RED
+    assert tree.colors is Color.RED
 
 
-WRONG: list[tuple[object, str, str, str]] = [
-    # value, place, words, hint
-    (3, "", "this is a number, not an object", ""),
-    ({"leaves": {}}, "leaves", "this is an object, not a list", ""),
-    ({"leaves": [{}]}, "leaves[0]", "this has no name", "add the name of a leaf"),
-    ({"leaves": [{"name": 1}]}, "leaves[0].name", "this is a number, not a text", "put it in quo"),
-    ({"leaves": [{"name": date(2025, 1, 1)}]}, "leaves[0].name", "a date, not a text", "quotes"),
-    ({"leaves": [{"name": ""}]}, "leaves[0].name", "this is empty", "write the name of a leaf"),
-    ({"leaves": [{"name": None}]}, "leaves[0].name", "this is empty, not a text", "write the"),
-    (
-        {"leaves": [{"name": "a", "color": "red"}]},
-        "leaves[0].color",
-        "there is no key 'color'",
-        "did you mean colour? there are name, colour, leaf-edge, sizes, falls",
-    ),
-    (
-        {"leaves": [{"name": "a", "colour": "gren"}]},
-        "leaves[0].colour",
-        "'gren' is none of red, green",
-        "did you mean green?",
-    ),
-    (
-        {"leaves": [{"name": "a", "leaf-edge": "smoth"}]},
-        "leaves[0].leaf-edge",
-        "is none of",
-        "did you mean smooth?",
-    ),
-    (
-        {"leaves": [{"name": "a", "sizes": [1, "2"]}]},
-        "leaves[0].sizes[1]",
-        "this is a text, not a number",
-        "write a list of widths in mm",
-    ),
-    (
-        {"leaves": [{"name": "a", "falls": 1}]},
-        "leaves[0].falls",
-        "this is a number, not true or false",
-        "",
-    ),
-    ({"colours": ["red", "rde"]}, "colours[1]", "'rde' is none of red, green", "did you mean red?"),
-    ({"leaves": [{"name": "a", "colour": []}]}, "leaves[0].colour", "a list, not a text", ""),
-    # msgspec tells no member's name.
-    ({"nests": {"a": {}, "b.c": {"d": [], "e": [1, "x"]}}}, 'nests."b.c".e[1]', "not a number", ""),
-    ({"nests": {1: {}}}, "nests", "a key is not a text", "put it in quotes"),
-    ({"\udfff": {}}, "", "half a character", ""),
-]
-
-
-@pytest.mark.parametrize(("value", "place", "words", "hint"), WRONG)
-def test_what_is_wrong_is_told_with_its_place_and_a_way_out(
-    value: object, place: str, words: str, hint: str
-) -> None:
+@table("wrong")
+def test_a_wrong_value_is_refused_with_its_place_and_a_way_out(case: Any) -> None:
     with pytest.raises(AutoparserError) as raised:
-        read_value(value, Tree, file="t.yaml")
+        read_value(case["value"], Tree, file="t.yaml")
     error = raised.value
-    assert (error.file, error.place) == ("t.yaml", place or None)
-    assert words in error.message
-    assert hint in (error.hint or "")
+    assert (error.file, error.place) == ("t.yaml", case["place"] or None)
+    assert case["words"] in error.message
+    assert case["hint"] in (error.hint or "")
 
 
-def test_what_nobody_writes_by_hand_is_to_be_made_again() -> None:
+def test_a_place_goes_on_from_where_the_value_stands_and_a_hint_is_the_callers() -> None:
     with pytest.raises(AutoparserError, match=r"not a text; start again$"):
         read_value({"leaves": [{"name": 1}]}, Tree, file="f", hint="start again")
-
-
-def test_a_place_goes_on_from_where_the_value_stands() -> None:
     with pytest.raises(AutoparserError, match=r"^f: line 3\.leaves\[0\]: this has no name"):
         read_value({"leaves": [{}]}, Tree, file="f", place="line 3")
     assert place_in("", "a", 0, "b c") == 'a[0]."b c"'
     assert kind_of({1}) == "a set"
+
+
+MEANT = Message("Done.", "So.", (ToolCall("f", {"a": 1, "b": ["x"]}, "id1"),))
+
+
+def judge(*, alike: bool = False, allowed: bool = True) -> ReadingJudge:
+    return ReadingJudge(lambda *_: alike, lambda _: allowed)
+
+
+@table("readings")
+def test_the_first_difference_of_a_reading_is_named(case: Any) -> None:
+    content, reasoning, *calls = case["read"]
+    read = ReadMessage(content, reasoning, tuple(ReadCall(*each) for each in calls))
+    found = judge().judge(MEANT, read)
+    assert (found.agreement.value, found.part) == (case["agreement"], case["part"])
+    assert found.right is (case["agreement"] != "other")
+
+
+def test_a_difference_that_the_template_does_not_write_is_right_where_a_schema_allows_it() -> None:
+    def reading(content: str, arguments: str) -> ReadMessage:
+        return ReadMessage(content, "So.", (ReadCall("f", arguments),))
+
+    same, other = '{"a": 1, "b": ["x"]}', '{"a": "1", "b": ["x"]}'
+    found = judge(alike=True).judge(MEANT, reading("Done.\n", same))
+    assert found.agreement is MessageAgreement.EXACT
+    # What is more than whitespace was lost, whatever the template writes.
+    assert not judge(alike=True).judge(MEANT, reading("Do", same)).right
+    assert judge(alike=True).judge(MEANT, reading("Done.", other)).right
+    assert not judge(alike=True, allowed=False).judge(MEANT, reading("Done.", other)).right
+
+
+@table("equal")
+def test_values_are_equal_as_json_or_not(case: Any) -> None:
+    assert same_json(case["one"], case["other"]) is case["same"]
+    assert same_json(case["other"], case["one"]) is case["same"]
