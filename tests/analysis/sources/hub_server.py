@@ -173,9 +173,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.give_file(path[1:])
 
     def give_model(self, rest: str) -> None:
-        if "/tree/" in rest:
-            self.give_tree(rest)
-            return
         name, _, revision = map(unquote, rest.partition("/revision/"))
         if name in self.state.moved:
             end = f"/revision/{revision}" if revision else ""
@@ -191,36 +188,17 @@ class _Handler(BaseHTTPRequestHandler):
             {
                 "rfilename": self.state.listed.get(file, file),
                 "size": len(content),
-                "blobId": hashlib.sha1(content, usedforsecurity=False).hexdigest(),
             }
             for file, content in files.items()
         ]
         info = {
-            "_id": "0",
             "id": name,
-            "modelId": name,
             "sha": commit_of(files),
             "private": model.private,
             "gated": "manual" if model.gated else False,
             "siblings": siblings,
         }
         self.answer(200, json.dumps(info).encode(), {"Content-Type": "application/json"})
-
-    def give_tree(self, rest: str) -> None:
-        name, _, revision = map(unquote, rest.partition("/tree/"))
-        model = self.model(name)
-        files = None if model is None else self.files(model, revision)
-        if files is not None:
-            entries = [
-                {
-                    "type": "file",
-                    "path": file,
-                    "size": len(content),
-                    "oid": hashlib.sha1(content, usedforsecurity=False).hexdigest(),
-                }
-                for file, content in files.items()
-            ]
-            self.answer(200, json.dumps(entries).encode(), {"Content-Type": "application/json"})
 
     def model(self, name: str) -> Model | None:
         """Return a model, or answer why not."""

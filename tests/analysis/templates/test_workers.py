@@ -205,19 +205,6 @@ def test_a_worker_that_dies_costs_its_own_task_and_an_idle_one_nothing(pool: Wor
 
 
 @slow
-def test_a_worker_that_is_killed_in_the_middle_costs_its_own_task(pool: WorkerPool) -> None:
-    victim = min(processes(pool))
-    found = []
-    # When the first outcome is there, every worker has another task.
-    for at, outcome in enumerate(pool.map(time.sleep, [0.3] * 6)):
-        if not at:
-            os.kill(victim, signal.SIGKILL)
-        found.append(outcome)
-    lost = [outcome for outcome in found if outcome.error is not None]
-    assert [type(outcome.error) for outcome in lost] == [WorkerDiedError]
-
-
-@slow
 def test_limits_and_faults_cost_their_own_task(pool: WorkerPool) -> None:
     items: list[Any] = [[1], range(10**12), [2], "x", [3]]
     found = list(pool.map(sum, items))
