@@ -18,6 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import structs
+
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message
@@ -114,7 +116,7 @@ def readings(
 def without_parts(format_: TurnFormat) -> TurnFormat:
     """Return the format with content only; the header, the prompts and the ends are kept."""
     silent = without_calls(format_)
-    return replace(
+    return structs.replace(
         silent,
         layouts={each: layout for each, layout in silent.layouts.items() if not each.reasoning},
         reasoning_cut=None,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from tests.analysis.parsing.loop import analysis_of
