@@ -158,9 +158,9 @@ class ReplayStage:
     def trace(self, history: Dialogue, tools: tuple[Tool, ...], setting: Setting) -> RenderTrace:
         """Render the prompt of a request, and tell what happened on the way."""
         messages = self.analysis.shape.messages(history, SYSTEM)
-        return self._offering(tools).traced_messages(
-            messages, tools=bool(tools), generation=True, setting=setting
-        )
+        prober = self._offering(tools)
+        asked = prober.variables(messages, tools=bool(tools), generation=True, setting=setting)
+        return prober.template.step_through(asked)
 
     def begun(self, prompt: Prompt, tools: tuple[Tool, ...], setting: Setting) -> Begun:
         """Say how turns are written under a setting, and how much of one a prompt has written."""
@@ -224,12 +224,14 @@ class ReplayStage:
     def _mapped(self, replay: Replay, *, next_prompt: bool) -> SourceMap:
         """Render the next prompt, or what ends with the turn, with the places that wrote it."""
         exchange = replay.exchange
-        return self._offering(exchange.tools).mapped_messages(
+        prober = self._offering(exchange.tools)
+        asked = prober.variables(
             self._history(replay, following=next_prompt),
             tools=bool(exchange.tools),
             generation=next_prompt,
             setting=exchange.setting,
         )
+        return prober.template.source_map(asked)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Return the next prompt with another message in the history, or empty if it raises."""

@@ -200,7 +200,7 @@ def learn_text(
     """
     original = hostile_string(word)
     return (
-        _styled(written, original)
+        next((text for text in _styles() if text.write(original) == written), None)
         or _guarded(written, original, word, write_again)
         or _tabled(written, word)
     )
@@ -215,10 +215,6 @@ def _styles() -> Sequence[StringText]:
         for escape, left, right in product(ESCAPES_BY_RULE, EdgeStrip, EdgeStrip)
     ]
     return plain + stripped
-
-
-def _styled(written: str, original: str) -> StringText | None:
-    return next((text for text in _styles() if text.write(original) == written), None)
 
 
 def _guarded(

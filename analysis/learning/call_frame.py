@@ -226,7 +226,6 @@ def fill_number(text: str, number: int) -> str:
     return text.replace(INDEX_MARK, str(number))
 
 
-CALLS_ONLY = Presence(calls=True)
 _CALL_KINDS = (SlotKind.NAME, SlotKind.ID, SlotKind.KEY, SlotKind.VALUE)
 
 
@@ -336,13 +335,13 @@ def group_calls(observer: Observer, turn: ObservedTurn, count: int) -> list[Call
 
 def learn_frame(observer: Observer) -> CallsFrame | None:
     """Learn the frame from turns of one, two and three calls; return None if no call is shown."""
-    one = observer.shown(CALLS_ONLY)
+    one = observer.shown(_CALLS)
     single = group_calls(observer, one, 1)
     if single is None:
         return None
     limit = _limit(observer)
     if limit is CallLimit.MANY:
-        turn = observer.shown(CALLS_ONLY, 3)
+        turn = observer.shown(_CALLS, 3)
         three = None if turn.refusal else group_calls(observer, turn, 3)
         if three is not None:
             frame = _frame_of_three(observer, three) or _frame_of_later(single[0], three)
@@ -364,7 +363,7 @@ def _goes_on(observer: Observer, frame: CallsFrame) -> bool:
 
 
 def _limit(observer: Observer) -> CallLimit:
-    two = observer.shown(CALLS_ONLY, 2)
+    two = observer.shown(_CALLS, 2)
     if two.refusal:
         return CallLimit.REFUSED
     seen = {slot.at for slot in observer.pieces(two.text).slots if slot.kind in _CALL_KINDS}

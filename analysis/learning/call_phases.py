@@ -39,6 +39,7 @@ from .turn_layouts import (
     learn_turn_end,
 )
 from .turn_phases import (
+    CALLS,
     Draft,
     examine_a1,
     examine_a2,
@@ -50,9 +51,6 @@ from .turn_phases import (
 )
 
 # T2: one call compared with two.
-
-
-CALLS = Presence(calls=True)
 
 
 def examine_t2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
@@ -184,12 +182,9 @@ def examine_t5(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """Learn the separator and the order of arguments."""
     marks = observer.prober.sentinels
     listed = None if draft.frame is None else learn_argument_list(observer)
-    pair: dict[str, Json] = {marks.keys[0]: marks.values[0], marks.keys[1]: marks.values[1]}
-    evidence = Evidence(
-        "one argument / two arguments",
-        observer.with_arguments({marks.keys[0]: marks.values[0]}).probe,
-        observer.with_arguments(pair).probe,
-    )
+    one: dict[str, Json] = {marks.keys[0]: marks.values[0]}
+    pair: dict[str, Json] = {**one, marks.keys[1]: marks.values[1]}
+    evidence = observer.compare_arguments("one argument / two arguments", one, pair)
     if draft.frame is None:
         conclusion = "no arguments to compare"
     elif listed is None:
@@ -210,12 +205,8 @@ def examine_t5(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 def examine_t6(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """Learn the brackets around arguments, whether they are one value, and a call without any."""
     marks = observer.prober.sentinels
-    none: dict[str, Json] = {}
-    evidence = Evidence(
-        "no argument / one argument",
-        observer.with_arguments(none).probe,
-        observer.with_arguments({marks.keys[0]: marks.values[0]}).probe,
-    )
+    one: dict[str, Json] = {marks.keys[0]: marks.values[0]}
+    evidence = observer.compare_arguments("no argument / one argument", {}, one)
     if draft.listed is None or draft.types is None:
         conclusion = "no arguments to compare"
     else:
@@ -285,8 +276,8 @@ _WORDS = {RowSlot.NAME: "NAME", RowSlot.INDEX: "INDEX", RowSlot.ID: "WORD"}
 
 def examine_t1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """Find whether a call reaches the text."""
-    called = observer.shown(Presence(calls=True))
-    evidence = [Evidence("no call / a call", observer.shown(Presence()).probe, called.probe)]
+    called = observer.shown(CALLS)
+    evidence = [observer.compare("no call / a call", Presence(), CALLS)]
     worded = None if draft.shows_calls else find_worded_call(observer)
     if worded is not None:
         draft = replace(draft, worded_call=worded)
@@ -339,7 +330,7 @@ PHASES: tuple[Phase, ...] = (
 """Each phase follows those that it needs: R2 reads prompts by the header, which T3 learns; T6 tests
 whether A3's notation of objects holds for all arguments together."""
 
-_TOLD = "RCTA"
+_ORDER = "RCTA"
 """The order of the findings: reasoning, content, calls, arguments."""
 
 
@@ -349,5 +340,5 @@ def run_phases(observer: Observer, draft: Draft) -> tuple[Draft, tuple[Finding, 
     for examine in PHASES:
         draft, finding = examine(observer, draft)
         findings.append(finding)
-    findings.sort(key=lambda each: (_TOLD.index(each.phase[0]), each.phase))
+    findings.sort(key=lambda each: (_ORDER.index(each.phase[0]), each.phase))
     return draft, tuple(findings)

@@ -198,7 +198,9 @@ class ValueFrames:
         `words` are the texts that fill the marks, `following` is the next key.
         """
         afters = self.betweens if following else self.tails
-        ends = [fill_marks(each, words) + following for each in _suffixes(afters)]
+        # Every suffix counts, since the front of a literal may close other values only.
+        suffixes = (literal[at:] for literal in afters for at in range(len(literal)))
+        ends = [fill_marks(each, words) + following for each in suffixes]
         for begin in self._begins(text, start):
             for end in sorted(_found(text, begin, ends)):
                 if _may_be(text[begin:end], value):
@@ -210,12 +212,6 @@ class ValueFrames:
         for middle in dict.fromkeys((*known, shared)):
             if middle.strip() and text.startswith(middle, start):
                 yield start + len(middle)
-
-
-def _suffixes(literals: Sequence[str]) -> Iterator[str]:
-    """Yield every suffix of each literal, since its front may close other values only."""
-    for literal in literals:
-        yield from (literal[at:] for at in range(len(literal)))
 
 
 def _found(text: str, begin: int, ends: Sequence[str]) -> set[int]:
@@ -417,7 +413,11 @@ def _placed(
         return []
     places = _places(text, start, wanted[0])
     if wanted[0].what is RowSlot.VALUE and frames is not None:
-        framed = _framed(text, start, wanted[0], frames)
+        value = wanted[0]
+        framed = (
+            _mark(RowSlot.VALUE, span, value.call, value.value)
+            for span in frames.spans(text, start, value.value, value.own, value.following)
+        )
         known = sorted(places, key=lambda mark: -frames.likely(text[start : mark.start]))
         places = chain(known, framed)
     for mark in places:
@@ -450,12 +450,6 @@ def _spellings(wanted: _Wanted) -> tuple[str, ...]:
     if wanted.what is RowSlot.KEY:
         return key_texts(wanted.text, wanted.style.escape)
     return (wanted.text,)
-
-
-def _framed(text: str, start: int, wanted: _Wanted, frames: ValueFrames) -> Iterator[Mark]:
-    """Place a value in a notation of its own by the literals around other values."""
-    for span in frames.spans(text, start, wanted.value, wanted.own, wanted.following):
-        yield _mark(RowSlot.VALUE, span, wanted.call, wanted.value)
 
 
 def _mark(what: RowSlot, span: WordSpan, call: int, value: Json) -> Mark:

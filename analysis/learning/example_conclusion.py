@@ -271,7 +271,7 @@ def _concluded(
 ) -> tuple[TurnFormat, tuple[str, ...]] | None:
     """Put the pieces together; return None if there are calls that cannot be."""
     calls = [call for each in aligned for call in shown_calls(each)]
-    styled = _style_of(aligned)
+    styled = next((each.style for each in aligned if each.message.calls), None)
     shown = None if styled is None else conclude_arguments(calls, styled)
     if calls and shown is None:
         return None
@@ -339,10 +339,6 @@ def _without_end(layout: TurnLayout, turn_end: str) -> TurnLayout:
         return layout
     *before, last = layout.literals
     return replace(layout, literals=(*before, last.removesuffix(turn_end)))
-
-
-def _style_of(aligned: Sequence[AlignedExample]) -> ArgumentStyle | None:
-    return next((each.style for each in aligned if each.message.calls), None)
 
 
 def _header(aligned: Sequence[AlignedExample], base: TurnFormat) -> str:

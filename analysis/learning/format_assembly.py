@@ -205,7 +205,9 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> LearnedForm
         prompts=_signed(prober, groups, prompts_under(prober, settings.each)),
         beginnings=tuple(dict.fromkeys(_beginning(prober, turn) for turn in turns)),
     )
-    main = next(group for group in groups if _holds(group, showing))
+    # Compared by `repr`, since `True == 1` in Python.
+    asked = repr(dict(showing))
+    main = next(group for group in groups if asked in map(repr, group.settings))
     observer = Observer(prober.using(setting=showing))
     concluded, findings = run_phases(observer, draft)
     fullest = assemble_format(observer, concluded, main.settings)
@@ -245,7 +247,7 @@ def format_under(
     format_ = next(alike, None)
     if format_ is None:
         group = _Group((setting,), turns)
-        known_settings = (*_settings(formats), setting)
+        known_settings = (*(opening.setting for opening in formats.openings), setting)
         draft = replace(
             draft, settings=known_settings, prompts=prompts_under(prober, known_settings)
         )
@@ -258,19 +260,11 @@ def format_under(
     return Begun(format_, opening)
 
 
-def _settings(formats: Formats) -> tuple[Setting, ...]:
-    return tuple(opening.setting for opening in formats.openings)
-
-
 def _beginning(prober: Prober, turn: str) -> str:
     """Return a turn's text up to its first part."""
     marks = prober.sentinels
     words = (marks.reasoning, marks.content, *marks.names, *marks.ids)
     return turn[: min((at for word in words if (at := turn.find(word)) >= 0), default=0)]
-
-
-def _holds(group: _Group, setting: Setting) -> bool:
-    return any(repr(each) == repr(dict(setting)) for each in group.settings)
 
 
 def _groups(prober: Prober, settings: tuple[Setting, ...]) -> list[_Group]:

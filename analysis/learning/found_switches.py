@@ -161,7 +161,9 @@ class Ground:
         )
 
     def _turn(self, setting: Setting) -> Probe:
-        return self._shown(answered_conversation(self.prober, self._told), setting)
+        marks = self.prober.sentinels
+        turn = Message(marks.content, marks.reasoning)
+        return self._shown(answered_conversation(self.prober, turn), setting)
 
     def _shown(self, dialogue: Dialogue, setting: Setting, *, generation: bool = False) -> Probe:
         if self.media:
@@ -170,10 +172,6 @@ class Ground:
                 for each in dialogue
             )
         return self.prober.probe(dialogue, tools=self.tools, generation=generation, setting=setting)
-
-    @property
-    def _told(self) -> Message:
-        return Message(self.prober.sentinels.content, self.prober.sentinels.reasoning)
 
     @cached_property
     def _history(self) -> Dialogue:
@@ -198,10 +196,6 @@ def _outcome(probe: Probe) -> str:
 
 _RAISED = "\0"
 """The prefix of the outcome of a render that raised."""
-
-
-def _holds(outcome: str, value: Json) -> bool:
-    return str(value) in outcome and not outcome.startswith(_RAISED)
 
 
 class _Views(NamedTuple):
@@ -243,7 +237,8 @@ def find_switches(
     found = [_Trial(name, grounds, suggestions).found for name in names]
     if any(isinstance(each, UnmovedVariable) for each in found):
         # Few variables act on media parts alone, and few templates accept any.
-        shown = [each for each in _media_grounds(grounds[0]) if _shows_media(each)]
+        media = [replace(grounds[0], media=(kind, kind)) for kind in MediaKind]
+        shown = [each for each in media if _shows_media(each)]
         found = [
             _Trial(each.name, shown, suggestions).found
             if shown and isinstance(each, UnmovedVariable) and not each.raises
@@ -278,11 +273,6 @@ def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Groun
 
 
 _MEDIA_WORDS = {MediaKind.IMAGE: "images", MediaKind.VIDEO: "videos", MediaKind.AUDIO: "audio"}
-
-
-def _media_grounds(usual: Ground) -> Iterator[Ground]:
-    for kind in MediaKind:
-        yield replace(usual, media=(kind, kind))
 
 
 def _words(differing: Sequence[Ground]) -> str:
@@ -353,7 +343,11 @@ class _Trial:
     def found(self) -> Switch | UnmovedVariable:
         """Try the values; if none of them changes anything, the variable is not a switch."""
         with_any = self._all_texts(self._any)
-        inserted = any(_holds(text, self._any) for texts in with_any for text in texts)
+        inserted = any(
+            str(self._any) in text and not text.startswith(_RAISED)
+            for texts in with_any
+            for text in texts
+        )
         seen: _Seen = {}
         raising = self._try(self._compared, seen)
         if self._flag and not inserted:

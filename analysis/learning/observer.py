@@ -23,7 +23,7 @@ from autoparser.analysis.core.text_alignment import (
     prefix_length,
 )
 
-from .prober import Probe, Prober
+from .prober import Evidence, Probe, Prober
 from .shape_negotiation import answered_conversation
 
 
@@ -184,6 +184,17 @@ class Observer:
     def shown(self, presence: Presence, calls: int = 1) -> ObservedTurn:
         """Observe a message of sentinels with these parts."""
         return self.turn(self.message(presence, calls))
+
+    def compare(self, difference: str, left: Presence, right: Presence) -> Evidence:
+        """Return the renders of messages with different parts."""
+        return Evidence(difference, self.shown(left).probe, self.shown(right).probe)
+
+    def compare_arguments(
+        self, difference: str, left: Mapping[str, Json], right: Mapping[str, Json]
+    ) -> Evidence:
+        """Return the renders of calls with different arguments."""
+        one, other = self.with_arguments(left), self.with_arguments(right)
+        return Evidence(difference, one.probe, other.probe)
 
     def with_arguments(self, arguments: Mapping[str, Json]) -> ObservedTurn:
         """Observe a message with one call with these arguments."""

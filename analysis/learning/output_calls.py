@@ -167,17 +167,13 @@ def _shared_inside(texts: Sequence[str]) -> str:
     found, end = "", 0
     for start in range(len(base)):
         end = max(end, start)
-        while end < len(base) and _holding(texts, base[start : end + 1]) >= needed:
+        while end < len(base) and sum(base[start : end + 1] in text for text in texts) >= needed:
             end += 1
         each = base[start:end]
         if len(each) > max(1, len(found)) and MARKUP_SIGN.search(each):
             found = each
     once = sum(text.count(found) == 1 for text in texts) if found else 0
     return found if once >= needed else ""
-
-
-def _holding(texts: Sequence[str], part: str) -> int:
-    return sum(part in text for text in texts)
 
 
 # Remains of calls that were cut or garbled: they are read as content, but are not content.
@@ -432,7 +428,7 @@ def _value(gap: KeyGap, shown: _Shown) -> tuple[Json, int] | None:
     string = _string(gap, shown) if JsonType.STRING in gap.kinds else None
     if gap.kinds == TEXT_ALONE:
         return string
-    for middle in _longest_first(shown.middles.values()):
+    for middle in sorted(set(shown.middles.values()), key=len, reverse=True):
         found = next(literals_in(gap, len(middle)), None) if gap.text.startswith(middle) else None
         if found is not None and found[1] == len(middle) and _rest_fits(gap, found[2], shown):
             return found[0], found[2]
@@ -443,10 +439,6 @@ def _rest_fits(gap: KeyGap, end: int, shown: _Shown) -> bool:
     """Whether a literal that may begin a string is followed by text that follows other values."""
     known = shown.rests.get(gap.where)
     return JsonType.STRING not in gap.kinds or not known or gap.text[end:] in known
-
-
-def _longest_first(texts: Iterable[str]) -> list[str]:
-    return sorted(set(texts), key=len, reverse=True)
 
 
 def _string(gap: KeyGap, shown: _Shown) -> tuple[Json, int] | None:

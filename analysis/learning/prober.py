@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import marshal
 import random
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -33,7 +33,6 @@ from autoparser.analysis.core.text_alignment import DiffSplit, diff_split
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.environment import SandboxKind
-from autoparser.analysis.templates.render_trace import RenderTrace, SourceMap
 
 # Sentinels: words in the place of a message's parts, so that a render shows where each went.
 #
@@ -130,10 +129,6 @@ def _sentinels(seed: int) -> Sentinels:
 
 _CLOCK = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
 """A fixed time for all probes, so that two analyses of a template are equal."""
-
-
-def _strftime_now(form: str) -> str:
-    return _CLOCK.strftime(form)
 
 
 NO_SETTING: Setting = MappingProxyType({})
@@ -263,16 +258,9 @@ class Prober:
         """Return a prober that renders only what transformers renders, on the same meter."""
         if self.template.sandbox is SandboxKind.IMMUTABLE:
             return self
-        other = Prober(
-            replace(self.template, sandbox=SandboxKind.IMMUTABLE),
-            self.sentinels,
-            tokens=self.tokens,
-            tools=self.tools,
-            shape=self.shape,
-            setting=self.setting,
-            history=self.history,
-        )
-        other.meter = self.meter
+        # Other words or tools have renders of their own, and so has another sandbox.
+        other = self.using(tools=self.tools)
+        other.template = replace(self.template, sandbox=SandboxKind.IMMUTABLE)
         return other
 
     def probe(
@@ -323,7 +311,7 @@ class Prober:
         setting: Setting | None = None,
     ) -> str:
         """Render messages that are already in shape. Raises TemplateRenderError."""
-        variables = self._variables(messages, tools=tools, generation=generation, setting=setting)
+        variables = self.variables(messages, tools=tools, generation=generation, setting=setting)
         self.meter.renders += 1
         try:
             text = self.template.render_prepared(variables)
@@ -344,45 +332,17 @@ class Prober:
         except TemplateRenderError:
             return ""
 
-    def mapped_messages(
+    def variables(
         self,
         messages: Sequence[Mapping[str, Json]],
         *,
         tools: bool = True,
         generation: bool = False,
         setting: Setting | None = None,
-    ) -> SourceMap:
-        """Render as `render_messages` does, and map the text to places of the template."""
-        self.meter.renders += 1
-        return self.template.source_map(
-            self._variables(messages, tools=tools, generation=generation, setting=setting)
-        )
-
-    def traced_messages(
-        self,
-        messages: Sequence[Mapping[str, Json]],
-        *,
-        tools: bool = True,
-        generation: bool = False,
-        setting: Setting | None = None,
-    ) -> RenderTrace:
-        """Render as `render_messages` does, with a trace; a failure is part of it."""
-        self.meter.renders += 1
-        return self.template.step_through(
-            self._variables(messages, tools=tools, generation=generation, setting=setting)
-        )
-
-    def _variables(
-        self,
-        messages: Sequence[Mapping[str, Json]],
-        *,
-        tools: bool,
-        generation: bool,
-        setting: Setting | None,
     ) -> dict[str, object]:
-        clock: Callable[[str], str] = _strftime_now
+        """Return all that a template is given to render messages in shape."""
         return {
-            "strftime_now": clock,
+            "strftime_now": _CLOCK.strftime,
             **self.tokens,
             "messages": messages,
             "tools": self._offered if tools else None,

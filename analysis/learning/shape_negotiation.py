@@ -112,11 +112,11 @@ _NOT_SWITCHES = frozenset(
 
 def switch_candidates(suggestions: Suggestions) -> list[str]:
     """Return the variables that a caller may set."""
-    return [name for name in suggestions.variables if _may_be_switch(name)]
-
-
-def _may_be_switch(name: str) -> bool:
-    return name not in _NOT_SWITCHES and not name.endswith("_token")
+    return [
+        name
+        for name in suggestions.variables
+        if name not in _NOT_SWITCHES and not name.endswith("_token")
+    ]
 
 
 def words_of_setting(setting: Setting) -> str:

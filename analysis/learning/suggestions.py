@@ -412,7 +412,7 @@ class _ValueFlow:
             inner = {
                 each.removeprefix(f"{member}."): built(each)
                 for each in members
-                if _is_in(each, member)
+                if each.rpartition(".")[0] == member
             }
             if inner:
                 return _holding(inner)
@@ -680,11 +680,6 @@ def _behind(read: str) -> Iterator[tuple[str, str]]:
     names = read.split(".")
     for at in range(1, len(names)):
         yield ".".join(names[:at]), ".".join(names[at:])
-
-
-def _is_in(member: str, name: str) -> bool:
-    """Whether a member is a direct member of the name: `x.type` of `x`."""
-    return member.rpartition(".")[0] == name
 
 
 def _texts(node: nodes.Node) -> Iterator[str]:

@@ -338,7 +338,10 @@ class _PartSearch:
             kinds.setdefault(label, {}).setdefault(top, []).append(part)
         for (keyword, nested), tops in kinds.items():
             (at, _), parts = next(iter(tops.items()))
-            places = (PartPlace(_name(self._tools[tool]), _pointer(path)) for tool, path in tops)
+            places = (
+                PartPlace(str(self._tools[tool].get("name", "")), _pointer(path))
+                for tool, path in tops
+            )
             given, other = self._tools[at], _changed(self._tools[at], parts)
             heavy = keyword in _HEAVY
             yield LostPart(keyword, nested, heavy, tuple(places), given, other)
@@ -479,10 +482,6 @@ def _names(path: PartPath) -> Iterator[str]:
     for step, inner in pairwise(path):
         if step in BY_NAME and isinstance(inner, str):
             yield inner
-
-
-def _name(tool: Tool) -> str:
-    return str(tool.get("name", ""))
 
 
 def _pointer(path: PartPath) -> str:

@@ -359,7 +359,8 @@ def learn_header(
         layout.parts[:1] == (TurnPart.REASONING,) and layout.literals[0].rstrip() == header.rstrip()
         for layout in layouts.values()
     )
-    closed = any(_closes_next(text, header, reasoning_close) for text in beginnings)
+    rests = [text[len(header) :].lstrip() for text in beginnings]
+    closed = bool(reasoning_close) and any(rest.startswith(reasoning_close) for rest in rests)
     return _without_reasoning(observer, header) if opened or closed else header
 
 
@@ -380,16 +381,8 @@ def _agreeing(
     return [
         prompt
         for prompt in whole or prompts
-        if any(_names(common_prefix(prompt, text)) for text in beginnings)
+        if any(map(str.isalnum, "".join(common_prefix(prompt, text) for text in beginnings)))
     ]
-
-
-def _names(text: str) -> bool:
-    return any(map(str.isalnum, text))
-
-
-def _closes_next(text: str, header: str, close: str) -> bool:
-    return bool(close) and text[len(header) :].lstrip().startswith(close)
 
 
 def _without_reasoning(observer: Observer, header: str) -> str:

@@ -125,13 +125,7 @@ def examine_r1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """Find whether reasoning reaches the text, and if not, whether it is cut out of the content."""
     layouts = {presence: learn_layout(observer, presence) for presence in (PLAIN, REASONED)}
     shown = TurnPart.REASONING in layouts[REASONED].parts
-    evidence = [
-        Evidence(
-            "no reasoning / reasoning",
-            observer.shown(PLAIN).probe,
-            observer.shown(REASONED).probe,
-        )
-    ]
+    evidence = [observer.compare("no reasoning / reasoning", PLAIN, REASONED)]
     cut = None
     if not draft.shows_reasoning:
         cut = find_cut(observer, draft.suggestions)
@@ -239,13 +233,7 @@ def examine_r3(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     layouts = {presence: learn_layout(observer, presence) for presence in wanted}
     retention = learn_retention(observer, reasoning=draft.shows_reasoning, calls=draft.shows_calls)
     draft = replace(draft, layouts={**draft.layouts, **layouts}, retention=retention)
-    evidence = [
-        Evidence(
-            "reasoning and content / reasoning and a call",
-            observer.shown(REASONED).probe,
-            observer.shown(CALLED).probe,
-        )
-    ]
+    evidence = [observer.compare("reasoning and content / reasoning and a call", REASONED, CALLED)]
     if retention.next_user is not None:
         last, later = before_next_user(observer)
         evidence.append(Evidence("the last turn / the turn before a user message", last, later))
@@ -286,7 +274,7 @@ def _history(retention: ReasoningRetention) -> str:
 
 
 CALLS = Presence(calls=True)
-TOLD_AND_CALLED = Presence(content=True, calls=True)
+ANSWERED_AND_CALLED = Presence(content=True, calls=True)
 
 
 def examine_c1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
@@ -295,24 +283,16 @@ def examine_c1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     layouts = {presence: learn_layout(observer, presence) for presence in missing}
     draft = replace(draft, layouts={**draft.layouts, **layouts})
     evidence: tuple[Evidence, ...] = (
-        Evidence("content / a call", observer.shown(PLAIN).probe, observer.shown(CALLS).probe),
-        Evidence(
-            "content / reasoning and content",
-            observer.shown(PLAIN).probe,
-            observer.shown(REASONED).probe,
-        ),
-        Evidence(
-            "a call / content and a call",
-            observer.shown(CALLS).probe,
-            observer.shown(TOLD_AND_CALLED).probe,
-        ),
+        observer.compare("content / a call", PLAIN, CALLS),
+        observer.compare("content / reasoning and content", PLAIN, REASONED),
+        observer.compare("a call / content and a call", CALLS, ANSWERED_AND_CALLED),
     )
     null = _null_beside_calls(observer, draft)
     if null is not None:
         draft = replace(draft, requires_nonnull_content=True)
         difference = "a call without content / a call and null content"
         evidence = (*evidence, Evidence(difference, observer.shown(CALLS).probe, null))
-    words = [_beside_calls(draft.layouts[TOLD_AND_CALLED])] if draft.shows_calls else []
+    words = [_beside_calls(draft.layouts[ANSWERED_AND_CALLED])] if draft.shows_calls else []
     words.append(_stripped(draft.layouts[PLAIN].content))
     if null is not None:
         fate = "printed as a word" if null.rendered else "refused"
@@ -364,7 +344,6 @@ def examine_a1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     marks = observer.prober.sentinels
     name, other, value = marks.keys[0], marks.keys[1], marks.values[0]
     pair: list[dict[str, Json]] = [{name: value}, {other: value}]
-    left, right = (observer.with_arguments(each).probe for each in pair)
     conclusion = "no arguments to compare"
     if draft.listed is not None:
         place, entries = draft.listed.place(observer), draft.listed.entries
@@ -377,7 +356,7 @@ def examine_a1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
             conclusion = _key_words(draft.key, cut_at((one,), value, RowSlot.VALUE))
             if one.replace(name, other) != two:
                 conclusion += "; what stands around them depends on them"
-    evidence = Evidence("one argument name / another", left, right)
+    evidence = observer.compare_arguments("one argument name / another", *pair)
     markers = ("arg_name_prefix", "arg_name_suffix")
     return draft, Finding("A1", "argument names", conclusion, (evidence,), markers)
 
@@ -395,11 +374,8 @@ def examine_a2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     marks = observer.prober.sentinels
     plain: dict[str, Json] = {marks.keys[0]: marks.values[0]}
     hostile: dict[str, Json] = {marks.keys[0]: hostile_string(marks.values[0])}
-    evidence = Evidence(
-        "one value / one of characters that get escaped",
-        observer.with_arguments(plain).probe,
-        observer.with_arguments(hostile).probe,
-    )
+    difference = "one value / one of characters that get escaped"
+    evidence = observer.compare_arguments(difference, plain, hostile)
     strings = None
     if draft.listed is not None:
         place = draft.listed.place(observer)
@@ -430,13 +406,9 @@ def examine_a3(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         return draft, Finding("A3", "value types", "no values to compare")
     entries = draft.listed.entries
     types = learn_types(draft.listed.place(observer), entries, draft.strings)
-    string = observer.with_arguments({marks.keys[0]: marks.values[0]}).probe
+    string: dict[str, Json] = {marks.keys[0]: marks.values[0]}
     evidence = tuple(
-        Evidence(
-            f"a string / {kind}",
-            string,
-            observer.with_arguments({marks.typed_keys[kind]: value}).probe,
-        )
+        observer.compare_arguments(f"a string / {kind}", string, {marks.typed_keys[kind]: value})
         for kind, value in dict(typed_samples(marks)).items()
     )
     container = container_of(entries, draft.strings, types, draft.names)

@@ -348,12 +348,13 @@ class ComparisonStage:
     def line_at(self, request: ComparedRequest, setting: Setting, at: int) -> int | None:
         """Return the template's line that wrote the character at a place; None: not known."""
         try:
-            written = self._prober.mapped_messages(
+            asked = self._prober.variables(
                 request.messages(self._prober.shape),
                 tools=request.tools,
                 generation=request.generation,
                 setting=setting,
             )
+            written = self._prober.template.source_map(asked)
         except TemplateRenderError:
             return None
         return written.line_at(at)

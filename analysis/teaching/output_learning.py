@@ -237,16 +237,12 @@ def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool
     if reading.problem:
         return reading
     output = reading.output
-    parser = widened.parser(tools, prompt=output.prompt or None, call_ids=_without_id)
+    parser = widened.parser(tools, prompt=output.prompt or None, call_ids=lambda _name, _at: "")
     try:
         same = message_of(parser.parse(output.text), output.text) == reading.message
     except ValueError:
         same = False
     return reading if same else replace(reading, problem="the template's own way reads more of it")
-
-
-def _without_id(_name: str, _number: int) -> str:
-    return ""
 
 
 def _check(readings: Sequence[LoggedReading]) -> Check:
