@@ -211,12 +211,12 @@ def remember_message(
     return Remembered(messages.turn(said, [_arguments_text(call, engine) for call in seen]), calls)
 
 
-_BROKEN_STATUSES = (Status.REPAIRED, Status.MALFORMED)
+_BROKEN = (Status.REPAIRED, Status.MALFORMED)
 
 
 def has_unreadable_call(parsed: ParsedMessage) -> bool:
     """Return whether a call was not written whole; a forgiving parser may read it all the same."""
-    broken = any(call.status in _BROKEN_STATUSES for call in parsed.tool_calls)
+    broken = any(call.status in _BROKEN for call in parsed.tool_calls)
     return broken or parsed.partial_call is not None
 
 
@@ -227,7 +227,7 @@ def _visible_calls(
     if engine.malformed is UnreadCalls.CONTENT and has_unreadable_call(parsed):
         return ()
     if engine.malformed is UnreadCalls.DROPPED:
-        return [call for call in parsed.tool_calls if call.status not in _BROKEN_STATUSES]
+        return [call for call in parsed.tool_calls if call.status not in _BROKEN]
     partial = parsed.partial_call
     if partial is None or not partial.name:
         return parsed.tool_calls

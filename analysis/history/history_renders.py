@@ -144,10 +144,7 @@ class HistoryRenders:
 
     @classmethod
     def of(
-        cls,
-        template: ChatTemplate,
-        tools: Sequence[object] | None,
-        switches: Mapping[str, object],
+        cls, template: ChatTemplate, tools: Sequence[object] | None, switches: Mapping[str, object]
     ) -> HistoryRenders:
         """Prepare tools and switches as transformers does. Raises TypeError."""
         values = {name: plain_value(value) for name, value in switches.items()}

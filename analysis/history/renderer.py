@@ -280,11 +280,7 @@ class Renderer:
         return list(self.stops.ids)
 
     def find_stop(
-        self,
-        token_ids: Ids,
-        prompt_ids: Ids = (),
-        *,
-        tools: Sequence[object] | None = None,
+        self, token_ids: Ids, prompt_ids: Ids = (), *, tools: Sequence[object] | None = None
     ) -> int | None:
         """Return the index of the token that ends an output, or None if none does yet.
 

@@ -233,7 +233,7 @@ class Skeletons:
         these names.
         """
         asked = partial(
-            self._question_base,
+            self._user_base,
             calls=base.call_count - base.ends_with_result,
             has_answer=base.has_answer,
         )
@@ -265,7 +265,7 @@ class Skeletons:
             return base
         key = base.ends_with_result, calls
         if key not in self._numbered:
-            make = self._result_base if base.ends_with_result else self._question_base
+            make = self._result_base if base.ends_with_result else self._user_base
             made = self._attempt_base(partial(make, calls=calls), base.renders)
             self._numbered[key] = next(made, None) if calls >= base.ends_with_result else None
         return self._numbered[key]
@@ -274,7 +274,7 @@ class Skeletons:
         """Return a base with the same end and an answer in it, or None if it is refused."""
         if base.has_answer:
             return base
-        make = self._result_base if base.ends_with_result else self._question_base
+        make = self._result_base if base.ends_with_result else self._user_base
         return next(
             self._attempt_base(partial(make, calls=base.call_count, has_answer=True), base.renders),
             None,
@@ -286,7 +286,7 @@ class Skeletons:
 
     def _render_bases(self, renders: HistoryRenders) -> list[Base]:
         answered = self._attempt_base(self._result_base, renders) if self.calls else ()
-        return [self._question_base(renders), *answered]
+        return [self._user_base(renders), *answered]
 
     def _attempt_base(
         self, make: Callable[[HistoryRenders], Base], renders: HistoryRenders
@@ -294,7 +294,7 @@ class Skeletons:
         with suppress(TemplateRenderError):
             yield make(renders)
 
-    def _question_base(
+    def _user_base(
         self, renders: HistoryRenders, calls: int = 0, *, has_answer: bool = False
     ) -> Base:
         user = UserMessage(self.marks.user)

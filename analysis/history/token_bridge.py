@@ -495,12 +495,7 @@ class Bridge:
         return max(stops, default=end)
 
     def _check_history(
-        self,
-        found: Continued,
-        place: int,
-        past: PromptPast,
-        opening: str,
-        purpose: Purpose,
+        self, found: Continued, place: int, past: PromptPast, opening: str, purpose: Purpose
     ) -> None:
         """Raise RefusedBridge if turns before the last one would change."""
         turn = found.messages[len(found.base.messages)]
@@ -574,11 +569,7 @@ class Bridge:
         return counted.text[at + len(counted.last.text) - self._closer_length(counted) :]
 
     def _text_to_add(
-        self,
-        rest: str,
-        completion: Sequence[int],
-        response: ReadOutput,
-        purpose: Purpose,
+        self, rest: str, completion: Sequence[int], response: ReadOutput, purpose: Purpose
     ) -> tuple[str, str]:
         """Return the stop string that the ids end with, or "", and the text to add after them.
 

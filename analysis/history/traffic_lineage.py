@@ -50,7 +50,7 @@ class Ancestry(NamedTuple):
     """Whether its prompt was asked before; then it goes on from what the first one does."""
 
 
-class _PossibleOrigin(NamedTuple):
+class _Origin(NamedTuple):
     """A request that may be gone on from; the greatest is."""
 
     led: bool
@@ -125,17 +125,17 @@ def _find_origin(
 
 def _by_beginning(
     turns: Sequence[LoggedTurn], turn: LoggedTurn, beginning: Iterable[int]
-) -> Iterator[_PossibleOrigin]:
+) -> Iterator[_Origin]:
     """Return the requests whose prompts begin the later one."""
     for at in beginning:
         one = turns[at]
         said = _stand_after(one.words(), turn.head, len(one.head))
-        yield _PossibleOrigin(True, len(one.head), said, prefix_length(one.whole, turn.head), at)
+        yield _Origin(True, len(one.head), said, prefix_length(one.whole, turn.head), at)
 
 
 def _by_words(
     turns: Sequence[LoggedTurn], turn: LoggedTurn, recent: Iterable[int]
-) -> Iterator[_PossibleOrigin]:
+) -> Iterator[_Origin]:
     """Return the requests whose turns stand in a prompt, after where it parts from theirs."""
     for at in recent:
         one = turns[at]
@@ -151,9 +151,9 @@ def _by_words(
             and led + len(lead) >= parted
             and _stand_after(words, turn.head, led + len(lead))
         ):
-            yield _PossibleOrigin(True, led + len(lead), True, shared, at)
+            yield _Origin(True, led + len(lead), True, shared, at)
         elif said >= parted:
-            yield _PossibleOrigin(False, said, True, shared, at)
+            yield _Origin(False, said, True, shared, at)
 
 
 def _stand_after(words: Sequence[str], text: str, place: int) -> bool:

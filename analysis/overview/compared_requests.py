@@ -91,7 +91,7 @@ UNTYPED: tuple[ContentKind, ...] = (
 _QUESTION = UserMessage("What is the weather in Oslo?")
 _THANKS = UserMessage("Thank you. And tomorrow?")
 _REASONING = "The user wants facts.\nA lookup is due."
-_ANSWER_TURN = Message("It is sunny.", _REASONING)
+_ANSWER = Message("It is sunny.", _REASONING)
 
 
 RequestKey: TypeAlias = tuple[str, bool, bool | None, bool]
@@ -148,12 +148,7 @@ AXES: dict[str, tuple[str, str]] = {
 @lru_cache(maxsize=1)
 def all_requests() -> Sequence[ComparedRequest]:
     """Return all requests that are played with nothing set."""
-    return (
-        *_battery_requests(),
-        *switch_requests(),
-        *_part_requests(tools=True),
-        *_unusual_requests(),
-    )
+    return (*_battery(), *switch_requests(), *_part_requests(tools=True), *_unusual_requests())
 
 
 @lru_cache(maxsize=1)
@@ -165,7 +160,7 @@ def switch_requests() -> Sequence[ComparedRequest]:
 @lru_cache(maxsize=1)
 def pair_requests() -> Sequence[ComparedRequest]:
     """Return the requests that are played under two switches at once."""
-    longest = _scene_dialogues()[-1][0]
+    longest = _scenes()[-1][0]
     beside = {"a question": ((False, True), (True, False)), longest: ((False, False), (True, True))}
     return tuple(
         each
@@ -174,10 +169,10 @@ def pair_requests() -> Sequence[ComparedRequest]:
     )
 
 
-def _battery_requests() -> Iterator[ComparedRequest]:
+def _battery() -> Iterator[ComparedRequest]:
     for case in battery_messages():
         said = case.message
-        answers = _tool_results(said)
+        answers = _results(said)
         yield ComparedRequest(
             f"{case.title}, last", (_QUESTION, said), tools=True, generation=False
         )
@@ -190,35 +185,32 @@ def _battery_requests() -> Iterator[ComparedRequest]:
         yield ComparedRequest(f"{case.title}, then a user", after, tools=True, generation=True)
 
 
-def _tool_results(message: Message) -> Dialogue:
+def _results(message: Message) -> Dialogue:
     return tuple(ToolResult("Sunny.", call.name, call.id) for call in message.calls)
 
 
 @lru_cache(maxsize=1)
-def _scene_dialogues() -> Sequence[tuple[str, Dialogue]]:
+def _scenes() -> Sequence[tuple[str, Dialogue]]:
     calls = next(case.message.calls for case in battery_messages() if len(case.message.calls) > 1)
-    called = _call_turn(calls[:1])
-    both = structs.replace(_call_turn(calls[:2]), content="I look it up.")
+    called = _turn(calls[:1])
+    both = structs.replace(_turn(calls[:2]), content="I look it up.")
     return (
         ("a question", (_QUESTION,)),
-        ("an answer, last", (_QUESTION, _ANSWER_TURN)),
+        ("an answer, last", (_QUESTION, _ANSWER)),
         ("a call, last", (_QUESTION, called)),
-        ("an answer, then a user", (_QUESTION, _ANSWER_TURN, _THANKS)),
-        ("a running tool loop", (_QUESTION, called, *_tool_results(called))),
-        (
-            "a tool loop that is over",
-            (_QUESTION, both, *_tool_results(both), _ANSWER_TURN, _THANKS),
-        ),
+        ("an answer, then a user", (_QUESTION, _ANSWER, _THANKS)),
+        ("a running tool loop", (_QUESTION, called, *_results(called))),
+        ("a tool loop that is over", (_QUESTION, both, *_results(both), _ANSWER, _THANKS)),
     )
 
 
-def _call_turn(calls: tuple[ToolCall, ...]) -> Message:
+def _turn(calls: tuple[ToolCall, ...]) -> Message:
     return Message(reasoning=_REASONING, calls=calls)
 
 
 def _framed_requests() -> Iterator[ComparedRequest]:
     """Return each scene with and without tools, system message and generation prompt."""
-    for name, dialogue in _scene_dialogues():
+    for name, dialogue in _scenes():
         # A prompt after an assistant's last message is asked for by nobody.
         prompts = (False,) if isinstance(dialogue[-1], Message) else (True, False)
         for tools, system, generation in product((False, True), (False, True), prompts):
@@ -227,36 +219,30 @@ def _framed_requests() -> Iterator[ComparedRequest]:
 
 def _part_requests(*, tools: bool = False) -> Iterator[ComparedRequest]:
     for kind in (*PARTS, *UNTYPED):
-        yield _content_request(f"user parts: {kind.name}", (_QUESTION,), "user", kind, tools=tools)
-    image = _part_kind("image")
-    again: Dialogue = (_QUESTION, _ANSWER_TURN, _THANKS)
-    yield _content_request("user parts: image in two messages", again, "user", image, tools=tools)
+        yield _request(f"user parts: {kind.name}", (_QUESTION,), "user", kind, tools=tools)
+    image = _kind("image")
+    again: Dialogue = (_QUESTION, _ANSWER, _THANKS)
+    yield _request("user parts: image in two messages", again, "user", image, tools=tools)
     question = ContentKind("a string", _QUESTION.text)
-    yield _content_request("user content: a string", (_QUESTION,), "user", question, tools=tools)
+    yield _request("user content: a string", (_QUESTION,), "user", question, tools=tools)
     answered: Dialogue = (_QUESTION, Message("It is sunny."), _THANKS)
-    called = _scene_dialogues()[-2][1]
+    called = _scenes()[-2][1]
     for kind in (*TEXT_PARTS, image):
-        yield _content_request(
-            f"assistant parts: {kind.name}", answered, "assistant", kind, tools=tools
-        )
+        yield _request(f"assistant parts: {kind.name}", answered, "assistant", kind, tools=tools)
         if not tools:
-            yield _content_request(
-                f"tool result parts: {kind.name}", called, "tool", kind, tools=True
-            )
+            yield _request(f"tool result parts: {kind.name}", called, "tool", kind, tools=True)
     for kind in TEXT_PARTS:
-        sent = _content_request(
-            f"system parts: {kind.name}", (_QUESTION,), "system", kind, tools=tools
-        )
+        sent = _request(f"system parts: {kind.name}", (_QUESTION,), "system", kind, tools=tools)
         yield replace(sent, system=True)
 
 
-def _content_request(
+def _request(
     name: str, dialogue: Dialogue, role: str, kind: ContentKind, *, tools: bool
 ) -> ComparedRequest:
     return ComparedRequest(name, dialogue, tools, generation=True, content=(role, kind.content))
 
 
-def _part_kind(name: str) -> ContentKind:
+def _kind(name: str) -> ContentKind:
     return next(kind for kind in PARTS if kind.name == name)
 
 
@@ -266,7 +252,7 @@ def _unusual_requests() -> Iterator[ComparedRequest]:
         yield ComparedRequest(
             "a developer message first", (_QUESTION,), tools, generation=True, first="developer"
         )
-    loops = [dialogue for name, dialogue in _scene_dialogues() if "loop" in name]
+    loops = [dialogue for name, dialogue in _scenes() if "loop" in name]
     for as_string, name in ((True, "JSON text"), (False, "an object")):
         for count, loop in zip(("one call", "two calls"), loops, strict=True):
             yield ComparedRequest(
@@ -280,9 +266,7 @@ def _unusual_requests() -> Iterator[ComparedRequest]:
         ContentKind("an object", {"sky": "clear"}),
         ContentKind("JSON text", '{"sky": "clear"}'),
     ):
-        yield _content_request(
-            f"tool result content: {kind.name}", loops[0], "tool", kind, tools=True
-        )
+        yield _request(f"tool result content: {kind.name}", loops[0], "tool", kind, tools=True)
     talk = [(UserMessage(f"Question {at}?"), Message(f"Answer {at}.")) for at in range(1, 7)]
     yield ComparedRequest(
         "six questions and the answers to five",

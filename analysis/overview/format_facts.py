@@ -205,10 +205,7 @@ def _retention_facts(retention: ReasoningRetention) -> Iterator[Fact]:
         ("in a tool loop", retention.tool_loop),
         ("once the next user message comes", retention.next_user),
         ("of a tool loop that is over", retention.answered_loop),
-        (
-            "once the next user message comes, without tools",
-            retention.next_user_without_tools,
-        ),
+        ("once the next user message comes, without tools", retention.next_user_without_tools),
     ):
         if kept is not None:
             yield ("reasoning in the history", name, ""), "kept" if kept else "dropped"

@@ -116,8 +116,7 @@ def _switch_view(
 ) -> SwitchView | None:
     try:
         turns = analysis.turns(
-            [{"type": "function", "function": tool} for tool in tools],
-            chat_template_kwargs=setting,
+            [{"type": "function", "function": tool} for tool in tools], chat_template_kwargs=setting
         )
         turn = turns.written(message)
     except AutoparserError:

@@ -299,11 +299,7 @@ def journal_of(content: bytes, file: str) -> SurveyJournal:
         record = _read_record(line, file, f"line {number}")
         records[record.source, record.sha256] = record
     if not newline and rest and not rest.startswith(b'{"schema": "autoparser.survey/'[: len(rest)]):
-        raise AutoparserError(
-            "this is not a survey",
-            file=file,
-            hint=_OTHER,
-        )
+        raise AutoparserError("this is not a survey", file=file, hint=_OTHER)
     return SurveyJournal(records, len(whole) + len(newline), bool(rest))
 
 
