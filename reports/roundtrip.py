@@ -121,7 +121,7 @@ def summary_lines(found: RoundTrip) -> Blocks:
     usual = found.settings[0]
     tried = len(found.settings) - 1
     if found.profile is not None:
-        played = f"The engine is {found.profile.engine.name}, as {found.profile.version} does it."
+        played = f"The engine is {found.profile.name}, as {found.profile.version} does it."
         drawn += prose(played, indent=0)
     words = f"The verdicts hold with {setting_words(usual) or 'no switch set'}"
     if tried:

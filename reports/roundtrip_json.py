@@ -26,15 +26,7 @@ from autoparser.analysis.history.round_trips import (
     code_of,
     fixing_setting,
 )
-from autoparser.analysis.history.scenarios import (
-    Answers,
-    ArgumentsAs,
-    BesideCalls,
-    Ids,
-    MessagesAs,
-    Next,
-    UnreadCalls,
-)
+from autoparser.analysis.history.scenarios import Answers, EngineHabits, Next
 from autoparser.analysis.history.trip_causes import Cause, Culprit
 from autoparser.analysis.history.trip_verdict import Difference, Outcome, TokenVerdict, Verdict
 from autoparser.analysis.history.turn_variations import VARIATIONS
@@ -56,23 +48,6 @@ class EngineNameDocument(JsonDocument, frozen=True):
 
     name: str
     version: str
-
-
-class EngineDocument(JsonDocument, frozen=True):
-    """What the engine makes of the parsed message."""
-
-    arguments: ArgumentsAs
-    ids: Ids
-    malformed: UnreadCalls
-    reasoning: Literal["verbatim", "stripped"]
-    json: Literal["verbatim", "rewritten"]
-    reasoning_fields: tuple[str, ...] | None
-    """The fields of the message that hold the reasoning; null is the one that the template
-    reads."""
-    beside_calls: BesideCalls
-    """What becomes of content beside calls."""
-    messages: MessagesAs
-    """In which form it hands messages to the template."""
 
 
 class VerdictDocument(JsonDocument, frozen=True):
@@ -109,7 +84,7 @@ class RowDocument(JsonDocument, frozen=True):
     variations: tuple[_Variation, ...]
     """How the text departs from what the format writes."""
     answers: Answers
-    engine: EngineDocument
+    engine: EngineHabits
     next: Next
     verdict: VerdictDocument
     """Under the first setting to which it applies."""
@@ -167,7 +142,7 @@ def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
         tuple(SplitStopDocument(*each) for each in found.split_stops),
         None
         if found.profile is None
-        else EngineNameDocument(found.profile.engine.name, found.profile.version),
+        else EngineNameDocument(found.profile.name, found.profile.version),
         tuple(found.settings),
         found.untried,
         found.beyond,
@@ -181,17 +156,10 @@ def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
 
 
 def _row(row: Row) -> RowDocument:
-    scenario, engine = row.scenario, row.scenario.engine
     return copy_fields(
         RowDocument,
-        scenario,
-        scenario=scenario.name,
-        engine=copy_fields(
-            EngineDocument,
-            engine,
-            reasoning="stripped" if engine.strips_reasoning else "verbatim",
-            json="rewritten" if engine.rewrites_json else "verbatim",
-        ),
+        row.scenario,
+        scenario=row.scenario.name,
         next=row.next,
         verdict=_verdict(row.verdict),
         others=tuple(map(_verdict, row.others)),

@@ -119,7 +119,7 @@ class EngineMessages:
         content = said.content
         if said.calls and engine.beside_calls is not BesideCalls.VERBATIM:
             content = content.strip() if engine.beside_calls is BesideCalls.STRIPPED else ""
-        reasoning = said.reasoning.rstrip() if engine.strips_reasoning else said.reasoning
+        reasoning = said.reasoning.rstrip() if engine.reasoning == "stripped" else said.reasoning
         fields = engine.reasoning_fields
         message = shape.message(Message(content, reasoning if fields is None else "", said.calls))
         if fields is None and shape.reasoning_field is None:
@@ -300,7 +300,7 @@ def _tool_call(call: ParsedCall, at: int, *, made: bool) -> ToolCall:
 
 
 def _arguments_text(call: ParsedCall, engine: EngineHabits) -> str:
-    if not engine.rewrites_json:
+    if engine.json == "verbatim":
         return call.arguments
     try:
         return json.dumps(json.loads(call.arguments), ensure_ascii=False)

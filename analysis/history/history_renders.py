@@ -16,7 +16,6 @@ from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.templates.chat_template import (
     ChatTemplate,
     plain_value,
-    prepared_messages,
     prepared_tools,
 )
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
@@ -176,11 +175,6 @@ class HistoryRenders:
             return self.text(messages, generation=generation)
         except TemplateRenderError:
             return None
-
-
-def prepare_messages(messages: Sequence[object]) -> list[Message]:
-    """Return messages as a template sees them. Raises ValueError, TypeError."""
-    return list(prepared_messages(messages))
 
 
 # The text that a template's own `{% generation %}` blocks mark as the model's.

@@ -42,17 +42,14 @@ class Places:
 
     def marked(self, messages: Messages) -> list[Message]:
         """Return these messages, all or the first of them, with marks in their texts."""
-        return replace_texts(messages, self._marked_texts(len(messages)))
+        leaves = self.marks.leaves
+        known = {at: each for at, each in self.styles.items() if leaves[at].message < len(messages)}
+        return replace_texts(messages, _marked_texts(self.marks, known))
 
     def read(self, marked: str) -> tuple[str, list[Run]]:
         """Remove the marks from a render; return its text and the runs of the messages' texts."""
         text, found = self.marks.read(marked)
         return text, self.marks.runs(text, found, self.styles)
-
-    def _marked_texts(self, count: int) -> dict[tuple[int, Path], str]:
-        leaves = self.marks.leaves
-        known = {at: style for at, style in self.styles.items() if leaves[at].message < count}
-        return _marked_texts(self.marks, known)
 
     def message(self, run: Run) -> int:
         """Return the number of the message that a run came from."""

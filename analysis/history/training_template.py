@@ -23,9 +23,9 @@ from autoparser.analysis.core.message_battery import battery_messages, battery_t
 from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.core.turn_format import whole_stops
 from autoparser.analysis.learning.prober import choose_sentinels
-from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.chat_template import ChatTemplate, prepared_messages
 
-from .history_renders import HistoryRenders, Messages, generation_ranges, prepare_messages
+from .history_renders import HistoryRenders, Messages, generation_ranges
 from .message_attribution import Attributed, Joints, attribute_render, historic_closes
 from .text_marks import MARK_DIGITS, fields_of, unused_word
 
@@ -123,7 +123,7 @@ class _ProofConversations:
         self._system = choose_sentinels(analysis.template.text).system
 
     def messages(self, dialogue: Dialogue) -> Messages:
-        return prepare_messages(self._shape.messages(dialogue, self._system))
+        return prepared_messages(self._shape.messages(dialogue, self._system))
 
     def conversations(self, *, briefly: bool, written: bool) -> Iterator[tuple[Dialogue, bool]]:
         """Yield the conversations, each with whether a generation prompt follows."""

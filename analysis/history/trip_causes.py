@@ -103,7 +103,9 @@ class BrokenStep:
 
     def moves_with(self, **habits: Any) -> bool:
         """Return whether the difference is gone, or later, under an engine with other habits."""
-        return self.moves(replace(self.exchange, engine=replace(self.exchange.engine, **habits)))
+        return self.moves(
+            replace(self.exchange, engine=structs.replace(self.exchange.engine, **habits))
+        )
 
     def same_with(self, **changes: Json) -> bool:
         """Return whether the next prompt is the same with other fields of the message."""
@@ -172,9 +174,9 @@ def _breaks_as_sent(case: BrokenStep) -> bool:
     """
     engine, as_sent = case.exchange.engine, EngineHabits()
     if engine.arguments is ArgumentsAs.OBJECT:
-        as_sent = replace(as_sent, arguments=ArgumentsAs.OBJECT)
+        as_sent = structs.replace(as_sent, arguments=ArgumentsAs.OBJECT)
     if engine.messages is not MessagesAs.TEMPLATE:
-        as_sent = replace(as_sent, messages=MessagesAs.API)
+        as_sent = structs.replace(as_sent, messages=MessagesAs.API)
     return as_sent != EngineHabits() and not case.moves(replace(case.exchange, engine=as_sent))
 
 
@@ -502,11 +504,11 @@ _HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
     (Cause.END, _stop_differs),
     (Cause.IDS, _by_habit("ids", Ids.KEPT)),
     (Cause.IDS, _ids_added),
-    (Cause.REASONING_STRIPPED, _by_habit("strips_reasoning", False)),
+    (Cause.REASONING_STRIPPED, _by_habit("reasoning", "verbatim")),
     (Cause.CONTENT_STRIPPED, _by_habit("beside_calls", _VERBATIM, BesideCalls.STRIPPED)),
     (Cause.CONTENT_DROPPED, _by_habit("beside_calls", _VERBATIM, BesideCalls.DROPPED)),
     (Cause.ENCODED_TWICE, _encoded_twice),
-    (Cause.JSON_SPACING, _by_habit("rewrites_json", False)),
+    (Cause.JSON_SPACING, _by_habit("json", "verbatim")),
     (Cause.ARGUMENT_FORM, _argument_form),
     (Cause.CALL_REPAIRED, _call_repaired),
     *((each, _by_edit(each)) for each in (Cause.REASONING_STRIPPED, Cause.CONTENT_STRIPPED)),

@@ -207,19 +207,15 @@ class MaskCost:
         return self.microseconds[-1]
 
 
-def mask_cost(
-    analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, *, walks: int = WALKS
-) -> MaskCost:
+def mask_cost(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer) -> MaskCost:
     """Write some answers at random, and time the mask before each of their tokens."""
     try:
-        return _time_masks(analysis, tools, tokenizer, walks)
+        return _time_masks(analysis, tools, tokenizer)
     except AutoparserError as error:
         return MaskCost((), 0, str(error))
 
 
-def _time_masks(
-    analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, walks: int
-) -> MaskCost:
+def _time_masks(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer) -> MaskCost:
     with analysis.backend(tokenizer) as backend:
         decoding = backend.tokenizer
     trial = DecodingTrial(
@@ -231,7 +227,7 @@ def _time_masks(
     )
     mask = new_mask(1, decoding.mask_words)
     times: list[float] = []
-    answers = list(islice(trial.walks(walks, seed=SEED, limit=MOST_TOKENS), walks))
+    answers = list(islice(trial.walks(WALKS, seed=SEED, limit=MOST_TOKENS), WALKS))
     for answer in answers:
         grammar = trial.compiled.clone()
         for token in answer.tokens:

@@ -166,18 +166,6 @@ class SurveyRecord(Struct, frozen=True):
         return self.round_trip.get(HOLDS, 0)
 
 
-def record_of(source: str, digest: str, *, linted: bool = False) -> SurveyRecord:
-    """Look at one template, or saved format; whatever it does is a record."""
-    try:
-        learnt = surveyed_format(source)
-        found = None
-        if linted and isinstance(learnt, Analysis):
-            found = lint(Subject(learnt.template, analysis=learnt))
-        return survey_record(source, digest, learnt, found)
-    except AutoparserError as error:
-        return SurveyRecord.failed(source, digest, error.message)
-
-
 def surveyed_format(source: str) -> LearntFormat:
     """Return what a saved format holds, with its template if that is there; else analyze it.
 
@@ -449,18 +437,19 @@ class SurveyLook:
     """Draws a page of everything about a template."""
 
     def __call__(self, waiting: Waiting) -> SurveyResult:
-        """Look at one template; whatever it does is a record."""
+        """Look at one template, or saved format; whatever it does is a record."""
         source, digest = waiting
-        if self.draw is None:
-            return SurveyResult(record_of(source, digest, linted=self.linted))
         try:
-            # No tokenizer: masks that are timed while other workers run say nothing.
             learnt = surveyed_format(source)
             if not isinstance(learnt, Analysis):
                 return SurveyResult(survey_record(source, digest, learnt))
-            portrait = portray_template(learnt)
-            record = survey_record(source, digest, portrait.analysis, portrait.lint)
-            return SurveyResult(record, self.draw(portrait))
+            if self.draw is not None:
+                # No tokenizer: masks that are timed while other workers run say nothing.
+                portrait = portray_template(learnt)
+                record = survey_record(source, digest, portrait.analysis, portrait.lint)
+                return SurveyResult(record, self.draw(portrait))
+            found = lint(Subject(learnt.template, analysis=learnt)) if self.linted else None
+            return SurveyResult(survey_record(source, digest, learnt, found))
         except AutoparserError as error:
             return SurveyResult(SurveyRecord.failed(source, digest, error.message))
 

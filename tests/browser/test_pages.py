@@ -13,7 +13,7 @@ import pytest
 from autoparser import analyze, load_template
 from autoparser.analysis.overview.comparison import compare_templates
 from autoparser.analysis.overview.portrait import portray_template
-from autoparser.analysis.overview.survey import record_of, summary_of
+from autoparser.analysis.overview.survey import SurveyLook, summary_of
 from autoparser.reports import comparison_page, report_page, survey_page
 from tests.analysis.history.vocabularies import tiny
 from tests.reports.hostile import hostile
@@ -42,8 +42,10 @@ def _comparison() -> str:
 
 def _survey() -> str:
     names = ("history-last-query", "t8-recipient-lines", "content-plain")
-    records = [record_of(str(FOLDER / f"{name}.jinja"), "", linted=True) for name in names]
-    records.append(record_of("</td><script>document.title=1</script>", ""))
+    records = [
+        SurveyLook(linted=True)((str(FOLDER / f"{name}.jinja"), "")).record for name in names
+    ]
+    records.append(SurveyLook()(("</td><script>document.title=1</script>", "")).record)
     return survey_page(summary_of(records), records, "1")
 
 

@@ -63,8 +63,8 @@ def test_every_key_of_a_file_is_read() -> None:
         arguments=ArgumentsAs.STRING,
         ids=Ids.MADE,
         malformed=UnreadCalls.DROPPED,
-        strips_reasoning=True,
-        rewrites_json=True,
+        reasoning="stripped",
+        json="rewritten",
         reasoning_fields=("thought",),
         beside_calls=BesideCalls.DROPPED,
     )
@@ -109,5 +109,5 @@ def test_the_scenarios_of_the_package_are_valid_and_use_every_choice() -> None:
     # What engines do where ids carry names is known of engines alone.
     assert {engine.ids for engine in engines} == set(Ids) - {Ids.NAMED}
     assert {engine.malformed for engine in engines} == set(UnreadCalls)
-    assert any(engine.strips_reasoning for engine in engines)
-    assert any(engine.rewrites_json for engine in engines)
+    assert any(engine.reasoning == "stripped" for engine in engines)
+    assert any(engine.json == "rewritten" for engine in engines)

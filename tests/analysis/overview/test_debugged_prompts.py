@@ -48,5 +48,5 @@ def test_a_shipped_conversation_is_written_and_read_again() -> None:
     for each in shipped_conversations():
         again = each.edited(yaml.safe_load(each.as_yaml()), each.name)
         assert (again.messages, again.tools) == (each.messages, each.tools)
-    with pytest.raises(AutoparserError, match="own"):
-        again.edited({"messages": 1}, "own")
+        with pytest.raises(AutoparserError, match="own"):
+            each.edited({"messages": 1}, "own")

@@ -14,10 +14,10 @@ from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, 
 from autoparser.analysis.overview.survey import (
     SURVEY,
     SurveyCheck,
+    SurveyLook,
     SurveyRecord,
     journal_of,
     line_of,
-    record_of,
     start_survey,
     summary_of,
     templates_in,
@@ -108,7 +108,7 @@ def test_a_pipe_as_template_is_an_error(tmp_path: Path) -> None:
 
 def test_a_broken_template_is_a_record() -> None:
     for path in sorted((TEMPLATES.parent / "broken").glob("*.jinja")):
-        record = record_of(str(path), "d")
+        record = SurveyLook()((str(path), "d")).record
         assert record.error
         assert not record.ok
 
