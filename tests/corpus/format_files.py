@@ -14,7 +14,7 @@ from statistics import median
 import msgspec
 
 from autoparser import Analysis, AutoparserError, analyze, load_format, load_template
-from tests.analysis.formats.asking import differing
+from tests.analysis.formats.behavior import differing
 
 AT_ONCE = 8
 """Files that one process loads."""
