@@ -9,7 +9,7 @@ fewer parsers, then by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import product
@@ -100,39 +100,11 @@ class PairScore:
         return self.whole.right == self.streamed_right == self.total
 
 
-def delivery_score(
-    delivery: TextDelivery,
-    texts: Sequence[AskedText],
-    answers: Sequence[ParserAnswer] | ParserError,
-) -> DeliveryScore:
-    """Judge the reading of each text."""
-    given = [answers] * len(texts) if isinstance(answers, ParserError) else answers
-    pairs = zip(texts, given, strict=True)
-    return DeliveryScore(delivery, tuple(verdict_on(text, answer) for text, answer in pairs))
-
-
-def verdict_on(asked: AskedText, answer: ParserAnswer) -> ReadingVerdict:
+def _judged(asked: AskedText, answer: ParserAnswer) -> ReadingVerdict:
     """Judge the reading of one text."""
     if isinstance(answer, ReadMessage):
         return asked.judge.judge(asked.meant, answer)
     return ReadingVerdict(MessageAgreement.OTHER, "message", "to be read", answer.reason)
-
-
-def shortest_failure(
-    texts: Sequence[AskedText], scores: Sequence[DeliveryScore]
-) -> ParserFailure | None:
-    """Return the failure with the shortest text, at once before streamed."""
-    found = list(_failures(texts, scores))
-    return min(found, key=lambda each: len(each.text)) if found else None
-
-
-def _failures(
-    texts: Sequence[AskedText], scores: Sequence[DeliveryScore]
-) -> Iterator[ParserFailure]:
-    for score in scores:
-        for asked, verdict in zip(texts, score.verdicts, strict=True):
-            if not verdict.right:
-                yield ParserFailure(asked.title, score.delivery, asked.text, asked.meant, verdict)
 
 
 _IN_BRACKETS = re.compile(r"<[^<>\s]{1,40}>|\[[^\[\]\s]{1,40}\]")
@@ -146,17 +118,16 @@ class ParserPart(StrEnum):
     CALLS = "calls"
     REASONING = "reasoning"
 
-    def alone(self, read: ReadMessage) -> ReadMessage:
-        """Return this part of a reading."""
+    def right(self, asked: AskedText, answer: ParserAnswer) -> bool:
+        """Return whether this part of the message was read right."""
+        if not isinstance(answer, ReadMessage):
+            return False
         if self is ParserPart.CALLS:
-            return ReadMessage(calls=read.calls)
-        return ReadMessage(reasoning=read.reasoning)
-
-    def meant(self, message: Message) -> Message:
-        """Return this part of a message."""
-        if self is ParserPart.CALLS:
-            return Message(calls=message.calls)
-        return Message(reasoning=message.reasoning)
+            meant, read = Message(calls=asked.meant.calls), ReadMessage(calls=answer.calls)
+        else:
+            meant = Message(reasoning=asked.meant.reasoning)
+            read = ReadMessage(reasoning=answer.reasoning)
+        return asked.judge.judge(meant, read).right
 
     def parser(self, name: str) -> ParserPair:
         """Return a parser of this part, with none of the other."""
@@ -252,15 +223,11 @@ class _Ranking:
             self._offered,
             self._process.python,
             tuple(scored),
-            self.auto(),
+            None if self._chosen is None else self._score(self._chosen),
             tuple(self._alike),
             tuple(self._unusable),
             self._left_out,
         )
-
-    def auto(self) -> PairScore | None:
-        """Return the score of the engine's own choice, or None if it makes none."""
-        return None if self._chosen is None else self._score(self._chosen)
 
     def _best(
         self, part: ParserPart, names: Sequence[str], texts: Sequence[int]
@@ -300,21 +267,25 @@ class _Ranking:
         self, part: ParserPart, texts: Sequence[int], answers: Sequence[ParserAnswer]
     ) -> int:
         """Return how many texts were read right in one part of the message."""
-        right = 0
-        for at, answer in zip(texts, answers, strict=True):
-            asked = self._texts[at]
-            if isinstance(answer, ReadMessage):
-                found = asked.judge.judge(part.meant(asked.meant), part.alone(answer))
-                right += found.right
-        return right
+        pairs = zip(texts, answers, strict=True)
+        return sum(part.right(self._texts[at], answer) for at, answer in pairs)
 
     def _score(self, pair: ParserPair) -> PairScore:
         texts = [self._texts[at] for at in self._asked]
-        scores = [
-            delivery_score(each, texts, self._process.read(pair, self._asked, each.tokens))
-            for each in self._deliveries
-        ]
-        failure = shortest_failure(texts, scores)
+        scores: list[DeliveryScore] = []
+        failures: list[ParserFailure] = []
+        for delivery in self._deliveries:
+            answers = self._process.read(pair, self._asked, delivery.tokens)
+            every = [answers] * len(texts) if isinstance(answers, ParserError) else answers
+            verdicts = tuple(map(_judged, texts, every))
+            scores.append(DeliveryScore(delivery, verdicts))
+            failures += [
+                ParserFailure(asked.title, delivery, asked.text, asked.meant, verdict)
+                for asked, verdict in zip(texts, verdicts, strict=True)
+                if not verdict.right
+            ]
+        # The shortest text, at once before streamed.
+        failure = min(failures, key=lambda each: len(each.text), default=None)
         return PairScore(pair, scores[0], tuple(scores[1:]), failure)
 
 

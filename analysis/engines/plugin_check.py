@@ -121,18 +121,20 @@ def _asked(python: str, *, imports: bool, timeout: float) -> _Environment:
         ) from None
 
 
+def _answer(what: str, holds: bool, found: str, way_out: str) -> CheckedPoint:
+    """Return a yes, or a no with the way out."""
+    state = CheckState.YES if holds else CheckState.NO
+    return CheckedPoint(what, state, found, "" if holds else way_out)
+
+
 def _points(python: str, found: _Environment, *, imports: bool) -> Iterator[CheckedPoint]:
     install = f"{python} -m pip install {PACKAGE}"
-    if found.package is None:
-        yield CheckedPoint(PACKAGE, CheckState.NO, "not installed", install)
-    else:
-        yield CheckedPoint(PACKAGE, CheckState.YES, found.package)
+    yield _answer(PACKAGE, found.package is not None, found.package or "not installed", install)
     there = {name: each for name, each in found.engines.items() if each.version is not None}
     if not there:
         names = " or ".join(found.engines)
-        yield CheckedPoint(
-            "an engine", CheckState.NO, "none is installed", f"name the Python of {names}: --python"
-        )
+        way_out = f"name the Python of {names}: --python"
+        yield _answer("an engine", False, "none is installed", way_out)
     for engine, each in found.engines.items():
         if each.version is None:
             yield CheckedPoint(engine, CheckState.UNKNOWN, "not installed")
@@ -155,39 +157,33 @@ def _of_engine(
             f"{variable}={found.allowed}",
             "" if named else f"add {NAME} to {variable}, or unset it",
         )
+    has_names = f"{engine} has its names"
     if not imports:
-        yield CheckedPoint(f"{engine} has its names", CheckState.UNKNOWN, "not imported")
-        return
-    if found.failure:
-        yield CheckedPoint(
-            f"{engine} has its names",
-            CheckState.NO,
-            one_line(found.failure, SHOWN),
-            f"see whether {engine} itself starts in this environment",
-        )
-        return
-    for option, what in (("--tool-call-parser", "calls"), ("--reasoning-parser", "reasoning")):
-        known = bool(found.registered and found.registered.get(what))
-        yield CheckedPoint(
-            f"{engine} {option} {NAME}",
-            CheckState.YES if known else CheckState.NO,
-            "registered" if known else "not registered",
-            "" if known else f"see what {engine} logs when it loads plugins; {install} --upgrade",
-        )
+        yield CheckedPoint(has_names, CheckState.UNKNOWN, "not imported")
+    elif found.failure:
+        way_out = f"see whether {engine} itself starts in this environment"
+        yield _answer(has_names, False, one_line(found.failure, SHOWN), way_out)
+    else:
+        way_out = f"see what {engine} logs when it loads plugins; {install} --upgrade"
+        for option, what in (("--tool-call-parser", "calls"), ("--reasoning-parser", "reasoning")):
+            known = bool(found.registered and found.registered.get(what))
+            words = "registered" if known else "not registered"
+            yield _answer(f"{engine} {option} {NAME}", known, words, way_out)
 
 
 def _entry_point(engine: str, found: _EngineThere, install: str) -> CheckedPoint:
     what = f"{engine} finds the plugin"
     values = {each.value for each in found.points}
     if not values:
-        found_none = f"no entry point in {GROUPS[engine]}"
-        return CheckedPoint(what, CheckState.NO, found_none, f"{install} --force-reinstall")
-    told = ", ".join(sorted(values))
-    if values != {OURS[engine]}:
-        owners = ", ".join(sorted({each.package for each in found.points}))
-        way_out = f"{install} --upgrade, and no other package"
-        return CheckedPoint(what, CheckState.NO, f"{told}, of {owners}", way_out)
-    return CheckedPoint(what, CheckState.YES, told)
+        missing = f"no entry point in {GROUPS[engine]}"
+        return _answer(what, False, missing, f"{install} --force-reinstall")
+    named = ", ".join(sorted(values))
+    if values == {OURS[engine]}:
+        return CheckedPoint(what, CheckState.YES, named)
+    owners = ", ".join(sorted({each.package for each in found.points}))
+    return _answer(
+        what, False, f"{named}, of {owners}", f"{install} --upgrade, and no other package"
+    )
 
 
 def _llguidance(found: _Environment, engines: Mapping[str, _EngineThere]) -> Iterator[CheckedPoint]:
@@ -197,20 +193,17 @@ def _llguidance(found: _Environment, engines: Mapping[str, _EngineThere]) -> Ite
     held = {name: _held(needs, "llguidance") for name, needs in wanted.items()}
     if version is None:
         if any(held.values()):
-            yield CheckedPoint(
-                "llguidance", CheckState.NO, "not installed", "pip install llguidance"
-            )
+            yield _answer("llguidance", False, "not installed", "pip install llguidance")
         return
     for name, requirement in held.items():
-        if requirement is None:
-            continue
-        fits = requirement.specifier.contains(version, prereleases=True)
-        yield CheckedPoint(
-            f"llguidance fits {name}",
-            CheckState.YES if fits else CheckState.NO,
-            f"{version}, {name} wants {requirement.specifier or 'any'}",
-            "" if fits else f"pip install '{requirement.name}{requirement.specifier}'",
-        )
+        if requirement is not None:
+            bounds = requirement.specifier
+            yield _answer(
+                f"llguidance fits {name}",
+                bounds.contains(version, prereleases=True),
+                f"{version}, {name} wants {bounds or 'any'}",
+                f"pip install '{requirement.name}{bounds}'",
+            )
 
 
 def _held(needs: list[str], name: str) -> Requirement | None:

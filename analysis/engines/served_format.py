@@ -227,6 +227,12 @@ class ServedFormat:
             # The template refuses the value, or it was not learned: the prompt decides.
             return made(None)
 
+    @property
+    def reasoning_markers(self) -> tuple[str, str]:
+        """The texts that open and close reasoning, or empty ones."""
+        reasoning = self.learnt.format.reasoning
+        return ("", "") if reasoning is None else (reasoning.open.core, reasoning.close.core)
+
     @cached_property
     def caller(self) -> OutputParser:
         """The parser of any call after the reasoning."""

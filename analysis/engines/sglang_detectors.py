@@ -133,12 +133,12 @@ class ReasoningDetector:
         """Take the server's tokenizer; whether reasoning is open, the template says."""
         self._known = served_format(tokenizer)
         self._read_on = tool_call_parser_active
-        reasoning = self._known.learnt.format.reasoning
+        opener, closer = self._known.reasoning_markers
         begun = self._known.parser(ServedRequest())
         after: Any = super()
         after.__init__(
-            think_start_token="" if reasoning is None else reasoning.open.core,
-            think_end_token="" if reasoning is None else reasoning.close.core,
+            think_start_token=opener,
+            think_end_token=closer,
             # Where the model opens reasoning itself, a grammar holds from the first token on.
             reasoning_default="always" if prompt_opens_reasoning(begun.turn) else None,
             **others,

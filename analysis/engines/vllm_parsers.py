@@ -20,7 +20,7 @@ from autoparser.analysis.parsing.marker_tokens import (
     ReasoningProgress,
     ReasoningState,
 )
-from autoparser.analysis.parsing.output_parser import OutputParser, StreamParser
+from autoparser.analysis.parsing.output_parser import StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
 from autoparser.analysis.parsing.turn_request import RequestError
 
@@ -111,28 +111,42 @@ def with_tag(
     return request
 
 
-class WholeParser:
-    """Reads a whole answer: reasoning, content and calls, given the prompt.
+class _ServedParser:
+    """What the parsers of a request hold: the format, the settings, the prompt, the stream.
 
-    It comes before vLLM's composed parser of the pair in the class order and calls its constructor.
+    A parser comes before vLLM's own class in the class order and calls its constructor.
     """
 
     messages: VllmMessages
-    reasoning_parser_cls: object
-    tool_parser_cls: object
-    always_adjust_request = True
 
-    def __init__(
-        self, tokenizer: object, tools: Sequence[object] | None = None, *args: Any, **kwargs: Any
-    ) -> None:
+    def __init__(self, tokenizer: object, *args: Any, **kwargs: Any) -> None:
         """Store the arguments that vLLM passes with every request."""
         after: Any = super()
-        after.__init__(tokenizer, tools, *args, **kwargs)
+        after.__init__(tokenizer, *args, **kwargs)
         self._known = served_format(tokenizer)
         self._settings: Mapping[str, object] = kwargs.get("chat_template_kwargs") or {}
         self._prompt: Sequence[int] | None = None
         self._stream: StreamParser | None = None
-        self._last: Sequence[int] = ()
+
+    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
+        """Count the ids of the reasoning and the text that ends it; 0 if nothing ends it."""
+        asked = ServedRequest(settings=self._settings)
+        parser = self._known.parser(asked, prompt=self._prompt, with_ids=True)
+        try:
+            end = parser.reasoning_end_by_ids()
+        except RequestError:
+            return 0
+        state = end.after(end.begin, token_ids)
+        return 0 if state.thinking is ReasoningProgress.UNDECIDED else state.ids
+
+
+class WholeParser(_ServedParser):
+    """Reads a whole answer: reasoning, content and calls, given the prompt."""
+
+    reasoning_parser_cls: object
+    tool_parser_cls: object
+    always_adjust_request = True
+    _last: Sequence[int] = ()
 
     @property
     def _place(self) -> ReasoningPlace:
@@ -207,36 +221,12 @@ class WholeParser:
             deltas += self._stream.finish(complete=self._known.complete(self._last))
         return self.messages.delta_of(deltas, reasoning=request.include_reasoning)
 
-    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
-        """Count the ids of an answer that hold its reasoning and the text that ends it."""
-        asked = ServedRequest(settings=self._settings)
-        parser = self._known.parser(asked, prompt=self._prompt, with_ids=True)
-        return reasoning_tokens(parser, token_ids)
 
-
-def reasoning_tokens(parser: OutputParser, ids: Sequence[int]) -> int:
-    """Count the ids of the reasoning and its closer; 0 if it has no closer."""
-    try:
-        end = parser.reasoning_end_by_ids()
-    except RequestError:
-        return 0
-    state = end.after(end.begin, ids)
-    return 0 if state.thinking is ReasoningProgress.UNDECIDED else state.ids
-
-
-class ToolHalf:
+class ToolHalf(_ServedParser):
     """Reads calls in the text that another reasoning parser has left."""
 
-    messages: VllmMessages
     supports_required_and_named = False
     engine_based_streaming = True
-
-    def __init__(self, tokenizer: object, tools: Sequence[object] | None = None) -> None:
-        """Store the arguments that vLLM passes to a tool parser with every request."""
-        after: Any = super()
-        after.__init__(tokenizer, tools)
-        self._known = served_format(tokenizer)
-        self._stream: StreamParser | None = None
 
     def adjust_request(self, request: Any) -> Any:
         """Keep special tokens in the text, and constrain calls as requested."""
@@ -278,40 +268,33 @@ class ToolHalf:
         return None if self._stream is None else self.messages.delta_of(self._stream.finish())
 
 
-class ReasoningHalf:
+class ReasoningHalf(_ServedParser):
     """Reads reasoning, and leaves the rest unchanged to another tool parser.
 
     vLLM's core also asks it between two steps of generation: if the prompt has opened the
     reasoning, a grammar begins once the ids have closed it.
     """
 
-    messages: VllmMessages
     engine_based_streaming = True
 
     def __init__(self, tokenizer: object, *args: Any, **kwargs: Any) -> None:
         """Store the arguments that vLLM passes to a reasoning parser with every request."""
-        after: Any = super()
-        after.__init__(tokenizer, *args, **kwargs)
-        self._known = served_format(tokenizer)
-        self._asked = ServedRequest(settings=kwargs.get("chat_template_kwargs") or {})
-        self._prompt: Sequence[int] | None = None
+        super().__init__(tokenizer, *args, **kwargs)
+        self._asked = ServedRequest(settings=self._settings)
         self._end: ReasoningEnd | None = None
         self._states: dict[int, ReasoningState] = {}
-        self._stream: StreamParser | None = None
         self._text = ""
         self._rest: int | None = None
 
     @property
     def reasoning_start_str(self) -> str | None:
         """The text that opens reasoning."""
-        reasoning = self._known.learnt.format.reasoning
-        return None if reasoning is None else reasoning.open.core or None
+        return self._known.reasoning_markers[0] or None
 
     @property
     def reasoning_end_str(self) -> str | None:
         """The text that closes reasoning."""
-        reasoning = self._known.learnt.format.reasoning
-        return None if reasoning is None else reasoning.close.core or None
+        return self._known.reasoning_markers[1] or None
 
     def adjust_request(self, request: Any) -> Any:
         """Keep special tokens in the text."""
@@ -355,11 +338,6 @@ class ReasoningHalf:
         end = self._reasoning_end(None)
         state = end.after(end.begin, input_ids)
         return input_ids[state.ids :] if state.over else []
-
-    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
-        """Count the ids of an answer that hold its reasoning and the text that ends it."""
-        parser = self._known.parser(self._asked, prompt=self._prompt, with_ids=True)
-        return reasoning_tokens(parser, token_ids)
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """Parse the reasoning of a whole answer; return it and the unchanged rest."""
