@@ -18,6 +18,7 @@ from .options import (
     ToolsOption,
     chosen_form,
     format_option,
+    known_name,
     refuse_full,
 )
 from .output import Outlet, open_outlet, print_note, protect_source
@@ -159,9 +160,7 @@ def _check_show(show: str | None, *, alone: bool) -> None:
         return
 
     known = [*wings.SECTIONS, PARSER]
-    if show not in known:
-        hint = spelling_hint(show, known, f"there are {', '.join(known)}")
-        raise AutoparserError(f"there is no {show!r} to show", hint=hint)
+    known_name(show, known, f"there is no {show!r} to show")
     if not alone:
         raise AutoparserError(
             f"--show {show} shows nothing else", hint="leave out JSON, --phase, --full and --diffs"

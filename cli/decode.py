@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
@@ -25,7 +25,7 @@ from .options import (
 )
 from .output import open_outlet, print_warning, progress_bar, protect_source
 from .request import ChatRequestOptions, warn_of_loosening, warn_of_request
-from .source import STANDARD_INPUT, LearntSource, NamedSource
+from .source import LearntSource, NamedSource
 
 FAULTS = 1
 """The exit code where any answer is not as it should be."""
@@ -123,33 +123,42 @@ def decode(
             source.label, grammar.loosened("lark" if backend.server is None else "gbnf")
         )
     parser = analysis.parser(offered, chat_template_kwargs=setting, **options)
-    loaded = None if model is None else load_quiet_model(model, device or "auto")
-    if backend.server is not None:
-        ours, named = bytes_tokenizer(grammar)
-    else:
-        ours, named = load_decode_tokenizer(
-            tokenizer, model, source, analysis, grammar, loaded, stops=free_reasoning
+    loaded = None if model is None else _load_quietly(model, device or "auto")
+    ours, named = wings.made_tokenizer(grammar, markers=False), OF_SERVER
+    if backend.server is None:
+        named_path = tokenizer or (None if loaded is None else model)
+        ours, named = _decode_tokenizer(
+            named_path, source, analysis, grammar, loaded, stops=free_reasoning
         )
     begun = analysis.begun(offered, prompt=request.prompt, chat_template_kwargs=setting)[0]
     trial = wings.DecodingTrial(begun, grammar, parser, ours, turns, given, free_reasoning)
     fit = wings.MarkerFit() if backend.server is not None else trial.fit
-    warn_of_markers(named, fit)
-    size = DecodeSize(walks, seed, limit)
-    figures = None
+    _warn_of_markers(named, fit)
+    figures, words = None, f"the model {model}"
     if loaded is not None:
-        report, figures = judge_model_answers(trial, loaded, size, batch or BATCH)
-    elif backend.server is not None and backend.engine is not None:
-        engine = wings.ServerEngine(backend.engine.value)
-        asks = wings.CompletionServer(backend.server, engine, backend.served_model, server_timeout)
-        report = judge_server_answers(trial, asks, size)
+        report, figures = _judge_model(trial, loaded, walks, seed, limit, batch or BATCH)
     else:
-        report = judge_random_answers(trial, size)
-    words = _sampler_words(model, backend)
-
-    told = wings.DecodeSetting(
+        words = "at random"
+        answers = trial.walks(walks, seed=seed, limit=limit)
+        if backend.server is not None and backend.engine is not None:
+            words = f"{backend.engine} at {backend.server}"
+            engine = wings.ServerEngine(backend.engine.value)
+            server = wings.CompletionServer(
+                backend.server, engine, backend.served_model, server_timeout
+            )
+            answers = wings.server_answers(
+                trial, server, trial.asked, count=walks, seed=seed, limit=limit
+            )
+        with progress_bar(walks) as advance:
+            report = wings.judge_answers(answers, trial.judge, advance)
+    setting_used = wings.DecodeSetting(
         named, words, seed, limit, fit.plain, figures, free_reasoning, analysis.spoiled
     )
-    _write_result(report, told, analysis, result.output, as_json=as_json, show=show)
+    with open_outlet(result.output) as outlet:
+        if as_json:
+            outlet.json(wings.decode_document(report, setting_used, analysis.template))
+        else:
+            outlet.report(wings.decode_report(report, setting_used, outlet.width, answers=show))
     return 0 if report.ok and analysis.spoiled is None else FAULTS
 
 
@@ -198,95 +207,43 @@ def _check_use(
         raise AutoparserError("--engine is what runs behind --server", hint="add --server URL")
 
 
-def _sampler_words(model: Path | None, backend: ServerOptions) -> str:
-    if model is not None:
-        return f"the model {model}"
-    return "at random" if backend.server is None else f"{backend.engine} at {backend.server}"
-
-
-def _write_result(
-    report: wings.DecodingReport,
-    setting: wings.DecodeSetting,
-    analysis: wings.LearntFormat,
-    output: Path | None,
-    *,
-    as_json: bool,
-    show: bool,
-) -> None:
-    with open_outlet(output) as outlet:
-        if as_json:
-            outlet.json(wings.decode_document(report, setting, analysis.template))
-        else:
-            outlet.report(wings.decode_report(report, setting, outlet.width, answers=show))
-
-
 MADE = "one token a byte, and one for each marker of the template"
 
 OF_SERVER = "the server's own; its text is judged byte by byte"
 
 
-class DecodeSize(NamedTuple):
-    """The number and length of answers."""
-
-    answers: int
-    seed: int
-    limit: int
-    """Tokens of an answer."""
-
-
-def judge_random_answers(trial: wings.DecodingTrial, size: DecodeSize) -> wings.DecodingReport:
-    """Walk through the grammar."""
-    walks = trial.walks(size.answers, seed=size.seed, limit=size.limit)
-    with progress_bar(size.answers) as advance:
-        return wings.judge_answers(walks, trial.judge, advance)
-
-
-def judge_server_answers(
-    trial: wings.DecodingTrial, server: wings.CompletionServer, size: DecodeSize
-) -> wings.DecodingReport:
-    """Ask a server."""
-    answers = wings.server_answers(
-        trial, server, trial.asked, count=size.answers, seed=size.seed, limit=size.limit
-    )
-    with progress_bar(size.answers) as advance:
-        return wings.judge_answers(answers, trial.judge, advance)
-
-
-def judge_model_answers(
-    trial: wings.DecodingTrial, model: wings.LoadedModel, size: DecodeSize, batch: int
+def _judge_model(
+    trial: wings.DecodingTrial,
+    model: wings.LoadedModel,
+    count: int,
+    seed: int,
+    limit: int,
+    batch: int,
 ) -> tuple[wings.DecodingReport, wings.ModelFigures]:
-    """Ask a model, with the mask and without."""
+    """Judge the answers of a model, with the mask and without."""
     reports: list[wings.DecodingReport] = []
     speeds: list[float] = []
-    with progress_bar(2 * size.answers) as advance:
+    with progress_bar(2 * count) as advance:
         for masked in (True, False):
             writer = wings.ModelWriter(
-                trial,
-                model,
-                trial.asked,
-                batch=batch,
-                seed=size.seed,
-                limit=size.limit,
-                masked=masked,
+                trial, model, trial.asked, batch=batch, seed=seed, limit=limit, masked=masked
             )
-            reports.append(wings.judge_answers(writer.answers(size.answers), trial.judge, advance))
+            reports.append(wings.judge_answers(writer.answers(count), trial.judge, advance))
             speeds.append(writer.tokens_per_second)
     return reports[0], wings.ModelFigures(model.device, batch, speeds[0], speeds[1], reports[1])
 
 
-def load_quiet_model(directory: Path, device: str) -> wings.LoadedModel:
+def _load_quietly(directory: Path, device: str) -> wings.LoadedModel:
     """Load the model, without the bars and the advice of its library."""
     # They are read when it is imported.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-
     return wings.load_model(directory, device)
 
 
-def load_decode_tokenizer(
+def _decode_tokenizer(
     given: Path | None,
-    model: Path | None,
     source: NamedSource,
     analysis: wings.LearntFormat,
     grammar: wings.Grammar,
@@ -296,13 +253,15 @@ def load_decode_tokenizer(
 ) -> tuple[wings.ModelTokenizer, str]:
     """Load the tokenizer that was named, or the model's or the source's own; or make one.
 
-    Gives its name beside it. A model's is never made: its tokens are what they are. With `stops`,
-    what ends turns ends an answer in the one that is made, too.
+    Gives its name beside it. A `loaded` model's is never made: its tokens are what they are. With
+    `stops`, what ends turns ends an answer in the one that is made, too.
     """
     if loaded is not None:
-        path = given or model or Path()
+        path = given or Path()
         return wings.tokenizer_of(path, vocab_size=loaded.width), str(path)
-    local = given or _local_tokenizer(source.source)
+    # A GGUF file and a model on the Hub are their own tokenizers.
+    beside = source.beside
+    local = given or (None if beside in (None, source.source) else Path(beside).parent)
     if local is not None and local.exists():
         return wings.tokenizer_of(local), str(local)
     # What is not a path has no directory that declares the end of an answer; the template does.
@@ -313,23 +272,10 @@ def load_decode_tokenizer(
     return wings.tokenizer_of(found, eos=end), str(given or source.source)
 
 
-def bytes_tokenizer(grammar: wings.Grammar) -> tuple[wings.ModelTokenizer, str]:
-    """Make the tokenizer by which text is judged, and name it."""
-    return wings.made_tokenizer(grammar, markers=False), OF_SERVER
-
-
-def _local_tokenizer(source: str | None) -> Path | None:
-    """Find the tokenizer of the model that a local source is of."""
-    beside = None if source in (None, STANDARD_INPUT) else wings.tokenizer_beside(source)
-    # A GGUF file and a model on the Hub are their own tokenizers.
-    return None if beside is None or beside == source else Path(beside).parent
-
-
-def warn_of_markers(tokenizer: str, fit: wings.MarkerFit) -> None:
+def _warn_of_markers(tokenizer: str, fit: wings.MarkerFit) -> None:
     """Warn of a tokenizer that looks like another model's."""
     if not fit.frame:
         return
-
     names = ", ".join(map(wings.visible, fit.plain))
     print_warning(
         tokenizer,

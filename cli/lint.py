@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from autoparser import __version__
-from autoparser.analysis.core.errors import AutoparserError, spelling_hint
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
 from . import DISTRIBUTION, wings
@@ -29,6 +29,7 @@ from .options import (
     WatchOption,
     format_option,
     help_order,
+    known_name,
 )
 from .output import PLAIN_WIDTH, open_outlet, progress_bar, protect_source, write_file
 from .request import check_standard_input, read_functions
@@ -73,9 +74,7 @@ def report_files(given: Sequence[str], output: Path | None) -> list[tuple[Findin
                 f"{each!r} is not a report",
                 hint="give --report FORMAT=FILE, as in sarif=lint.sarif",
             )
-        if form not in [*FindingForm]:
-            hint = spelling_hint(form, FindingForm, f"there are {', '.join(FindingForm)}")
-            raise AutoparserError(f"there is no format {form!r}", hint=hint)
+        known_name(form, [*FindingForm], f"there is no format {form!r}")
         path = Path(file)
         if path == output or any(path == other for _, other in found):
             raise AutoparserError("two reports go to this file", file=file, hint="name another")

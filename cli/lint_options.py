@@ -4,49 +4,82 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, TypeVar
 
-from autoparser.analysis.core.errors import AutoparserError, spelling_hint
+import typer
+
+from autoparser.analysis.core.errors import AutoparserError
 
 from . import wings
 from .options import (
-    BaselineOption,
-    CacheDirOption,
-    ConfigOption,
-    ExtendSelectOption,
-    IgnoreOption,
-    IsolatedOption,
     JobsOption,
-    MinConfidenceOption,
-    MinSeverityOption,
-    NoCacheOption,
-    ProfileOption,
     RevisionOption,
-    SelectOption,
     TemplateOption,
     TokenizerOption,
+    known_name,
 )
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True)
 class LintOptions:
     """The options of lint and fix: how templates are read, by which rules, and what counts."""
 
-    select: SelectOption = None
-    ignore: IgnoreOption = None
-    extend_select: ExtendSelectOption = None
-    config: ConfigOption = None
-    isolated: IsolatedOption = False
-    baseline: BaselineOption = None
-    profile: ProfileOption = None
-    min_severity: MinSeverityOption = None
-    min_confidence: MinConfidenceOption = "low"
+    select: Annotated[
+        list[str] | None,
+        "RULES",
+        "Only these rules: codes, beginnings of codes such as AP3, names, or ALL;"
+        " several with commas.",
+    ] = None
+    ignore: Annotated[list[str] | None, "RULES", "Not these rules."] = None
+    extend_select: Annotated[list[str] | None, "RULES", "These rules, too."] = None
+    config: Annotated[
+        Path | None,
+        "FILE",
+        "The settings: a pyproject.toml with [tool.autoparser.lint], or an"
+        " autoparser.toml. [default: the nearest from here upward]",
+    ] = None
+    isolated: Annotated[bool, "Read no settings."] = False
+    baseline: Annotated[
+        Path | None, "FILE", "Findings in this file are known, and do not fail."
+    ] = None
+    profile: Annotated[
+        str | None,
+        "PROFILE",
+        "Whose findings are shown and count: release, strict (all), engines, training or"
+        " cache. [default: release; strict with --select]",
+    ] = None
+    min_severity: Annotated[
+        str | None, "SEVERITY", "Findings from here on: info, warning or error. [default: info]"
+    ] = None
+    min_confidence: Annotated[str, "CONFIDENCE", "Findings from here on: low, medium or high."] = (
+        "low"
+    )
     template_place: TemplateOption = None
     tokenizer: TokenizerOption = None
     revision: RevisionOption = None
     jobs: JobsOption = None
-    no_cache: NoCacheOption = False
-    cache_dir: CacheDirOption = None
+    no_cache: Annotated[
+        bool,
+        typer.Option(
+            "--no-cache",
+            envvar="AUTOPARSER_NO_CACHE",
+            help="Look at every template anew, and leave nothing for the next run.",
+        ),
+    ] = False
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="AUTOPARSER_CACHE_DIR",
+            help="Where what was found is cached for the next run. [default: where the system has"
+            " caches]",
+            show_default=False,
+        ),
+    ] = None
 
     def check(self) -> None:
         """Raise AutoparserError for options that contradict each other."""
@@ -98,7 +131,9 @@ class LintOptions:
         Raises AutoparserError where options and settings contradict each other, or leave no rule.
         """
         selected = settings.select if self.select is None else _split_list(self.select)
-        profile = _finding_profile(settings, self.profile, chosen=selected is not None)
+        # Whoever selects rules and names no profile wants all that they find.
+        usual = wings.Profile.RELEASE if selected is None else wings.Profile.STRICT
+        profile = _value_of(self.profile, "--profile", settings.profile or usual)
         beside = [
             each.code
             for each in wings.all_rules()
@@ -118,20 +153,17 @@ class LintOptions:
             if given is not None:
                 # Read once here, so that it is an error of its own and not one of every template.
                 wings.load_tokenizer(given)
-        usual = settings.fail_on or wings.FailOn.ERROR
+        lowest = settings.min_severity or wings.Severity.INFO
+        severity = _value_of(self.min_severity, "--min-severity", lowest)
         return wings.LintRequest(
             tuple(sources),
             rules,
             settings,
-            usual
-            if fail_on is None
-            else wings.FailOn(_known_value(fail_on, [*wings.FailOn], "--fail-on")),
-            wings.Confidence(
-                _known_value(self.min_confidence, [*wings.Confidence], "--min-confidence")
-            ),
-            _finding_filter(settings, profile, self.min_severity, choice),
+            _value_of(fail_on, "--fail-on", settings.fail_on or wings.FailOn.ERROR),
+            _value_of(self.min_confidence, "--min-confidence", wings.Confidence.LOW),
+            wings.FindingFilter(profile, severity, wings.codes_of(choice.extend_select)),
             self.tokenizer,
-            None if self.baseline is None else _load_baseline(self.baseline),
+            None if self.baseline is None else wings.read_baseline(self.baseline),
             self.revision,
             self.template_place,
             self.jobs or wings.usual_jobs(),
@@ -142,41 +174,13 @@ class LintOptions:
         )
 
 
-def _finding_profile(
-    settings: wings.ProjectSettings, given: str | None, *, chosen: bool
-) -> wings.Profile:
-    """Return whose findings are shown: whoever selects rules and names none wants all they find."""
-    if given is not None:
-        return wings.Profile(_known_value(given, [*wings.Profile], "--profile"))
-    return settings.profile or (wings.Profile.STRICT if chosen else wings.Profile.RELEASE)
-
-
-def _finding_filter(
-    settings: wings.ProjectSettings,
-    profile: wings.Profile,
-    severity: str | None,
-    choice: wings.RuleChoice,
-) -> wings.FindingFilter:
-    """Return what is shown."""
-    return wings.FindingFilter(
-        profile,
-        settings.min_severity or wings.Severity.INFO
-        if severity is None
-        else wings.Severity(_known_value(severity, [*wings.Severity], "--min-severity")),
-        wings.codes_of(choice.extend_select),
-    )
-
-
 def _split_list(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(each.strip() for text in given for each in text.split(",") if each.strip())
 
 
-def _known_value(given: str, known: Sequence[str], option: str) -> str:
-    if given in known:
-        return given
-    hint = spelling_hint(given, known, f"there are {', '.join(known)}")
-    raise AutoparserError(f"{option} cannot be {given!r}", hint=hint)
-
-
-def _load_baseline(file: Path) -> wings.Baseline:
-    return wings.read_baseline(file)
+def _value_of(given: str | None, option: str, usual: Choice) -> Choice:
+    """Return the value that an option names, or the usual one if it is not given."""
+    if given is None:
+        return usual
+    kind = type(usual)
+    return kind(known_name(given, [*kind], f"{option} cannot be {given!r}"))

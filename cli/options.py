@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -28,7 +28,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
 Command = Callable[..., Any]
 
@@ -166,10 +166,6 @@ SOURCES = (
     " input, or a model on the Hub: org/name, org/name/file.gguf, org/name:Q4_K_M, or its URL."
 )
 
-SourceArgument = Annotated[
-    str | None,
-    typer.Argument(metavar="TEMPLATE", help=SOURCES, show_default=False),
-]
 NameOption = Annotated[str | None, "Which of several named templates, such as tool_use."]
 SourcesArgument = Annotated[
     list[str],
@@ -177,49 +173,6 @@ SourcesArgument = Annotated[
         metavar="SOURCE…",
         help="Template files, directories to search, patterns, model directories, Hub ids,"
         " or - for standard input.",
-        show_default=False,
-    ),
-]
-SelectOption = Annotated[
-    list[str] | None,
-    "RULES",
-    "Only these rules: codes, beginnings of codes such as AP3, names, or ALL; several with commas.",
-]
-IgnoreOption = Annotated[list[str] | None, "RULES", "Not these rules."]
-ExtendSelectOption = Annotated[list[str] | None, "RULES", "These rules, too."]
-ConfigOption = Annotated[
-    Path | None,
-    "FILE",
-    "The settings: a pyproject.toml with [tool.autoparser.lint], or an"
-    " autoparser.toml. [default: the nearest from here upward]",
-]
-IsolatedOption = Annotated[bool, "Read no settings."]
-BaselineOption = Annotated[Path | None, "FILE", "Findings in this file are known, and do not fail."]
-ProfileOption = Annotated[
-    str | None,
-    "PROFILE",
-    "Whose findings are shown and count: release, strict (all), engines, training or"
-    " cache. [default: release; strict with --select]",
-]
-MinSeverityOption = Annotated[
-    str | None, "SEVERITY", "Findings from here on: info, warning or error. [default: info]"
-]
-MinConfidenceOption = Annotated[str, "CONFIDENCE", "Findings from here on: low, medium or high."]
-NoCacheOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-cache",
-        envvar="AUTOPARSER_NO_CACHE",
-        help="Look at every template anew, and leave nothing for the next run.",
-    ),
-]
-CacheDirOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        envvar="AUTOPARSER_CACHE_DIR",
-        help="Where what was found is cached for the next run. [default: where the system has"
-        " caches]",
         show_default=False,
     ),
 ]
@@ -232,12 +185,6 @@ TemplateOption = Annotated[
         help="Where the template of a saved format is; else where it was when the format was"
         " learnt. It must be the same text.",
     ),
-]
-EncoderOption = Annotated[
-    str | None,
-    "MODULE:FUNCTION",
-    "Run this Python function in the place of a template: path/to/module.py:function or"
-    " package.module:function. Values of its parameters follow as ?name=value&name=value.",
 ]
 TokenizerOption = Annotated[
     Path | None,
@@ -257,16 +204,8 @@ ToolsOption = Annotated[
     "FILE",
     "The tools offered, OpenAI's or an MCP server's, as YAML or JSON: a list, or {tools: [...]}.",
 ]
-ToolChoiceOption = Annotated[str, "CHOICE", "auto, none, required, or the name of a tool."]
-NoParallelOption = Annotated[bool, "The request allows one call only."]
 LoosenOption = Annotated[
     bool, "Leave out what schemas say and a grammar cannot hold, and name it as a warning."
-]
-JsonSchemaOption = Annotated[
-    Path | None, "FILE", "The answer is JSON by this schema: markers in it are text."
-]
-PromptOption = Annotated[
-    Path | None, "FILE", "The rendered prompt or its tail; else the template's default prompt."
 ]
 
 
@@ -278,13 +217,6 @@ class EngineName(StrEnum):
     LLAMA_SERVER = "llama-server"
 
 
-ServerOption = Annotated[
-    str | None,
-    "URL",
-    "Let a server write: http://HOST:PORT with /v1/completions. The grammar is sent"
-    " in the request field of its --engine.",
-]
-EngineOption = Annotated[EngineName | None, "What runs behind --server."]
 ServedModelOption = Annotated[str, "NAME", "The model's name at the server, if it wants one."]
 
 ServerTimeoutOption = Annotated[
@@ -322,10 +254,6 @@ class TextOrJson(StrEnum):
     JSON = "json"
 
 
-TextOrJsonOption = Annotated[
-    TextOrJson | None,
-    format_option("text, or json, which docs/json-schema.md describes. [default: text]"),
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 
 
@@ -341,6 +269,14 @@ def chosen_form(form: Form | None, short: bool, json: Form) -> Form | None:
     return json if short else form
 
 
+def known_name(given: str, known: Collection[str], problem: str, usual: str = "") -> str:
+    """Return a name that is known. Raises AutoparserError with the nearest one, or `usual`."""
+    if given in known:
+        return given
+    hint = spelling_hint(given, known, usual or f"there are {', '.join(known)}")
+    raise AutoparserError(problem, hint=hint)
+
+
 def refuse_full(form: str) -> AutoparserError:
     """Return the error for `--full` beside a form that leaves nothing out."""
     return AutoparserError(f"--full is of text, and {form} holds all", hint="leave out one")
@@ -350,7 +286,10 @@ def refuse_full(form: str) -> AutoparserError:
 class ResultOptions:
     """The form of a result that is text or JSON, and where it goes."""
 
-    form: TextOrJsonOption = None
+    form: Annotated[
+        TextOrJson | None,
+        format_option("text, or json, which docs/json-schema.md describes. [default: text]"),
+    ] = None
     as_json: JsonOption = False
     output: OutputOption = None
 
@@ -368,6 +307,11 @@ PrintedOptions = Annotated[ResultOptions, leave_out("output")]
 class ServerOptions:
     """The server that completes text."""
 
-    server: ServerOption = None
-    engine: EngineOption = None
+    server: Annotated[
+        str | None,
+        "URL",
+        "Let a server write: http://HOST:PORT with /v1/completions. The grammar is sent"
+        " in the request field of its --engine.",
+    ] = None
+    engine: Annotated[EngineName | None, "What runs behind --server."] = None
     served_model: ServedModelOption = ""

@@ -19,8 +19,8 @@ from .options import (
     ServerTimeoutOption,
     SwitchOption,
 )
-from .output import Outlet, open_outlet, print_note, print_warning, protect_source
-from .request import read_switches, warn_of_switches
+from .output import Outlet, open_outlet, print_note, protect_source
+from .request import read_switches, warn_of_check, warn_of_switches
 from .source import NamedSource, ServedSource
 
 FOUND = 1
@@ -89,10 +89,7 @@ def probe(
         template, label = _probed_template(server.served, source)
         warn_of_switches(label, template, settings)
         analysis = wings.analyze(template, isolate=limits or False)
-        if not analysis.check.ok:
-            print_warning(
-                label, wings.check_doubt(analysis.check, "texts may not be what a model writes")
-            )
+        warn_of_check(label, analysis, "texts may not be what a model writes")
         found = wings.probe_server(
             server,
             analysis,

@@ -11,17 +11,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
 from . import wings
 from .options import (
-    JsonSchemaOption,
-    NoParallelOption,
-    PromptOption,
     SwitchOption,
-    ToolChoiceOption,
     ToolsOption,
 )
 from .output import print_warning
@@ -63,10 +59,14 @@ class ChatRequestOptions:
     """The options that describe a request."""
 
     tools: ToolsOption = None
-    tool_choice: ToolChoiceOption = "auto"
-    no_parallel: NoParallelOption = False
-    json_schema: JsonSchemaOption = None
-    prompt: PromptOption = None
+    tool_choice: Annotated[str, "CHOICE", "auto, none, required, or the name of a tool."] = "auto"
+    no_parallel: Annotated[bool, "The request allows one call only."] = False
+    json_schema: Annotated[
+        Path | None, "FILE", "The answer is JSON by this schema: markers in it are text."
+    ] = None
+    prompt: Annotated[
+        Path | None, "FILE", "The rendered prompt or its tail; else the template's default prompt."
+    ] = None
     switch: SwitchOption = None
 
     def read(self) -> RequestValues:
@@ -104,9 +104,7 @@ def warn_of_request(
     source: str, analysis: wings.Analysis | wings.SavedFormat, request: RequestValues
 ) -> None:
     """Warn of what may make the message wrong."""
-    check = analysis.check
-    if not check.ok:
-        print_warning(source, wings.check_doubt(check, "the message may be wrong"))
+    warn_of_check(source, analysis, "the message may be wrong")
     if request.tools and all(each.calls is None for each in analysis.formats):
         print_warning(source, "this template writes no tool calls, so none is found")
     if request.prompt is not None:
@@ -114,6 +112,12 @@ def warn_of_request(
         if warning is not None:
             print_warning(request.prompt_file, warning)
     warn_of_settings(source, analysis, request.switches)
+
+
+def warn_of_check(source: str, learnt: wings.LearntFormat, doubt: str) -> None:
+    """Warn of a self-check that failed; `doubt` is what may be wrong for that."""
+    if not learnt.check.ok:
+        print_warning(source, wings.check_doubt(learnt.check, doubt))
 
 
 def warn_of_loosening(source: str, loosened: Iterable[wings.Loosening]) -> None:

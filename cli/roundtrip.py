@@ -11,17 +11,18 @@ from typing import Annotated
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError, spelling_hint
+from autoparser.analysis.core.errors import AutoparserError
 
 from . import wings
 from .options import (
     ResultOptions,
     SwitchOption,
     TokenizerOption,
+    known_name,
     refuse_full,
 )
 from .output import open_outlet, print_report, print_warning, protect_source, report_width
-from .request import file_value, read_log, read_switches, warn_of_switches
+from .request import file_value, read_log, read_switches, warn_of_check, warn_of_switches
 from .source import NamedSource
 
 FOUND = 1
@@ -37,6 +38,8 @@ class EditForm(StrEnum):
 
     TEMPLATE = "template"
 
+
+DOUBT = "what is sampled may not be what a model writes"
 
 LEVELS = ("any", "string", "tokens")
 
@@ -88,7 +91,8 @@ def roundtrip(
     as_json = result.is_json
     if full and as_json:
         raise refuse_full("JSON")
-    wanted = _check_kinds(fail_on or [])
+    verdicts = [*LEVELS, *map(wings.code_of, wings.Cause)]
+    wanted = [known_name(each, verdicts, f"there is no verdict {each!r}") for each in fail_on or []]
     if to is not None:
         edited = {"--json": as_json, "--fail-on": fail_on, "--full": full, "--switch": switch}
         _refuse_beside(edited, "--to")
@@ -96,7 +100,11 @@ def roundtrip(
         logged = {"--fail-on": fail_on, "--full": full, "--profile": profile}
         _refuse_beside({**logged, "--to": to, "--switch": switch, "--scenario": scenario}, "--log")
     chosen = _choose_scenarios(scenarios, scenario or [])
-    engine = None if profile is None else _engine_profile(profile)
+    engine = None
+    if profile is not None:
+        engine = wings.PROFILES[
+            known_name(profile, wings.PROFILES, f"there is no engine {profile!r}")
+        ]
     setting = read_switches(switch)
     source.check()
     protect_source(source.source, result.output)
@@ -106,7 +114,7 @@ def roundtrip(
     needed = "--fail-on tokens needs a tokenizer" if "tokens" in wanted else None
     loaded = source.tokenizer(tokenizer, template, segmenting=True, needed=needed)
     analysis = source.analysis(template)
-    _warn_of_check(source.label, analysis)
+    warn_of_check(source.label, analysis, DOUBT)
     warn_of_switches(source.label, template, setting)
     if to is not None:
         return _write_edit(analysis, chosen, engine, result.output)
@@ -141,7 +149,7 @@ def _report_log(
     """
     learnt = source.learned_format(tokenizer, noted=False)
     loaded = source.tokenizer(tokenizer, learnt.template, segmenting=True)
-    _warn_of_check(source.label, learnt)
+    warn_of_check(source.label, learnt, DOUBT)
     logged = wings.traffic_of(read_log(log), str(log), tokenizer=loaded)
     if logged.left_out:
         count = len(logged.left_out)
@@ -198,41 +206,10 @@ def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[wings
         known = [*(each for each in known if each.name not in replaced), *own]
     by_name = {each.name: each for each in known}
     for each in names:
-        if each not in by_name:
-            raise AutoparserError(
-                f"there is no scenario {each!r}",
-                hint=spelling_hint(each, by_name, f"--full lists all {len(by_name)}"),
-            )
-    return [by_name[each] for each in names] or known
-
-
-def _engine_profile(name: str) -> wings.EngineProfile:
-    """Return an engine's profile. Raises AutoparserError for a name that none has."""
-    if name not in wings.PROFILES:
-        raise _unknown_name("engine", name, list(wings.PROFILES))
-    return wings.PROFILES[name]
-
-
-def _check_kinds(asked: Sequence[str]) -> Sequence[str]:
-    known = [*LEVELS, *map(wings.code_of, wings.Cause)]
-    for each in asked:
-        if each not in known:
-            raise _unknown_name("verdict", each, known)
-    return asked
-
-
-def _unknown_name(what: str, given: str, known: Sequence[str]) -> AutoparserError:
-    hint = spelling_hint(given, known, f"there are {', '.join(known)}")
-    return AutoparserError(f"there is no {what} {given!r}", hint=hint)
-
-
-def _warn_of_check(source: str, analysis: wings.LearntFormat) -> None:
-    """Warn of a check that failed, which may make verdicts wrong."""
-    check = analysis.check
-    if not check.ok:
-        print_warning(
-            source, wings.check_doubt(check, "what is sampled may not be what a model writes")
+        known_name(
+            each, by_name, f"there is no scenario {each!r}", f"--full lists all {len(by_name)}"
         )
+    return [by_name[each] for each in names] or known
 
 
 def _count_scenarios(done: int, total: int) -> None:

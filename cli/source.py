@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from autoparser.analysis.core.errors import AutoparserError, TokenizerError
 
 from . import wings
 from .options import (
-    EncoderOption,
+    SOURCES,
     NameOption,
     RevisionOption,
-    SourceArgument,
     TemplateOption,
     leave_out,
 )
@@ -33,10 +34,18 @@ def names_saved_format(arguments: Mapping[str, Any]) -> bool:
 class NamedSource:
     """The options by which a person names a template."""
 
-    source: SourceArgument = None
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="TEMPLATE", help=SOURCES, show_default=False),
+    ] = None
     name: NameOption = None
     revision: RevisionOption = None
-    encoder: EncoderOption = None
+    encoder: Annotated[
+        str | None,
+        "MODULE:FUNCTION",
+        "Run this Python function in the place of a template: path/to/module.py:function or"
+        " package.module:function. Values of its parameters follow as ?name=value&name=value.",
+    ] = None
     template_place: TemplateOption = None
     """The path of the template of a saved format; by default, where it was."""
 
@@ -82,7 +91,6 @@ class NamedSource:
         """
         if self.saved:
             return self.saved_format()
-
         return self._warn_of_limits(
             wings.analyze(self.template(tokenizer, noted=noted), isolate=isolate or False)
         )
@@ -140,12 +148,16 @@ class NamedSource:
                 print_note(f"{self.label}: {words}")
         return template
 
+    @property
+    def beside(self) -> str | None:
+        """The tokenizer beside the source, or None if there is none."""
+        if self.source is None or self.source == STANDARD_INPUT:
+            return None
+        return wings.tokenizer_beside(self.source)
+
     def tokenizer_name(self, given: Path | None) -> str:
-        """Return what messages about its tokenizer call that."""
-        beside = (
-            None if self.source in (None, STANDARD_INPUT) else wings.tokenizer_beside(self.source)
-        )
-        return str(given or beside or self.label)
+        """Return the name of its tokenizer in messages."""
+        return str(given or self.beside or self.label)
 
     def added_tokens(self, given: Path | None = None) -> tuple[str, ...]:
         """Return the added tokens of the tokenizer that was named, or is beside the template.
@@ -153,10 +165,8 @@ class NamedSource:
         They only suggest, so nothing is fetched for them, and a tokenizer that cannot be read has
         none; one that was named raises TokenizerError.
         """
-        here = self.source is not None and self.source != STANDARD_INPUT
-        here = here and Path(self.source or "").exists()
-        beside = wings.tokenizer_beside(self.source or "") if here else None
-        if given is None and beside is None:
+        here = self.source is not None and Path(self.source).exists()
+        if given is None and not (here and self.beside):
             return ()
         try:
             loaded = self.tokenizer(given, segmenting=False)
@@ -187,19 +197,16 @@ class NamedSource:
             remote = not given.exists() and "/" in str(given)
             load = wings.load_tokenizer if remote else wings.read_tokenizer
             return load(given, segmenting=segmenting)
-        beside = (
-            None if self.source in (None, STANDARD_INPUT) else wings.tokenizer_beside(self.source)
-        )
+        beside = self.beside
         problem = None
         if beside is not None:
             commit = None if template is None or template.source is None else template.source.commit
-            own = beside == self.source
             try:
                 return wings.load_tokenizer(
                     beside, revision=commit or self.revision, segmenting=segmenting
                 )
             except TokenizerError as error:
-                if needed is not None or not own:
+                if needed is not None or beside != self.source:
                     raise
                 problem = error
         if needed is not None:

@@ -144,7 +144,7 @@ from autoparser.analysis.learning.suggestions import (
 )
 from autoparser.analysis.learning.template_turns import TemplateTurns as TemplateTurns
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt as ToolsInPrompt
-from autoparser.analysis.lint.baselines import Baseline as Baseline, read_baseline as read_baseline
+from autoparser.analysis.lint.baselines import read_baseline as read_baseline
 from autoparser.analysis.lint.hit import Confidence as Confidence, Severity as Severity
 from autoparser.analysis.lint.inspection import LintRun as LintRun
 from autoparser.analysis.lint.linting import FindingFilter as FindingFilter

@@ -67,8 +67,9 @@ def autoparser(
     for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
 
-    def ran(*arguments: str | Path, stdin: bytes = b"") -> Ran:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
+    def ran(*arguments: str | Path, stdin: bytes | None = None) -> Ran:
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
         code = run([str(argument) for argument in arguments])
         out, err = capsys.readouterr()
         return Ran(code, out, err)
