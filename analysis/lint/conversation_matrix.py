@@ -216,7 +216,7 @@ def _otherwise(shape: MessageShape) -> MessageShape:
 
 @dataclass(frozen=True, slots=True)
 class WrittenText:
-    """A text in a render, and the markup up to its neighbours.
+    """A text in a render, and the markup up to its neighbors.
 
     In ``<u>Hi</u><a>Yes</a>`` the answer has ``</u><a>`` before it and ``</a>`` after it.
     """

@@ -144,8 +144,8 @@ class InspectionTask:
     directory: Path | None = None
     jinjas: tuple[OtherJinja, ...] = ()
     """Programs to ask for its renders."""
-    learnt: str | None = None
-    """A saved format of this very text: what was learnt of its turns."""
+    saved_format: str | None = None
+    """A saved format of this very text: what was learned of its turns."""
     tools: tuple[Tool, ...] = ()
     """Functions to ask with instead of those of the rules."""
 
@@ -158,7 +158,7 @@ class InspectionTask:
             tuple(sorted(tokens.items())),
             self.tokenizer,
             self.directory,
-            self.learnt,
+            self.saved_format,
         )
 
 
@@ -203,8 +203,8 @@ def inspect_template(task: InspectionTask) -> SeenHits:
             tokenizer=encoder,
             directory=task.directory,
             analysis=None
-            if task.learnt is None
-            else with_saved(analyze(task.template), load_format(task.learnt)),
+            if task.saved_format is None
+            else with_saved(analyze(task.template), load_format(task.saved_format)),
             jinjas=task.jinjas,
             given_tools=task.tools,
         )

@@ -67,11 +67,11 @@ class InspectionKeys:
             stamps += self._of(path if path.is_dir() else path.parent)
         if task.directory is not None:
             stamps += self._of(task.directory)
-        learnt = None if task.learnt is None else Path(task.learnt).read_bytes()
+        saved = None if task.saved_format is None else Path(task.saved_format).read_bytes()
         template = task.template
         tokens = sorted(template.special_tokens.items())
         parts = (engine_digest(), template.text, tokens, template.sandbox, task.rules, self._limits)
-        places = (task.tokenizer, str(task.directory), stamps, learnt, task.tools)
+        places = (task.tokenizer, str(task.directory), stamps, saved, task.tools)
         # Texts may hold what UTF-8 has no bytes for.
         return _digest(repr((parts, places)))
 

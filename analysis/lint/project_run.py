@@ -210,7 +210,7 @@ def _task(target: LintTarget, request: LintRequest) -> InspectionTask:
         str(tokenizer) if tokenizer is not None and RuleNeed.TOKENIZER in needs else None,
         target.directory if RuleNeed.DIRECTORY in needs else None,
         request.jinjas if RuleNeed.OTHER_JINJAS in needs else (),
-        target.learnt,
+        target.saved_format,
         request.tools,
     )
 

@@ -264,8 +264,8 @@ class LintTarget:
     """What to load for the tokenizer beside it."""
     directory: Path | None
     """The model directory that it is of."""
-    learnt: str | None = None
-    """The saved format that named it: what was learnt of its turns."""
+    saved_format: str | None = None
+    """The saved format that named it: what was learned of its turns."""
     linked_out: bool = False
     """Whether it was found below a folder, by a link that leads out of that."""
 
@@ -282,9 +282,9 @@ def load_targets(
 ) -> tuple[tuple[LintTarget, ...], tuple[InputProblem, ...]]:
     """Load every template of every source, and give what could not be loaded.
 
-    `revision` is that of models on the Hub. Of a saved format it is the template that it was learnt
-    from, at `template_place` or where it was. Raises AutoparserError where that place is given and
-    no source is a saved format.
+    `revision` is that of models on the Hub. Of a saved format it is the template that it was
+    learned from, at `template_place` or where it was. Raises AutoparserError where that place is
+    given and no source is a saved format.
     """
     sources = tuple(sources)
     if template_place is not None and not any(map(_is_saved, sources)):
@@ -302,7 +302,7 @@ def load_targets(
         if source.within is not None:
             within.setdefault(source.within, False)
         try:
-            loaded, learnt = _loaded(source, revision, template_place)
+            loaded, saved = _loaded(source, revision, template_place)
         except AutoparserError as error:
             problem = _problem(error, source)
             if problem is None:
@@ -311,10 +311,10 @@ def load_targets(
         else:
             for template in loaded:
                 shown = _target(template, source, file_of, named=len(loaded) > 1)
-                target = replace(shown, learnt=learnt)
+                target = replace(shown, saved_format=saved)
                 problem = _no_template(target)
                 if problem is None:
-                    targets.setdefault((target.path, target.name, learnt), target)
+                    targets.setdefault((target.path, target.name, saved), target)
                 else:
                     problems.append(problem)
         if source.within is not None:
@@ -330,7 +330,7 @@ def _is_saved(source: TemplateSource) -> bool:
 def _loaded(
     source: TemplateSource, revision: str | None, template_place: str | None
 ) -> tuple[Sequence[ChatTemplate], str | None]:
-    """Load a source's templates; of a saved format the one it was learnt from, and its file."""
+    """Load a source's templates; of a saved format the one it was learned from, and its file."""
     if _is_saved(source):
         template = template_of_format(load_format(source.given), template_place)
         return (template,), source.given

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +59,7 @@ def test_a_project_is_fixed_step_by_step(
         if "link" in step:
             link, target = step["link"]
             (tmp_path / link).symlink_to(tmp_path / target)
-        stdin = BytesIO(filled(step.get("stdin", "")).encode())
-        monkeypatch.setattr(sys, "stdin", TextIOWrapper(stdin))
-        ran = autoparser(*step["use"].split())
+        ran = autoparser(*step["use"].split(), stdin=filled(step.get("stdin", "")).encode())
         assert ran.code == step["code"], ran
         assert ran.out == "" or step.get("out") != [], ran
         for stream, wanted in ((ran.out, "out"), (ran.err, "err")):

@@ -11,9 +11,8 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
@@ -27,6 +26,9 @@ from autoparser.analysis.lint.rule import Profile
 from autoparser.cli.lint import FindingForm
 from autoparser.cli.main import app
 from tests.cli.conftest import ROOT, Run
+
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 FILES = {
@@ -84,16 +86,21 @@ def read_table(name: str) -> Any:
 USES = read_table("lint_uses.yaml")
 
 
+def rows(kind: str) -> Iterator[ParameterSet]:
+    for row in USES[kind]:
+        yield pytest.param(row, id=row["use"], marks=pytest.mark.slow if row.get("slow") else ())
+
+
 def arguments_of(use: str) -> list[str]:
     return [FILES.get(each, each) for each in use.split()]
 
 
-@pytest.mark.parametrize("row", USES["codes"], ids=lambda row: row["use"])
+@pytest.mark.parametrize("row", rows("codes"))
 def test_the_exit_code_tells_findings_from_problems(row: dict[str, Any], autoparser: Run) -> None:
     assert autoparser("lint", *TWO, *arguments_of(row["use"])).code == row["code"]
 
 
-@pytest.mark.parametrize("row", USES["wrong"], ids=lambda row: row["use"])
+@pytest.mark.parametrize("row", rows("wrong"))
 def test_a_wrong_use_is_one_line(row: dict[str, str], autoparser: Run) -> None:
     ran = autoparser("lint", *arguments_of(row["use"]))
     assert (ran.code, ran.out) == (2, "")
@@ -199,15 +206,14 @@ def read_all(terminal: int) -> Iterator[bytes]:
     os.close(terminal)
 
 
-def test_a_template_comes_from_standard_input(
-    autoparser: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO((ROOT / DROPS).read_bytes())))
-    ran = autoparser("lint", "-", *TWO, "--format", "concise")
+def test_a_template_comes_from_standard_input(autoparser: Run) -> None:
+    text = (ROOT / DROPS).read_bytes()
+    ran = autoparser("lint", "-", *TWO, "--format", "concise", stdin=text)
     assert ran.code == 1
     assert ran.out.startswith("standard input:6:13: AP306 [error]")
 
 
+@pytest.mark.slow
 def test_other_programs_are_asked(autoparser: Run) -> None:
     ran = autoparser("lint", "fixtures/lint/AP810/fires.jinja", "--engines", "--select", "AP810")
     assert ran.code == 1
@@ -287,6 +293,7 @@ def test_a_selected_rule_is_shown_unless_a_profile_or_a_severity_is_named_too(
     assert folded <= {rule.code for rule in all_rules() if rule.severity is Severity.INFO}
 
 
+@pytest.mark.slow
 def test_settings_name_a_profile_and_an_option_goes_before_it(
     project: Path, autoparser: Run
 ) -> None:

@@ -43,7 +43,7 @@ def fixed(text: str, code: str) -> FixedTemplate:
 
 
 @pytest.mark.parametrize(
-    "case", sampled(read_table("fixes.yaml"), 5), ids=lambda case: case["rule"]
+    "case", sampled(read_table("fixes.yaml"), 6), ids=lambda case: case["rule"]
 )
 def test_a_finding_is_fixed_by_the_smallest_edit_or_stays_with_a_reason(
     case: dict[str, Any],
@@ -93,6 +93,7 @@ def test_a_sound_template_is_left_alone() -> None:
     assert (found.template.text, found.fixes, found.changed) == (text, (), False)
 
 
+@pytest.mark.slow
 def test_lines_end_as_they_ended() -> None:
     text = shipped("AP109").replace("\n", "\r\n")
     found = fixed(text, "AP109")
@@ -183,6 +184,7 @@ def test_the_proof_asks_every_kind_of_conversation() -> None:
     } <= names
 
 
+@pytest.mark.slow
 def test_an_edit_is_proven_once_for_all_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     proven = EditProof.proven

@@ -273,7 +273,8 @@ def found(run: LintRun) -> list[tuple[str, str]]:
     return [(template.path, finding.code) for template, finding in run.findings]
 
 
-@pytest.mark.parametrize("jobs", [2, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [2, 5])
 def test_findings_come_in_the_order_of_paths_whoever_does_the_work(
     jobs: int, project: Path
 ) -> None:
