@@ -95,12 +95,12 @@ def arguments_of(use: str) -> list[str]:
     return [FILES.get(each, each) for each in use.split()]
 
 
-@pytest.mark.parametrize("row", rows("codes"))
+@pytest.mark.parametrize("row", [*rows("codes")])
 def test_the_exit_code_tells_findings_from_problems(row: dict[str, Any], autoparser: Run) -> None:
     assert autoparser("lint", *TWO, *arguments_of(row["use"])).code == row["code"]
 
 
-@pytest.mark.parametrize("row", rows("wrong"))
+@pytest.mark.parametrize("row", [*rows("wrong")])
 def test_a_wrong_use_is_one_line(row: dict[str, str], autoparser: Run) -> None:
     ran = autoparser("lint", *arguments_of(row["use"]))
     assert (ran.code, ran.out) == (2, "")
