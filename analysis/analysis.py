@@ -14,7 +14,6 @@ from autoparser.analysis.core.errors import (
     TemplateRenderError,
     TemplateUnusableError,
 )
-from autoparser.analysis.core.message_shape import ToolForm
 from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_format import ContentParts, TurnPart
@@ -40,7 +39,6 @@ from autoparser.analysis.learning.continuations import (
 )
 from autoparser.analysis.learning.format_assembly import format_under, learn_formats
 from autoparser.analysis.learning.found_switches import MOST_VARIABLES, find_switches
-from autoparser.analysis.learning.part_treatment import learn_content_parts
 from autoparser.analysis.learning.prober import Finding, Prober, Sentinels, choose_sentinels
 from autoparser.analysis.learning.self_check import self_check
 from autoparser.analysis.learning.shape_negotiation import (
@@ -52,8 +50,6 @@ from autoparser.analysis.learning.shape_negotiation import (
 )
 from autoparser.analysis.learning.suggestions import Suggestions, stand_ins_of, suggestions_of
 from autoparser.analysis.learning.template_turns import TemplateTurns, unnoticed_departures
-from autoparser.analysis.learning.tool_crashes import RenderedTools
-from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt, find_tools_in_prompt
 from autoparser.analysis.learning.turn_phases import Draft
 from autoparser.analysis.parsing.expression_document import expression_document
 from autoparser.analysis.parsing.turn_expression import build_expression
@@ -63,6 +59,7 @@ from autoparser.analysis.templates.encoded_template import IsolatedTemplate, iso
 from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
+    from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
     from autoparser.analysis.sources.template_loading import TemplateGiven
 
 
@@ -118,17 +115,13 @@ class Analysis(LearntFormat):
         `tools` are OpenAI's, in their wrapper or bare. Each answer is one of renders, of a question
         that is asked with these tools, and with parts of them changed or left out.
         """
-        functions = [*map(function_of, tools)]
-        if self.shape.tools is ToolForm.NONE:
-            return ToolsInPrompt(len(functions), taken=False)
+        # Few callers ask; an analysis does not wait for the search.
+        from autoparser.analysis.learning.tools_in_prompt import (  # noqa: PLC0415
+            find_tools_in_prompt,
+        )
+
         prober = self.prober().using(setting=self.formats.united.setting)
-
-        def rendered(offered: Sequence[Tool]) -> RenderedTools:
-            asking = prober.using(tools=offered)
-            probe = asking.probe((prober.user,), generation=True)
-            return RenderedTools(probe.text, probe.error)
-
-        return find_tools_in_prompt(rendered, functions, avoided=self.template.text)
+        return find_tools_in_prompt(prober, [*map(function_of, tools)])
 
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
         draft = Draft(
@@ -183,16 +176,15 @@ class Analysis(LearntFormat):
 
         It is found out when it is first asked for, by renders of its own.
         """
-        return self._content_parts
-
-    @cached_property
-    def _content_parts(self) -> ContentParts:
-        return learn_content_parts(self.prober(), calls=self.formats.united.calls is not None)
+        return self.content_parts_under({})
 
     def content_parts_under(self, setting: Mapping[str, object]) -> ContentParts:
         """Return what becomes of such content under a setting: a switch may number images."""
-        if not setting:
-            return self.content_parts
+        # Few callers ask; an analysis does not wait for what renders parts.
+        from autoparser.analysis.learning.part_treatment import (  # noqa: PLC0415
+            learn_content_parts,
+        )
+
         key = repr(sorted(setting.items()))
         if key not in self._parts_under:
             prober, given = self.prober(), cast("Mapping[str, Json]", setting)

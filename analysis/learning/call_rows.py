@@ -177,12 +177,15 @@ def _same_sign(before: str, after: str) -> str:
 
 def with_around(row: Row, before: str, after: str) -> Row:
     """Return the row with other literals right before and right after the value."""
+    return tuple(piece for piece in _padded(row, before, after) if piece != "")
+
+
+def _padded(row: Row, before: str, after: str) -> Row:
+    """Return the same with both literals, also if one is empty."""
+    old_before, old_after = literals_around(row, RowSlot.VALUE)
     at = row.index(RowSlot.VALUE)
-    start = at - 1 if at and not isinstance(row[at - 1], RowSlot) else at
-    has_after = at + 1 < len(row) and not isinstance(row[at + 1], RowSlot)
-    rest = row[at + 2 :] if has_after else row[at + 1 :]
-    changed = (*row[:start], before, RowSlot.VALUE, after, *rest)
-    return tuple(piece for piece in changed if piece != "")
+    rest = row[at + 1 + bool(old_after) :]
+    return (*row[: at - bool(old_before)], before, RowSlot.VALUE, after, *rest)
 
 
 def wrap_in(row: Row, plain: Row) -> tuple[str, str] | None:
@@ -229,7 +232,7 @@ def read_entry(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, s
 
 def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
     """Read an entry whose literals name its type: rows differ in the middle of a literal."""
-    known = [_padded(row) for row in known]
+    known = [_padded(row, *literals_around(row, RowSlot.VALUE)) for row in known]
     if len({shape_of(row) for row in known}) != 1 or len({len(row) for row in known}) != 1:
         return None
     pattern = ""
@@ -251,15 +254,6 @@ def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str
         for at, piece in enumerate(known[0])
     )
     return tuple(piece for piece in row if piece != ""), match.group("value")
-
-
-def _padded(row: Row) -> Row:
-    """Return the row with a literal, possibly empty, on both sides of the value."""
-    before, after = literals_around(row, RowSlot.VALUE)
-    at = row.index(RowSlot.VALUE)
-    start = at - 1 if before else at
-    end = at + 2 if after else at + 1
-    return (*row[:start], before, RowSlot.VALUE, after, *row[end:])
 
 
 def _varying(literals: Sequence[str]) -> str:

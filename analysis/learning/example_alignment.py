@@ -280,7 +280,7 @@ class Mark:
     kind: JsonType | None = None
     """The type of a value."""
     value: Json = None
-    """The value itself, or the unescaped key."""
+    """The value itself, the unescaped key, or the content or reasoning."""
     edges: StrippedEdges = field(default_factory=StrippedEdges)
     """The whitespace that content or reasoning loses at its edges."""
 
@@ -462,7 +462,7 @@ def _texts(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
     for edges in _EDGES:
         written = edges.apply(wanted.text)
         for span in find_text(text, written, start):
-            yield Mark(wanted.what, span.start, span.end, edges=edges)
+            yield Mark(wanted.what, span.start, span.end, value=wanted.text, edges=edges)
         if written == wanted.text.strip():
             break
 

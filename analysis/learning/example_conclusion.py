@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import Row, RowSlot
-from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.text_alignment import common_prefix, edge_units
 from autoparser.analysis.core.text_format import StringEscape, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat, opening_at_end
@@ -116,12 +116,13 @@ def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
     return text, len(begun)
 
 
-def is_turn(written: str, text: str, start: int, output: str) -> bool:
+def is_turn(written: str | None, text: str, start: int, output: str) -> bool:
     """Whether the text `written` is the turn `text`, in which an output begins at `start`.
 
     The end of the turn may be missing if the output lacks it; whitespace at the end is ignored.
     """
-    return written.rstrip() in (text.rstrip(), f"{text[:start]}{output}".rstrip())
+    turns = (text.rstrip(), f"{text[:start]}{output}".rstrip())
+    return written is not None and written.rstrip() in turns
 
 
 def _opening(example: Example, base: TurnFormat) -> TurnOpening | None:
@@ -250,7 +251,7 @@ class _ExampleTrial:
         others = tuple(
             at
             for at, (example, (text, start)) in self._numbered()
-            if not _writes(format_, example, text, start)
+            if not is_turn(written_turn(format_, example.message), text, start, example.output)
         )
         return ShownFormat(format_, len(self.examples) - len(others), others, guesses)
 
@@ -259,11 +260,12 @@ _ODD = 3
 """One in this many examples may be odd."""
 
 
-def _writes(format_: TurnFormat, example: Example, text: str, start: int) -> bool:
+def written_turn(format_: TurnFormat, message: Message) -> str | None:
+    """Return a message as a format writes it, or None if it never saw such parts."""
     try:
-        return is_turn(format_.write(example.message), text, start, example.output)
+        return format_.write(message)
     except (RefusedMessageError, KeyError):
-        return False
+        return None
 
 
 def _concluded(

@@ -14,7 +14,7 @@ can be cut from the markup in more than one way. The literal of other examples d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -56,10 +56,9 @@ def with_usual_edges(aligned: Sequence[AlignedExample]) -> list[AlignedExample]:
     return [_cut_again(each, usual) for each in aligned]
 
 
-def _text(example: AlignedExample, mark: Mark) -> str:
-    if mark.what is TurnPart.REASONING:
-        return example.message.reasoning
-    return example.message.content if mark.what is TurnPart.CONTENT else ""
+def _text(mark: Mark | None) -> str:
+    """Return the content or reasoning at a mark, with all its whitespace; else an empty text."""
+    return str(mark.value) if mark is not None and isinstance(mark.what, TurnPart) else ""
 
 
 def _around(example: AlignedExample, at: int) -> tuple[Mark | None, Mark | None]:
@@ -81,8 +80,7 @@ def _name(mark: Mark | None) -> str:
 
 def _open_to_doubt(example: AlignedExample, at: int) -> bool:
     before, after = _around(example, at)
-    left = _text(example, before) if before is not None else ""
-    right = _text(example, after) if after is not None else ""
+    left, right = _text(before), _text(after)
     return left != left.rstrip() or right != right.lstrip()
 
 
@@ -140,7 +138,7 @@ def _ends(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, Edg
     if mark is None or not isinstance(mark.what, TurnPart):
         yield None
         return
-    text = _text(example, mark)
+    text = _text(mark)
     core = mark.start + len(example.text[mark.start : mark.end].rstrip())
     for strip in EdgeStrip:
         kept = strip.right(text)[len(text.rstrip()) :]
@@ -152,7 +150,7 @@ def _begins(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, E
     if mark is None or not isinstance(mark.what, TurnPart):
         yield None
         return
-    text = _text(example, mark)
+    text = _text(mark)
     written = example.text[mark.start : mark.end]
     core = mark.start + len(written) - len(written.lstrip())
     for strip in EdgeStrip:
@@ -184,13 +182,7 @@ def seen_layouts(
         if rows is None:
             continue
         same = [each for each in seen if (each.parts, each.literals) == rows]
-        reasoning = next(
-            (each.reasoning for each in same if each.reasoning != StrippedEdges()), StrippedEdges()
-        )
-        content = next(
-            (each.content for each in same if each.content != StrippedEdges()), StrippedEdges()
-        )
-        layouts[presence] = TurnLayout(*rows, reasoning=reasoning, content=content)
+        layouts[presence] = TurnLayout(*rows, *_edges(same))
     return layouts
 
 
@@ -255,7 +247,7 @@ def complete_layout(
                 unseen[_unseen(*pair)] = None
                 literal = _joined(pair, joints, header, turn_end)
             literals.append(literal)
-        layouts[presence] = TurnLayout(tuple(parts), tuple(literals), *_edges(layouts))
+        layouts[presence] = TurnLayout(tuple(parts), tuple(literals), *_edges(layouts.values()))
     return layouts, tuple(unseen)
 
 
@@ -338,9 +330,11 @@ def _unseen(before: str, after: str) -> str:
     return f"no example has {after} after {before}: what stands between them"
 
 
-def _edges(layouts: Mapping[Presence, TurnLayout]) -> tuple[StrippedEdges, StrippedEdges]:
-    reasoning = (each.reasoning for each in layouts.values() if each.reasoning != StrippedEdges())
-    content = (each.content for each in layouts.values() if each.content != StrippedEdges())
+def _edges(layouts: Iterable[TurnLayout]) -> tuple[StrippedEdges, StrippedEdges]:
+    """Return the edges of reasoning and content, of layouts that show some."""
+    layouts = [*layouts]
+    reasoning = (each.reasoning for each in layouts if each.reasoning != StrippedEdges())
+    content = (each.content for each in layouts if each.content != StrippedEdges())
     return next(reasoning, StrippedEdges()), next(content, StrippedEdges())
 
 

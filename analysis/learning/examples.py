@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -56,18 +56,18 @@ class _CallMeant(Struct, frozen=True):
     id: str | None = None
 
 
+_Calls: TypeAlias = Annotated[
+    tuple[Annotated[_CallMeant, Meta(description=_CALL)], ...] | None,
+    Meta(description=f"a list of {_CALL}"),
+]
+
+
 class _MessageMeant(Struct, frozen=True):
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
-    tool_calls: Annotated[
-        tuple[Annotated[_CallMeant, Meta(description=_CALL)], ...] | None,
-        Meta(description=f"a list of {_CALL}"),
-    ] = None
-    calls: Annotated[
-        tuple[Annotated[_CallMeant, Meta(description=_CALL)], ...] | None,
-        Meta(description=f"a list of {_CALL}"),
-    ] = None
+    tool_calls: _Calls = None
+    calls: _Calls = None
 
 
 class _ExampleGiven(Struct, frozen=True):

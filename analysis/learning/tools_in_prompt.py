@@ -6,7 +6,7 @@ searched for in one render. Parts that are not found are changed again, those of
 together: if the text stays the same, the model cannot distinguish their values. A group is divided
 only if the text changes.
 
->>> found = find_tools_in_prompt(render, [{"name": "look", "parameters": {…, "default": 3}}])
+>>> found = find_tools_in_prompt(prober, [{"name": "look", "parameters": {…, "default": 3}}])
 >>> [(str(each), len(each.places)) for each in found.lost]
 [('default', 1)]
 """
@@ -24,8 +24,10 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.core.errors import is_mapping
+from autoparser.analysis.core.message_shape import ToolForm
 from autoparser.analysis.core.schema_keywords import BY_NAME, VALUES, pointer_below
 
+from .prober import Prober
 from .tool_crashes import RenderedTools, RenderTools, ToolCrash, find_crashes
 
 PartPath: TypeAlias = tuple[str | int, ...]
@@ -148,23 +150,24 @@ class ToolsInPrompt:
         return self.taken and not (self.crashes or self.lost or self.spelled)
 
 
-def find_tools_in_prompt(
-    render: RenderTools, tools: Sequence[Tool], *, avoided: str = ""
-) -> ToolsInPrompt:
-    """Find the parts of functions that reach the prompt rendered with them.
-
-    `avoided` is the template's text, in which no probing word may occur.
-    """
+def find_tools_in_prompt(prober: Prober, tools: Sequence[Tool]) -> ToolsInPrompt:
+    """Find the parts of functions that reach the generation prompt rendered with them."""
+    if prober.shape.tools is ToolForm.NONE:
+        return ToolsInPrompt(len(tools), taken=False)
     counter = count()
 
-    def asked(offered: Sequence[Tool]) -> Any:
+    def rendered(offered: Sequence[Tool]) -> RenderedTools:
         next(counter)
-        return render(offered)
+        asking = prober.using(tools=offered)
+        probe = asking.probe((prober.user,), generation=True)
+        return RenderedTools(probe.text, probe.error)
 
-    sound, crashes = find_crashes(asked, tools)
+    sound, crashes = find_crashes(rendered, tools)
     if not sound:
         return ToolsInPrompt(len(tools), crashes=crashes, renders=next(counter))
-    asking = _PartSearch(asked, [*sound.values()], [tools[at] for at in sound], avoided)
+    # No probing word may occur in the template.
+    avoided = prober.template.text
+    asking = _PartSearch(rendered, [*sound.values()], [tools[at] for at in sound], avoided)
     lost, spelled = asking.answers()
     return ToolsInPrompt(len(tools), True, len(asking.parts), crashes, lost, spelled, next(counter))
 

@@ -98,13 +98,8 @@ def join_calls(
 
 def cut_calls(layout: TurnLayout, frame: CallsFrame) -> TurnLayout:
     """Remove the opening of the first and the close of the last call from a layout's literals."""
-    if TurnPart.CALLS not in layout.parts:
-        return layout
-    at = layout.parts.index(TurnPart.CALLS)
-    literals = list(layout.literals)
-    literals[at] = literals[at].removesuffix(frame.first_open())
-    literals[at + 1] = literals[at + 1].removeprefix(frame.close_of(0))
-    return replace(layout, literals=tuple(literals))
+    called = TurnPart.CALLS in layout.parts
+    return _without(layout, frame.first_open(), frame.close_of(0)) if called else layout
 
 
 def _part(slot: SlotMark) -> TurnPart:

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
 from autoparser.analysis.learning.example_alignment import parts_of
 from autoparser.analysis.learning.example_conclusion import (
     is_turn,
     learn_examples,
     turn_text,
+    written_turn,
 )
 from autoparser.analysis.learning.example_layouts import with_worded_calls
 from autoparser.analysis.learning.examples import Example, ExampleError, without_calls
@@ -54,10 +54,7 @@ class ExampleVerdict:
     @property
     def exact(self) -> bool:
         """Whether the format writes it exactly, except for whitespace at its end."""
-        output = self.example.output
-        return self.written is not None and is_turn(
-            self.written, self.expected, self.prompted, output
-        )
+        return is_turn(self.written, self.expected, self.prompted, self.example.output)
 
     @property
     def odd(self) -> bool:
@@ -234,18 +231,11 @@ def _verdict(
     expected, prompted = turn_text(example, base)
     read = reads_as(parser, example.output, example.message)
     verdicts = [
-        ExampleVerdict(example, read, _written(each, example.message), expected, prompted)
+        ExampleVerdict(example, read, written_turn(each, example.message), expected, prompted)
         for each in formats
     ]
     # Of two formats that read the example, the one that writes it wins.
     return max(verdicts, key=lambda each: (each.exact, each.departs))
-
-
-def _written(format_: TurnFormat, message: Message) -> str | None:
-    try:
-        return format_.write(message)
-    except (RefusedMessageError, KeyError):
-        return None
 
 
 def _check(verdicts: Sequence[ExampleVerdict]) -> Check:

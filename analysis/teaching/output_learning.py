@@ -24,12 +24,13 @@ from autoparser.analysis.core.conversation import Message, Tool, ToolCall
 from autoparser.analysis.core.documents import place_in
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
 from autoparser.analysis.learning.example_conclusion import (
     is_turn,
     learn_examples,
     turn_text,
+    written_turn,
 )
 from autoparser.analysis.learning.example_layouts import with_worded_calls
 from autoparser.analysis.learning.examples import Example, ExampleError, without_calls
@@ -421,10 +422,7 @@ def _read_before_calls(reader: OutputParser, text: str) -> Message:
 def _heads(format_: TurnFormat, prompted: str, offered: OfferedTools) -> Iterator[tuple[str, str]]:
     """Yield the prefix of outputs with one call, up to the name of each tool."""
     for name in offered.names:
-        try:
-            written = format_.write(Message(calls=(ToolCall(name, {}),)))
-        except (RefusedMessageError, KeyError):
-            continue
+        written = written_turn(format_, Message(calls=(ToolCall(name, {}),))) or ""
         head, found, _ = written.removeprefix(prompted).partition(name)
         if found and written.startswith(prompted):
             yield name, head
@@ -449,15 +447,12 @@ class _OutputJudge:
             message = message_of(parsed, output.text)
         except ValueError:
             return LoggedReading(output, None, None, expected, "a call's arguments cannot be read")
-        try:
-            written = self.format.write(message)
-        except (RefusedMessageError, KeyError):
-            written = None
+        written = written_turn(self.format, message)
         problem = self._problem_of_calls(message)
         if not problem and not parsed.status.regular:
             problem = f"it is read with a fault: {parsed.status}"
         problem = problem or self._problem_of_texts(message, output.text)
-        if not problem and (written is None or not is_turn(written, expected, start, output.text)):
+        if not problem and not is_turn(written, expected, start, output.text):
             problem = "its message is written otherwise"
         return LoggedReading(output, message, written, expected, problem)
 

@@ -23,10 +23,11 @@ from autoparser.analysis.core.message_battery import battery_messages, loose_too
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.text_format import MediaSlot, TurnPart
-from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.continuations import TemplateContinuation
+from autoparser.analysis.learning.example_conclusion import written_turn
 from autoparser.analysis.learning.prober import Prober
 from autoparser.analysis.learning.shape_negotiation import call_of
 from autoparser.analysis.parsing.output_parser import OutputParser
@@ -196,11 +197,8 @@ def _own_renders(analysis: Analysis) -> Iterator[TemplateContinuation]:
     for opening in format_.openings[:1] if analysis.check.ok else ():
         # Messages that pass the self-check are written by the format as the template renders them.
         for case in battery_messages():
-            try:
-                written = format_.write(case.message)
-            except (RefusedMessageError, KeyError):
-                continue
-            if written.startswith(opening.text):
+            written = written_turn(format_, case.message)
+            if written is not None and written.startswith(opening.text):
                 text = written.removeprefix(opening.text)
                 yield TemplateContinuation(opening, case.title, case.message, text)
 
