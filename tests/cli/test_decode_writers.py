@@ -22,8 +22,8 @@ REQUEST = ("--tool-choice", "required", "--no-parallel")
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Generator[Start]:
-    yield from servers(tmp_path)
+def start() -> Generator[Start]:
+    yield from servers()
 
 
 @pytest.fixture

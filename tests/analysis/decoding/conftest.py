@@ -4,7 +4,6 @@ test that started them."""
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -48,6 +47,6 @@ def unigram_backend() -> Iterator[GrammarBackend]:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Generator[Start]:
+def start() -> Generator[Start]:
     """Start a server: what it does, and the engine that it is."""
-    yield from servers(tmp_path)
+    yield from servers()

@@ -1,57 +1,101 @@
-"""Servers that tests start, each in a process of its own."""
+"""Servers with `/v1/completions` for tests, each in a thread of this process.
+
+A server answers at random, held to the GBNF that it is sent by the real grammar backend.
+"""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
 from typing import Any
 
-ROOT = Path(__file__).parents[3]
-PROCESS = "tests.analysis.decoding.server_process"
+from autoparser.analysis.decoding.constraints import Constraint
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.decoding.mask_sampling import RandomSampler, masked_walk
+
+from .tokenizers_here import small
+
 CLOSERS = ("<tool>", "</tool>")
 """Those of the fixture that the tests ask with."""
+FIELDS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "vllm": lambda body: str(body["structured_outputs"]["grammar"]),
+    "sglang": lambda body: str(body["ebnf"]),
+    "llama-server": lambda body: str(body["grammar"]),
+}
+BROKEN: dict[str, tuple[int, bytes]] = {
+    "error": (400, json.dumps({"error": {"message": "no such model:\n 'x'"}}).encode()),
+    "html": (200, b"<html>It works!</html>"),
+    "empty": (200, b'{"choices": []}'),
+}
+
+
+@cache
+def backend() -> GrammarBackend:
+    return GrammarBackend(small())
 
 
 @dataclass
 class Running:
-    url: str
-    asked: Path
+    """A server: its address, and what it was asked."""
 
-    @property
-    def requests(self) -> list[dict[str, Any]]:
-        # Libraries say things there, too.
-        lines = self.asked.read_text("utf-8").splitlines()
-        return [json.loads(line) for line in lines if line.startswith("{")]
+    mode: str
+    engine: str
+    ended: Event = field(default_factory=Event)
+    requests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    url: str = ""
+
+    def answer(self, path: str, body: dict[str, Any]) -> tuple[int, bytes]:
+        self.requests.append({"path": path, **body})
+        if self.mode == "hang":
+            self.ended.wait(30)
+        return BROKEN.get(self.mode) or (200, json.dumps(self.completion(body)).encode())
+
+    def completion(self, body: dict[str, Any]) -> dict[str, Any]:
+        if self.mode == "heedless":
+            # A server that heeds nothing does not say what it wrote either.
+            return {"choices": [{"index": 0, "text": "Hello.", "finish_reason": "stop"}]}
+        state = backend().grammar(Constraint.ebnf(FIELDS[self.engine](body)))
+        sampler = RandomSampler(backend().tokenizer, body["seed"], closers=CLOSERS)
+        done = masked_walk(state, backend().tokenizer, sampler, body["max_tokens"])
+        reason = "stop" if done.ended else "length"
+        choice = {"index": 0, "text": done.text, "finish_reason": reason}
+        return {"choices": [choice], "usage": {"completion_tokens": 9}}
 
 
 Start = Callable[[str, str], Running]
 
 
-def servers(tmp_path: Path) -> Generator[Start]:
+def servers() -> Generator[Start]:
     """Start servers, and end them with the test."""
-    running: list[subprocess.Popen[str]] = []
+    running: list[tuple[Running, ThreadingHTTPServer]] = []
 
     def started(mode: str, engine: str = "vllm") -> Running:
-        asked = tmp_path / f"asked-{len(running)}"
-        with asked.open("w", encoding="utf-8") as errors:
-            process = subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
-                [sys.executable, "-m", PROCESS, mode, engine, *CLOSERS],
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
-        running.append(process)
-        assert process.stdout is not None
-        port = process.stdout.readline().strip()
-        assert port, asked.read_text("utf-8")
-        return Running(f"http://127.0.0.1:{port}", asked)
+        made = Running(mode, engine)
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                status, answer = made.answer(self.path, body)
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *_: object) -> None:
+                """Print nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        made.url = f"http://127.0.0.1:{server.server_port}"
+        running.append((made, server))
+        return made
 
     yield started
-    for process in running:
-        process.terminate()
-        process.communicate(timeout=10)
+    for made, server in running:
+        made.ended.set()
+        server.shutdown()
+        server.server_close()

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from autoparser import Analysis
+from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.decoding.check_vocabulary import END as NO_TEXT
 from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, RefusedTokenError
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.decoding.reasoning_gate import ReasoningGate, ReasoningOpening
+from autoparser.analysis.sources.token_bytes import byte_tokenizer as bytes_and
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
+from tests.analysis.parsing.loop import analysis_of, fixture_names
+from tests.lanes import sampled
 
 from .states import allowed, is_answer, spelled, takes
 from .tokenizers_here import byte_tokenizer
 
-pytestmark = pytest.mark.slow
-
 JSON = Constraint.json_schema({"type": "object"}, whitespace="compact")
 SPACED = Constraint.ebnf('start: /[ \\n]*/ "{}"')
 END, START = "</think>", "<think>"
-MOST_CUTS = 400
+MOST_CUTS = 60
 
 
 def gate(
@@ -52,35 +59,34 @@ def cuts(text: str, tokenizer: ModelTokenizer) -> list[list[int]]:
 @pytest.mark.parametrize("opening", [ReasoningOpening.OPEN, ReasoningOpening.ABSENT])
 @pytest.mark.parametrize(
     ("constraint", "text", "good"),
-    [
-        (JSON, "think{}", None),
-        (JSON, "a</think>{}", True),
-        (JSON, "</think>{}", True),
-        (JSON, "<</think>{}", True),
-        (JSON, "</thin</think>{}", True),
-        (JSON, "{}</think>{}", True),
-        (JSON, '</think>{"}', False),
-        (JSON, "</think>\n{}", False),
-        (SPACED, "a</think>\n\n{}", True),
-        (SPACED, "</think>{}", True),
-        (SPACED, "</think>a{}", False),
-    ],
+    sampled(
+        [
+            (JSON, "think{}", None),
+            (JSON, "a</think>{}", True),
+            (JSON, '</think>{"}', False),
+            (JSON, "<</think>{}", True),
+            (JSON, "</thin</think>{}", True),
+            (JSON, "{}</think>{}", True),
+            (JSON, "</think>\n{}", False),
+            (SPACED, "a</think>\n\n{}", True),
+            (SPACED, "</think>a{}", False),
+        ],
+        2,
+    ),
 )
-@pytest.mark.parametrize("markers", ["tokens", "text"])
+@pytest.mark.parametrize("markers", ["bytes_backend", "plain_backend"])
 def test_every_cut_of_a_text_is_read_alike(
     constraint: Constraint,
     text: str,
     good: bool | None,
     markers: str,
     opening: ReasoningOpening,
-    bytes_backend: GrammarBackend,
-    plain_backend: GrammarBackend,
+    request: pytest.FixtureRequest,
 ) -> None:
     """An answer that ends in its thinking may end there (None); no cut changes a verdict."""
-    backend = bytes_backend if markers == "tokens" else plain_backend
+    backend: GrammarBackend = request.getfixturevalue(markers)
     tokenizer = backend.tokenizer
-    whole = text if opening is ReasoningOpening.OPEN else START + text
-    ways = cuts(whole, tokenizer)
+    ways = cuts(text if opening is ReasoningOpening.OPEN else START + text, tokenizer)
     assert len(ways) > 5
     guarded = gate(backend, constraint, opening)
     for tokens in ways:
@@ -91,11 +97,11 @@ def test_every_cut_of_a_text_is_read_alike(
             guarded.reset()
 
 
-@pytest.mark.parametrize("markers", ["tokens", "text"])
+@pytest.mark.parametrize("markers", ["bytes_backend", "plain_backend"])
 def test_an_answer_without_thinking_is_bound_from_its_first_token(
-    markers: str, bytes_backend: GrammarBackend, plain_backend: GrammarBackend
+    markers: str, request: pytest.FixtureRequest
 ) -> None:
-    backend = bytes_backend if markers == "tokens" else plain_backend
+    backend: GrammarBackend = request.getfixturevalue(markers)
     for opening in (ReasoningOpening.ABSENT, ReasoningOpening.CLOSED):
         guarded = gate(backend, JSON, opening)
         for tokens in cuts('{"a":1}', backend.tokenizer):
@@ -109,9 +115,7 @@ def test_an_answer_may_begin_as_the_thinking_does(plain_backend: GrammarBackend)
     """``<thin>`` is an answer of this grammar, ``<think>`` is the thinking."""
     tokenizer = plain_backend.tokenizer
     grammar = Constraint.ebnf('start: "<" /[a-z]+/ ">"')
-    guarded = plain_backend.reasoning_grammar(
-        grammar, end="</think>", start="<think>", opening=ReasoningOpening.ABSENT
-    )
+    guarded = gate(plain_backend, grammar, ReasoningOpening.ABSENT)
     for text in ("<thin>", "<thinking>", "<think></think><a>", "<think>a</think><think>"):
         for tokens in cuts(text, tokenizer):
             assert is_answer(guarded, tokenizer, tokens), (text, tokens)
@@ -121,8 +125,22 @@ def test_an_answer_may_begin_as_the_thinking_does(plain_backend: GrammarBackend)
         guarded.reset()
 
 
+def test_a_refused_token_leaves_the_answer_that_has_begun() -> None:
+    """``ink>x</think>!`` would open the thinking, end it, and go on as no answer may."""
+    tokenizer = tokenizer_of(byte_tokenizer("ink>x</think>!"), eos="<|end|>")
+    with GrammarBackend(tokenizer) as backend:
+        guarded = gate(backend, Constraint.ebnf('start: "<" /[a-z]+/ ">"'), ReasoningOpening.ABSENT)
+        begun = spelled("<th", tokenizer)
+        assert takes(guarded, begun)
+        before = allowed(guarded)
+        (wrong,) = (token.id for token in tokenizer.added if token.text.startswith("ink"))
+        assert not guarded.try_accept(wrong)
+        assert allowed(guarded) == before
+        assert takes(guarded, [*spelled("e>", tokenizer), tokenizer.eos_id])
+
+
 @pytest.mark.parametrize("opening", list(ReasoningOpening))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=10)
 @given(data=st.data())
 def test_taking_back_gives_the_state_before(
     opening: ReasoningOpening,
@@ -133,20 +151,18 @@ def test_taking_back_gives_the_state_before(
     """Forth and back over the borders; masks are those of a gate that never went there."""
     backend = data.draw(st.sampled_from([bytes_backend, plain_backend]))
     guarded = gate(backend, SPACED, opening)
-    text = data.draw(
-        st.sampled_from(["<think>a</think>\n\n{}", "a</think> {}", "</</think>{}", "\n{}", "<thin"])
-    )
+    texts = ["<think>a</think>\n\n{}", "a</think> {}", "</</think>{}", "\n{}", "<thin"]
+    text = data.draw(st.sampled_from(texts))
     tokens = data.draw(
         st.sampled_from([backend.tokenizer.encode(text), spelled(text, backend.tokenizer)])
     )
     masks = [allowed(guarded)]
-    taken = 0
     for token in tokens:
         if not guarded.try_accept(token):
             break
-        taken += 1
         masks.append(allowed(guarded))
-    for _ in range(4):
+    taken = len(masks) - 1
+    for _ in range(3):
         back = data.draw(st.integers(0, taken))
         copy = guarded.clone()
         guarded.rollback(back)
@@ -160,24 +176,19 @@ def test_taking_back_gives_the_state_before(
     assert allowed(guarded) == masks[0]
 
 
-def test_real_tokens_that_end_the_thinking(qwen_backend: GrammarBackend) -> None:
+@pytest.mark.slow
+def test_real_tokens_end_the_thinking(qwen_backend: GrammarBackend) -> None:
     tokenizer = qwen_backend.tokenizer
     guarded = gate(qwen_backend)
     assert len(allowed(guarded)) == tokenizer.vocab_size
     assert takes(guarded, tokenizer.encode("Let me think.\n"))
     assert guarded.is_thinking
     assert takes(guarded, tokenizer.encode("</think>"))
-    assert [tokenizer.decode([token]) for token in guarded.forced_tokens()] == []
     assert all(tokenizer.decode([token]).startswith("{") for token in allowed(guarded))
     assert takes(guarded, tokenizer.encode("{}"))
     assert guarded.is_terminated()
-
-
-def test_a_marker_of_several_tokens(qwen_backend: GrammarBackend) -> None:
-    """Kimi's ◁/think▷ is text to Qwen; a token that goes on after it is read to its end."""
-    tokenizer = qwen_backend.tokenizer
+    # Kimi's marker is text to Qwen; a token that goes on after it is read to its end.
     end = "◁/think▷"
-    assert len(tokenizer.encode(end)) > 1
     guarded = qwen_backend.reasoning_grammar(SPACED, end=end, opening=ReasoningOpening.OPEN)
     for text in (f"hm {end}\n\n{{}}", f"{end} {{}}", f"◁/thin{end}{{}}"):
         assert is_answer(guarded, tokenizer, tokenizer.encode(text))
@@ -189,11 +200,10 @@ def test_a_token_that_ends_the_thinking_and_goes_on(plain_backend: GrammarBacken
     """``>\\n\\n`` ends it; it is allowed where the constraint takes the newlines."""
     tokenizer = plain_backend.tokenizer
     (both,) = [token for token, text in enumerate(tokenizer.token_bytes) if text == b">\n\n"]
-    before = tokenizer.encode("a</think")
     strict, spaced = gate(plain_backend), gate(plain_backend, SPACED)
     for guarded in (strict, spaced):
         assert both in allowed(guarded)
-        assert takes(guarded, before)
+        assert takes(guarded, tokenizer.encode("a</think"))
     assert both in allowed(spaced)
     assert both not in allowed(strict)
     with pytest.raises(RefusedTokenError):
@@ -217,8 +227,7 @@ def test_the_answer_may_end_while_it_thinks(bytes_backend: GrammarBackend) -> No
     tokenizer = bytes_backend.tokenizer
     guarded = gate(bytes_backend)
     assert takes(guarded, [*tokenizer.encode("a"), tokenizer.eos_id])
-    assert guarded.is_terminated()
-    assert guarded.is_accepting()
+    assert (guarded.is_terminated(), guarded.is_accepting()) == (True, True)
     assert allowed(guarded) == [tokenizer.eos_id]
     assert not guarded.try_accept(tokenizer.eos_id)
     guarded.rollback(1)
@@ -226,10 +235,88 @@ def test_the_answer_may_end_while_it_thinks(bytes_backend: GrammarBackend) -> No
     assert not guarded.try_accept(tokenizer.vocab_size)
 
 
-def test_markers_that_are_missing(bytes_backend: GrammarBackend) -> None:
+def test_a_marker_that_is_needed_and_missing_is_an_error(bytes_backend: GrammarBackend) -> None:
     grammar = bytes_backend.grammar(JSON)
     with pytest.raises(ConstraintError, match="no text that ends it"):
         ReasoningGate(grammar, end="", opening=ReasoningOpening.OPEN)
     with pytest.raises(ConstraintError, match="no text that opens it"):
         ReasoningGate(grammar, end=END, opening=ReasoningOpening.ABSENT)
     assert ReasoningGate(grammar, end="", opening=ReasoningOpening.CLOSED).tokenizer.vocab_size
+
+
+NUMBER = Constraint.json_schema({"type": "integer"})
+
+
+def faults(analysis: Analysis, backend: GrammarBackend) -> Iterator[str]:
+    """Feed what the template writes after its prompts, held to its content from there on."""
+    for each in analysis.continuations:
+        message, text = each.message, each.text
+        if text is None or message.calls or not message.content or not message.reasoning:
+            continue
+        shown, content = text.find(message.reasoning), text.rfind(message.content)
+        if shown < 0 or content < 0:
+            continue
+        held = Constraint.regex(rf"\s*{re.escape(message.content)}(?s:.*)")
+        guarded = analysis.reasoning_gate(held, tokenizer=backend, prompt=each.opening.text)
+        encode = backend.tokenizer.encode
+        inside = text[: shown + len(message.reasoning)]
+        if not all(map(guarded.try_accept, encode(inside))) or not guarded.is_thinking:
+            yield f"not open: {each.opening.text}{inside}"
+        elif not all(map(guarded.try_accept, encode(text[len(inside) :]))) or guarded.is_thinking:
+            yield f"not bound: {text}"
+
+
+@pytest.fixture(scope="module")
+def byte_backend() -> Iterator[GrammarBackend]:
+    """One token a byte, so that none lies across the end of the thinking."""
+    with GrammarBackend(tokenizer_of(bytes_and([(NO_TEXT, True)]), eos=NO_TEXT)) as made:
+        yield made
+
+
+QUICK = ("a1-function-parameter", "j1-json-in-tags")
+OTHERS = sorted({*fixture_names()} - {*QUICK})
+
+
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+)
+def test_the_constraint_begins_where_the_templates_content_does(
+    name: str, byte_backend: GrammarBackend
+) -> None:
+    assert list(faults(analysis_of(name), byte_backend)) == []
+
+
+def test_the_prompt_says_whether_reasoning_is_open(plain_backend: GrammarBackend) -> None:
+    analysis, tokenizer = analysis_of("j1-json-in-tags"), plain_backend.tokenizer
+    header = "<|im_start|>assistant\n"
+    for prompt, taken, refused in (
+        (None, ["7", "<think>Hm</think>7"], ["Hm</think>7", "<think>Hm</think>H"]),
+        (header, ["7", "<think>Hm</think>7"], ["Hm</think>7"]),
+        (f"{header}<think>\n", ["Hm</think>7", "7</think>7"], ["Hm</think>H"]),
+        (f"{header}<think>\n\n</think>\n\n", ["7"], ["<think>Hm</think>7", "Hm</think>7"]),
+    ):
+        guarded = analysis.reasoning_gate(NUMBER, tokenizer=plain_backend, prompt=prompt)
+        for text in taken:
+            assert is_answer(guarded, tokenizer, tokenizer.encode(text)), (prompt, text)
+        for text in refused:
+            assert not is_answer(guarded, tokenizer, tokenizer.encode(text)), (prompt, text)
+    bound = analysis_of("reasoning-none").reasoning_gate(NUMBER, tokenizer=plain_backend)
+    assert not takes(bound, tokenizer.encode("a"))
+    assert takes(bound, tokenizer.encode("7"))
+
+
+def test_the_ends_of_turns_end_answers_where_the_tokenizer_names_none() -> None:
+    analysis = analysis_of("j1-json-in-tags")
+    made = bytes_and([("<think>", False), ("</think>", False), ("<|im_end|>", True)])
+    with analysis.backend(made) as backend:
+        tokenizer = backend.tokenizer
+        assert tokenizer.decode(tokenizer.eos_ids) == "<|im_end|>"
+        grammar = backend.grammar(analysis.grammar(json_schema={"type": "integer"}))
+        assert is_answer(grammar, tokenizer, tokenizer.encode("<think>\nHm\n</think>\n\n7"))
+        assert not is_answer(grammar, tokenizer, tokenizer.encode("<think>\nHm\n</think>\n\na"))
+        backend.grammar(analysis.grammar(json_schema={"type": "integer"}))
+        assert (backend.statistics.misses, backend.statistics.hits) == (1, 1)
+    guarded = analysis.reasoning_gate(NUMBER, tokenizer=tokenizer, prompt="<think>\n")
+    assert guarded.is_thinking
+    with pytest.raises(TokenizerError, match="does not say which token ends an answer"):
+        analysis_of("reasoning-none").backend(bytes_and([]))

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeAlias
+from functools import cache
+from random import Random
 
-from llguidance import LLTokenizer
-from tokenizers import Tokenizer
-
-from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import Begun, Formats, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
+from autoparser.analysis.decoding.answer_judge import HASTE, AnswerJudge
+from autoparser.analysis.decoding.check_vocabulary import closing_texts
+from autoparser.analysis.decoding.constraints import Constraint, ConstraintError
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.decoding.mask_sampling import MaskedWalk, RandomSampler, masked_walk
+from autoparser.analysis.decoding.matcher_grammar import (
+    GrammarObject,
+    is_allowed,
+    new_mask,
+    row_of,
+)
+from autoparser.analysis.decoding.message_rendering import NoTurns
 from autoparser.analysis.grammar.request_grammar import Grammar
-from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import ParserRequest, request_of
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import with_ids
 
 from .offers import BATTERY, STRICT, offered
-from .tokens import byte_tokenizer, guidance, markers
-from .walks import Decoder, closings, complaint, decoder, gbnf_decoder, refusal, walk
+from .tokens import EOS, byte_tokenizer, markers
 
-Load: TypeAlias = Callable[[Grammar, Tokenizer, LLTokenizer], Decoder]
-"""Loads a grammar in one of its forms."""
+LONGEST = 3000
+"""Tokens after which a walk is given up."""
 
 
 class Question(StrEnum):
@@ -76,33 +84,47 @@ def so_many(count: int) -> Offer:
     return Offer(tools, (tools,))
 
 
+@cache
+def backend(tokens: tuple[str, ...]) -> GrammarBackend:
+    """Return the backend of a tokenizer of bytes and these added tokens."""
+    return GrammarBackend(tokenizer_of(byte_tokenizer(tokens), eos=EOS), workers=1)
+
+
+Load = Callable[[Grammar], GrammarObject]
+
+
+def in_lark(tokens: tuple[str, ...] = ()) -> Load:
+    """Load grammars in Lark, for a tokenizer with these added tokens."""
+    return lambda grammar: backend(tokens).grammar(grammar)
+
+
+def in_gbnf(grammar: Grammar) -> GrammarObject:
+    """Load a grammar by way of GBNF, in which every marker is plain text."""
+    return backend(()).grammar(Constraint.ebnf(grammar.gbnf()))
+
+
 def prove(format_: TurnFormat, walks: int, offer: Offer = USUAL) -> Verdict:
     """Ask all questions, with markers as tokens and as text.
 
     `walks` are the walks for each tokenizer and set of tools.
     """
-    asked = 0
-    faults: list[Fault] = []
-    for spelled in (False, True):
-        tokens = () if spelled else markers(format_)
-        for fault in (
-            *completeness(format_, tokens, offer=offer),
-            *soundness(format_, tokens, walks, offer=offer),
-        ):
-            asked += 1
-            if fault is not None:
-                faults.append(replace(fault, spelled=spelled))
-    return Verdict(asked, tuple(faults))
+    found = [
+        None if fault is None else replace(fault, spelled=not tokens)
+        for tokens in (markers(format_), ())
+        for fault in _faults(format_, walks, in_lark(tokens), offer)
+    ]
+    return Verdict(len(found), tuple(filter(None, found)))
 
 
 def prove_gbnf(format_: TurnFormat, walks: int, offer: Offer = USUAL) -> Verdict:
     """Ask the same of the grammar in GBNF, which knows no tokens."""
-    questions = (
-        *completeness(format_, (), gbnf_decoder, offer=offer),
-        *soundness(format_, (), walks, gbnf_decoder, offer=offer),
-    )
-    faults = [replace(fault, spelled=True) for fault in questions if fault is not None]
-    return Verdict(len(questions), tuple(faults))
+    found = [*_faults(format_, walks, in_gbnf, offer)]
+    return Verdict(len(found), tuple(filter(None, found)))
+
+
+def _faults(format_: TurnFormat, walks: int, load: Load, offer: Offer) -> Iterator[Fault | None]:
+    yield from completeness(format_, load, offer)
+    yield from soundness(format_, walks, load, offer)
 
 
 def grammar_for(format_: TurnFormat, request: ParserRequest) -> Grammar:
@@ -125,64 +147,63 @@ def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[
     return request_of(tools, begun=Begun(format_, at_once)), 0
 
 
-def completeness(
-    format_: TurnFormat,
-    tokens: tuple[str, ...],
-    load: Load = decoder,
-    *,
-    offer: Offer = USUAL,
-) -> Iterator[Fault | None]:
+def completeness(format_: TurnFormat, load: Load, offer: Offer) -> Iterator[Fault | None]:
     """Feed every turn of the battery that the format writes, token by token."""
-    loaded: dict[tuple[str | None, int], Decoder] = {}
+    loaded: dict[tuple[str | None, int], GrammarObject] = {}
     names = request_of(offer.called).tools or {}
     for case in battery_messages():
-        if not _calls_only(case.message, names):
+        if not all(call.name in names for call in case.message.calls):
             continue
-        turn = _turn(format_, with_ids(format_, case.message))
-        if turn is None:
+        try:
+            turn = format_.write(with_ids(format_, case.message))
+        except RefusedMessageError:
             continue
         request, written = request_for(format_, turn, offer.called)
         key = (request.prompt, written)
         if key not in loaded:
-            grammar = grammar_for(format_, request)
-            loaded[key] = load(grammar, byte_tokenizer(tokens), guidance(tokens))
+            loaded[key] = load(grammar_for(format_, request))
         found = refusal(loaded[key], turn[written:])
-        yield Fault(Question.COMPLETE, False, case.title, found) if found else None
+        yield Fault(Question.COMPLETE, True, case.title, found) if found else None
 
 
-def _calls_only(message: Message, tools: Container[str]) -> bool:
-    return all(call.name in tools for call in message.calls)
-
-
-def _turn(format_: TurnFormat, message: Message) -> str | None:
-    try:
-        return format_.write(message)
-    except RefusedMessageError:
-        return None
+def refusal(start: GrammarObject, text: str) -> str:
+    """Feed a text token by token, each of them in the mask; say where it is refused, if it is."""
+    state, tokenizer = start.clone(), start.tokenizer
+    mask = new_mask(1, tokenizer.mask_words)
+    tokens = tokenizer.encode(text)
+    for at, token in enumerate(tokens):
+        try:
+            state.fill_vocab_mask(mask)
+        except ConstraintError as error:
+            return f"behind {tokenizer.decode(tokens[:at])[-60:]!r}: {error}"
+        if not is_allowed(row_of(mask, 0), token) or not state.try_accept(token):
+            return f"{tokenizer.decode([token])!r} behind {tokenizer.decode(tokens[:at])[-60:]!r}"
+    return "" if state.is_accepting() else f"not at an end behind {text[-60:]!r}"
 
 
 def soundness(
-    format_: TurnFormat,
-    tokens: tuple[str, ...],
-    walks: int,
-    load: Load = decoder,
-    *,
-    offer: Offer = USUAL,
-    hostile: bool = False,
+    format_: TurnFormat, walks: int, load: Load, offer: Offer = USUAL
 ) -> Iterator[Fault | None]:
-    """Walk at random, and read what comes of it."""
-    tokenizer = byte_tokenizer(tokens)
+    """Walk at random, and read what comes of it; texts that close something stand in JSON, too."""
     for tools in offer.walked:
-        request = request_of(tools)
-        grammar = grammar_for(format_, request)
-        loaded = load(grammar, tokenizer, guidance(tokens))
-        closes = closings(grammar.rules(tokenizer_of(tokenizer).opaque))
-        parser = OutputParser(grammar.turn, offered=frozenset(grammar.tools))
+        grammar = grammar_for(format_, request_of(tools))
+        compiled, parser = load(grammar), grammar.parser()
+        tokenizer = compiled.tokenizer
+        closers = closing_texts(grammar.rules(tokenizer.opaque), grammar.turn.strict.calls)
+        judge = AnswerJudge(format_, grammar, parser, compiled, NoTurns("only the format is known"))
         for seed in range(walks):
-            text = walk(loaded, closes, seed, hostile=hostile)
-            if text is None:
-                yield Fault(Question.ENDS, False, f"walk {seed}", "")
+            walk = _walk(compiled, seed, Random(seed).choice(HASTE), closers)
+            # Long texts may take a walk of leisure too far.
+            walk = walk if walk.ended else _walk(compiled, seed, max(HASTE), closers)
+            if not walk.ended:
+                yield Fault(Question.ENDS, True, f"walk {seed}", "")
                 continue
-            found = complaint(parser.parse(text), text, grammar.tools)
-            shown = f"{found}: {text!r}"
-            yield Fault(Question.SOUND, False, f"walk {seed}", shown) if found else None
+            complaints = judge.judge(walk.text, walk.tokens).complaints
+            shown = f"{complaints}: {walk.text!r}"
+            yield Fault(Question.SOUND, True, f"walk {seed}", shown) if complaints else None
+
+
+def _walk(compiled: GrammarObject, seed: int, haste: float, closers: Sequence[str]) -> MaskedWalk:
+    tokenizer = compiled.tokenizer
+    sampler = RandomSampler(tokenizer, seed, ending=haste, closing=haste, closers=closers)
+    return masked_walk(compiled.clone(), tokenizer, sampler, LONGEST)

@@ -19,9 +19,7 @@ from autoparser.analysis.grammar.schema_loosening import StrictSchemaError
 from tests.analysis.parsing.loop import analysis_of, fixture_names, with_ids
 from tests.corpus.structural_tags import read_by_xgrammar
 
-from .proofs import grammar_for, request_for
-from .tokens import byte_tokenizer, guidance
-from .walks import decoder, gbnf_decoder, refusal
+from .proofs import Load, grammar_for, in_gbnf, in_lark, refusal, request_for
 
 pytestmark = pytest.mark.slow
 
@@ -56,14 +54,12 @@ def written(format_: TurnFormat, arguments: dict[str, Json]) -> str:
     return format_.write(with_ids(format_, Message(calls=(ToolCall("f", arguments, "abcDEF123"),))))
 
 
-def in_lark(grammar: Grammar) -> Callable[[str], bool]:
-    loaded = decoder(grammar, byte_tokenizer(), guidance())
-    return lambda text: not refusal(loaded, text)
+def by(load: Load) -> Callable[[Grammar], Callable[[str], bool]]:
+    def loaded(grammar: Grammar) -> Callable[[str], bool]:
+        state = load(grammar)
+        return lambda text: not refusal(state, text)
 
-
-def in_gbnf(grammar: Grammar) -> Callable[[str], bool]:
-    loaded = gbnf_decoder(grammar, byte_tokenizer(), guidance())
-    return lambda text: not refusal(loaded, text)
+    return loaded
 
 
 def in_tag(grammar: Grammar) -> Callable[[str], bool]:
@@ -91,7 +87,10 @@ def names_stand_twice(format_: TurnFormat) -> bool:
     return format_.calls is not None and writes_key_twice(format_.calls.arguments.members)
 
 
-@pytest.mark.parametrize("load", [in_lark, in_gbnf, in_tag])
+FORMS = pytest.mark.parametrize("load", [by(in_lark()), by(in_gbnf), in_tag])
+
+
+@FORMS
 @pytest.mark.parametrize("said", TABLE)
 def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> None:
     more, number, text = TABLE[said]
@@ -117,7 +116,7 @@ def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> 
     assert wrong == []
 
 
-@pytest.mark.parametrize("load", [in_lark, in_gbnf, in_tag])
+@FORMS
 def test_names_that_stand_twice_are_declared_ones_unless_a_schema_opens_the_object(
     load: Any,
 ) -> None:
@@ -136,7 +135,7 @@ def test_names_that_stand_twice_are_declared_ones_unless_a_schema_opens_the_obje
         assert all(loose(written(format_, each)[begun:]) for each in calls().values())
 
 
-@pytest.mark.parametrize("load", [in_lark, in_gbnf, in_tag])
+@FORMS
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "novel-notation"])
 def test_objects_of_strict_tools_hold_declared_names_alone(load: Any, name: str) -> None:
     analysis = analysis_of(name)

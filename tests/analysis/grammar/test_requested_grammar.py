@@ -1,84 +1,66 @@
-"""What a request asks for decides the grammar."""
+"""A request decides its grammar: what is called, how often, behind which prompt, in which form."""
 
 from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
+from string import Template
 from typing import Any
 
 import pytest
+import yaml
 
 from autoparser import AutoparserError
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.core.turn_format import Formats
-from autoparser.analysis.grammar import lark_writer as lark, text_stretches as stretches, turn_rules
-from autoparser.analysis.grammar.call_writer import CallWriter, GrammarError
+from autoparser.analysis.grammar.acceptance import GrammarDialect
+from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar, grammar_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 
 from .offers import BATTERY, STRICT
-from .tokens import byte_tokenizer, guidance
-from .walks import decoder, refusal
+from .tokens import EOS, byte_tokenizer
 
-HERMES, XML, FORCED = "j1-json-in-tags", "a1-function-parameter", "reasoning-forced-open"
-CALL = '<tool_call>\n{"name": "list_rooms", "arguments": {}}\n</tool_call>'
-OTHER = CALL.replace("list_rooms", "get_weather").replace("{}", '{"city": "x", "unit": "celsius"}')
-THOUGHT = "<think>\nWell.\n</think>\n\n"
-CLOSED = "<|im_start|>assistant\n<think>\n\n</think>\n\n"
+HERMES, XML = "j1-json-in-tags", "a1-function-parameter"
+INSIDE = ("<tool_call>", "</tool_call>", "<think>", "</think>")
+TABLE = yaml.safe_load((Path(__file__).parent / "requests.yaml").read_text("utf-8"))
+FORMS = ("lark", "gbnf", pytest.param("structural_tag", marks=pytest.mark.slow))
 
 
-def judged(grammar: Grammar, text: str) -> str:
-    loaded = decoder(grammar, byte_tokenizer(), guidance())
-    return refusal(loaded, text)
+def reader(grammar: Grammar, form: str) -> Callable[[str], bool]:
+    """Return the acceptance of one form: as llguidance reads it, a tag as xgrammar does."""
+    if form != "structural_tag":
+        return lambda text: grammar.accepts(text, dialect=GrammarDialect(form)).accepted
+    xgrammar = pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    accepts = importlib.import_module("xgrammar.testing")._is_grammar_accept_string
+    compiled = xgrammar.Grammar.from_structural_tag(json.dumps(grammar.structural_tag()))
+    return lambda text: bool(accepts(compiled, text))
 
 
-@pytest.mark.parametrize(
-    ("options", "text", "accepted"),
-    [
-        ({}, "Hello.", True),
-        ({}, "Hello.<|im_end|>\n", True),
-        ({}, CALL, True),
-        ({}, f"{CALL}\n{CALL}", True),
-        ({}, f"Look.\n{CALL}", True),
-        ({}, f"{THOUGHT}Look.\n{CALL}", True),
-        ({}, f"Look.{CALL}", False),
-        ({}, f"{CALL}{CALL}", False),
-        ({}, CALL.replace(": {}", ":{}"), False),
-        ({}, CALL.replace("list_rooms", "no_tool"), False),
-        ({}, OTHER.replace("celsius", "kelvin"), False),
-        ({"tool_choice": "none"}, "Hello.", True),
-        ({"tool_choice": "none"}, CALL, False),
-        ({"tool_choice": "required"}, "Hello.", False),
-        ({"tool_choice": "required"}, CALL, True),
-        ({"tool_choice": "required"}, f"{THOUGHT}{CALL}", True),
-        ({"tool_choice": {"function": {"name": "list_rooms"}}}, CALL, True),
-        ({"tool_choice": {"function": {"name": "list_rooms"}}}, OTHER, False),
-        ({"tool_choice": {"function": {"name": "list_rooms"}}}, "Hello.", False),
-        ({"parallel_tool_calls": False}, CALL, True),
-        ({"parallel_tool_calls": False}, f"{CALL}\n{CALL}", False),
-        ({"prompt": CLOSED}, "Hello.", True),
-        ({"prompt": CLOSED}, f"{THOUGHT}Hello.", False),
-        ({"prompt": "<|im_start|>assistant\n<think>\n"}, "Well.\n</think>\n\nHello.", True),
-        ({"prompt": "<|im_start|>assistant\n<think>\n"}, "Well.\n</think>\n\n" + CALL, True),
-        ({"lazy": True}, CALL, True),
-        ({"lazy": True}, "Hello.", False),
-        ({"json_schema": {"type": "integer"}}, "42", True),
-        ({"json_schema": {"type": "integer"}}, f"{THOUGHT}42", True),
-        ({"json_schema": {"type": "integer"}}, "forty", False),
-        ({"json_schema": {"type": "integer"}}, CALL, True),
-    ],
-)
-def test_a_request_decides(options: dict[str, Any], text: str, accepted: bool) -> None:
-    grammar = grammar_of(analysis_of(HERMES).formats, STRICT, **options)
-    assert (judged(grammar, text) == "") is accepted
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("request_", TABLE["requests"], ids=lambda request: request["name"])
+def test_a_request_decides_what_is_accepted(request_: dict[str, Any], form: str) -> None:
+    if form not in request_.get("forms", ["lark", "gbnf", "structural_tag"]):
+        return
+    accepts = reader(analysis_of(HERMES).grammar(STRICT, **request_["options"]), form)
+    for expected in (True, False):
+        for text in request_.get("accepted" if expected else "refused", []):
+            written = Template(text).substitute(TABLE["texts"])
+            assert accepts(written) is expected, written
 
 
 def test_without_tools_nothing_is_called() -> None:
     grammar = analysis_of(HERMES).grammar()
-    assert judged(grammar, "Hello.") == ""
-    assert judged(grammar, CALL)
+    assert grammar.accepts("Hello.").accepted
+    assert not grammar.accepts(TABLE["texts"]["CALL"]).accepted
+    found = {each["type"] for each in formats_in(analysis_of("reasoning-none").grammar(STRICT))}
+    assert "any_text" in found
 
 
 @pytest.mark.parametrize(
@@ -110,11 +92,9 @@ def test_a_request_that_contradicts_itself_is_an_error(options: dict[str, Any], 
     ],
 )
 def test_a_schema_that_cannot_be_read_is_an_error(schema: dict[str, Any], words: str) -> None:
-    parameters = {"type": "object", "properties": {"value": schema}}
-    tool = {"name": "f", "parameters": parameters}
-    grammar = analysis_of(XML).grammar([tool])
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"value": schema}}}
     with pytest.raises(SchemaError, match=words) as caught:
-        grammar.lark(byte_tokenizer())
+        analysis_of(XML).grammar([tool]).lark(OpaqueTokens())
     assert caught.value.place == "the parameters of f"
 
 
@@ -125,62 +105,66 @@ def test_a_template_without_calls_cannot_be_made_to_call() -> None:
             write()
 
 
-BARE = "<function=list_rooms>\n</function>\n"
-
-
 @pytest.mark.parametrize(
     ("added", "accepted"),
     [
         # Where its first marker is a token, content stays free, as that is quicker.
-        (
-            ("<tool_call>", "</tool_call>", "<think>", "</think>", "<|im_start|>", "<|im_end|>"),
-            True,
-        ),
+        ((*INSIDE, "<|im_start|>", "<|im_end|>"), True),
         ((), False),
     ],
 )
 def test_a_call_without_its_first_marker_is_no_content(
     added: tuple[str, ...], accepted: bool
 ) -> None:
+    text = "Well.\n</think>\n\nLook. <function=list_rooms>\n</function>\n"
     grammar = analysis_of(XML).grammar(STRICT)
-    loaded = decoder(grammar, byte_tokenizer(added), guidance(added))
-    assert (refusal(loaded, f"Well.\n</think>\n\nLook. {BARE}") == "") is accepted
+    known = tokenizer_of(byte_tokenizer(added), eos=EOS)
+    assert grammar.accepts(text, known).accepted is accepted
 
 
-@pytest.mark.parametrize("first", [STRICT, BATTERY])
-def test_what_is_kept_of_a_format_is_that_of_no_other_request(first: Any) -> None:
-    """Grammars come out the same, whatever was asked of the format before."""
-    for name in (HERMES, XML):
-        known = analysis_of(name)
-        requests: list[dict[str, Any]] = [
-            {"tools": first},
-            {"tools": STRICT},
-            {"tools": STRICT, "parallel_tool_calls": False},
-            {"tools": STRICT, "tool_choice": "required"},
-            {"tools": STRICT, "lazy": True},
-            {"tools": STRICT, "prompt": CLOSED},
-            {"tools": None},
-            {"tools": STRICT},
-        ]
-        for request in requests:
-            fresh = deepcopy(known.formats)
-            for added in ((), ("<tool_call>", "</tool_call>")):
-                tokenizer = byte_tokenizer(added)
-                again = grammar_of(fresh, **request).lark(tokenizer)
-                assert known.grammar(**request).lark(tokenizer) == again
-            assert known.grammar(**request).gbnf() == grammar_of(fresh, **request).gbnf()
+REQUESTS: list[dict[str, Any]] = [
+    {"tools": BATTERY},
+    {"tools": STRICT},
+    {"tools": STRICT, "parallel_tool_calls": False},
+    {"tools": STRICT, "tool_choice": "required"},
+    {"tools": STRICT, "lazy": True},
+    {"tools": STRICT, "prompt": "<|im_start|>assistant\n<think>\n\n</think>\n\n"},
+    {"tools": STRICT, "strict": False},
+    {"tools": None},
+    {"tools": deepcopy(STRICT)},
+]
 
 
-def test_strict_closes_what_the_schema_leaves_open() -> None:
-    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "null"}}}}
-    text = '<tool_call>\n{"name": "f", "arguments": {"b": 1}}\n</tool_call>'
+# In the last, lists and objects are written in parts, by rules that refer to others.
+@pytest.mark.parametrize("name", [HERMES, XML, "a1-8-indented"])
+def test_earlier_requests_change_no_grammar(name: str) -> None:
+    known = Formats.of(deepcopy(analysis_of(name).format))
+    larks: list[str] = []
+    for request in REQUESTS:
+        fresh = Formats.of(deepcopy(analysis_of(name).format))
+        first, again = (grammar_of(each, **request) for each in (known, fresh))
+        assert first.gbnf() == again.gbnf()
+        for added in ((), ("<tool_call>", "</tool_call>")):
+            larks.append(first.lark(byte_tokenizer(added)))
+            assert larks[-1] == again.lark(byte_tokenizer(added))
+    assert larks[2:4] == larks[-2:]
+    assert len({*larks[::2]}) >= len(REQUESTS) - 2, "another request has another grammar"
+
+
+def test_strict_closes_objects_and_nothing_that_looks_like_one() -> None:
+    sample: Json = {"properties": {"a": 1}}
+    schema: dict[str, Json] = {"type": "object", "properties": {"a": {"const": sample}}}
+    tool = {"name": "f", "parameters": schema}
+    other = '<tool_call>\n{"name": "f", "arguments": {"b": 1}}\n</tool_call>'
+    wrong = other.replace('"b": 1', '"a": 1')
     analysis = analysis_of(HERMES)
-    assert judged(analysis.grammar([tool]), text) == ""
-    assert judged(analysis.grammar([tool], strict=True), text)
-    assert judged(analysis.grammar([{**tool, "strict": True}]), text)
-    wrong = text.replace('"b": 1', '"a": 1')
-    assert judged(analysis.grammar([tool]), wrong)
-    assert judged(analysis.grammar([tool], strict=False), wrong) == ""
+    assert analysis.grammar([tool]).accepts(other).accepted
+    assert not analysis.grammar([tool]).accepts(wrong).accepted
+    assert not analysis.grammar([tool], strict=True).accepts(other).accepted
+    strict = analysis.grammar([{**tool, "strict": True}])
+    assert not strict.accepts(other).accepted
+    assert strict.tools["f"] == {**schema, "additionalProperties": False}
+    assert analysis.grammar([tool], strict=False).accepts(wrong).accepted
 
 
 def test_what_an_engine_needs_beside_the_rules() -> None:
@@ -190,151 +174,24 @@ def test_what_an_engine_needs_beside_the_rules() -> None:
     assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(grammar.preserved_tokens)
 
 
-def tag_of(name: str, **options: Any) -> dict[str, Any]:
-    tag = analysis_of(name).grammar(STRICT, **options).structural_tag()
-    json.dumps(tag)
-    return tag
-
-
 def test_a_structural_tag_has_one_tag_for_all_tools_that_begin_alike() -> None:
-    found = tag_of(HERMES)["format"]["elements"][-1]
-    assert found["triggers"] == ["<tool_call>"]
-    (only,) = found["tags"]
-    assert (only["begin"], only["content"]["type"], only["end"]) == (
-        '<tool_call>\n{"name": "',
-        "grammar",
-        "",
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "kinds"),
-    [
-        (HERMES, {"grammar"}),
-        (XML, {"grammar"}),
-        # An id that differs from call to call.
-        ("call-id-pre-func-name", {"grammar"}),
-        ("a2-key-value-tags", {"grammar"}),
-    ],
-)
-def test_what_stands_in_a_tag_is_as_the_format_writes_it(name: str, kinds: set[str]) -> None:
-    text = json.dumps(tag_of(name))
-    assert {
-        kind for kind in ("json_schema", "grammar", "regex") if f'"type": "{kind}"' in text
-    } == kinds
-
-
-NAMED = {"type": "function", "function": {"name": "list_rooms"}}
-CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "taken", "refused"),
-    [
-        ({}, ["Hello.", CALL, f"Look.\n{CALL}\n{CALL}", THOUGHT + CALL], ["<tool_call>"]),
-        (
-            {"tool_choice": "required"},
-            [CALL, f"Look.\n{CALL}", f"{THOUGHT}{CALL}\n{OTHER}"],
-            ["Hello."],
-        ),
-        ({"parallel_tool_calls": False}, ["Hello.", CALL, f"Look.\n{CALL}"], [f"{CALL}\n{CALL}"]),
-        ({"tool_choice": NAMED}, [CALL, f"{CALL}\n{CALL}"], [OTHER, "Hello.", f"{CALL}\n{OTHER}"]),
-        (
-            {"json_schema": CITY},
-            ['{"city": "Oslo"}', THOUGHT + '{"city": "Oslo"}', CALL],
-            ["Oslo", "{}"],
-        ),
-        ({"prompt": CLOSED, "tool_choice": "required"}, [CALL], [THOUGHT + CALL]),
-        ({"tool_choice": "none"}, ["Hello.", f"{THOUGHT}Hello."], [CALL, f"Look.\n{CALL}"]),
-    ],
-)
-def test_xgrammar_holds_what_is_asked(
-    options: dict[str, Any], taken: list[str], refused: list[str]
-) -> None:
-    xgrammar = pytest.importorskip("xgrammar", reason="xgrammar is not installed")
-    accepts = importlib.import_module("xgrammar.testing")._is_grammar_accept_string
-    compiled = xgrammar.Grammar.from_structural_tag(json.dumps(tag_of(HERMES, **options)))
-    assert [text for text in taken if not accepts(compiled, text)] == []
-    assert [text for text in taken if not accepts(compiled, f"{text}<|im_end|>\n")] == []
-    assert [text for text in refused if accepts(compiled, text)] == []
+    found = formats_in(analysis_of(HERMES).grammar(STRICT))
+    (triggered,) = (each for each in found if each["type"] == "triggered_tags")
+    assert triggered["triggers"] == ["<tool_call>"]
+    (only,) = triggered["tags"]
+    assert (only["begin"], only["end"]) == ('<tool_call>\n{"name": "', "")
+    assert only["content"]["type"] == "grammar"
 
 
 def test_where_nothing_may_be_called_a_structural_tag_leaves_text_without_calls() -> None:
-    excluded = [
-        each["excludes"]
-        for each in _formats(tag_of(HERMES, tool_choice="none")["format"])
-        if each["type"] == "any_text"
-    ]
+    tags = formats_in(analysis_of(HERMES).grammar(STRICT, tool_choice="none"))
+    excluded = [each["excludes"] for each in tags if each["type"] == "any_text"]
     assert any("<tool_call>" in texts for texts in excluded)
-    found = {each["type"] for each in _formats(tag_of("reasoning-none")["format"])}
-    assert "any_text" in found
 
 
-def _formats(tag: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a format and all those within it."""
-    within = [*tag.get("elements", ()), *([tag["content"]] if "content" in tag else [])]
-    return [tag, *(each for part in within for each in _formats(part))]
-
-
-@pytest.mark.parametrize("name", [HERMES, XML])
-def test_what_tools_do_not_change_is_made_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-    whole, written = turn_rules.TurnRules.frame, stretches.text_until
-
-    def frame(rules: turn_rules.TurnRules, *, lazy: bool) -> Any:
-        made.append("frame")
-        return whole(rules, lazy=lazy)
-
-    def stretched(*texts: Any, **asked: Any) -> Any:
-        made.append("text")
-        return written(*texts, **asked)
-
-    monkeypatch.setattr(turn_rules.TurnRules, "frame", frame)
-    monkeypatch.setattr(lark, "text_until", stretched)
-    first, second = (Formats.of(deepcopy(analysis_of(name).format)) for _ in range(2))
-    opaque = OpaqueTokens()
-    for tools in (BATTERY, STRICT):
-        grammar_of(first, tools).lark(opaque)
-    assert made.count("frame") == 1
-    texts = made.count("text")
-    known = grammar_of(first, [*STRICT, *BATTERY]).lark(opaque)
-    assert (made.count("frame"), made.count("text")) == (1, texts)
-    assert known == grammar_of(second, [*STRICT, *BATTERY]).lark(opaque)
-
-
-def test_the_first_request_has_the_text_of_later_ones() -> None:
-    # Lists and objects are written in parts here, by rules that refer to others.
-    formats = Formats.of(deepcopy(analysis_of("a1-8-indented").format))
-    first, later = (grammar_of(formats, BATTERY).gbnf() for _ in range(2))
-    assert first == later
-
-
-def test_the_same_tools_are_written_once_and_others_or_another_choice_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    filled: list[int] = []
-    fill = CallWriter.fill
-
-    def counted(writer: CallWriter, name: str, *, first: bool) -> None:
-        filled.append(len(writer.tools))
-        fill(writer, name, first=first)
-
-    monkeypatch.setattr(CallWriter, "fill", counted)
-    formats, opaque = Formats.of(deepcopy(analysis_of(HERMES).format)), OpaqueTokens()
-    first = grammar_of(formats, BATTERY).lark(opaque)
-    once = len(filled)
-    assert once
-    assert grammar_of(formats, deepcopy(BATTERY)).lark(opaque) == first
-    assert len(filled) == once
-    others = [
-        grammar_of(formats, BATTERY[:1]),
-        grammar_of(formats, BATTERY, parallel_tool_calls=False),
-        grammar_of(formats, BATTERY, tool_choice="required"),
-        grammar_of(formats, BATTERY, strict=True),
-        grammar_of(formats, BATTERY, lazy=True),
-    ]
-    written = {grammar.lark(opaque) for grammar in others}
-    assert len(written) == len(others)
-    assert first not in written
-    assert len(filled) == (1 + len(others)) * once
+def formats_in(grammar: Grammar) -> list[dict[str, Any]]:
+    """Return the format of a structural tag and all those within it."""
+    found: list[Any] = [grammar.structural_tag()["format"]]
+    for tag in found:
+        found += [*tag.get("elements", ()), *([tag["content"]] if "content" in tag else [])]
+    return found

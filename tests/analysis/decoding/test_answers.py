@@ -1,0 +1,392 @@
+"""Answers are judged by grammar, parser, schemas, and by the template, which may rewrite them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from autoparser import ChatTemplate, analyze
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.decoding.answer_judge import DecodedAnswer, DecodingTrial, judge_answers
+from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+from autoparser.analysis.decoding.message_rendering import (
+    AnswerFault,
+    AnswerJudgment,
+    AnswerRewriter,
+    MessageRendering,
+)
+from autoparser.analysis.grammar.call_writer import GrammarError
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
+from tests.analysis.parsing.loop import analysis_of
+from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
+
+from .tokenizers_here import deepseek, qwen, small
+from .trials import CITIES, TOOLS, trial_of
+
+HERMES, XML = "j1-json-in-tags", "a1-function-parameter"
+SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"enum": ["yes", "no"]}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+LOOSE: dict[str, Json] = {"type": "object"}
+NOTES: list[object] = [{"name": name, "parameters": LOOSE} for name in ("note", "look")]
+
+
+def trial(
+    template: ChatTemplate,
+    *,
+    tools: list[object] = NOTES,
+    tool_choice: str = "auto",
+    **setting: object,
+) -> DecodingTrial:
+    """Ask with the prompt that the template renders under a setting."""
+    analysis = analyze(template)
+    turns = analysis.turns(tools, chat_template_kwargs=setting)
+    asked: dict[str, Any] = {"prompt": turns.prompt, "chat_template_kwargs": setting}
+    grammar = analysis.grammar(tools, tool_choice=tool_choice, **asked)
+    (begun, *_) = analysis.begun(tools, **asked)
+    parser = analysis.parser(tools, tool_choice=tool_choice, **asked)
+    return DecodingTrial(begun, grammar, parser, made_tokenizer(grammar), turns)
+
+
+def judgment(of: DecodingTrial, text: str) -> AnswerJudgment:
+    return of.judge.judge(text, of.tokenizer.encode(text))
+
+
+def called(*each: str) -> str:
+    return "\n".join(f"<tool_call>\n{one}\n</tool_call>" for one in each)
+
+
+WEATHER = '{"name": "get_weather", "arguments": {"city": "Rio", "days": 3}}'
+ROOMS = '{"name": "list_rooms", "arguments": {}}'
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "word"),
+    [
+        ({}, "Hello.", None),
+        ({}, called(WEATHER, ROOMS), None),
+        ({}, f"Look.\n{called(WEATHER)}<|im_end|>\n", None),
+        ({}, called(WEATHER).replace("3", '"3"'), "after"),
+        ({}, called(WEATHER).removesuffix("</tool_call>"), "may not end"),
+        ({"tool_choice": "required"}, "Hello.", "may not end"),
+        ({"parallel": False}, called(WEATHER, ROOMS), "after"),
+        ({"tool_choice": "none"}, called(WEATHER), ""),
+        ({"tools": [], "json_schema": SCHEMA}, '{"answer": "no"}', None),
+        ({"tools": [], "json_schema": SCHEMA}, '{"answer": "maybe"}', "m"),
+    ],
+)
+def test_an_answer_is_refused_where_the_grammar_refuses_it(
+    options: dict[str, Any], text: str, word: str | None
+) -> None:
+    found = judgment(trial_of(HERMES, **options), text)
+    assert found.faults == ({AnswerFault.REFUSED} if word is not None else set())
+    assert all((word or "") in complaint.detail for complaint in found.complaints)
+    assert found.clean is (word is None)
+    assert found.rendering is (MessageRendering.SAME if word is None else None)
+
+
+def call(name: str = "note", **arguments: Json) -> str:
+    return f'<do>{{"name": "{name}", "arguments": {json.dumps(arguments)}}}</do>'
+
+
+def calling(written: str = "f.arguments|tojson", *, listed: str = "m.tool_calls") -> ChatTemplate:
+    """Return a template whose arguments, or whose list of calls, are written by an expression."""
+    one = JSON_CALL.replace("f.arguments|tojson", written)
+    shown = calls(f"<do>{one}</do>").replace("c in m.tool_calls", f"c in {listed}")
+    return turn(CONTENT, shown, end="<end>\n")
+
+
+STRIPPING = calling("f.arguments|tojson|replace('^', '')")
+
+
+@pytest.mark.parametrize(
+    ("template", "wrong", "right", "words"),
+    [
+        (
+            STRIPPING,
+            call(text="2^10"),
+            call(text="1024"),
+            "the template does not write '^' in the argument 'text' of 'note'",
+        ),
+        (
+            turn("{{ (m.content or '')|replace('^', '') }}", calls(f"<do>{JSON_CALL}</do>")),
+            "It is 2^10",
+            "It is 1024",
+            "the template does not write '^' in the content",
+        ),
+        (
+            calling("f.arguments|tojson|replace('shout', 'SHOUT')"),
+            call(text="to shout"),
+            call(text="to whisper"),
+            "the template writes 'SHOUT' for 'shout' in the argument 'text' of 'note'",
+        ),
+        (
+            calling("dict(f.arguments.items()|rejectattr(0, 'equalto', 'secret')|list)|tojson"),
+            call(text="a", secret="b"),
+            call(text="a"),
+            "the template does not write the argument 'secret' of 'note'",
+        ),
+        (
+            calling(listed="m.tool_calls|sort(attribute='function.name')"),
+            call("note") + call("look"),
+            call("look") + call("note"),
+            "the template writes the calls in another order: look, note",
+        ),
+        (
+            calling(listed="m.tool_calls|rejectattr('function.name', 'equalto', 'look')"),
+            call("note") + call("look"),
+            call("note"),
+            "the template does not write the call of 'look'",
+        ),
+    ],
+    ids=["a character", "one of content", "upper case", "a key", "the order of calls", "a call"],
+)
+def test_what_a_template_rewrites_is_not_clean(
+    template: ChatTemplate, wrong: str, right: str, words: str
+) -> None:
+    asked = trial(template)
+    found = judgment(asked, wrong)
+    assert [complaint.fault for complaint in found.complaints] == [AnswerFault.RENDERING]
+    assert found.complaints[0].detail.startswith(words)
+    assert not found.clean
+    found = judgment(asked, right)
+    assert found.clean, (found.complaints, found.difference)
+
+
+@pytest.mark.slow
+def test_walks_of_a_rewriting_template_are_not_all_clean() -> None:
+    text: Json = {"enum": ["a^b", "ab"]}
+    said: dict[str, Json] = {**LOOSE, "properties": {"text": text}, "required": ["text"]}
+    tools: list[object] = [{"name": "note", "parameters": said}]
+    asked = trial(STRIPPING, tools=tools, tool_choice="required")
+    report = judge_answers(asked.walks(40, seed=0, limit=2000), asked.judge)
+    assert not report.ok
+    wrong = [one.answer.text for one in report.each if one.judgement.complaints]
+    assert wrong
+    assert all("^" in text for text in wrong)
+    assert report.examples[AnswerFault.RENDERING].text == wrong[0]
+    assert all("^" not in one.answer.text for one in report.each if one.judgement.clean)
+
+
+PLAIN = turn(CONTENT, end="<end>\n")
+BEGUN = turn(CONTENT, end="<end>\n", prompt="A:Well, ")
+CLOSED = turn(REASONING, CONTENT, end="<end>\n", prompt="A:(r)(/r)")
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "rendering", "words"),
+    [
+        (turn(CONTENT, end="\n<end>\n"), "", MessageRendering.WHITESPACE, "rendered"),
+        (calling(), '<do>{"name": "note", "arguments": {"t": "é"}}</do>', None, ""),
+        (calling(), call(p=2.5).replace("2.5", "25e-1"), MessageRendering.SPELLING, "'.5"),
+        (calling(), call(p=1).replace("1", "1e999"), MessageRendering.UNWRITTEN, "beyond"),
+        (BEGUN, "Hello.", MessageRendering.UNPROMPTED, "no turn goes on from there"),
+        (CLOSED, "Hello.", MessageRendering.CLOSED, "the turn has no such block"),
+        (CLOSED, "", MessageRendering.CLOSED, "the turn has no such block"),
+        (PLAIN, "\x1f", MessageRendering.WHITESPACE, "the parser drops the content"),
+        (PLAIN, "\x1fa", MessageRendering.SAME, ""),
+    ],
+)
+def test_what_is_reformed_or_not_asked_is_counted_apart(
+    template: ChatTemplate, text: str, rendering: MessageRendering | None, words: str
+) -> None:
+    found = judgment(trial(template), text)
+    assert (found.complaints, found.rendering) == ((), rendering or MessageRendering.SAME)
+    assert words in found.difference
+    assert found.clean is (found.rendering in (MessageRendering.SAME, MessageRendering.CLOSED))
+    assert found.not_asked is not (found.rendering is not None and found.rendering.asked)
+
+
+def test_an_answer_that_repeats_the_prompt_is_another_text() -> None:
+    (complaint,) = judgment(trial(BEGUN), "Well, hello.").complaints
+    assert complaint.fault is AnswerFault.RENDERING
+
+
+CITY: dict[str, Json] = {"type": "object", "properties": {"city": {"type": "integer"}}}
+SORTING: list[object] = [{"name": "note", "parameters": {**CITY, "required": ["city"]}}]
+
+
+@pytest.mark.slow
+def test_arguments_that_no_schema_names_may_stand_elsewhere_or_twice() -> None:
+    template = analysis_of("g1-pseudo-json").template
+    asked = trial(template, tools=SORTING, tool_choice="required")
+    for arguments, rendering in (
+        ("city:1,name:2,zip:3", MessageRendering.CLOSED),
+        ("city:1,zip:3,name:2", MessageRendering.SPELLING),
+        ("zip:3,city:1", MessageRendering.SPELLING),
+        ("city:1,zip:2,zip:3", MessageRendering.SPELLING),
+    ):
+        found = judgment(asked, f"<|tool_call>call:note{{{arguments}}}<tool_call|><turn|>\n")
+        assert (found.complaints, found.rendering) == ((), rendering), found.difference
+    report = judge_answers(asked.walks(20, seed=0, limit=2000), asked.judge)
+    assert AnswerFault.NOT_ENDED not in report.examples
+
+
+@pytest.mark.parametrize("separator", ["\x1c", "\x1f", " ", "\x85"])
+def test_what_a_template_strips_is_refused_at_the_edges(separator: str) -> None:
+    """Python strips separators of ASCII, which are not whitespace to a regular expression."""
+    asked = trial(turn("{{ (m.content or '')|trim }}", end="<end>\n"))
+    for text in (f"{separator}a", f"a{separator}", separator):
+        assert judgment(asked, text).faults == {AnswerFault.REFUSED}, text
+    assert judgment(asked, f"a{separator}a").clean
+
+
+def test_the_setting_of_the_prompt_is_the_one_that_is_rendered() -> None:
+    shown = REASONING.replace("{% if m", "{% if deep and m")
+    template = turn(shown, CONTENT, end="<end>\n", prompt="A:{% if deep %}(r){% endif %}")
+    assert judgment(trial(template, deep=True), "Hm.(/r)Yes.").clean
+    assert not judgment(trial(template), "(r)Hm.(/r)Yes.").clean
+
+
+CALL = called(WEATHER)
+
+
+@pytest.mark.parametrize(
+    ("text", "rendering"),
+    [
+        # What a reader forgives and a template does not write: whitespace, order, a lost line.
+        (CALL.replace("\n", ""), MessageRendering.WHITESPACE),
+        (CALL.replace('"Rio"', "'Rio'"), MessageRendering.SPELLING),
+        (CALL.removesuffix("\n</tool_call>"), MessageRendering.OTHER),
+    ],
+)
+def test_what_only_a_reader_forgives_is_rendered_otherwise(
+    text: str, rendering: MessageRendering
+) -> None:
+    asked = trial_of(HERMES)
+    found = AnswerRewriter(asked.turns, asked.begun.format, asked.parser).compare(
+        text, asked.parser.parse(text)
+    )
+    assert found.rendering is rendering, found.difference
+    assert found.difference
+
+
+@pytest.mark.slow
+def test_another_text_is_a_fault_and_shows_where_they_part() -> None:
+    """Nothing opens this reasoning, so that content alone is read as reasoning."""
+    (complaint,) = judgment(trial_of("reasoning-delimiter"), "Hello.").complaints
+    assert complaint.fault is AnswerFault.RENDERING
+    assert complaint.detail == ("after 'Hello.' stands '', rendered '\\n=== ANSWER ===\\n<|eot|>'")
+    assert judgment(trial_of("reasoning-forced-open"), "Hm.\n</muse>\n\nYes.").clean
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [HERMES, XML, "t7-tag-name-fence", "reasoning-forced-open"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"tool_choice": "required"},
+        {"tool_choice": "list_rooms"},
+        {"tool_choice": "none"},
+        {"parallel": False, "tool_choice": "required"},
+        {"tools": []},
+        {"tools": [], "json_schema": SCHEMA},
+    ],
+    ids=str,
+)
+def test_walks_are_clean(name: str, options: dict[str, Any]) -> None:
+    asked = trial_of(name, **options)
+    report = judge_answers(asked.walks(6, seed=0, limit=4000), asked.judge)
+    assert report.ok, report.examples
+    assert (report.answers, report.wrong, report.faults) == (6, 0, {})
+    # Numbers may be spelled otherwise, or be beyond what a template can be given, and a text may be
+    # whitespace alone.
+    reformed = MessageRendering.SPELLING, MessageRendering.WHITESPACE
+    assert set(report.renderings) <= {MessageRendering.SAME, *reformed, MessageRendering.UNWRITTEN}
+    assert report.clean == report.renderings[MessageRendering.SAME] > 0
+    assert report.reformed == sum(report.renderings.get(each, 0) for each in reformed)
+    assert report.not_asked == report.renderings.get(MessageRendering.UNWRITTEN, 0)
+    assert report.tokens is not None
+    assert report.tokens > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tokenizer", [qwen, deepseek], ids=["qwen", "deepseek"])
+def test_walks_with_a_real_vocabulary_are_clean(tokenizer: Any) -> None:
+    asked = trial_of(XML, tokenizer=tokenizer())
+    report = judge_answers(asked.walks(4, seed=0, limit=4000), asked.judge)
+    assert report.ok, report.examples
+    assert ("<|im_end|>" in asked.fit.frame) is (tokenizer is deepseek)
+
+
+def test_a_seed_gives_the_same_walks_wherever_it_stands() -> None:
+    asked = trial_of(HERMES)
+    told: list[int] = []
+    four = list(asked.walks(4, seed=3, limit=300))
+    assert list(asked.walks(2, seed=5, limit=300)) == four[2:]
+    assert [answer.name for answer in four] == ["walk 3", "walk 4", "walk 5", "walk 6"]
+    assert len({answer.text for answer in four}) > 1
+    judge_answers(four, asked.judge, lambda: told.append(1))
+    assert len(told) == 4
+
+
+def test_a_limit_cuts_walks_that_then_did_not_end() -> None:
+    asked = trial_of(XML, tool_choice="required")
+    report = judge_answers(asked.walks(3, seed=0, limit=5), asked.judge)
+    assert report.faults == {AnswerFault.NOT_ENDED: 3}
+    assert not report.ok
+    assert report.examples[AnswerFault.NOT_ENDED].detail == "5 tokens, and no end"
+    assert not judge_answers([], asked.judge).ok, "no answers prove nothing"
+    broken = judge_answers([DecodedAnswer("walk 0", "", broken="no token at all")], asked.judge)
+    assert broken.faults == {AnswerFault.REFUSED: 1}
+    assert broken.examples[AnswerFault.REFUSED].detail == "no token at all"
+
+
+TURN = ("<|im_start|>", "<|im_end|>")
+INSIDE = ("<think>", "</think>", "<tool_call>", "</tool_call>", "</function>")
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "plain", "frame"),
+    [
+        (None, set(), ()),
+        (small(*TURN, *INSIDE), set(), ()),
+        (small(*TURN), set(INSIDE), ()),
+        (small(TURN[0], *INSIDE), {TURN[1]}, (TURN[1],)),
+    ],
+)
+def test_markers_that_are_not_tokens_are_named(
+    tokenizer: ModelTokenizer | None, plain: set[str], frame: tuple[str, ...]
+) -> None:
+    asked = trial_of(XML, TOOLS, tokenizer=tokenizer)
+    assert (set(asked.fit.plain), asked.fit.frame) == (plain, frame)
+
+
+def freed(name: str, **options: Any) -> DecodingTrial:
+    asked = trial_of(name, CITIES, **options)
+    tokenizer = made_tokenizer(asked.grammar, stops=True)
+    return replace(asked, tokenizer=tokenizer, free_reasoning=True)
+
+
+def test_after_free_reasoning_the_grammar_holds() -> None:
+    asked = freed(XML, tool_choice="required")
+    encode = asked.tokenizer.encode_marked
+    state = asked.compiled.clone()
+    assert all(map(state.try_accept, encode("<tool_call> is a tag, </function> is one, too")))
+    assert not any(map(state.try_accept, asked.tokenizer.eos_ids))
+    assert all(map(state.try_accept, encode("\n</think>\n\n")))
+    assert not state.is_accepting()
+    assert not state.try_accept(encode("</tool_call>")[0])
+    assert all(map(state.try_accept, encode("<tool_call>\n<function=get_weather>\n")))
+    with pytest.raises(GrammarError, match="the model is not in its reasoning there"):
+        _ = freed("reasoning-none").compiled
+
+
+@pytest.mark.slow
+def test_what_follows_free_reasoning_is_as_the_template_writes_it() -> None:
+    asked = freed(XML)
+    report = judge_answers(asked.walks(8, seed=1, limit=2000), asked.judge)
+    assert (report.wrong, report.not_asked) == (0, 0)
+    assert report.clean > 0
+    assert report.calls > 0
+    # The grammar of the whole turn does not let markers into the reasoning: free is more.
+    bound = replace(asked, free_reasoning=False).judge
+    answers = [one.answer for one in report.each]
+    assert any(bound.judge(each.text, each.tokens).complaints for each in answers)

@@ -1,0 +1,233 @@
+"""Constraints of every kind, as fields of a request: what they accept, and how they are refused.
+
+The table is `constraints.yaml`; its formats of structural tags are xgrammar's, and it reads them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, one_constraint
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from tests.lanes import sampled
+
+from .states import allowed, is_answer, spelled, takes
+
+TABLE = yaml.safe_load((Path(__file__).parent / "constraints.yaml").read_text("utf-8"))
+ACCEPTED: list[dict[str, Any]] = TABLE["accepted"]
+
+
+def compiled(backend: GrammarBackend, request: dict[str, Any]) -> Any:
+    constraint = one_constraint(**request)
+    assert constraint is not None
+    return backend.grammar(constraint)
+
+
+@pytest.mark.parametrize(
+    "vocabulary",
+    ["bytes_backend", "plain_backend", pytest.param("qwen_backend", marks=pytest.mark.slow)],
+)
+@pytest.mark.parametrize("case", sampled(ACCEPTED, 2), ids=lambda case: case["name"])
+def test_a_constraint_accepts_its_answers_alone(
+    case: dict[str, Any], vocabulary: str, request: pytest.FixtureRequest
+) -> None:
+    backend: GrammarBackend = request.getfixturevalue(vocabulary)
+    grammar, tokenizer = compiled(backend, case["request"]), backend.tokenizer
+
+    def accepts(text: str) -> bool:
+        # In a text that is bound as a whole, a marker is text; in a tag it is its token.
+        marked = case.get("marked")
+        tokens = tokenizer.encode(text) if marked else tokenizer.encode_plain(text.encode())
+        return is_answer(grammar, tokenizer, tokens)
+
+    assert [text for text in case["accepted"] if not accepts(text)] == []
+    assert [text for text in case["refused"] if accepts(text)] == []
+
+
+# A grammar within is EBNF to xgrammar; one in Lark is this project's own.
+SHARED = [
+    case
+    for case in ACCEPTED
+    if "format" in case["request"].get("structural_tag", ()) and "start:" not in str(case)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SHARED, ids=lambda case: case["name"])
+def test_xgrammar_reads_each_format_alike(case: dict[str, Any]) -> None:
+    """It comes with torch, and is skipped where it is not installed."""
+    xgrammar = pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    accepts = importlib.import_module("xgrammar.testing")._is_grammar_accept_string
+    tag = {"type": "structural_tag", **case["request"]["structural_tag"]}
+    grammar = xgrammar.Grammar.from_structural_tag(tag)
+    assert [text for text in case["accepted"] if not accepts(grammar, text)] == []
+    assert [text for text in case["refused"] if accepts(grammar, text)] == []
+
+
+@pytest.mark.parametrize("case", TABLE["errors"], ids=lambda case: case["says"])
+def test_a_request_without_one_valid_constraint_is_refused_in_one_line(
+    case: dict[str, Any], bytes_backend: GrammarBackend
+) -> None:
+    for _ in range(2):
+        with pytest.raises(ConstraintError) as caught:
+            compiled(bytes_backend, case["request"])
+        assert case["says"] in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert "<state>" not in str(caught.value)
+
+
+SCHEMA = {"type": "object"}
+TAG: dict[str, Any] = {"structures": [], "triggers": []}
+
+
+class Model:
+    """Stands for a class of pydantic."""
+
+    @staticmethod
+    def model_json_schema() -> dict[str, Any]:
+        return SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, None),
+        ({"json_schema": '{"type":"object"}'}, Constraint.json_schema(SCHEMA)),
+        ({"json_schema": Model}, Constraint.json_schema(SCHEMA)),
+        ({"json_schema": True}, Constraint.json_schema({})),
+        ({"structural_tag": '{"structures": [], "triggers": []}'}, Constraint.structural_tag(TAG)),
+        ({"response_format": {"type": "text"}}, None),
+        ({"response_format": {"type": "text"}, "tool_choice": "required"}, None),
+        ({"response_format": {"type": "json_object"}}, Constraint.json_schema(SCHEMA)),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}},
+            Constraint.json_schema(SCHEMA),
+        ),
+        ({"response_format": {"type": "regex", "regex": "a+"}}, Constraint.regex("a+")),
+        ({"response_format": {"type": "ebnf", "ebnf": "start: A"}}, Constraint.ebnf("start: A")),
+        (
+            {"response_format": {"type": "structural_tag", **TAG}},
+            Constraint.structural_tag({"type": "structural_tag", **TAG}),
+        ),
+        ({"tool_choice": "auto", "regex": "a"}, Constraint.regex("a")),
+        ({"tool_choice": "none", "regex": "a"}, Constraint.regex("a")),
+        ({"tool_choice": "required"}, None),
+    ],
+)
+def test_a_request_has_at_most_one_constraint(
+    fields: dict[str, Any], expected: Constraint | None
+) -> None:
+    assert one_constraint(**fields) == expected
+
+
+def test_order_of_properties_is_part_of_a_schema_and_of_keywords_is_not() -> None:
+    first: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "null"}, "b": {}}}
+    keywords = {"properties": {"a": {"type": "null"}, "b": {}}, "type": "object"}
+    properties = {"type": "object", "properties": {"b": {}, "a": {"type": "null"}}}
+    assert Constraint.json_schema(first) == Constraint.json_schema(keywords)
+    assert Constraint.json_schema(first) != Constraint.json_schema(properties)
+    values = [{"const": {"b": 1, "a": 2}}, {"const": {"a": 2, "b": 1}}]
+    assert Constraint.json_schema(values[0]) != Constraint.json_schema(values[1])
+
+
+INTEGER = {"type": "integer"}
+SHORT = {
+    "type": "tag",
+    "begin": "<f>",
+    "content": {"type": "json_schema", "json_schema": INTEGER},
+    "end": "</f>",
+}
+TRIGGERED = {"type": "triggered_tags", "triggers": ["<f"], "tags": [SHORT]}
+
+
+def tag(form: dict[str, Any], **options: Any) -> Constraint:
+    return Constraint.structural_tag({"type": "structural_tag", "format": form}, **options)
+
+
+def test_a_marker_that_is_text_is_found_in_any_spelling(plain_backend: GrammarBackend) -> None:
+    tokenizer = plain_backend.tokenizer
+    grammar = plain_backend.grammar(tag(TRIGGERED))
+    for tokens in (tokenizer.encode("a<f>1</f>b"), spelled("a<f>1</f>b", tokenizer)):
+        assert is_answer(grammar, tokenizer, tokens)
+    assert not takes(grammar, spelled("a<f>x", tokenizer))
+
+
+def test_the_json_in_a_tag_has_the_whitespace_of_the_request(plain_backend: GrammarBackend) -> None:
+    form = {**SHORT, "content": {"type": "json_schema", "json_schema": {"items": INTEGER}}}
+    compact = plain_backend.grammar(tag(form, whitespace="compact"))
+    encode = plain_backend.tokenizer.encode
+    assert is_answer(compact, plain_backend.tokenizer, encode("<f>[1,2]</f>"))
+    assert not is_answer(compact, plain_backend.tokenizer, encode("<f>[1, 2]</f>"))
+
+
+def test_a_trigger_ends_with_the_token_that_it_ends_with(bytes_backend: GrammarBackend) -> None:
+    """Two tags share it: they part right behind the token."""
+    begins = ("<tool_call>a", "<tool_call>b")
+    tags = [{**SHORT, "begin": begin} for begin in begins]
+    form = {**TRIGGERED, "triggers": ["<tool_call>"], "tags": tags}
+    grammar, tokenizer = bytes_backend.grammar(tag(form)), bytes_backend.tokenizer
+    for begin in begins:
+        assert is_answer(grammar, tokenizer, tokenizer.encode(f"x{begin}1</f>"))
+    assert not takes(grammar, tokenizer.encode("x<tool_call>c"))
+    grammar.reset()
+    assert takes(grammar, tokenizer.encode("x<tool_call>"))
+    assert {bytes([each]) for each in b"ab"} == {
+        tokenizer.bytes_of(token)[:1] for token in allowed(grammar)
+    }
+
+
+@pytest.mark.slow
+def test_added_tokens_are_text_unless_they_are_named(qwen_backend: GrammarBackend) -> None:
+    tokenizer = qwen_backend.tokenizer
+    ids = {token.text: token.id for token in tokenizer.added}
+    begin: dict[str, Any] = {"type": "token", "token": ids["<tool_call>"]}
+    named = {**SHORT, "begin": begin, "end": {"type": "token", "token": "</tool_call>"}}
+    tokens = {"type": "token_triggered_tags", "trigger_tokens": ["<tool_call>"], "tags": [named]}
+    called = {**SHORT, "begin": "<tool_call>"}
+    dispatch = {
+        "type": "token_dispatch",
+        "rules": [["<tool_call>", {"type": "token", "token": ids["</tool_call>"]}]],
+    }
+    for form, answer in (
+        ({**tokens, "exclude_tokens": ["<think>"]}, "a<tool_call>1</tool_call>"),
+        (dispatch, "a<tool_call></tool_call>b"),
+        ({**TRIGGERED, "triggers": ["<tool_call>"], "tags": [called]}, ""),
+    ):
+        grammar = qwen_backend.grammar(tag(form))
+        mask = set(allowed(grammar))
+        assert (ids["<think>"] in mask) is ("exclude_tokens" not in form)
+        assert {ids["<tool_call>"], tokenizer.eos_id} <= mask
+        assert not {ids["<|im_start|>"], ids["<|vision_start|>"]} & mask
+        assert is_answer(grammar, tokenizer, tokenizer.encode(answer))
+    # A literal's tags in GBNF are the tokens that the model writes, not their letters.
+    grammar = qwen_backend.grammar(Constraint.ebnf('root ::= "<think>\\n" [a-z]+ "</think>"'))
+    assert is_answer(grammar, tokenizer, tokenizer.encode("<think>\nab</think>"))
+    assert not is_answer(grammar, tokenizer, tokenizer.encode_plain(b"<think>\nab</think>"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("trigger", "end"),
+    [
+        # DeepSeek's ｜DSML｜ is one token between two texts, and llguidance takes it as text.
+        ("<｜DSML｜invoke", "</｜DSML｜invoke>"),
+        # This one begins with text and goes on with a token that is never text.
+        ("call:<｜tool▁sep｜>", "<｜tool▁call▁end｜>"),
+    ],
+)
+def test_a_trigger_may_hold_a_token_inside(
+    trigger: str, end: str, deepseek_backend: GrammarBackend
+) -> None:
+    begin, wrong = f"{trigger} f>", f"{trigger} g>"
+    tokenizer = deepseek_backend.tokenizer
+    form = {**TRIGGERED, "triggers": [trigger], "tags": [{**SHORT, "begin": begin, "end": end}]}
+    grammar = deepseek_backend.grammar(tag(form))
+    assert is_answer(grammar, tokenizer, tokenizer.encode(f"text {begin}1{end} and call"))
+    for bad in (f"text {wrong}", f'text {begin}"y"'):
+        assert not takes(grammar, tokenizer.encode(bad))
+        grammar.reset()
