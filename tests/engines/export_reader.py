@@ -6,9 +6,10 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.turn_format import Formats, TurnFormat

@@ -63,7 +63,6 @@ BOMBS: dict[str, tuple[Callable[[], str], str]] = {
         ),
         "this is not a tokenizer (",
     ),
-    "nested brackets alone": (lambda: "[" * 1_000_000, "this is not a tokenizer ("),
     "too many entries": (
         lambda: '{"model":{"vocab":{' + '"a":1,' * 3_000_001 + '"b":2}}}',
         "this is larger than any tokenizer",
@@ -77,12 +76,7 @@ BOMBS: dict[str, tuple[Callable[[], str], str]] = {
         lambda: changed(normalizer=replacing(4, 1000)),
         "its normalizers blow text up",
     ),
-    "many small steps": (
-        lambda: changed(normalizer=replacing(40, 2)),
-        "its normalizers blow text up",
-    ),
     "no JSON": (lambda: "\0\0\0", "this is not a tokenizer ("),
-    "another JSON": (lambda: '{"a": 1}', "this is not a tokenizer ("),
     "a merge of unknown parts": (
         lambda: changed(model=model(merges=["x y"])),
         "this is not a tokenizer (",
@@ -103,6 +97,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_one_line_and_little_memory(tmp_path: Path, name: str) -> None:
     made, words = BOMBS[name]
@@ -138,29 +133,17 @@ def deepseek() -> Tokenizer:
 
 def ranks_of(tokenizer: Tokenizer) -> bytes:
     """Write a byte-level vocabulary as tiktoken does."""
-    letters = {letter: byte for byte, letter in _letters().items()}
-    lines: list[bytes] = []
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet(), key=ord)
+    # As GPT-2 orders them: printable bytes are their own letters, the others follow in order.
+    own = {ord(letter): letter for letter in alphabet if ord(letter) < 256}
+    others = iter(letter for letter in alphabet if ord(letter) >= 256)
+    letters = {own.get(byte) or next(others): byte for byte in range(256)}
     added = tokenizer.get_added_tokens_decoder()
-    for token, number in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1]):
-        if number not in added:
-            content = bytes(letters[letter] for letter in token)
-            lines.append(base64.b64encode(content) + b" %d" % number)
-    return b"\n".join(lines)
-
-
-def _letters() -> dict[int, str]:
-    tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    found: dict[int, str] = {}
-    for byte in range(128):
-        found[byte] = tokenizer.pre_tokenize_str(chr(byte))[0][0]
-    for character in map(chr, range(0x80, 0x800)):
-        content = character.encode()
-        written = tokenizer.pre_tokenize_str(character)[0][0]
-        found.update(zip(content, written, strict=True))
-    rest = sorted(set(range(256)) - set(found))
-    spare = sorted(set(pre_tokenizers.ByteLevel.alphabet()) - set(found.values()), key=ord)
-    found.update(zip(rest, spare, strict=True))
-    return found
+    return b"\n".join(
+        base64.b64encode(bytes(letters[letter] for letter in token)) + b" %d" % number
+        for token, number in tokenizer.get_vocab().items()
+        if number not in added
+    )
 
 
 @pytest.mark.slow
