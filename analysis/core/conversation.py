@@ -268,18 +268,18 @@ class ReadingJudge(Struct, frozen=True):
     def _differences(self, expected: Message, read: ReadMessage) -> Iterator[ReadingVerdict]:
         names, called = ([call.name for call in calls] for calls in (expected.calls, read.calls))
         if names != called:
-            yield _other("calls", json.dumps(names), json.dumps(called))
+            yield _difference("calls", json.dumps(names), json.dumps(called))
             return
         for at, given in enumerate(read.calls):
             meant = expected.calls[at]
-            call = _decoded(given, meant)
+            call = _decode_call(given, meant)
             if call is None or not self._same_call(expected, at, call):
                 part = f"arguments of {meant.name}"
-                yield _other(part, json.dumps(dict(meant.arguments)), given.arguments)
+                yield _difference(part, json.dumps(dict(meant.arguments)), given.arguments)
         for part in ("reasoning", "content"):
             one, other = getattr(expected, part), getattr(read, part)
             if one.strip() != other.strip():
-                yield _other(part, one, other)
+                yield _difference(part, one, other)
 
     def _same_call(self, expected: Message, at: int, call: ToolCall) -> bool:
         if same_json(dict(expected.calls[at].arguments), dict(call.arguments)):
@@ -304,11 +304,11 @@ def same_json(one: Json, other: Json) -> bool:
             return one == other
 
 
-def _other(part: str, expected: str, got: str) -> ReadingVerdict:
+def _difference(part: str, expected: str, got: str) -> ReadingVerdict:
     return ReadingVerdict(MessageAgreement.OTHER, part, expected, got)
 
 
-def _decoded(given: ReadCall, meant: ToolCall) -> ToolCall | None:
+def _decode_call(given: ReadCall, meant: ToolCall) -> ToolCall | None:
     """Return a call with the id and the order of keys that were meant; None: it is not JSON."""
     try:
         value: Json = json.loads(given.arguments)

@@ -60,22 +60,22 @@ class ExpectedValue(Struct, frozen=True):
 def expected_at(kind: type[object], parts: Sequence[str | int]) -> ExpectedValue:
     """Return what `kind` expects at a place in it, such as `("tools", 1, "name")`."""
     node: inspect.Type = inspect.type_info(kind)
-    words = _words(node)
+    words = _description(node)
     for part in parts:
-        inner = _inner(node, part)
+        inner = _type_at(node, part)
         if inner is None:
             break
         node = inner
         # What is said of a list holds for its members, too, where they have no keys to tell.
-        of_list = isinstance(part, int) and not _members(node)
-        words = _words(node) or (words if of_list else "")
+        of_list = isinstance(part, int) and not _members_of(node)
+        words = _description(node) or (words if of_list else "")
     alternatives = [*_alternatives(node)]
     kinds = dict.fromkeys(_KINDS[type(each)] for each in alternatives if type(each) in _KINDS)
     return ExpectedValue(
         " or ".join(kinds),
         words,
-        tuple(choice for each in alternatives for choice in _choices(each)),
-        _members(node),
+        tuple(choice for each in alternatives for choice in _choices_of(each)),
+        _members_of(node),
     )
 
 
@@ -90,16 +90,16 @@ def _alternatives(node: inspect.Type) -> Iterator[inspect.Type]:
         yield node
 
 
-def _members(node: inspect.Type) -> dict[str, str]:
+def _members_of(node: inspect.Type) -> dict[str, str]:
     return {
-        each.encode_name: _words(each.type)
+        each.encode_name: _description(each.type)
         for structure in _alternatives(node)
         if isinstance(structure, inspect.StructType)
         for each in structure.fields
     }
 
 
-def _inner(node: inspect.Type, part: str | int) -> inspect.Type | None:
+def _type_at(node: inspect.Type, part: str | int) -> inspect.Type | None:
     for each in _alternatives(node):
         if isinstance(part, int) and isinstance(each, inspect.ListType | inspect.VarTupleType):
             return each.item_type
@@ -110,16 +110,16 @@ def _inner(node: inspect.Type, part: str | int) -> inspect.Type | None:
     return None
 
 
-def _choices(node: inspect.Type) -> Iterator[str]:
+def _choices_of(node: inspect.Type) -> Iterator[str]:
     if isinstance(node, inspect.EnumType):
         yield from (str(each.value) for each in node.cls)
     elif isinstance(node, inspect.LiteralType):
         yield from map(str, node.values)
 
 
-def _words(node: inspect.Type) -> str:
+def _description(node: inspect.Type) -> str:
     if isinstance(node, inspect.UnionType):
-        return "".join([words for each in node.types if (words := _words(each))][:1])
+        return "".join([words for each in node.types if (words := _description(each))][:1])
     if not isinstance(node, inspect.Metadata):
         return ""
     # Its members have no types.
@@ -181,24 +181,24 @@ def read_value(
         # JSON can name half a surrogate pair.
         words, where, then = "a key has half a character", place, ""
     except msgspec.ValidationError as error:
-        parts, words, then = _told(str(error), value, kind)
+        parts, words, then = _explain(str(error), value, kind)
         where = place_in(place, *parts)
     raise wrong(words, file=file, place=where or None, hint=hint or then or None)
 
 
-def _parts(path: str) -> Iterator[str | int]:
+def _path_parts(path: str) -> Iterator[str | int]:
     for match in _PART.finditer(path):
         yield int(match["index"]) if match["index"] else match["name"] or match["any"]
 
 
-def _named(
+def _name_members(
     parts: tuple[str | int, ...], value: object, kind: type[object], complaint: str
 ) -> tuple[str | int, ...]:
     """Name the mapping's members that the complaint does not: those that alone give it again."""
     while _ANY_MEMBER in parts:
         before, behind = parts[: (at := parts.index(_ANY_MEMBER))], parts[at + 1 :]
-        for key in _part(value, before):
-            alone = _alone(value, before, key)
+        for key in _value_at(value, before):
+            alone = _keep_one_member(value, before, key)
             try:
                 msgspec.convert(alone, kind)
             except msgspec.ValidationError as error:
@@ -210,28 +210,30 @@ def _named(
     return parts
 
 
-def _alone(members: Any, path: Sequence[str | int], key: str) -> object:
+def _keep_one_member(members: Any, path: Sequence[str | int], key: str) -> object:
     """Copy a value with one member of the mapping at a path as the only one."""
     if not path:
         return {key: members[key]}
     copied = members.copy()
-    copied[path[0]] = _alone(members[path[0]], path[1:], key)
+    copied[path[0]] = _keep_one_member(members[path[0]], path[1:], key)
     return copied
 
 
-def _part(value: Any, path: Sequence[str | int]) -> Any:
+def _value_at(value: Any, path: Sequence[str | int]) -> Any:
     for part in path:
         value = value[part]
     return value
 
 
-def _told(
+def _explain(
     complaint: str, value: object, kind: type[object]
 ) -> tuple[tuple[str | int, ...], str, str]:
     """Say where it is wrong, what is, and what to do, in our words."""
     found = _WHERE.search(complaint)
     said = complaint[: found.start()] if found else complaint
-    parts = _named(tuple(_parts(found["path"])), value, kind, complaint) if found else ()
+    parts = (
+        _name_members(tuple(_path_parts(found["path"])), value, kind, complaint) if found else ()
+    )
     expected = expected_at(kind, parts)
     if found is not None and found["key"]:
         return parts, "a key is not a text", "put it in quotes"
@@ -239,20 +241,24 @@ def _told(
     if field is not None and field["what"] == "missing required":
         missing = field["name"]
         near = missing_name_hint(
-            missing, _unknown_keys(_part(value, parts), expected), f"add {expected.of(missing)}"
+            missing, _unknown_keys(_value_at(value, parts), expected), f"add {expected.of(missing)}"
         )
         return parts, f"this has no {missing}", near
     if field is not None:
         unknown = field["name"]
-        return (*parts, unknown), f"there is no key {unknown!r}", _known(unknown, expected)
-    stands = _part(value, parts)
+        return (
+            (*parts, unknown),
+            f"there is no key {unknown!r}",
+            _known_keys_hint(unknown, expected),
+        )
+    stands = _value_at(value, parts)
     is_what = kind_of(stands)
     if expected.choices and not isinstance(stands, list | dict):
         near = spelling_hint(str(stands), expected.choices, "write one of them")
         return parts, f"{stands!r} is none of {', '.join(expected.choices)}", near
     if expected.kind.startswith("a text") and isinstance(stands, bool | int | float | date):
         return parts, f"this is {is_what}, not {expected.kind}", "put it in quotes"
-    then = _write(expected.words or ", ".join(expected.keys))
+    then = _write_hint(expected.words or ", ".join(expected.keys))
     if not stands and " of length " in said:
         return parts, "this is empty", then
     return parts, f"this is {is_what}, not {expected.kind}", then
@@ -263,13 +269,13 @@ def _unknown_keys(value: object, expected: ExpectedValue) -> list[str]:
     return [str(key) for key in value if key not in expected.keys] if is_mapping(value) else []
 
 
-def _known(unknown: str, expected: ExpectedValue) -> str:
+def _known_keys_hint(unknown: str, expected: ExpectedValue) -> str:
     if len(expected.keys) == 1:
-        return _write(expected.of(expected.keys[0]))
+        return _write_hint(expected.of(expected.keys[0]))
     return spelling_hint(unknown, expected.keys, f"there are {', '.join(expected.keys)}")
 
 
-def _write(words: str) -> str:
+def _write_hint(words: str) -> str:
     return words and f"write {words}"
 
 

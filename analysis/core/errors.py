@@ -160,7 +160,7 @@ class AutoparserError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         # An exception is rebuilt from its constructor's arguments by default, and those of the
         # errors below are not what they keep.
-        return _rebuilt, (type(self), self.args, {**self.__dict__})
+        return _rebuild, (type(self), self.args, {**self.__dict__})
 
 
 class TemplateNotFoundError(AutoparserError):
@@ -193,7 +193,7 @@ class TemplateSyntaxError(AutoparserError):
         limit: Limit | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, file=file, place=_place(line, column), hint=hint)
+        super().__init__(message, file=file, place=_line_place(line, column), hint=hint)
         self.line = line
         """The template's line, from 1; None where Jinja cannot tell."""
         self.column = column
@@ -218,7 +218,7 @@ class TemplateRenderError(AutoparserError):
         hint: str | None = None,
     ) -> None:
         verb = "refuses the conversation" if refused else "cannot render the conversation"
-        super().__init__(f"{verb}: {reason}", file=file, place=_place(line, None), hint=hint)
+        super().__init__(f"{verb}: {reason}", file=file, place=_line_place(line, None), hint=hint)
         self.reason = reason
         """The template's own words if it refused, else the error's type and words."""
         self.line = line
@@ -240,7 +240,7 @@ class TemplateUnusableError(AutoparserError):
         line: int | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, file=file, place=_place(line, None), hint=hint)
+        super().__init__(message, file=file, place=_line_place(line, None), hint=hint)
         self.line = line
         """The template's line, from 1; None where it is not known."""
 
@@ -283,14 +283,14 @@ class WorkerDiedError(AutoparserError):
     """A worker was killed or crashed in the middle of a task, which has no result."""
 
 
-def _rebuilt(kind: type[_Error], arguments: tuple[object, ...], state: dict[str, object]) -> _Error:
+def _rebuild(kind: type[_Error], arguments: tuple[object, ...], state: dict[str, object]) -> _Error:
     error = kind.__new__(kind)
     error.args = arguments
     error.__dict__.update(state)
     return error
 
 
-def _place(line: int | None, column: int | None) -> str | None:
+def _line_place(line: int | None, column: int | None) -> str | None:
     if line is None:
         return None
     return f"line {line}" if column is None else f"line {line}, column {column}"

@@ -60,7 +60,7 @@ def with_pointers(root: Json) -> Json:
     if not isinstance(root, dict) or not _has_names(root):
         return root
     try:
-        return _Rewriting(root).written(root)
+        return _ReferenceRewriter(root).rewrite(root)
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         # No schema at all in some place: whoever reads that place says so.
         return root
@@ -84,7 +84,7 @@ def _has_names(root: Schema) -> bool:
     return False
 
 
-class _Rewriting:
+class _ReferenceRewriter:
     """Finds out what references mean before their names are left out."""
 
     def __init__(self, root: Schema) -> None:
@@ -112,11 +112,11 @@ class _Rewriting:
             for at, inner in enumerate(value):
                 self._find(inner, pointer_below(pointer, at))
 
-    def written(self, schema: Json, resolver: Resolver[Json] | None = None) -> Json:
+    def rewrite(self, schema: Json, resolver: Resolver[Json] | None = None) -> Json:
         """Write a schema anew, its references as pointers and without its names."""
         resolver = resolver or self.resolver
         if isinstance(schema, list):
-            return [self.written(inner, resolver) for inner in schema]
+            return [self.rewrite(inner, resolver) for inner in schema]
         if not isinstance(schema, dict):
             return schema
         if isinstance(schema.get("$id"), str):
@@ -127,16 +127,16 @@ class _Rewriting:
             if keyword not in _NAMES or not isinstance(value, str)
         }
         reference = found.get("$ref")
-        return self._referring(found, reference, resolver) if isinstance(reference, str) else found
+        return self._point(found, reference, resolver) if isinstance(reference, str) else found
 
     def _inside(self, keyword: str, value: Json, resolver: Resolver[Json]) -> Json:
         if keyword in VALUES:
             return value
         if keyword in BY_NAME and isinstance(value, dict):
-            return {name: self.written(inner, resolver) for name, inner in value.items()}
-        return self.written(value, resolver)
+            return {name: self.rewrite(inner, resolver) for name, inner in value.items()}
+        return self.rewrite(value, resolver)
 
-    def _referring(self, found: Schema, reference: str, resolver: Resolver[Json]) -> Schema:
+    def _point(self, found: Schema, reference: str, resolver: Resolver[Json]) -> Schema:
         from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
         try:
@@ -370,10 +370,10 @@ def nearest_place(schema: Json, keyword: str, pointer: str) -> str:
     What was joined of several schemas knows the place of one of them only.
     """
     places = [pointer_below(at, keyword) for part, at in schemas_in(schema) if keyword in part]
-    return max(places, key=lambda place: (_shared(place, pointer), -len(place)), default="")
+    return max(places, key=lambda place: (_shared_tokens(place, pointer), -len(place)), default="")
 
 
-def _shared(first: str, second: str) -> int:
+def _shared_tokens(first: str, second: str) -> int:
     pairs = zip(first.split("/"), second.split("/"), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -385,20 +385,20 @@ def without_keyword(schema: Json, pointer: str) -> Json:
     """
     place, _, token = pointer.rpartition("/")
     keyword = token.replace("~1", "/").replace("~0", "~")
-    found = _changed(schema, "#", place, lambda part: _dropped(part, keyword))
+    found = _change_at(schema, "#", place, lambda part: _without_own(part, keyword))
     if keyword in _SEEN:
         # Of what other keywords leave over, there would be more than before.
         found = map_schemas(found, lambda part: without_keywords(part, *_UNEVALUATED))
     return found
 
 
-def _changed(value: Json, at: str, place: str, change: Callable[[Schema], Json]) -> Json:
+def _change_at(value: Json, at: str, place: str, change: Callable[[Schema], Json]) -> Json:
     """Change the schema at a place."""
     if at == place:
         return change(value) if isinstance(value, dict) else value
 
     def inner(key: str | int, part: Json) -> Json:
-        return _changed(part, pointer_below(at, key), place, change)
+        return _change_at(part, pointer_below(at, key), place, change)
 
     if not place.startswith(f"{at}/"):
         return value
@@ -412,7 +412,7 @@ def is_loose(schema: Schema, keyword: str) -> bool:
     return keyword in schemas_of(schema, _LOOSE)
 
 
-def _dropped(schema: Schema, keyword: str) -> Json:
+def _without_own(schema: Schema, keyword: str) -> Json:
     if keyword in _IN_PART and not is_loose(schema, keyword):
         return {**schema, _LOOSE: [keyword]}
     if keyword == "oneOf" and keyword in schema:
@@ -468,8 +468,8 @@ class SchemaDocument(Struct, frozen=True, dict=True):
             )
         found = self.root
         place = ROOT
-        for token in _tokens(reference):
-            inner = _member(found, token)
+        for token in _pointer_tokens(reference):
+            inner = _member_at(found, token)
             if inner is None:
                 raise SchemaError(
                     f"$ref {reference!r} leads nowhere: {place} has no {token!r}",
@@ -484,12 +484,12 @@ class SchemaDocument(Struct, frozen=True, dict=True):
         return found, place
 
 
-def _tokens(reference: str) -> Iterator[str]:
+def _pointer_tokens(reference: str) -> Iterator[str]:
     for token in unquote(reference[1:]).split("/")[1:]:
         yield token.replace("~1", "/").replace("~0", "~")
 
 
-def _member(value: Json, token: str) -> tuple[Json] | None:
+def _member_at(value: Json, token: str) -> tuple[Json] | None:
     """Return what a container holds under a name or number, as a tuple of one; None if nothing."""
     if isinstance(value, dict) and token in value:
         return (value[token],)

@@ -59,13 +59,17 @@ def kinds_of(
             hint='give an object such as {"type": "string"}',
         )
 
-    kinds = _own(schema)
+    kinds = _own_kinds(schema)
     return (
-        kinds if schema.keys().isdisjoint(_IN_PLACE) else kinds & _beside(schema, document, above)
+        kinds
+        if schema.keys().isdisjoint(_IN_PLACE)
+        else kinds & _other_kinds(schema, document, above)
     )
 
 
-def _beside(schema: Schema, document: SchemaDocument, above: frozenset[str]) -> frozenset[JsonType]:
+def _other_kinds(
+    schema: Schema, document: SchemaDocument, above: frozenset[str]
+) -> frozenset[JsonType]:
     """Name the types that other schemas allow, which a schema refers to or combines."""
 
     def inner(part: Json) -> frozenset[JsonType]:
@@ -73,7 +77,7 @@ def _beside(schema: Schema, document: SchemaDocument, above: frozenset[str]) -> 
 
     kinds = ANY
     if "$ref" in schema:
-        kinds &= _referred(str(schema["$ref"]), document, above)
+        kinds &= _referred_kinds(str(schema["$ref"]), document, above)
     for part in schemas_of(schema, "allOf"):
         kinds &= inner(part)
     for union in _UNIONS:
@@ -86,7 +90,7 @@ def _beside(schema: Schema, document: SchemaDocument, above: frozenset[str]) -> 
     return kinds
 
 
-def _referred(
+def _referred_kinds(
     reference: str, document: SchemaDocument, above: frozenset[str]
 ) -> frozenset[JsonType]:
     if reference in above:
@@ -102,42 +106,38 @@ def _referred(
     return found
 
 
-def _own(schema: Schema) -> frozenset[JsonType]:
+def _own_kinds(schema: Schema) -> frozenset[JsonType]:
     """Name the types that the keywords for the value itself allow."""
-    kinds = _declared(schema)
+    kinds = _declared_kinds(schema)
     if "const" in schema:
-        kinds &= _with_whole(type_of(schema["const"]))
+        kinds &= _BY_NAME[type_of(schema["const"])]
     values = schema.get("enum")
     if isinstance(values, list):
-        kinds &= NONE.union(*(_with_whole(type_of(value)) for value in values))
+        kinds &= NONE.union(*(_BY_NAME[type_of(value)] for value in values))
     refused = schema.get("not")
     if refused == {}:
         return NONE
     if isinstance(refused, dict) and refused.keys() == {"type"}:
-        kinds -= _declared(refused)
+        kinds -= _declared_kinds(refused)
     return NONE if refused is True else kinds
 
 
-def _declared(schema: Schema) -> frozenset[JsonType]:
+def _declared_kinds(schema: Schema) -> frozenset[JsonType]:
     declared = schema.get("type")
     if isinstance(declared, str) and declared in _BY_NAME:
         return _BY_NAME[declared]
-    return ANY if declared is None else NONE.union(*_named(declared))
+    return ANY if declared is None else NONE.union(*_named_kinds(declared))
 
 
-def _named(declared: Json) -> Iterator[frozenset[JsonType]]:
+def _named_kinds(declared: Json) -> Iterator[frozenset[JsonType]]:
     for name in declared if isinstance(declared, list) else [declared]:
         try:
-            yield _with_whole(JsonType(str(name)))
+            yield _BY_NAME[JsonType(str(name))]
         except ValueError:
             raise SchemaError(
                 f"{name!r} is not a type of JSON Schema",
                 hint=spelling_hint(str(name), JsonType, f"the types are {', '.join(JsonType)}"),
             ) from None
-
-
-def _with_whole(kind: JsonType) -> frozenset[JsonType]:
-    return _BY_NAME[kind]
 
 
 # Schemas that all hold, as one: exactly, or side by side.
@@ -195,7 +195,7 @@ def join_schemas(first: Schema, second: Schema) -> tuple[Schema, Schema]:
         if not ours:
             found |= theirs
         elif ours != theirs:
-            both_of_them = _unit(unit, ours, theirs)
+            both_of_them = _join_unit(unit, ours, theirs)
             if both_of_them is None:
                 left |= theirs
             else:
@@ -249,28 +249,28 @@ def _conjuncts(schema: Json) -> Iterator[Json]:
         yield schema
 
 
-def _unit(unit: tuple[str, ...], first: Schema, second: Schema) -> Schema | None:
+def _join_unit(unit: tuple[str, ...], first: Schema, second: Schema) -> Schema | None:
     """Join keywords that go together; None where that cannot be done exactly."""
     if unit is _MEMBERS:
-        return _members(first, second)
+        return _join_members(first, second)
     if unit is _ITEMS:
-        return _items(first, second)
+        return _join_items(first, second)
     (keyword, *others) = unit
     if others:
         return None
     if keyword not in first or keyword not in second:
         return None
-    value = _value(keyword, first[keyword], second[keyword])
+    value = _join_values(keyword, first[keyword], second[keyword])
     return None if value is None else {keyword: value[0]}
 
 
-def _value(keyword: str, first: Json, second: Json) -> tuple[Json] | None:
+def _join_values(keyword: str, first: Json, second: Json) -> tuple[Json] | None:
     """Join two values of a keyword, as a tuple of one; None where that cannot be done."""
     if value_identity(first) == value_identity(second):
         return (first,)
     match keyword:
         case "type" | "enum" | "required":
-            found = _lists(keyword, _listed(first), _listed(second))
+            found = _join_lists(keyword, _as_list(first), _as_list(second))
             named = isinstance(first, str) and isinstance(second, str)
             return (found[0] if named else found,)
         case "const":
@@ -280,12 +280,12 @@ def _value(keyword: str, first: Json, second: Json) -> tuple[Json] | None:
         case "uniqueItems":
             return (True,)
         case _ if is_number(first) and is_number(second):
-            return _number(keyword, first, second)
+            return _join_numbers(keyword, first, second)
         case _:
             return None if keyword in _SAYS else (second,)
 
 
-def _number(keyword: str, first: float, second: float) -> tuple[Json] | None:
+def _join_numbers(keyword: str, first: float, second: float) -> tuple[Json] | None:
     """Join two bounds, counts or steps, as a tuple of one; None where that cannot be done."""
     if keyword in _HIGHER:
         return (max(first, second),)
@@ -306,15 +306,15 @@ def _common_step(first: float, second: float) -> float:
     return step.numerator if step.denominator == 1 else float(step)
 
 
-def _listed(value: Json) -> list[Json]:
+def _as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else [value]
 
 
-def _lists(keyword: str, first: list[Json], second: list[Json]) -> list[Json]:
+def _join_lists(keyword: str, first: list[Json], second: list[Json]) -> list[Json]:
     if keyword == "required":
         return [*{value_identity(name): name for name in [*first, *second]}.values()]
     if keyword == "type":
-        found = _types(first, second)
+        found = _join_types(first, second)
     else:
         known = {value_identity(value) for value in second}
         found = [value for value in first if value_identity(value) in known]
@@ -323,7 +323,7 @@ def _lists(keyword: str, first: list[Json], second: list[Json]) -> list[Json]:
     return found
 
 
-def _types(first: list[Json], second: list[Json]) -> list[Json]:
+def _join_types(first: list[Json], second: list[Json]) -> list[Json]:
     found = [kind for kind in first if kind in second]
     if "number" not in found:
         whole = [kind for kind in (first, second) if "integer" in kind]
@@ -333,7 +333,7 @@ def _types(first: list[Json], second: list[Json]) -> list[Json]:
     return found
 
 
-def _members(first: Schema, second: Schema) -> Schema | None:
+def _join_members(first: Schema, second: Schema) -> Schema | None:
     """Join what is said of members: of each what either says of it, and so of all others."""
     sides = (first, second)
     if any("patternProperties" in side for side in sides):
@@ -356,7 +356,7 @@ def _members(first: Schema, second: Schema) -> Schema | None:
     return found
 
 
-def _items(first: Schema, second: Schema) -> Schema | None:
+def _join_items(first: Schema, second: Schema) -> Schema | None:
     """Join what is said of items: of each place what either says of it, and so of all others."""
     sides = (first, second)
     if any(isinstance(side.get("items"), list) for side in sides):
@@ -416,14 +416,16 @@ class SchemaPart(Struct, frozen=True):
     def member(self, name: str) -> SchemaPart:
         """Return what it says of a member of its objects."""
         if self.tells_members_alone and isinstance(self.schema, dict):
-            return SchemaPart(self.document, _member(self.schema, name))
+            return SchemaPart(self.document, _member_schema(self.schema, name))
         return SchemaPart(
-            self.document, self._inside(JsonType.OBJECT, lambda own: _member(own, name))
+            self.document, self._inside(JsonType.OBJECT, lambda own: _member_schema(own, name))
         )
 
     def item(self, at: int) -> SchemaPart:
         """Return what it says of an item of its arrays."""
-        return SchemaPart(self.document, self._inside(JsonType.ARRAY, lambda own: _item(own, at)))
+        return SchemaPart(
+            self.document, self._inside(JsonType.ARRAY, lambda own: _item_schema(own, at))
+        )
 
     @property
     def names(self) -> frozenset[str]:
@@ -457,7 +459,7 @@ class SchemaPart(Struct, frozen=True):
 
     def _inside(self, kind: JsonType, own: _Own) -> Json:
         try:
-            return _Inside(self, kind, own).said(self.schema, frozenset())
+            return _InnerCollector(self, kind, own).collect(self.schema, frozenset())
         except RecursionError:
             return True
 
@@ -474,14 +476,14 @@ class SchemaPart(Struct, frozen=True):
                 yield from self._in_place(part, above)
 
 
-class _Inside:
+class _InnerCollector:
     """Collects what a schema says of something inside its values of one type."""
 
     def __init__(self, part: SchemaPart, kind: JsonType, own: _Own) -> None:
         self.part, self.kind, self.own = part, kind, own
         self.left = MOST_STEPS
 
-    def said(self, schema: Json, above: frozenset[str]) -> Json:
+    def collect(self, schema: Json, above: frozenset[str]) -> Json:
         """Return it as a schema; `above` holds the references on the way."""
         self.left -= 1
         if not isinstance(schema, dict) or self.left < 0:
@@ -489,8 +491,8 @@ class _Inside:
         found = [self.own(schema)]
         target = self.part.target(schema, above)
         if target is not None:
-            found.append(self.said(target, above | {str(schema["$ref"])}))
-        found += [self.said(each, above) for each in schemas_of(schema, "allOf")]
+            found.append(self.collect(target, above | {str(schema["$ref"])}))
+        found += [self.collect(each, above) for each in schemas_of(schema, "allOf")]
         unions = [schemas_of(schema, union) for union in _UNIONS]
         if "if" in schema:
             met: Json = {"allOf": [schema["if"], schema.get("then", True)]}
@@ -501,27 +503,27 @@ class _Inside:
     def _either(self, options: list[Json], above: frozenset[str]) -> Json:
         """Return what holds in one of several schemas: in those that allow the type at all."""
         fitting = [option for option in options if self.kind in self.part.allowed(option)]
-        ways = [self.said(option, above) for option in fitting]
+        ways = [self.collect(option, above) for option in fitting]
         return {"anyOf": ways} if ways and True not in ways else True
 
 
-def _member(schema: Schema, name: str) -> Json:
+def _member_schema(schema: Schema, name: str) -> Json:
     patterns = schema_map(schema, "patternProperties")
-    found = [inner for source, inner in patterns.items() if _matches(name, source)]
+    found = [inner for source, inner in patterns.items() if _matches_pattern(name, source)]
     properties = schema_map(schema, "properties")
     if name in properties:
         found.append(properties[name])
     return shortest_conjunction(*(found or [schema.get("additionalProperties", True)]))
 
 
-def _matches(name: str, source: str) -> bool:
+def _matches_pattern(name: str, source: str) -> bool:
     try:
         return re.search(source, name) is not None
     except re.error:
         return False
 
 
-def _item(schema: Schema, at: int) -> Json:
+def _item_schema(schema: Schema, at: int) -> Json:
     items = schema.get("items", True)
     prefix = items if isinstance(items, list) else schemas_of(schema, "prefixItems")
     if at < len(prefix):

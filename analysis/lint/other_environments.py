@@ -168,7 +168,7 @@ def render_elsewhere(
         given = {key: value for key, value in variables.items() if clock or key != CLOCK}
         try:
             pieces = template.root_render_func(template.new_context(given))
-            text = "".join(pieces if guard is None else guard.kept(pieces, len))
+            text = "".join(pieces if guard is None else guard.collect(pieces, len))
         except LimitReached as reached:
             yield OtherRender(what, usual, error=reached.words)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes

@@ -109,8 +109,8 @@ def load_encoder(
             hint="give path/to/module.py:function, or package.module:function",
         )
     given = {key: variable_value(value) for key, value in parse_qsl(values, keep_blank_values=True)}
-    module = _module(place, named)
-    function = _function(module, function_name, named)
+    module = _import_module(place, named)
+    function = _find_function(module, function_name, named)
     path = getattr(module, "__file__", None) or place
     text = _source_of(path, named)
     adapter = _Adapter(function, named, text, given, tokenizer)
@@ -126,24 +126,24 @@ def load_encoder(
         encode=adapter,
         parameters=adapter.switches,
         path=path,
-        made_by=(_again, (again, path_of_tokenizer, tuple((special_tokens or {}).items()))),
+        maker=(_load_again, (again, path_of_tokenizer, tuple((special_tokens or {}).items()))),
     )
 
 
 @lru_cache(maxsize=8)
-def _again(
+def _load_again(
     named: str, tokenizer: str | None, special_tokens: tuple[tuple[str, str], ...]
 ) -> EncodedTemplate:
     """Load an encoder in a worker, once for all renders there."""
     return load_encoder(named, tokenizer=tokenizer, special_tokens=dict(special_tokens))
 
 
-def _module(place: str, named: str) -> ModuleType:
+def _import_module(place: str, named: str) -> ModuleType:
     """Import a module, by its path or its name; what it prints goes to standard error."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             if place.endswith(".py"):
-                return _module_at(Path(place))
+                return _import_file(Path(place))
             return importlib.import_module(place)
     except FileNotFoundError:
         words, hint = "there is no such file", "name the module's file, or its package"
@@ -159,7 +159,7 @@ def _module(place: str, named: str) -> ModuleType:
     raise TemplateNotFoundError(words, file=named, hint=hint)
 
 
-def _module_at(path: Path) -> ModuleType:
+def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError
     name = f"autoparser_encoder_{path.stem}"
@@ -177,7 +177,7 @@ def _module_at(path: Path) -> ModuleType:
     return module
 
 
-def _function(module: ModuleType, name: str, named: str) -> Callable[..., object]:
+def _find_function(module: ModuleType, name: str, named: str) -> Callable[..., object]:
     function: object = getattr(module, name, None)
     if callable(function):
         return function
@@ -231,7 +231,7 @@ class _Adapter:
         )
         unknown = [name for name in given if name not in self.names and not self.open]
         if unknown:
-            raise self._wrong(
+            raise self._wrong_encoder(
                 f"the function has no parameter {unknown[0]!r}",
                 f"it has {', '.join(self.names)}",
             )
@@ -245,7 +245,7 @@ class _Adapter:
         with contextlib.suppress(TypeError, ValueError):
             parameters = inspect.signature(self.function).parameters
         if not parameters:
-            raise self._wrong("the function takes nothing", "name one that takes messages")
+            raise self._wrong_encoder("the function takes nothing", "name one that takes messages")
         return parameters
 
     def _stand_ins(self, names: Sequence[str], text: str) -> dict[str, object]:
@@ -253,7 +253,7 @@ class _Adapter:
         mentioned = compared_values(ast.parse(text), names)
         for name in names:
             if name not in mentioned:
-                raise self._wrong(
+                raise self._wrong_encoder(
                     f"the function wants {name}, and nothing says what that may be",
                     f"give a value: --encoder '{self.named}?{name}=VALUE'",
                 )
@@ -316,18 +316,18 @@ class _Adapter:
         row = result if is_row(result) else ()
         ids = [each for each in row if isinstance(each, int)]
         if not is_row(result) or len(ids) < len(row):
-            raise self._wrong(
+            raise self._wrong_encoder(
                 f"the function gives a {kind}, neither a text nor token ids",
                 "name one that gives the prompt",
             )
         if self.tokenizer is None:
-            raise self._wrong(
+            raise self._wrong_encoder(
                 "the function gives token ids, and there is no tokenizer to read them",
                 "give --tokenizer PATH",
             )
         return str(self.tokenizer.decode(ids, skip_special_tokens=False))
 
-    def _wrong(self, words: str, hint: str) -> TemplateReadError:
+    def _wrong_encoder(self, words: str, hint: str) -> TemplateReadError:
         return TemplateReadError(words, file=self.named, hint=hint)
 
 

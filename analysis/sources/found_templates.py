@@ -98,11 +98,11 @@ def templates_in_json(path: Path) -> dict[str, FoundTemplate]:
     if value is None:
         return {}
     return {
-        name: FoundTemplate(text, str(path)) for name, text in _named_texts(value, path).items()
+        name: FoundTemplate(text, str(path)) for name, text in _texts_by_name(value, path).items()
     }
 
 
-def _named_texts(value: object, path: Path) -> dict[str, str]:
+def _texts_by_name(value: object, path: Path) -> dict[str, str]:
     if isinstance(value, str):
         return {DEFAULT_NAME: value}
     if is_list(value):
@@ -156,9 +156,9 @@ def special_tokens_of(directory: Path) -> dict[str, str]:
     Raises TemplateReadError for files that cannot be read.
     """
     config = _object_of(directory, CONFIG_FILE)
-    tokens = _named_tokens(config)
+    tokens = _tokens_by_name(config)
     if "added_tokens_decoder" not in config:
-        tokens.update(_named_tokens(_object_of(directory, MAP_FILE)))
+        tokens.update(_tokens_by_name(_object_of(directory, MAP_FILE)))
     return tokens
 
 
@@ -167,7 +167,7 @@ def _object_of(directory: Path, name: str) -> Mapping[str, object]:
     return {} if path is None else read_json_object(path)
 
 
-def _named_tokens(values: Mapping[str, object]) -> dict[str, str]:
+def _tokens_by_name(values: Mapping[str, object]) -> dict[str, str]:
     named = {key: value for key, value in values.items() if key.endswith("_token")}
     for key in ("extra_special_tokens", "model_specific_special_tokens"):
         extra = values.get(key)

@@ -325,8 +325,8 @@ def contents_of(window: GgufWindow) -> GgufContents:
     """Read a header. Raises TemplateReadError; TemplateNotFoundError without a template."""
     header = read_header(window, _is_wanted)
     values = header.values
-    tokens = _texts(header, f"{VOCABULARY}tokens")
-    types = _numbers(header, f"{VOCABULARY}token_type")
+    tokens = _list(header, f"{VOCABULARY}tokens", str)
+    types = _list(header, f"{VOCABULARY}token_type", int)
     if types and len(types) != len(tokens):
         raise _wrong(header, f"{VOCABULARY}token_type", f"{len(types)} types of {len(tokens)}")
     special = {
@@ -353,7 +353,7 @@ def contents_of(window: GgufWindow) -> GgufContents:
         _text(header, f"{VOCABULARY}pre"),
         tokens,
         types,
-        _texts(header, f"{VOCABULARY}merges"),
+        _list(header, f"{VOCABULARY}merges", str),
         header.end,
     )
 
@@ -375,14 +375,6 @@ def _text(header: GgufHeader, key: str) -> str:
     except UnicodeEncodeError:
         raise _wrong(header, key, "not UTF-8") from None
     return value
-
-
-def _texts(header: GgufHeader, key: str) -> list[str]:
-    return _list(header, key, str)
-
-
-def _numbers(header: GgufHeader, key: str) -> list[int]:
-    return _list(header, key, int)
 
 
 def _list(header: GgufHeader, key: str, kind: type[Item]) -> list[Item]:

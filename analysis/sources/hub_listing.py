@@ -27,7 +27,7 @@ from .gguf_files import GgufWindow
 from .hub_requests import (
     WAITS,
     HubQuestion,
-    asked_patiently,
+    ask_patiently,
     failure_error,
     is_cut,
     is_unreachable,
@@ -96,7 +96,7 @@ def listing_of(repository: str, revision: str | None) -> HubListing:
     problem = None
     if revision is not None and _COMMIT.fullmatch(revision):
         # A commit never changes, so the Hub need not be asked twice.
-        known = _kept(repository, revision)
+        known = _cached_listing(repository, revision)
         if known is not None:
             return known
     if not constants.HF_HUB_OFFLINE:
@@ -111,7 +111,7 @@ def listing_of(repository: str, revision: str | None) -> HubListing:
             for key in {_key(revision), _key(listing.commit)}:
                 cache_answer(repository, key, json.dumps(value).encode())
             return listing
-    found = _kept(repository, revision) or _in_cache(repository, revision)
+    found = _cached_listing(repository, revision) or _in_cache(repository, revision)
     if found is None:
         raise problem or offline_error(asked)
     return found
@@ -122,7 +122,7 @@ def _from_hub(repository: str, revision: str | None) -> HubListing:
 
     api = HfApi(library_name="autoparser")
     with quiet_library():
-        info = asked_patiently(
+        info = ask_patiently(
             lambda: api.model_info(
                 repository,
                 revision=revision,
@@ -177,7 +177,7 @@ def _key(revision: str | None) -> str:
     return f"{quote(revision or 'main', safe='')}.json"
 
 
-def _kept(repository: str, revision: str | None) -> HubListing | None:
+def _cached_listing(repository: str, revision: str | None) -> HubListing | None:
     """Return the cached last answer of the Hub, or None."""
     content = cached_answer(repository, _key(revision))
     if content is None:
@@ -241,9 +241,9 @@ def fetch_files(listing: HubListing, names: Sequence[str], revision: str | None)
         # The last one is requested by the revision's own name: the cache then maps it to
         # the commit, for offline runs, but only once everything else is there.
         last = listing.asked and at == len(names) - 1
-        file = _fetched(listing, name, revision if last else listing.commit)
+        file = _fetch_file(listing, name, revision if last else listing.commit)
         if file is None:
-            file = _fetched(listing, name, listing.commit)
+            file = _fetch_file(listing, name, listing.commit)
         if file is not None:
             path = file
             for _ in name.split("/"):
@@ -251,14 +251,14 @@ def fetch_files(listing: HubListing, names: Sequence[str], revision: str | None)
     return path
 
 
-def _fetched(listing: HubListing, name: str, revision: str | None) -> Path | None:
+def _fetch_file(listing: HubListing, name: str, revision: str | None) -> Path | None:
     """Fetch one file; return None if the revision has moved on from the listing's commit."""
     # The library makes the bar itself, and passes nothing on to it.
     hub: Any = import_module("huggingface_hub")
-    counted = type("_Counted", (_Counted,), {"listing": listing, "file": name})
+    counted = type("_Counted", (_ByteCounter,), {"listing": listing, "file": name})
     try:
         with quiet_library():
-            path = asked_patiently(
+            path = ask_patiently(
                 lambda: hub.hf_hub_download(
                     listing.repository,
                     name,
@@ -293,7 +293,7 @@ def _check_size(listing: HubListing, name: str, size: int) -> None:
         )
 
 
-class _Counted:
+class _ByteCounter:
     """The part of a progress bar that the library uses: shows nothing, and stops endless downloads.
 
     A small compressed response may unpack to any size, whatever the listing says.
@@ -353,7 +353,7 @@ class _RemoteFile:
         for wait in (*WAITS, None):
             try:
                 with quiet_library():
-                    asked_patiently(lambda: self._receive(got, start, stop))
+                    ask_patiently(lambda: self._receive(got, start, stop))
             except Exception as error:  # noqa: BLE001 - the library lets many kinds through
                 if got:
                     break
@@ -395,7 +395,7 @@ class _RemoteFile:
         """Ask for the size of the file."""
         try:
             with quiet_library():
-                metadata = asked_patiently(lambda: self.hub.get_hf_file_metadata(self.url))
+                metadata = ask_patiently(lambda: self.hub.get_hf_file_metadata(self.url))
         except Exception as error:  # noqa: BLE001 - the library lets many kinds through
             raise self._failure(error) from None
         size: int | None = metadata.size

@@ -59,11 +59,11 @@ def failure_error(error: BaseException, asked: HubQuestion) -> AutoparserError:
     if isinstance(error, AutoparserError):
         return error
     return (
-        _refused(error, asked)
-        or _unreachable(error, asked)
-        or _on_disk(error, asked)
+        _refusal_error(error, asked)
+        or _network_error(error, asked)
+        or _disk_error(error, asked)
         or TemplateReadError(
-            f"the Hub's answer cannot be used ({_in_words(error)})",
+            f"the Hub's answer cannot be used ({_error_words(error)})",
             file=asked.repository,
             place=asked.file,
             hint=f"check that a Hub answers at {_endpoint()} (HF_ENDPOINT), or pass a local file",
@@ -76,25 +76,25 @@ def is_unreachable(error: BaseException) -> bool:
     status = status_of(error)
     if status is not None:
         return status >= 500  # noqa: PLR2004 - the Hub's own failures
-    return any(_names(each) & (NO_ANSWER | UNREACHABLE | CUT) for each in _chain(error))
+    return any(_class_names(each) & (NO_ANSWER | UNREACHABLE | CUT) for each in _causes(error))
 
 
 def is_cut(error: BaseException) -> bool:
     """Return whether the connection ended in the middle of a response."""
-    return any(_names(each) & (NO_ANSWER | CUT) for each in _chain(error))
+    return any(_class_names(each) & (NO_ANSWER | CUT) for each in _causes(error))
 
 
 def status_of(error: BaseException) -> int | None:
     """Return the status of the Hub's response, or None if the error is not a response."""
     from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415 - slow to import
 
-    for each in _chain(error):
+    for each in _causes(error):
         if isinstance(each, HfHubHTTPError):
             return each.response.status_code
     return None
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and those that caused it."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -103,17 +103,17 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _names(error: BaseException) -> frozenset[str]:
+def _class_names(error: BaseException) -> frozenset[str]:
     return frozenset(kind.__name__ for kind in type(error).__mro__)
 
 
-def _refused(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
+def _refusal_error(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
     """Return the error for a refusal of the Hub, or None."""
     status = status_of(error)
     if status is None:
         return None
     # One error may be several kinds; the narrowest comes first.
-    names = frozenset(name for each in _chain(error) for name in _names(each))
+    names = frozenset(name for each in _causes(error) for name in _class_names(each))
     revision = asked.revision or "main"
     refusals: dict[str, tuple[type[AutoparserError], str, str]] = {
         "GatedRepoError": (
@@ -156,8 +156,8 @@ _BY_STATUS = {
 }
 
 
-def _unreachable(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
-    kinds = [_names(each) for each in _chain(error)]
+def _network_error(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
+    kinds = [_class_names(each) for each in _causes(error)]
 
     def any_of(names: frozenset[str]) -> bool:
         return any(kind & names for kind in kinds)
@@ -199,10 +199,10 @@ def offline_error(asked: HubQuestion) -> AutoparserError:
     )
 
 
-def _on_disk(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
+def _disk_error(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
-    for each in _chain(error):
+    for each in _causes(error):
         if isinstance(each, OSError) and each.errno in FULL | CLOSED:
             full = each.errno in FULL
             words = "the disk is full" if full else "it may not be written to"
@@ -217,7 +217,7 @@ def _on_disk(error: BaseException, asked: HubQuestion) -> AutoparserError | None
     return None
 
 
-def _in_words(error: BaseException) -> str:
+def _error_words(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
@@ -244,20 +244,20 @@ WAITS = (0.5, 1.0, 2.0)
 LONGEST_WAIT = 20.0
 
 
-def asked_patiently(ask: Callable[[], Answer]) -> Answer:
+def ask_patiently(ask: Callable[[], Answer]) -> Answer:
     """Send a request, up to four times if the Hub answers that it is busy or fails."""
     for usual in WAITS:
         try:
             return ask()
         except Exception as error:
-            wait = _wait(error, usual)
+            wait = _seconds_to_wait(error, usual)
             if wait is None:
                 raise
         time.sleep(wait)
     return ask()
 
 
-def _wait(error: Exception, usual: float) -> float | None:
+def _seconds_to_wait(error: Exception, usual: float) -> float | None:
     """Return the seconds to wait, or None if waiting does not help."""
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
 
@@ -301,7 +301,7 @@ _OTHERS = ("datasets", "spaces")
 
 def _named_in(url: str) -> HubName:
     """Read a URL. Raises TemplateNotFoundError if it is not one of a model on the Hub."""
-    parts = _parts(url)
+    parts = _url_parts(url)
     # A model of two words first, then one of a single word; two parts alone are a model.
     pages = (at for at in (2, 1) if len(parts) > 2 and parts[at] in _PAGES)  # noqa: PLR2004
     at = next(pages, len(parts))
@@ -325,7 +325,7 @@ def _no_model(url: str) -> TemplateNotFoundError:
     )
 
 
-def _parts(url: str) -> list[str]:
+def _url_parts(url: str) -> list[str]:
     """Return the parts of the path after the Hub's own URL. Raises TemplateNotFoundError."""
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 

@@ -37,7 +37,7 @@ def byte_level_tokenizer(
     # The added tokens keep their ids only if the model's own vocabulary has them, too.
     vocabulary = {**tokens, **{text: number for number, (text, _) in added.items()}}
     try:
-        return _assembled(vocabulary, merges, [added[number] for number in sorted(added)])
+        return _assemble(vocabulary, merges, [added[number] for number in sorted(added)])
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - bare exceptions, and Rust's panics
@@ -54,10 +54,10 @@ def byte_tokenizer(added: Iterable[tuple[str, bool]]) -> Tokenizer:
     from tokenizers import pre_tokenizers  # noqa: PLC0415 - slow to import
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    return _assembled({sign: number for number, sign in enumerate(alphabet)}, (), added)
+    return _assemble({sign: number for number, sign in enumerate(alphabet)}, (), added)
 
 
-def _assembled(
+def _assemble(
     vocabulary: Mapping[str, int],
     merges: Sequence[tuple[str, str]],
     added: Iterable[tuple[str, bool]],

@@ -99,14 +99,14 @@ def tokenizer_beside(
 
 def tokenizer_file(directory: Path) -> Path | None:
     """Return the file of a directory that holds its tokenizer, or None if there is none."""
-    for name in (TOKENIZER_FILE, *_ranks(directory), SENTENCEPIECE_FILE):
+    for name in (TOKENIZER_FILE, *_rank_files(directory), SENTENCEPIECE_FILE):
         file = part_of(directory, name)
         if file is not None:
             return file
     return None
 
 
-def _ranks(directory: Path) -> list[str]:
+def _rank_files(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.glob("*.tiktoken"))
 
 
@@ -161,7 +161,7 @@ def tokenizer_of(
     tokenizer does; masks need the tokens alone. Raises ``TokenizerError``; what is wrong with the
     ends or the width, and a tokenizer that llguidance cannot take, shows when that is asked for.
     """
-    made = _made(source, segmenting=segmenting)
+    made = _adapt(source, segmenting=segmenting)
     if eos is None and vocab_size is None:
         return made
     return replace(
@@ -171,19 +171,19 @@ def tokenizer_of(
     )
 
 
-def _made(source: object, *, segmenting: bool) -> ModelTokenizer:
+def _adapt(source: object, *, segmenting: bool) -> ModelTokenizer:
     from tokenizers import Tokenizer  # noqa: PLC0415 - slow to import
 
     if isinstance(source, ModelTokenizer):
         return source
     if isinstance(source, Tokenizer):
-        return _held(source, source.get_vocab_size(), None)
+        return _adapt_object(source, source.get_vocab_size(), None)
     if isinstance(source, str | Path):
-        return _loaded(source, segmenting=segmenting)
+        return _load(source, segmenting=segmenting)
     inner: object = getattr(source, "backend_tokenizer", None)
     if isinstance(inner, Tokenizer):
         ends: int | None = getattr(source, "eos_token_id", None)
-        return _held(inner, inner.get_vocab_size(), ends)
+        return _adapt_object(inner, inner.get_vocab_size(), ends)
     raise TokenizerError(
         f"{type(source).__name__} is not a tokenizer",
         place="tokenizer",
@@ -192,14 +192,14 @@ def _made(source: object, *, segmenting: bool) -> ModelTokenizer:
 
 
 @lru_cache(maxsize=16)
-def _held(tokenizer: Tokenizer, size: int, eos: int | None) -> ModelTokenizer:
+def _adapt_object(tokenizer: Tokenizer, size: int, eos: int | None) -> ModelTokenizer:
     """Adapt a tokenizer that a caller holds, once: it may come with every request."""
     # It grows when tokens are added to it, and never changes otherwise.
     del size
     return ModelTokenizer(tokenizer, eos)
 
 
-def _loaded(source: str | Path, *, segmenting: bool) -> ModelTokenizer:
+def _load(source: str | Path, *, segmenting: bool) -> ModelTokenizer:
     path = Path(source)
     # A bare word is a path; only what holds a slash may be a model on the Hub.
     remote = not path.exists() and "/" in str(source)

@@ -37,7 +37,7 @@ from .source_text import failure_line, find_column, source_excerpt
 from .trace_recorder import MOST_STEPS
 from .traced_render import TraceableTemplate, compile_traced, render_traced
 from .worker_guard import RenderGuard, current_guard
-from .worker_limits import LimitReached, raise_it
+from .worker_limits import LimitReached, raise_limit_hint
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -237,11 +237,11 @@ class ChatTemplate:
 
         def render(start: Callable[[], Iterable[str]]) -> list[str]:
             def pieces(guard: RenderGuard | None) -> list[str]:
-                return [*start()] if guard is None else guard.kept(start(), len)
+                return [*start()] if guard is None else guard.collect(start(), len)
 
-            return self._held(pieces)
+            return self._bounded(pieces)
 
-        return render_traced(made, self._own(variables), render, most_steps)
+        return render_traced(made, self._own_variables(variables), render, most_steps)
 
     @cached_property
     def _traceable(self) -> TraceableTemplate:
@@ -266,12 +266,12 @@ class ChatTemplate:
     def _run(self, compiled: Template, variables: Mapping[str, object]) -> str:
         def rendered(guard: RenderGuard | None) -> str:
             # As Template.render does, but without rewriting tracebacks.
-            pieces = compiled.root_render_func(compiled.new_context(self._own(variables)))
-            return "".join(pieces if guard is None else guard.kept(pieces, len))
+            pieces = compiled.root_render_func(compiled.new_context(self._own_variables(variables)))
+            return "".join(pieces if guard is None else guard.collect(pieces, len))
 
-        return self._held(rendered)
+        return self._bounded(rendered)
 
-    def _own(self, variables: Mapping[str, object]) -> dict[str, object]:
+    def _own_variables(self, variables: Mapping[str, object]) -> dict[str, object]:
         """Return the variables of one render, copied where the template may change them."""
         given = {**variables}
         return given if self.sandbox is SandboxKind.IMMUTABLE else deepcopy(given)
@@ -281,7 +281,7 @@ class ChatTemplate:
         """The same template, in the sandbox that lets it change lists and dictionaries."""
         return replace(self, sandbox=SandboxKind.MUTABLE)
 
-    def _held(self, render: Callable[[RenderGuard | None], Rendered]) -> Rendered:
+    def _bounded(self, render: Callable[[RenderGuard | None], Rendered]) -> Rendered:
         """Render; in a worker, within its limits. Raises TemplateRenderError."""
         guard = current_guard()
         failure: TemplateRenderError
@@ -360,7 +360,7 @@ class ChatTemplate:
     def _syntax_error(self, error: Exception) -> TemplateSyntaxError:
         hint = "correct the template there"
         if not isinstance(error, JinjaSyntaxError):
-            reason = f"Jinja cannot compile this template ({_in_words(error)})"
+            reason = f"Jinja cannot compile this template ({_error_words(error)})"
             return TemplateSyntaxError(reason, file=self._file, hint="simplify the template")
         line = error.lineno
         column = find_column(chat_environment(), self.text, error)
@@ -376,7 +376,7 @@ class ChatTemplate:
     def _render_error(self, error: Exception) -> TemplateRenderError:
         refused = isinstance(error, TemplateRefusal)
         return TemplateRenderError(
-            _cut(_said(error) if refused else _in_words(error)),
+            _shorten(_refusal_words(error) if refused else _error_words(error)),
             file=self._file,
             line=failure_line(error),
             refused=refused,
@@ -389,7 +389,7 @@ class ChatTemplate:
             reached.words,
             file=self._file,
             line=failure_line(error),
-            hint=raise_it(reached.limit),
+            hint=raise_limit_hint(reached.limit),
         )
 
     def _compile_limit_error(self, reached: LimitReached) -> TemplateSyntaxError:
@@ -397,7 +397,7 @@ class ChatTemplate:
             f"Jinja cannot compile this template: {reached.words}",
             file=self._file,
             limit=reached.limit,
-            hint=raise_it(reached.limit),
+            hint=raise_limit_hint(reached.limit),
         )
 
     @property
@@ -417,20 +417,20 @@ class _Compiled(Struct, frozen=True):
     template: Template
 
 
-def _cut(words: str) -> str:
+def _shorten(words: str) -> str:
     if len(words) <= LONGEST_REASON:
         return words
     return f"{words[: LONGEST_REASON // 2]} … {words[-LONGEST_REASON // 2 :]}"
 
 
-def _said(error: Exception) -> str:
+def _refusal_words(error: Exception) -> str:
     try:
         return str(error.args[0])
     except Exception:  # noqa: BLE001 - a template may pass what has no text
         return "no reason given"
 
 
-def _in_words(error: Exception) -> str:
+def _error_words(error: Exception) -> str:
     kind = type(error).__name__
     if isinstance(error, RecursionError):
         # Python also names the call in which it gave up, which depends on the caller's depth.

@@ -66,7 +66,7 @@ def bracket_stretches(tokens: Sequence[TemplateToken]) -> Iterator[list[Statemen
                 row.append(StatementStretch(tuple(run), before, token.value))
             yield row
             levels.pop()
-            levels[-1][1].extend([*_all(row), token])
+            levels[-1][1].extend([*_tokens_of(row), token])
         else:
             run.append(token)
     row, run, before = levels[0]
@@ -75,7 +75,7 @@ def bracket_stretches(tokens: Sequence[TemplateToken]) -> Iterator[list[Statemen
     yield row
 
 
-def _all(row: Sequence[StatementStretch]) -> Iterator[TemplateToken]:
+def _tokens_of(row: Sequence[StatementStretch]) -> Iterator[TemplateToken]:
     for stretch in row:
         yield from stretch.tokens
 
@@ -167,13 +167,13 @@ def _operation(tokens: Sequence[TemplateToken], at: int) -> tuple[int, str]:
 def default_edit(setting: Mapping[str, Json]) -> TemplateEdit:
     """Return the edit that gives switches another default; a value that is given stays."""
     lines = (
-        f"{{% set {name} = {name}|default({_literal(value)}) %}}\n"
+        f"{{% set {name} = {name}|default({_jinja_literal(value)}) %}}\n"
         for name, value in setting.items()
     )
     return TemplateEdit(0, 0, "".join(lines))
 
 
-def _literal(value: Json) -> str:
+def _jinja_literal(value: Json) -> str:
     """Write a value of a switch as Jinja reads it."""
     if value is None or isinstance(value, bool):
         return str(value).lower()

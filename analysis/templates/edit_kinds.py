@@ -50,12 +50,12 @@ def kept_values(text: str) -> Iterator[KeptValue]:
     names = {each.value for each in tokens if each.kind == "name"}
     holder = next(each for each in _HOLDERS if each not in names)
     for loop in _outermost_loops(statement_tree(text).items):
-        for tag in _set_in(loop):
-            read = [each.start for each in _read(tokens, tag.name)]
+        for tag in _tags_in(loop):
+            read = [each.start for each in _read_places(tokens, tag.name)]
             if any(each > loop.end for each in read):
-                yield KeptValue(tag.name, tag.start, _held(text, loop, tag, holder))
+                yield KeptValue(tag.name, tag.start, _keeping_edits(text, loop, tag, holder))
             elif not read:
-                for space in _spaces_with(tokens, tag.name):
+                for space in _namespaces_with(tokens, tag.name):
                     at = text.index(tag.name, text.index("set", tag.start) + len("set"))
                     edit = TemplateEdit(at, at, f"{space}.")
                     yield KeptValue(tag.name, tag.start, (edit,))
@@ -74,16 +74,16 @@ def _outermost_loops(items: Sequence[TemplateItem]) -> Iterator[TemplateItem]:
             yield from _outermost_loops(body.items)
 
 
-def _set_in(loop: TemplateItem) -> Iterator[TemplateItem]:
+def _tags_in(loop: TemplateItem) -> Iterator[TemplateItem]:
     for body in loop.bodies:
         for item in body.items:
             if item.kind is ItemKind.TAG and item.word == "set" and item.name.isidentifier():
                 yield item
             elif item.word == "if":
-                yield from _set_in(item)
+                yield from _tags_in(item)
 
 
-def _read(tokens: Sequence[TemplateToken], name: str) -> Iterator[TemplateToken]:
+def _read_places(tokens: Sequence[TemplateToken], name: str) -> Iterator[TemplateToken]:
     """Return where a name is read: not as an attribute, an argument's name, or what is set."""
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if token.kind != "name" or token.value != name or before.value in (".", "set", "for"):
@@ -92,7 +92,7 @@ def _read(tokens: Sequence[TemplateToken], name: str) -> Iterator[TemplateToken]
             yield token
 
 
-def _spaces_with(tokens: Sequence[TemplateToken], name: str) -> Iterator[str]:
+def _namespaces_with(tokens: Sequence[TemplateToken], name: str) -> Iterator[str]:
     """Return the names of namespaces that have an attribute of this name."""
     words = [each.value for each in tokens]
     attributes = set(zip(words, words[1:], words[2:], strict=False))
@@ -102,7 +102,7 @@ def _spaces_with(tokens: Sequence[TemplateToken], name: str) -> Iterator[str]:
             yield space
 
 
-def _held(
+def _keeping_edits(
     text: str, loop: TemplateItem, tag: TemplateItem, holder: str
 ) -> tuple[TemplateEdit, ...]:
     """Return the edits that copy a value into a namespace, and out of it after the loop."""
@@ -114,18 +114,19 @@ def _held(
         TemplateEdit(
             tag.end,
             tag.end,
-            f"{{% set {holder}.it = {tag.name} %}}{{% set {holder}.there = true {_end(text, tag)}",
+            f"{{% set {holder}.it = {tag.name} %}}"
+            f"{{% set {holder}.there = true {_tag_end(text, tag)}",
         ),
         TemplateEdit(
             loop.end,
             loop.end,
             f"{{% if {holder}.there %}}{{% set {tag.name} = {holder}.it %}}"
-            f"{{% endif {_end(text, loop)}",
+            f"{{% endif {_tag_end(text, loop)}",
         ),
     )
 
 
-def _end(text: str, tag: TemplateItem) -> str:
+def _tag_end(text: str, tag: TemplateItem) -> str:
     """Return what ends a tag: with it the whitespace after an addition goes or stays as before."""
     return "-%}" if text.endswith("-%}", 0, tag.end) else "%}"
 
@@ -175,11 +176,11 @@ def _values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit
             ):
                 bare = (start, end) in whole
                 yield TemplateEdit(start, end, written if bare else f"({written})")
-        yield from _cuts(text, chain)
-        yield from _bare(text, chain)
+        yield from _guarded_cuts(text, chain)
+        yield from _bare_values(text, chain)
 
 
-def _bare(text: str, chain: FilterChain) -> Iterator[TemplateEdit]:
+def _bare_values(text: str, chain: FilterChain) -> Iterator[TemplateEdit]:
     """Leave out a filter, and let the value be missing, or be what is no string."""
     for start, end, kind in chain.operations:
         value = text[chain.start : start].rstrip()
@@ -198,7 +199,7 @@ def _path_end(chain: FilterChain) -> int:
     return end
 
 
-def _cuts(text: str, chain: FilterChain) -> Iterator[TemplateEdit]:
+def _guarded_cuts(text: str, chain: FilterChain) -> Iterator[TemplateEdit]:
     """Leave a value alone that lacks what an operation on it looks for."""
     for at, (start, end, kind) in enumerate(chain.operations):
         inside = [*template_tokens("{{" + text[start:end] + "}}")]
@@ -318,7 +319,7 @@ def after_its_loop(text: str, closer: str) -> Iterator[tuple[TemplateEdit, ...]]
     tokens = template_tokens(text)
     for loop in _all_loops(statement_tree(text)):
         inside = [token for token in tokens if loop.start <= token.start and token.end <= loop.end]
-        removed = tuple(_removed(text, loop, inside, closer))
+        removed = tuple(_removals(text, loop, inside, closer))
         if not removed:
             continue
         end = loop.end
@@ -326,7 +327,7 @@ def after_its_loop(text: str, closer: str) -> Iterator[tuple[TemplateEdit, ...]]
         # The tag after it takes the line's beginning away.
         line = "" if indent.strip() or "\n" not in text[: loop.start] else f"\n{indent}"
         written = f"{{{{- {jinja_text(closer)} }}}}"
-        guarded = f"{line}{{%- if {_over(text, inside)} %}}{written}{{% endif %}}"
+        guarded = f"{line}{{%- if {_iterated_text(text, inside)} %}}{written}{{% endif %}}"
         yield (*removed, TemplateEdit(end, end, guarded))
         for at in dict.fromkeys((end, end + text.startswith("\n", end))):
             yield (*removed, TemplateEdit(at, at, f"{line}{written}" if at == end else written))
@@ -340,7 +341,7 @@ def _all_loops(body: StatementBody) -> Iterator[TemplateItem]:
             yield item
 
 
-def _removed(
+def _removals(
     text: str, loop: TemplateItem, inside: list[TemplateToken], closer: str
 ) -> Iterator[TemplateEdit]:
     """Take a text out of all that a loop writes."""
@@ -383,7 +384,7 @@ def _outputs(item: TemplateItem) -> Iterator[TemplateItem]:
             yield from (inner,) if inner.kind is ItemKind.OUTPUT else _outputs(inner)
 
 
-def _over(text: str, inside: list[TemplateToken]) -> str:
+def _iterated_text(text: str, inside: list[TemplateToken]) -> str:
     """Return what a loop goes through."""
     first = next(at for at, token in enumerate(inside) if token.value == "in")
     last = next(at for at, token in enumerate(inside) if token.kind == "block_end")

@@ -49,7 +49,7 @@ REFUSALS = (AssertionError, NotImplementedError, ValueError)
 """What code raises to refuse its input, rather than by mistake."""
 
 
-def _none(variables: Mapping[str, object]) -> str:
+def _write_nothing(variables: Mapping[str, object]) -> str:
     del variables
     return ""
 
@@ -58,7 +58,9 @@ def _none(variables: Mapping[str, object]) -> str:
 class EncodedTemplate(ChatTemplate):
     """An encoder: ``text`` is the source of its module."""
 
-    encode: Callable[[Mapping[str, object]], str] = field(default=_none, compare=False, repr=False)
+    encode: Callable[[Mapping[str, object]], str] = field(
+        default=_write_nothing, compare=False, repr=False
+    )
     """From the variables of a render to the prompt."""
 
     parameters: tuple[str, ...] = ()
@@ -67,7 +69,7 @@ class EncodedTemplate(ChatTemplate):
     path: str = ""
     """The file that holds its source."""
 
-    made_by: tuple[Callable[..., EncodedTemplate], tuple[object, ...]] | None = field(
+    maker: tuple[Callable[..., EncodedTemplate], tuple[object, ...]] | None = field(
         default=None, compare=False, repr=False
     )
     """What makes it again in another process."""
@@ -138,9 +140,9 @@ class EncodedTemplate(ChatTemplate):
         return line
 
     def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
-        if self.made_by is None:
+        if self.maker is None:
             return super().__reduce__()
-        return self.made_by
+        return self.maker
 
 
 COMPILED = 8

@@ -112,19 +112,19 @@ class TemplateNamespace(Namespace):
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("__class__", _VALUES):
-            return _held_by(self, name)
+            return _get_attribute(self, name)
         try:
-            return _held_by(self, _VALUES)[name]
+            return _get_attribute(self, _VALUES)[name]
         except KeyError:
             raise AttributeError(name) from None
 
     def __setitem__(self, name: str, value: object) -> None:
         _refuse_private(name)
-        _held_by(self, _VALUES)[name] = value
+        _get_attribute(self, _VALUES)[name] = value
 
 
 _VALUES = "_Namespace__attrs"
-_held_by = object.__getattribute__
+_get_attribute = object.__getattribute__
 """Bypasses the `__getattribute__` of a namespace, which is most of the cost of an access."""
 _BUILT_IN = frozenset({dict, list, str})
 _PLAIN = _BUILT_IN | {LoopContext, TemplateDict, TemplateNamespace}
@@ -199,7 +199,7 @@ class _Remembering(SandboxedEnvironment):
                 return self.undefined(obj=obj, name=attribute)
         if self._safe.get((kind, attribute)) and attribute not in _FORMATTING:
             if kind is TemplateNamespace:
-                value = _held_by(obj, _VALUES).get(attribute, _ABSENT)
+                value = _get_attribute(obj, _VALUES).get(attribute, _ABSENT)
             else:
                 value = getattr(obj, attribute, _ABSENT)
             if value is not _ABSENT and (kind in _BUILT_IN or not isinstance(value, _BOUND)):

@@ -263,7 +263,7 @@ class TraceRecorder:
         self._open.append(_Open(site, len(self._joined)))
         return site
 
-    def seen(self, name: int, value: Value) -> Value:
+    def note_name(self, name: int, value: Value) -> Value:
         """Record the value of a name."""
         if self._open and self._most_steps:
             noted = SeenValue(self._names[name], value_words(value))
@@ -271,12 +271,12 @@ class TraceRecorder:
                 self._open[-1].seen.append(noted)
         return value
 
-    def plain(self, site: int, text: str, buffer: object = None) -> str:
+    def note_text(self, site: int, text: str, buffer: object = None) -> str:
         """Record a text of the template itself."""
         self._put([PromptPiece(text, site, (), self._made)], buffer)
         return text
 
-    def written(self, site: int, text: str, buffer: object = None) -> str:
+    def note_expression(self, site: int, text: str, buffer: object = None) -> str:
         """Record the text that an expression writes."""
         opened = self._leave(site, StepKind.WRITE, text)
         before = 0 if opened is None else opened.joined_before
@@ -284,29 +284,29 @@ class TraceRecorder:
         self._put(list(self._pieces_of(site, text, joined)), buffer)
         return text
 
-    def put_out(self, text: str, buffer: object = None) -> str:
+    def note_output(self, text: str, buffer: object = None) -> str:
         """Record the text that a block puts out, which writes nothing of its own."""
         self._put(list(self._pieces_of(None, text, [*self._joined.values()])), buffer)
         return text
 
-    def tested(self, site: int, value: Value) -> Value:
+    def note_test(self, site: int, value: Value) -> Value:
         """Record the value of a test, without evaluating its truth a second time."""
         held = bool(value)
         self._leave(site, StepKind.TEST, value, held=held)
         return value
 
-    def looped(self, site: int, value: Value) -> Value:
+    def note_loop(self, site: int, value: Value) -> Value:
         """Record the value that a loop iterates over."""
         self._leave(site, StepKind.LOOP, value)
         self._passes[site] = 0
         return value
 
-    def turned(self, site: int, value: object) -> None:
+    def note_pass(self, site: int, value: object) -> None:
         """Record a pass of a loop through its body."""
         self._passes[site] = self._passes.get(site, 0) + 1
         self._made_step(site, StepKind.PASS, value, number=self._passes[site])
 
-    def stored(self, site: int, value: Value) -> Value:
+    def note_assignment(self, site: int, value: Value) -> Value:
         """Record the value that a variable is set to."""
         self._leave(site, StepKind.SET, value)
         return value

@@ -141,11 +141,11 @@ class _RecordingGenerator(CodeGenerator):
 
     def _output_const_repr(self, group: Any) -> str:
         text = super()._output_const_repr(group)
-        return f"{RECORDER}.plain({self._writing}, {text}, {self._buffer})"
+        return f"{RECORDER}.note_text({self._writing}, {text}, {self._buffer})"
 
     def _output_child_pre(self, node: Any, frame: Any, finalize: Any) -> None:
         number = self._writing
-        self.write(f"{RECORDER}.written({RECORDER}.enter({number}), ")
+        self.write(f"{RECORDER}.note_expression({RECORDER}.enter({number}), ")
         super()._output_child_pre(node, frame, finalize)
 
     def _output_child_post(self, node: Any, frame: Any, finalize: Any) -> None:
@@ -155,7 +155,7 @@ class _RecordingGenerator(CodeGenerator):
     def start_write(self, frame: Frame, node: nodes.Node | None = None) -> None:
         """Begin to put out what a block has written: a call, a filter, a recursive loop."""
         super().start_write(frame, node)
-        self.write(f"{RECORDER}.put_out(")
+        self.write(f"{RECORDER}.note_output(")
 
     def end_write(self, frame: Frame) -> None:
         """End it."""
@@ -185,21 +185,21 @@ def _calls(found: tuple[FoundSite, ...], names: list[str]) -> _RecorderCalls:
         match site.node:
             case nodes.For() as loop:
                 about = loop.iter
-                _add(before, about, "looped", number)
+                _add(before, about, "note_loop", number)
                 marker = _loaded(loop.target)
-                before[id(marker)] = f"{RECORDER}.turned({number}, "
+                before[id(marker)] = f"{RECORDER}.note_pass({number}, "
                 loop.body.insert(0, nodes.ExprStmt(marker, lineno=loop.lineno))
             case nodes.Assign() as assignment:
                 about = assignment.node
-                _add(before, about, "stored", number)
+                _add(before, about, "note_assignment", number)
             case nodes.AssignBlock():
                 about = None
             case _ if site.kind is StepKind.TEST:
-                _add(before, site.node, "tested", number)
+                _add(before, site.node, "note_test", number)
             case _:
                 writes[id(site.node)] = number
         for part, name in () if about is None else seen_parts(about):
-            before[id(part)] = f"{before.get(id(part), '')}{RECORDER}.seen({len(names)}, "
+            before[id(part)] = f"{before.get(id(part), '')}{RECORDER}.note_name({len(names)}, "
             names.append(name)
     return _RecorderCalls(before, writes)
 

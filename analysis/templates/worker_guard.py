@@ -50,7 +50,7 @@ def data_bytes() -> int | None:
 
 
 @contextmanager
-def held_memory(more: int | None, has: int | None) -> Generator[None]:
+def bound_memory(more: int | None, has: int | None) -> Generator[None]:
     """Let this process take so many bytes more than it has; what is beyond is a MemoryError.
 
     `has` is what `data_bytes` said.
@@ -100,7 +100,7 @@ def hold_to_limits(limits: Limits, has: int | None) -> Generator[RenderGuard]:
     """
     global _current  # noqa: PLW0603 - a process has one main thread, and that one task
     guard = RenderGuard(limits)
-    with held_memory(limits.memory, has), _clocks(guard):
+    with bound_memory(limits.memory, has), _clocks(guard):
         _current = guard
         try:
             yield guard
@@ -122,13 +122,13 @@ class RenderGuard:
         seconds = limits.render_seconds
         self._kill_after = None if seconds is None else seconds + GRACE
 
-    def kept(self, pieces: Iterable[Piece], length: Callable[[Piece], int]) -> list[Piece]:
+    def collect(self, pieces: Iterable[Piece], length: Callable[[Piece], int]) -> list[Piece]:
         """Return the pieces that a render writes, of this length each. Raises LimitReached."""
         most = self.limits.characters
         # No context manager: this is all that a worker adds to a render, thousands of times.
         self.begin()
         try:
-            return list(pieces) if most is None else _counted(pieces, length, most)
+            return list(pieces) if most is None else _collect_bounded(pieces, length, most)
         finally:
             self.end()
 
@@ -181,7 +181,9 @@ class RenderGuard:
             raise LimitReached(Limit.RENDER_TIME, f"it takes more than {most:.3g} s")
 
 
-def _counted(pieces: Iterable[Piece], length: Callable[[Piece], int], most: int) -> list[Piece]:
+def _collect_bounded(
+    pieces: Iterable[Piece], length: Callable[[Piece], int], most: int
+) -> list[Piece]:
     # Counted by the handful, in C: the loop over single pieces would cost what the render does.
     source = iter(pieces)
     kept: list[Piece] = []

@@ -67,14 +67,14 @@ _OPTIONS = {
 }
 
 
-def raise_it(limit: Limit) -> str:
+def raise_limit_hint(limit: Limit) -> str:
     """Return how to go beyond a limit."""
     return f"if it needs more, raise the limit with {_OPTIONS[limit]}"
 
 
 def limit_error(limit: Limit, limits: Limits, file: str | None) -> TaskLimitError:
     """Return the error of a task that went beyond a limit."""
-    return TaskLimitError(limit, _too_much(limit, limits), file=file, hint=raise_it(limit))
+    return TaskLimitError(limit, _too_much(limit, limits), file=file, hint=raise_limit_hint(limit))
 
 
 def _too_much(limit: Limit, limits: Limits) -> str:
@@ -96,7 +96,7 @@ def memory_words(most: int | None) -> str:
     return f"it takes more than {most / MEGABYTE:g} MB of memory"
 
 
-def of_death(status: int, limits: Limits, file: str | None) -> AutoparserError:
+def death_error(status: int, limits: Limits, file: str | None) -> AutoparserError:
     """Return the error of a task whose worker ended with this exit code, as `subprocess` has it."""
     name = _signal_name(status)
     if name == "SIGPROF":
@@ -114,7 +114,7 @@ def of_death(status: int, limits: Limits, file: str | None) -> AutoparserError:
     return WorkerDiedError(words, file=file, hint="there is no result; try again")
 
 
-def of_fault(fault: BaseException, file: str | None) -> WorkerDiedError:
+def fault_error(fault: BaseException, file: str | None) -> WorkerDiedError:
     """Return the error of a task that ended in a fault of this program."""
     words = f"its task failed ({type(fault).__name__}: {fault})"
     died = WorkerDiedError(words, file=file, hint="this is a fault of autoparser; please report it")
@@ -122,13 +122,13 @@ def of_fault(fault: BaseException, file: str | None) -> WorkerDiedError:
     return died
 
 
-def of_silence(seconds: float, file: str | None) -> AutoparserError:
+def silence_error(seconds: float, file: str | None) -> AutoparserError:
     """Return the error of a task whose worker was killed since it did not answer."""
     return TaskLimitError(
         Limit.TASK_TIME,
         f"its worker gave no answer in {seconds:.3g} s and was killed",
         file=file,
-        hint=raise_it(Limit.TASK_TIME),
+        hint=raise_limit_hint(Limit.TASK_TIME),
     )
 
 

@@ -33,7 +33,7 @@ from msgspec import Struct
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .worker_limits import DEFAULT_LIMITS, Limits, of_death, of_fault, of_silence
+from .worker_limits import DEFAULT_LIMITS, Limits, death_error, fault_error, silence_error
 from .worker_process import (
     ProcessActivity,
     TaskRequest,
@@ -74,7 +74,9 @@ class TaskWorker:
         self._due: float | None = None
         self._seen: ProcessActivity | None = None
         self._owner = os.getpid()
-        self._end = weakref.finalize(self, _ended, self._process, self.connection, self._owner)
+        self._end = weakref.finalize(
+            self, _end_process, self._process, self.connection, self._owner
+        )
         self.grown = 0
         """Bytes of data by which it has grown since its start."""
 
@@ -143,20 +145,20 @@ class TaskWorker:
         """
         request = cast("TaskRequest", self._request)
         self._request = None
-        content = self._received(request)
+        content = self._receive(request)
         reply: WorkerReply = unpickle_value(content)
         self.grown = reply.grown
         if reply.error is not None:
             raise reply.error
         return unpickle_value(cast("bytes", reply.value))
 
-    def _received(self, request: TaskRequest) -> bytes:
+    def _receive(self, request: TaskRequest) -> bytes:
         try:
             while not self.stuck():
                 if self._due is None or self.connection.poll(max(0, self._due - monotonic())):
                     return self.connection.recv_bytes()
         except (EOFError, ConnectionError):
-            fault = of_death(self._buried(), request.limits, request.file)
+            fault = death_error(self._reap(), request.limits, request.file)
         except BaseException:
             # As by an interrupt: nobody waits for its result any more. A worker at this process'
             # terminal was interrupted, too, and may clean up.
@@ -167,7 +169,7 @@ class TaskWorker:
         else:
             self.close()
             allowed = (request.limits.seconds or 0) * LOADED_MACHINE + START_SECONDS
-            fault = of_silence(allowed, request.file)
+            fault = silence_error(allowed, request.file)
         raise fault
 
     def call(
@@ -191,14 +193,14 @@ class TaskWorker:
             return self.connection.poll(seconds)
         return True
 
-    def _buried(self) -> int:
+    def _reap(self) -> int:
         """Return the exit code of a worker that has closed its pipe."""
         self._end.detach()
         self.connection.close()
         return self._process.wait()
 
 
-def _ended(process: WorkerProcess, connection: Connection, owner: int) -> None:
+def _end_process(process: WorkerProcess, connection: Connection, owner: int) -> None:
     with suppress(OSError):
         connection.close()
     if os.getpid() == owner:
@@ -337,7 +339,7 @@ def _outcome(worker: TaskWorker) -> TaskOutcome[Any]:
     except AutoparserError as error:
         return TaskOutcome(error=error)
     except Exception as fault:  # noqa: BLE001 - a fault costs its own task
-        return TaskOutcome(error=of_fault(fault, file))
+        return TaskOutcome(error=fault_error(fault, file))
 
 
 def can_take_task(worker: TaskWorker) -> bool:
@@ -377,7 +379,7 @@ def run_task(
     what the function raises, TaskLimitError for a task that is beyond its limits, WorkerDiedError
     for one that lost its worker.
     """
-    worker = TaskWorker(terminal=True) if terminal else _taken()
+    worker = TaskWorker(terminal=True) if terminal else _take_worker()
     try:
         value = worker.call(function, *arguments, limits=limits, file=file, named=named)
     finally:
@@ -394,7 +396,7 @@ def close_workers() -> None:
         _idle.pop().close()
 
 
-def _taken() -> TaskWorker:
+def _take_worker() -> TaskWorker:
     while _idle:
         worker = _idle.pop()
         if worker.idle:

@@ -32,7 +32,7 @@ from msgspec import Struct
 from autoparser.analysis.core.errors import Limit
 
 from .worker_guard import data_bytes, hold_to_limits
-from .worker_limits import LimitReached, Limits, TaskLimitReached, limit_error, of_fault
+from .worker_limits import LimitReached, Limits, TaskLimitReached, fault_error, limit_error
 
 # Messages between a worker and its parent: pickled values.
 #
@@ -66,20 +66,20 @@ def pickle_value(value: object) -> bytes:
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
     # A table of its own, so that pickling in other code stays as it was.
-    pickler.dispatch_table = {**dispatch_table, MappingProxyType: _frozen}
-    with _no_collection():
+    pickler.dispatch_table = {**dispatch_table, MappingProxyType: _reduce_frozen}
+    with _without_collection():
         pickler.dump(value)
     return buffer.getvalue()
 
 
 def unpickle_value(content: bytes) -> Any:
     """Unpickle a value."""
-    with _no_collection():
+    with _without_collection():
         return pickle.loads(content)  # noqa: S301 - from this program's own worker
 
 
 @contextmanager
-def _no_collection() -> Generator[None]:
+def _without_collection() -> Generator[None]:
     """Pause garbage collection while thousands of objects are made that are all in use."""
     collecting = gc.isenabled()
     gc.disable()
@@ -90,12 +90,12 @@ def _no_collection() -> Generator[None]:
             gc.enable()
 
 
-def _frozen(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+def _reduce_frozen(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     # By a function, since Python gives the type itself no name to find it by.
-    return _refrozen, (dict(value),)
+    return _freeze, (dict(value),)
 
 
-def _refrozen(value: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+def _freeze(value: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(value)
 
 
@@ -123,26 +123,26 @@ def serve_tasks(connection: Connection, *, interruptible: bool = False) -> None:
         reply = _answer(content, has)
         has = data_bytes()
         with suppress(BrokenPipeError):
-            connection.send_bytes(_sent(reply, max(0, (has or 0) - (had or 0))))
+            connection.send_bytes(_pickle_reply(reply, max(0, (has or 0) - (had or 0))))
         del content, reply
 
 
-def let_go(keep: int, *, output: bool) -> None:
+def release_files(keep: int, *, output: bool) -> None:
     """Let go of the files that a fork shares with its parent, except for the pipe `keep`.
 
     Each number stays in use, for the null device: an object of the parent's that still refers to it
     could otherwise close another file. Standard error is kept, and with `output` all three standard
-    files and those of `handed_on`.
+    files and those of `inherited_files`.
     """
     sink = os.open(os.devnull, os.O_RDWR)
-    kept = {keep, sink, 2, *((0, 1, *handed_on()) if output else ())}
+    kept = {keep, sink, 2, *((0, 1, *inherited_files()) if output else ())}
     for number in _open_files():
         if number not in kept:
             with suppress(OSError):
                 os.dup2(sink, number, inheritable=False)
 
 
-def handed_on() -> list[int]:
+def inherited_files() -> list[int]:
     """Return the files inherited from the program that started this one, such as a shell's `<(…)`.
 
     Python lets no program that it starts inherit files that it has opened itself.
@@ -183,9 +183,9 @@ def _answer(content: bytes, has: int | None) -> WorkerReply:
         raise
     except Exception as raised:  # noqa: BLE001 - a fault of the task is not the worker's
         error = raised
-        _remember_where(error)
+        _note_traceback(error)
     except BaseException as raised:  # noqa: BLE001 - as where a library in Rust panics
-        error = of_fault(raised, file)
+        error = fault_error(raised, file)
     # The frames of the task hold what it took.
     error.__traceback__ = None
     error.__context__ = None
@@ -193,14 +193,14 @@ def _answer(content: bytes, has: int | None) -> WorkerReply:
     return WorkerReply(error=error)
 
 
-def _remember_where(error: BaseException) -> None:
+def _note_traceback(error: BaseException) -> None:
     if type(error).__module__.startswith("autoparser."):
         return
     frames = "".join(traceback.format_tb(error.__traceback__))
     error.add_note(f"In a worker:\n{frames}".rstrip())
 
 
-def _sent(reply: WorkerReply, grown: int) -> bytes:
+def _pickle_reply(reply: WorkerReply, grown: int) -> bytes:
     """Pickle an answer; an error that cannot be pickled is told in its words."""
     try:
         return pickle_value(WorkerReply(reply.value, reply.error, grown))
@@ -278,7 +278,7 @@ class WorkerProcess(Protocol):
         ...
 
 
-class _Forked:
+class _ForkedProcess:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._status: int | None = None
@@ -307,15 +307,15 @@ def start_process(*, terminal: bool = False) -> tuple[WorkerProcess, Connection]
     """
     here, there = Pipe()
     start: Callable[[Connection, Connection, bool], WorkerProcess]
-    start = _forked if _may_fork() else _fresh
-    with _no_interrupt():
+    start = _start_fork if _may_fork() else _start_interpreter
+    with _without_interrupts():
         process = start(here, there, terminal)
     there.close()
     return process, here
 
 
 @contextmanager
-def _no_interrupt() -> Generator[None]:
+def _without_interrupts() -> Generator[None]:
     """Hold back interrupts, also of what is started, until it has said what becomes of them."""
     if sys.platform == "win32":
         yield
@@ -337,11 +337,11 @@ def _may_fork() -> bool:
         return True
 
 
-def _forked(here: Connection, there: Connection, terminal: bool) -> WorkerProcess:
+def _start_fork(here: Connection, there: Connection, terminal: bool) -> WorkerProcess:
     _flush()
     pid = os.fork()
     if pid:
-        return _Forked(pid)
+        return _ForkedProcess(pid)
     code = 1
     # Whatever happens, nothing of the parent's code runs on in the child.
     try:
@@ -349,7 +349,7 @@ def _forked(here: Connection, there: Connection, terminal: bool) -> WorkerProces
         # What is here already stays: to look through it again and again costs time, and copies
         # the pages that both processes share.
         gc.freeze()
-        let_go(there.fileno(), output=terminal)
+        release_files(there.fileno(), output=terminal)
         serve_tasks(there, interruptible=terminal)
         _flush()
         code = 0
@@ -364,7 +364,7 @@ def _flush() -> None:
             stream.flush()
 
 
-def _fresh(here: Connection, there: Connection, terminal: bool) -> WorkerProcess:
+def _start_interpreter(here: Connection, there: Connection, terminal: bool) -> WorkerProcess:
     del here
     number = there.fileno()
     command = [sys.executable, "-c", _SERVE, str(number), str(int(terminal))]
@@ -380,7 +380,7 @@ def _fresh(here: Connection, there: Connection, terminal: bool) -> WorkerProcess
                 command, stdin=files, stdout=files, env=variables, startupinfo=startup
             ),
         )
-    shared = (number, *(handed_on() if terminal else ()))
+    shared = (number, *(inherited_files() if terminal else ()))
     return cast(
         "WorkerProcess",
         subprocess.Popen(  # noqa: S603 - the interpreter that runs this
