@@ -20,7 +20,6 @@ from pathlib import Path
 from canitoolcall.checks import case_status, run_checks
 from canitoolcall.fixtures import Family, Fixture, load_families, load_fixtures
 from canitoolcall.results import Observation, ParsedToolCall, ParseResult, StreamAccumulator
-from msgspec import structs
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
@@ -196,7 +195,7 @@ def _streamed(parser: OutputParser, pieces: Sequence[str], complete: bool) -> Pa
     for delta in [*deltas, *stream.finish(complete=complete)]:
         heard.add_openai_delta(delta.to_openai())
     result = heard.result()
-    return structs.replace(result, tool_calls=result.tool_calls[: len(stream.message.tool_calls)])
+    return replace(result, tool_calls=result.tool_calls[: len(stream.message.tool_calls)])
 
 
 def _pieces(text: str) -> Iterator[str]:
