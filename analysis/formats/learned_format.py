@@ -142,7 +142,6 @@ class LearntFormat(Shown, ABC):
         def parser_of(turn: TurnTree) -> OutputParser:
             return OutputParser(
                 after_reasoning(turn) if reasoning_over else turn,
-                offered=None if request.tools is None else frozenset(request.tools),
                 reasoning=reasoning,
                 whole_calls=call_deltas == "whole",
                 keeps_reasoning=unclosed_reasoning == "keep",

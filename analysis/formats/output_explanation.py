@@ -266,9 +266,7 @@ def explain_output(
     An output that was cut on purpose is compared as far as its calls have closed.
     """
     message = reader.parser.parse(text, complete=complete)
-    back = (
-        None if message.tool_calls else restore_markers(reader.parser, text, reader.parser.offered)
-    )
+    back = None if message.tool_calls else restore_markers(reader.parser, text)
     if back is not None:
         return _restored(back, text, reader)
     found = [
@@ -339,7 +337,7 @@ def _calls(
     for call in message.tool_calls:
         if call.status is Status.UNKNOWN_TOOL:
             at = _named(names, text, call.name)
-            close = nearest_word(call.name, sorted(reader.parser.offered or ()))
+            close = nearest_word(call.name, sorted(reader.parser.turn.offered or ()))
             yield DeviationExplanation(OutputDeviation.UNKNOWN_TOOL, at, close or "", call.name)
     if message.partial_call is not None or (message.status is Status.CUT and complete):
         yield DeviationExplanation(OutputDeviation.CUT, len(text), skeleton, "")
@@ -417,7 +415,7 @@ def _without_junk(spans: Sequence[Span], text: str) -> tuple[str, list[int]]:
 
 
 def _foreign(reader: OutputReading, text: str) -> Iterator[DeviationExplanation]:
-    found = foreign_markup(reader.parser.turn, text, reader.parser.offered)
+    found = foreign_markup(reader.parser.turn, text, reader.parser.turn.offered)
     if found is None:
         return
     at, piece = found

@@ -165,13 +165,8 @@ class RestoredOutput:
     markers: tuple[str, ...]
 
 
-def restore_markers(
-    parser: OutputParser, text: str, offered: Collection[str] | None
-) -> RestoredOutput | None:
-    """Put the missing markers back; None where that makes no regular message of more parts.
-
-    `offered` are the names of the tools, None: any.
-    """
+def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
+    """Put the missing markers back; None where that makes no regular message of more parts."""
     if len(text) > LONGEST:
         return None
     turn = parser.turn
@@ -179,7 +174,7 @@ def restore_markers(
     body, end = _without_end(text, [end.core for end in turn.ends])
     found: list[tuple[tuple[int, bool, int], RestoredOutput]] = []
     for row in turn.strict.rows:
-        written = _row(row, turn.strict.calls, body, gone, offered)
+        written = _row(row, turn.strict.calls, body, gone, turn.offered)
         if written is None:
             continue
         whole = written + (end or row.end.core)

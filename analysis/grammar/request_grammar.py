@@ -267,7 +267,7 @@ class Grammar(Shown):
 
     def parser(self) -> OutputParser:
         """Return the parser of the same request."""
-        return OutputParser(self.turn, offered=frozenset(self.tools))
+        return OutputParser(structs.replace(self.turn, offered=frozenset(self.tools)))
 
     def structural_tag(self) -> dict[str, Json]:
         """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.

@@ -39,11 +39,9 @@ from .turn_request import (
 class AfterArguments:
     """The texts that may follow the arguments of a turn's calls."""
 
-    def __init__(
-        self, turn: TurnTree, section: CallSection, offered: frozenset[str] | None
-    ) -> None:
-        """Store the turn and its calls; `offered` are the tools, or None if any may be called."""
-        self._section, self._offered = section, offered
+    def __init__(self, turn: TurnTree, section: CallSection) -> None:
+        """Store the turn and its calls."""
+        self._section, self._offered = section, turn.offered
         self._ends = tuple(end.core for end in turn.ends if end.core)
         self._closes = (*section.later_close.units, *section.close.units)
         self._opening = call_open(section.call)

@@ -253,7 +253,6 @@ class OutputParser:
         self,
         turn: TurnTree,
         *,
-        offered: frozenset[str] | None = None,
         reasoning: ReasoningIn = "separate",
         whole_calls: bool = False,
         call_ids: Callable[[str, int], str] | int | None = None,
@@ -261,7 +260,7 @@ class OutputParser:
         strip_code_fence: bool = False,
         keeps_reasoning: bool = False,
     ) -> None:
-        """Make the parser of an expression; `offered` are the tools, or None if any may be called.
+        """Make the parser of an expression.
 
         `whole_calls` passes on a call only once it closed. `call_ids` makes the ids of calls that
         are written without one; a number is the seed of such a maker. If it makes an empty id,
@@ -270,10 +269,7 @@ class OutputParser:
         closer and the turn's end can end reasoning.
         """
         self.turn = turn
-        self._reader = TurnReader(
-            turn, offered, fenced=strip_code_fence, keeps_reasoning=keeps_reasoning
-        )
-        self.offered = offered
+        self._reader = TurnReader(turn, fenced=strip_code_fence, keeps_reasoning=keeps_reasoning)
         self._reasoning: ReasoningIn = reasoning
         self._whole_calls = whole_calls
         self._make_id = call_ids if callable(call_ids) else CallIds(call_ids)
@@ -289,7 +285,7 @@ class OutputParser:
 
     @cached_property
     def _opens_call(self) -> re.Pattern[str] | None:
-        texts = sorted(set(call_stops(self.turn, self.offered)))
+        texts = sorted(set(call_stops(self.turn)))
         return re.compile("|".join(map(re.escape, texts))) if texts else None
 
     def reasoning_end_by_ids(self) -> ReasoningEnd:
@@ -320,7 +316,7 @@ class OutputParser:
     def stream(self) -> StreamParser:
         """Begin to read an output that comes in pieces."""
         collector = MessageCollector(
-            self.offered,
+            self.turn.offered,
             reasoning=self._reasoning,
             whole_calls=self._whole_calls,
             make_id=self._make_id,

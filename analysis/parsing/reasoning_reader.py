@@ -42,13 +42,11 @@ from .turn_request import ArgumentList, CallSection, RowCall, TurnStart, TurnTre
 class HeaderReader:
     """Reads `<|channel|>any words<|message|>` in place of a header, by the turn's frame."""
 
-    def __init__(
-        self, turn: TurnTree, section: SectionReader | None, offered: frozenset[str] | None
-    ) -> None:
-        """Prepare for turns of this expression; `offered` are the tools, or None for any."""
-        self._turn, self._offered, self._section = turn, offered, section
+    def __init__(self, turn: TurnTree, section: SectionReader | None) -> None:
+        """Prepare for turns of this expression."""
+        self._turn, self._section = turn, section
         self.frame = frame_of(turn)
-        self._recipient = None if self.frame is None else recipient_pattern(turn, offered)
+        self._recipient = None if self.frame is None else recipient_pattern(turn)
         cores = (*(end.core for end in turn.ends), turn.header.mark)
         frame = self.frame
         first, last, lead = (
@@ -137,7 +135,7 @@ class HeaderReader:
         named = None if self._recipient is None else self._recipient.search(header)
         if named is not None and self._turn.calls is not None:
             section = _headed(self._turn.calls, header[: named.start(1)], header[named.end(1) :])
-            return SectionReader(self._turn, section, self._offered)
+            return SectionReader(self._turn, section)
         leads = bool(self._lead) and tape.text[tape.at :].lstrip().startswith(self._lead)
         return self._section if leads else None
 
@@ -206,11 +204,9 @@ def _headed(section: CallSection, before: str, after: str) -> CallSection:
 class CallTrial:
     """Finds the first whole call of an offered tool in unclosed reasoning."""
 
-    def __init__(
-        self, turn: TurnTree, section: SectionReader, offered: frozenset[str] | None
-    ) -> None:
-        """Store the reader of a turn's calls; `offered` are the tools, or None for any."""
-        self._turn, self._section, self._offered = turn, section, offered
+    def __init__(self, turn: TurnTree, section: SectionReader) -> None:
+        """Store the reader of a turn's calls."""
+        self._turn, self._section = turn, section
         closers: tuple[str, ...] = ()
         if turn.calls is not None:
             closers = (*section_closers(turn, turn.calls), *turn.calls.close.units)
@@ -223,7 +219,7 @@ class CallTrial:
         Only the first `_MOST_TRIED` openings are tried, so the cost is at most the length of the
         text times that number.
         """
-        stops = StopTable([*calls_in_reasoning(self._turn, self._offered)])
+        stops = StopTable([*calls_in_reasoning(self._turn)])
         at = 0
         for _ in range(_MOST_TRIED):
             found = stops.find(text, at)
@@ -246,7 +242,7 @@ class CallTrial:
         tape.feed(text)
         tape.closed, tape.complete = True, complete
         collector = MessageCollector(
-            self._offered, reasoning="separate", whole_calls=True, make_id=lambda _, __: ""
+            self._turn.offered, reasoning="separate", whole_calls=True, make_id=lambda _, __: ""
         )
         cut = False
         try:
@@ -274,24 +270,16 @@ class ReasoningReader:
     a call on is held until it is known whether that happens.
     """
 
-    def __init__(
-        self,
-        turn: TurnTree,
-        offered: frozenset[str] | None,
-        trial: CallTrial | None,
-        *,
-        keeps: bool,
-    ) -> None:
+    def __init__(self, turn: TurnTree, trial: CallTrial | None, *, keeps: bool) -> None:
         """Prepare to read the reasoning of a turn; without a trial, calls in it are text.
 
         With `keeps`, openings of calls and content in it are text, too.
         """
         self.turn = turn
         self._trial = trial
-        self._stops = reasoning_stops(
-            turn, offered, calls=trial is not None and not keeps, content=not keeps
-        )
-        self._closers = reasoning_stops(turn, offered, calls=False, content=not keeps)
+        calls = trial is not None and not keeps
+        self._stops = reasoning_stops(turn, calls=calls, content=not keeps)
+        self._closers = reasoning_stops(turn, calls=False, content=not keeps)
         close = "" if turn.reasoning is None else turn.reasoning.close.core
         # The closer of reasoning may be the text that ends the turn, too.
         self._ends = any(end.core == close for end in turn.ends)

@@ -106,21 +106,19 @@ def at_message_call(
 class SectionReader:
     """Reads the calls of a turn."""
 
-    def __init__(
-        self, turn: TurnTree, section: CallSection, offered: frozenset[str] | None
-    ) -> None:
-        """Prepare to read sections; `offered` are the tools, or None if any may be called."""
+    def __init__(self, turn: TurnTree, section: CallSection) -> None:
+        """Prepare to read sections of a turn."""
         self.section = section
         self._around = CallSurroundings(
             stops=tuple(behind_calls(turn)),
             closers=call_closers(turn, section),
             section_close=section.close,
-            offered=offered,
+            offered=turn.offered,
             tentative=not is_marked(section),
-            continuation=AfterArguments(turn, section, offered),
+            continuation=AfterArguments(turn, section),
         )
         self._closers = section_closers(turn, section)
-        self._behind_broken = broken_call_stops(turn, offered, self._closers)
+        self._behind_broken = broken_call_stops(turn, self._closers)
         inner = self._around.closers
         self._inner_closers = tuple(each for each in inner if each not in section.close.units)
         self._call_marks = (*self._inner_closers, *entry_markers(section.call))
@@ -133,7 +131,7 @@ class SectionReader:
         self._opening_units = (*section.open.units, *opening.units)
         lead = "".join(rf"(?:{re.escape(unit)}\s*)?" for unit in self._opening_units)
         self._before_object = re.compile(rf"\s*{lead}(?:\[\s*)?")
-        self._offered = offered
+        self._offered = turn.offered
         self._ends = texts[1:]
 
     def read(
@@ -412,7 +410,7 @@ class SectionReader:
         other = message_call(call) if isinstance(call, RowCall) else None
         if other is None or not self._offered or self._around.tentative:
             return None
-        return SectionReader(self._turn, replace(self.section, call=other), self._offered)
+        return SectionReader(self._turn, replace(self.section, call=other))
 
     @cached_property
     def _listed(self) -> StopTable[StopMark] | None:

@@ -115,7 +115,7 @@ def _openings(turn: TurnTree) -> Iterator[tuple[TemplateLiteral, TurnPart]]:
                     yield item, TurnPart.CALLS
 
 
-def recipient_pattern(turn: TurnTree, offered: frozenset[str] | None) -> re.Pattern[str] | None:
+def recipient_pattern(turn: TurnTree) -> re.Pattern[str] | None:
     """Return the pattern of the word before a tool's name and of the name, group 1, or None.
 
     With `<|channel|>work to=` before names the word is `to=`. None if there is no such word.
@@ -126,8 +126,8 @@ def recipient_pattern(turn: TurnTree, offered: frozenset[str] | None) -> re.Patt
         words = words.rpartition(marker)[2]
     if not any(map(str.isalnum, words)):
         return None
-    names = sorted(offered or (), key=len, reverse=True)
-    name = r"[\w.-]+" if offered is None else "|".join(map(re.escape, names))
+    names = sorted(turn.offered or (), key=len, reverse=True)
+    name = r"[\w.-]+" if turn.offered is None else "|".join(map(re.escape, names))
     word, sign, space = words.split()[-1].rpartition("=")
     # The namespace of `to=functions.` may be missing before an offered tool.
     optional = rf"(?:{re.escape(space)})?" if sign and names else re.escape(space)
@@ -262,9 +262,7 @@ class StopMark(Enum):
     END = auto()
 
 
-def reasoning_stops(
-    turn: TurnTree, offered: frozenset[str] | None, *, calls: bool, content: bool
-) -> StopTable[StopMark]:
+def reasoning_stops(turn: TurnTree, *, calls: bool, content: bool) -> StopTable[StopMark]:
     """Return the stops of reasoning; with `calls` and `content` also markers that open these."""
     block = turn.reasoning
     if block is None:
@@ -279,12 +277,10 @@ def reasoning_stops(
         for header in headers
     ]
     stops += [_stop(end, StopMark.END) for end in turn.ends if end.is_marker]
-    return StopTable([*stops, *(calls_in_reasoning(turn, offered) if calls else ())])
+    return StopTable([*stops, *(calls_in_reasoning(turn) if calls else ())])
 
 
-def calls_in_reasoning(
-    turn: TurnTree, offered: frozenset[str] | None
-) -> Iterator[tuple[str, str, StopMark]]:
+def calls_in_reasoning(turn: TurnTree) -> Iterator[tuple[str, str, StopMark]]:
     """Return the stops that open calls inside reasoning."""
     section = turn.calls
     if section is None or turn.reasoning is None:
@@ -297,49 +293,45 @@ def calls_in_reasoning(
             texts += [(literal.before, each) for each in spaced_spellings(literal.core)]
     # An opener with words in it means a call only together with a name.
     before = call_open(section.call).before
-    texts += [(before, text) for text in named_openings(section, offered)]
+    texts += [(before, text) for text in named_openings(section, turn.offered)]
     for space, text in texts:
         # The whitespace before the calls, or before the closer of reasoning if that is longer.
         spaces = (turn.reasoning.close.before, section.space + space)
         yield max(spaces, key=len), text, StopMark.CALLS
 
 
-def bracketed_marks(turn: TurnTree, offered: frozenset[str] | None) -> tuple[str, ...]:
+def bracketed_marks(turn: TurnTree) -> tuple[str, ...]:
     """Return the stops of content that begin like a JSON array."""
-    return tuple(text for _, text, _ in _content_stops(turn, offered) if text.startswith("["))
+    return tuple(text for _, text, _ in _content_stops(turn) if text.startswith("["))
 
 
-def content_stops(
-    turn: TurnTree, offered: frozenset[str] | None, frame: ChannelFrame | None = None
-) -> StopTable[StopMark]:
-    """Return the stops of content; `offered` are the tools, or None if any may be called.
+def content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> StopTable[StopMark]:
+    """Return the stops of content.
 
     With a frame, the words that lead to a call do so only in place of a header and are text in
     content, and its first marker alone does not open a call.
     """
-    return StopTable(list(_content_stops(turn, offered, frame)), turn.tail, StopMark.CALLS)
+    return StopTable(list(_content_stops(turn, frame)), turn.tail, StopMark.CALLS)
 
 
-def broken_call_stops(
-    turn: TurnTree, offered: frozenset[str] | None, closers: Sequence[str]
-) -> StopTable[StopMark]:
+def broken_call_stops(turn: TurnTree, closers: Sequence[str]) -> StopTable[StopMark]:
     """Return the stops of the rest of a broken call: closers of calls, and stops of content."""
     closes = [("\n", text, StopMark.CALLS_CLOSE) for text in closers]
-    return StopTable([*_content_stops(turn, offered), *closes], turn.tail, StopMark.CALLS)
+    return StopTable([*_content_stops(turn), *closes], turn.tail, StopMark.CALLS)
 
 
-def call_stops(turn: TurnTree, offered: frozenset[str] | None) -> Iterator[str]:
+def call_stops(turn: TurnTree) -> Iterator[str]:
     """Return the stops of content that begin calls; every call begins with one of them."""
-    return (text for _, text, mark in _content_stops(turn, offered) if mark is StopMark.CALLS)
+    return (text for _, text, mark in _content_stops(turn) if mark is StopMark.CALLS)
 
 
 def _content_stops(
-    turn: TurnTree, offered: frozenset[str] | None, frame: ChannelFrame | None = None
+    turn: TurnTree, frame: ChannelFrame | None = None
 ) -> Iterator[tuple[str, str, StopMark]]:
     for end in turn.ends:
         yield _stop(end, StopMark.END)
     if turn.calls is not None:
-        yield from _call_stops(turn, turn.calls, offered, frame)
+        yield from _call_stops(turn, turn.calls, frame)
     if turn.reasoning is not None:
         yield from _spaced(turn.reasoning.open, StopMark.REASONING)
         yield _stop(turn.reasoning.close, StopMark.REASONING_CLOSE)
@@ -353,7 +345,7 @@ def _content_stops(
 
 
 def _call_stops(
-    turn: TurnTree, section: CallSection, offered: frozenset[str] | None, frame: ChannelFrame | None
+    turn: TurnTree, section: CallSection, frame: ChannelFrame | None
 ) -> Iterator[tuple[str, str, StopMark]]:
     for literal in call_opens(section):
         if frame is not None and literal == frame.lead:
@@ -364,7 +356,7 @@ def _call_stops(
             text = literal.core
         for spelling in spaced_spellings(text):
             yield section.space + literal.before, spelling, StopMark.CALLS
-    names = tuple(named_triggers(section, offered))
+    names = tuple(named_triggers(section, turn.offered))
     for text in names:
         yield section.space, text, StopMark.CALLS
     if not is_marked(section):

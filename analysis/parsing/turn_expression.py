@@ -420,6 +420,7 @@ def _turn(begun: Begun, request: ParserRequest) -> TurnTree:
         calls=section_of(format_, request, calls),
         unwritten=prompted.unwritten,
         json=request.json,
+        offered=None if request.tools is None else frozenset(request.tools),
         prefill=prompted.prefill,
         strict=_ROWS.of(
             (frame,), key, lambda: strict_rows(format_, request, written, prompted.start)

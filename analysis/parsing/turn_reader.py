@@ -23,29 +23,22 @@ from .turn_request import TurnStart, TurnTree
 class TurnReader:
     """Reads a tape by the expression of a turn."""
 
-    def __init__(
-        self,
-        turn: TurnTree,
-        offered: frozenset[str] | None,
-        *,
-        fenced: bool = False,
-        keeps_reasoning: bool = False,
-    ) -> None:
-        """Prepare to read turns of this expression; `offered` are the tools, None: any.
+    def __init__(self, turn: TurnTree, *, fenced: bool, keeps_reasoning: bool) -> None:
+        """Prepare to read turns of this expression.
 
         Where the answer is JSON that is `fenced`, the fence is left out.
         With `keeps_reasoning` neither a call nor what opens content ends reasoning.
         """
         self.turn = turn
-        self._section = None if turn.calls is None else SectionReader(turn, turn.calls, offered)
-        trial = None if self._section is None else CallTrial(turn, self._section, offered)
-        self._reasoning = ReasoningReader(turn, offered, trial, keeps=keeps_reasoning)
+        self._section = None if turn.calls is None else SectionReader(turn, turn.calls)
+        trial = None if self._section is None else CallTrial(turn, self._section)
+        self._reasoning = ReasoningReader(turn, trial, keeps=keeps_reasoning)
         marked = turn.calls is None or is_marked(turn.calls)
         self._json: JsonContent | None = None
         if turn.json and marked:
-            self._json = JsonContent(turn, bracketed_marks(turn, offered), fenced=fenced)
-        self._headers = HeaderReader(turn, self._section, offered)
-        self._stops = content_stops(turn, offered, self._headers.frame)
+            self._json = JsonContent(turn, bracketed_marks(turn), fenced=fenced)
+        self._headers = HeaderReader(turn, self._section)
+        self._stops = content_stops(turn, self._headers.frame)
         # A model may omit the header, but not the part after it.
         frame = self._headers.frame
         self._goes_on = (turn.header.core, *(() if frame is None else (frame.first,)))

@@ -206,6 +206,8 @@ class TurnTree(Struct, frozen=True):
     """The beginning of the message that the prompt has already written."""
     strict: StrictTurn = StrictTurn()
     """The rows that a strict writer may write."""
+    offered: frozenset[str] | None = None
+    """The offered tools, or None if any may be called."""
 
 
 class RequestError(AutoparserError):

@@ -407,7 +407,7 @@ def _reader(format_: TurnFormat, offered: OfferedTools, prompt: str = "") -> Out
     request = request_of(
         offered.tools, prompt=prompt or None, begun=None if prompt else formats.default
     )
-    return OutputParser(build_expression(formats, request), offered=frozenset(request.tools or ()))
+    return OutputParser(build_expression(formats, request))
 
 
 def _read_before_calls(reader: OutputParser, text: str) -> Message:

@@ -23,7 +23,7 @@ from msgspec import structs
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.message_battery import battery_messages, battery_tools, loose_tools
+from autoparser.analysis.core.message_battery import battery_messages, loose_tools
 from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.learning.continuations import turns_after
@@ -251,7 +251,6 @@ def read_of(shown: Sequence[ShownMessage], formats: Formats, count: int) -> Read
     tools = loose_tools()
     parser = OutputParser(
         build_expression(formats, request_of(tools, begun=formats.default)),
-        offered=frozenset(str(tool["name"]) for tool in battery_tools()),
     )
     missed = tuple(each.title for each in shown if not _reads(parser, each))
     return Reading(count, len(shown) - len(missed), len(shown), missed=missed)

@@ -82,7 +82,7 @@ def plain_texts(
 ) -> Iterator[str]:
     """Make texts in which nothing ends content, for the parser of that format."""
     _, parser = generated(analysis.format, "")
-    stops = content_stops(parser.turn, parser.offered)
+    stops = content_stops(parser.turn)
     usable = [word for word in words if stops.find(word, 0) is None]
     for _ in range(count if usable else 0):
         drawn = [chance.choice(usable) for _ in range(chance.randint(1, LONGEST))]

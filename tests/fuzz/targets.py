@@ -76,7 +76,6 @@ def _with_options(parser: OutputParser, number: int) -> OutputParser:
         turn = replace(turn, calls=replace(turn.calls, single=True))
     return OutputParser(
         turn,
-        offered=parser.offered,
         reasoning=REASONING[number % len(REASONING)],
         whole_calls=number % 5 == 0,
         call_ids=lambda name, index: f"{name}:{index}",

@@ -138,10 +138,8 @@ def generated(
         request, written = request_of(tools, prompt=default.text), default.text
     else:
         request, written = request_of(tools, begun=Begun(format_, None)), format_.header
-    return turn.removeprefix(written), OutputParser(
-        build_expression(Formats.of(format_), request),
-        offered=None if request.tools is None else frozenset(request.tools),
-    )
+    expression = build_expression(Formats.of(format_), request)
+    return turn.removeprefix(written), OutputParser(expression)
 
 
 def difference(format_: TurnFormat, message: Message) -> str:

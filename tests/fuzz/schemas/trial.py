@@ -286,7 +286,7 @@ class SchemaTrial:
         if matcher.is_error():
             self._find(Fault.NOT_LOADED, matcher.get_error().strip().splitlines()[0][:300])
             return
-        parser = OutputParser(self.grammar.turn, offered=frozenset(self.grammar.tools))
+        parser = OutputParser(self.grammar.turn)
         for value in self._valid():
             self._ask(matcher, parser, value)
         if sound:
