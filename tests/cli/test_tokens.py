@@ -10,7 +10,6 @@ import jsonschema
 import pytest
 from tokenizers import Tokenizer
 
-from tests.analysis.decoding.tokenizers_here import byte_tokenizer
 from tests.analysis.history.vocabularies import small, tiny
 
 from .conftest import ROOT, Run
@@ -18,8 +17,6 @@ from .conftest import ROOT, Run
 XML = "fixtures/templates/a1-function-parameter.jinja"
 J1 = "fixtures/templates/j1-json-in-tags.jinja"
 GOOD = "fixtures/templates/history-last-query.jinja"
-TOOLS = ("--tools", "fixtures/tools.yaml")
-MARKERS = ("<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<think>", "</think>")
 MESSAGES = """
 - {role: user, content: "Weather?"}
 - role: assistant
@@ -107,13 +104,6 @@ def test_a_tokenizer_of_another_model_is_warned_of(
     assert (ran.code, ran.err) == (0, f"{file}: warning: {words}\n")
     ran = autoparser("roundtrip", GOOD, "--tokenizer", file, "--scenario", "answer")
     assert "is this the model's own tokenizer?" in " ".join(ran.out.split())
-    byte_tokenizer("<think>").save(str(file))
-    file.with_name("tokenizer_config.json").write_text('{"eos_token": "<|end|>"}', "utf-8")
-    ran = autoparser("decode", J1, *TOOLS, "--walks", "2", "--tokenizer", file)
-    # Markers that are text are walked through as well.
-    assert (ran.code, ran.err.count("\n")) == (0, 1)
-    assert ran.err.startswith(f"{file}: warning: this tokenizer may be another model's")
-    assert "\nAs text    " in ran.out
 
 
 def test_reused_tokens_are_counted_by_the_tokenizer_beside_the_template(
@@ -126,55 +116,6 @@ def test_reused_tokens_are_counted_by_the_tokenizer_beside_the_template(
         row = next(line for line in ran.out.splitlines() if line.startswith("many parameters"))
         reused, _, sampled = row.split()[4].partition("/")
         assert int(reused) == int(sampled) > 0
-
-
-def test_answers_are_walked_by_the_tokenizer_of_the_models_directory(
-    autoparser: Run, tmp_path: Path
-) -> None:
-    directory = model_of(J1, byte_tokenizer(*MARKERS), tmp_path / "model")
-    (directory / "tokenizer_config.json").write_text('{"eos_token": "<|end|>"}', "utf-8")
-    for source in (directory, directory / "chat_template.jinja"):
-        ran = autoparser("decode", source, *TOOLS, "--walks", "2", "--json")
-        assert (ran.code, ran.err) == (0, "")
-        assert json.loads(ran.out)["tokenizer"] == str(directory)
-
-
-def test_lark_is_made_for_the_tokenizer_that_is_named_or_beside(
-    tmp_path: Path, autoparser: Run
-) -> None:
-    form = (*TOOLS, "-f", "lark")
-    model = model_of(J1, byte_tokenizer(*MARKERS), tmp_path / "model")
-    ran = autoparser("grammar", J1, *form, "--tokenizer", model / "tokenizer.json")
-    assert (ran.code, ran.err) == (0, "")
-    number = Tokenizer.from_file(str(model / "tokenizer.json")).token_to_id("<tool_call>")
-    assert f"<[{number}]>" in ran.out
-    assert autoparser("grammar", model, *form).out == ran.out
-
-
-def test_a_tokenizer_without_the_markers_of_a_grammar_is_warned_of(
-    tmp_path: Path, autoparser: Run
-) -> None:
-    folder = saved(byte_tokenizer(*MARKERS[:4]), tmp_path)
-    ran = autoparser("grammar", J1, *TOOLS, "-f", "lark", "--tokenizer", folder)
-    assert ran.code == 0
-    assert ran.err.startswith(f"{J1}: warning: ")
-    assert "<think> </think>" in ran.err
-    assert "<tool_call>" not in ran.err
-
-
-def test_acceptance_counts_tokens_and_json_has_every_grammar(
-    tmp_path: Path, autoparser: Run
-) -> None:
-    tokenizer = saved(byte_tokenizer(*MARKERS), tmp_path)
-    answer = tmp_path / "answer.txt"
-    answer.write_text('<tool_call>\n{"name": "list_rooms", "arguments": {}}\n</tool_call>', "utf-8")
-    asked = ("--tokenizer", tokenizer, "-f", "json")
-    found = json.loads(autoparser("grammar", J1, *TOOLS, "--accepts", answer, *asked).out)
-    assert (found["accepted"], found["unit"]) == (True, "token")
-    assert found["taken"] == found["count"] < len(answer.read_text())
-    whole = json.loads(autoparser("grammar", XML, *TOOLS, *asked).out)
-    assert whole["lark"]
-    assert whole["not_written"] == {}
 
 
 @pytest.mark.slow

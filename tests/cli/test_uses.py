@@ -5,6 +5,8 @@ A table of `uses/` has cases under `cases`, by titles that say what is expected:
     a misspelt form is suggested:
       run: grammar $J1 --format gnbf     # names of `names` and of `files` are put in
       files: {tools.yaml: "- {name: f}"} # written to a folder of the test's own, $TMP
+      tokenizers: {tokenizer.json: [<s>]} # one token a byte, and one for each of these markers
+      first: [analyze $J1 -o x.json]     # uses before it
       stdin: "{{ messages }}"
       code: 2                            # 0 where it is not said
       out: [first, then this]            # parts of standard output, in this order
@@ -14,9 +16,11 @@ A table of `uses/` has cases under `cases`, by titles that say what is expected:
       json: {calls.0.name: f}            # values of the document, by their places
       schema: parse                      # docs/parse.schema.json describes the document
       same: grammar $J1                  # what else is printed by another use
+      reads: {x.json: [parts]}           # what files hold in the end
       runs: {COMMAND: [parts]}           # further uses after it, each ends with 0
 
-and uses that make no sense under `refused`, with the words of their one line of standard error.
+A file may be a copy: {from: PATH, key: [keys of a YAML file], replace: {text: other}}. Uses that
+make no sense stand under `refused`, with the words of their one line of standard error.
 """
 
 from __future__ import annotations
@@ -33,12 +37,16 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from tests.analysis.decoding.tokenizers_here import byte_tokenizer
+
 from .conftest import ROOT, Ran, Run
 
+KNOWN_FOLDERS = ("model", "pages", "records", "x.json")
+"""Names in the test's own folder, beside its files."""
 TABLES = sorted((Path(__file__).parent / "uses").glob("*.yaml"))
 KEYS = {
     *("run", "files", "stdin", "code", "out", "words", "lacks", "err"),
-    *("json", "schema", "same", "runs", "slow"),
+    *("json", "schema", "same", "runs", "slow", "tokenizers", "first", "reads"),
 }
 
 
@@ -58,22 +66,44 @@ def cases() -> Iterator[Any]:
             yield pytest.param(names, known, id=f"{path.stem}: {title}"[:100], marks=marks)
 
 
+def content_of(given: Any) -> bytes:
+    """Return what a file of a case holds."""
+    if isinstance(given, bytes):
+        return given
+    if isinstance(given, str):
+        return given.encode()
+    text: Any = (ROOT / given["from"]).read_text("utf-8")
+    if "key" in given:
+        text = yaml.safe_load(text)
+        for key in given["key"]:
+            text = text[key]
+    for old, new in given.get("replace", {}).items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return str(text).encode()
+
+
 class Shell:
     """Runs the lines of a case, with its names and files put in."""
 
     def __init__(
-        self, autoparser: Run, folder: Path, names: Mapping[str, str], files: Mapping[str, Any]
+        self, autoparser: Run, folder: Path, names: Mapping[str, str], case: Mapping[str, Any]
     ) -> None:
         self._autoparser = autoparser
         self._names = {**names, "TMP": str(folder)}
-        self._paths = {name: folder / name for name in (*files, "model")}
-        for name, text in files.items():
+        tokenizers: Mapping[str, list[str]] = case.get("tokenizers", {})
+        named = (*case["files"], *tokenizers, *case.get("reads", ()))
+        self.paths = {name: folder / name for name in (*named, *KNOWN_FOLDERS)}
+        for name in named:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(text if isinstance(text, bytes) else str(text).encode())
+        for name, content in case["files"].items():
+            self.paths[name].write_bytes(content_of(content))
+        for name, markers in tokenizers.items():
+            byte_tokenizer(*markers, control=()).save(str(folder / name))
 
     def run(self, line: str, stdin: str = "") -> Ran:
         words = shlex.split(Template(line).safe_substitute(self._names))
-        given = (self._paths.get(word, word) for word in words)
+        given = (self.paths.get(word, word) for word in words)
         return self._autoparser(*given, stdin=stdin.encode())
 
     def filled(self, parts: str | list[str]) -> list[str]:
@@ -83,7 +113,9 @@ class Shell:
 
 @pytest.mark.parametrize(("names", "case"), [*cases()])
 def test_use(names: dict[str, str], case: dict[str, Any], autoparser: Run, tmp_path: Path) -> None:
-    shell = Shell(autoparser, tmp_path, names, case["files"])
+    shell = Shell(autoparser, tmp_path, names, case)
+    for line in case.get("first", ()):
+        assert shell.run(line).code in (0, 1)
     ran = shell.run(case["run"], case.get("stdin", ""))
     assert ran.code == case.get("code", 0), ran.err or ran.out
     check_error(ran, shell.filled(case.get("err", [])), alone=not case.keys() & {"out", "words"})
@@ -94,6 +126,9 @@ def test_use(names: dict[str, str], case: dict[str, Any], autoparser: Run, tmp_p
         check_document(ran.out, case)
     if "same" in case:
         assert shell.run(case["same"]).out == ran.out != ""
+    for name, parts in case.get("reads", {}).items():
+        text = shell.paths[name].read_text("utf-8")
+        assert all(part in text for part in shell.filled(parts)), text
     for line, parts in case.get("runs", {}).items():
         again = shell.run(line)
         assert again.code == 0, again.err
