@@ -117,9 +117,9 @@ class AnswerJudge:
         for call in parsed.tool_calls:
             yield from self._call(call)
         yield from self._asked(parsed)
-        if self._content_check is not None and not parsed.tool_calls:
-            invalid = _invalid_content(self._content_check, parsed.content or "")
-            if invalid:
+        if self._grammar.json_schema is not None and not parsed.tool_calls:
+            content, invalid = _read_json(parsed.content or "")
+            if invalid := invalid or self._content_check(content):
                 yield AnswerComplaint(AnswerFault.CONTENT, invalid)
 
     def _call(self, call: ParsedCall) -> Iterator[AnswerComplaint]:
@@ -130,8 +130,10 @@ class AnswerJudge:
         elif call.status is not Status.OK:
             yield AnswerComplaint(AnswerFault.NOT_READ, f"a call's status is {call.status}")
         else:
-            arguments, invalid = _read_object(call.arguments)
-            invalid = invalid or self._argument_checks[call.name](dict(arguments))
+            arguments, invalid = _read_json(call.arguments)
+            if not invalid and not isinstance(arguments, dict):
+                invalid = f"{call.arguments!r} is not an object"
+            invalid = invalid or self._argument_checks[call.name](arguments)
             if invalid:
                 yield AnswerComplaint(AnswerFault.ARGUMENTS, f"{call.name}: {invalid}")
 
@@ -152,28 +154,16 @@ class AnswerJudge:
         }
 
     @cached_property
-    def _content_check(self) -> Validate | None:
-        schema = self._grammar.json_schema
-        if schema is None:
-            return None
-        return schema_validator(schema, unknown_formats=self._unknown_formats)
+    def _content_check(self) -> Validate:
+        return schema_validator(self._grammar.json_schema, unknown_formats=self._unknown_formats)
 
 
-def _read_object(text: str) -> tuple[Mapping[str, Json], str]:
-    """Read arguments; return an error text with no arguments if they are not a JSON object."""
+def _read_json(text: str) -> tuple[Json, str]:
+    """Read a JSON value; return what is wrong with the text, or an empty string."""
     try:
-        value: Json = json.loads(text)
+        return json.loads(text), ""
     except (ValueError, RecursionError) as error:
-        return {}, f"{text!r} is not valid JSON: {error}"
-    return (value, "") if isinstance(value, dict) else ({}, f"{text!r} is not an object")
-
-
-def _invalid_content(check: Validate, content: str) -> str:
-    try:
-        value: Json = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        return f"{content!r} is not valid JSON: {error}"
-    return check(value)
+        return None, f"{text!r} is not valid JSON: {error}"
 
 
 # Many answers, judged and counted.

@@ -12,7 +12,7 @@ import http.client
 import importlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -105,37 +105,29 @@ def _name(device: Any) -> str:
     return str(torch.cuda.get_device_name(device))
 
 
+@dataclass
 class ModelWriter:
     """Writes a model's answers to one prompt, and measures the time."""
 
-    def __init__(
-        self,
-        trial: DecodingTrial,
-        model: LoadedModel,
-        prompt: str,
-        *,
-        batch: int,
-        seed: int,
-        limit: int,
-        masked: bool = True,
-    ) -> None:
-        """`limit` is in tokens of an answer; with `masked=False` the model writes unconstrained."""
-        self._trial = trial
-        self._model = model
-        self._prompt = trial.tokenizer.encode(prompt) or [trial.tokenizer.eos_id]
-        self._batch = batch
-        self._seed = seed
-        self._limit = limit
-        self._masked = masked
-        self._tokens = 0
-        self._seconds = 0.0
+    trial: DecodingTrial
+    model: LoadedModel
+    prompt: str
+    _: KW_ONLY
+    batch: int
+    seed: int
+    limit: int
+    """In tokens of an answer."""
+    masked: bool = True
+    """Whether the grammar holds; else the model writes unconstrained."""
+    _tokens: int = field(default=0, init=False)
+    _seconds: float = field(default=0.0, init=False)
 
     def answers(self, count: int) -> Iterator[DecodedAnswer]:
         """Write `count` answers, a batch at a time; each batch has a seed of its own."""
-        self._written(1, self._seed, WARM_UP)
-        for start in range(0, count, self._batch):
-            size = min(self._batch, count - start)
-            answers, seconds = self._written(size, self._seed + start, self._limit)
+        self._written(1, self.seed, WARM_UP)
+        for start in range(0, count, self.batch):
+            size = min(self.batch, count - start)
+            answers, seconds = self._written(size, self.seed + start, self.limit)
             self._tokens += sum(len(answer.tokens) for answer in answers)
             self._seconds += seconds
             for at, answer in enumerate(answers, start):
@@ -147,22 +139,19 @@ class ModelWriter:
         return self._tokens / self._seconds if self._seconds else 0.0
 
     def _written(self, size: int, seed: int, limit: int) -> tuple[list[DecodedAnswer], float]:
-        tokenizer = self._trial.tokenizer
+        tokenizer = self.trial.tokenizer
         grammars: list[GrammarObject] = [
-            self._trial.compiled.clone() if self._masked else FreeGrammar(tokenizer)
+            self.trial.compiled.clone() if self.masked else FreeGrammar(tokenizer)
             for _ in range(size)
         ]
-        sampler = ModelSampler(
-            self._model.network, [self._prompt] * size, seed=seed, masked=self._masked
-        )
+        prompt = tokenizer.encode(self.prompt) or [tokenizer.eos_id]
+        sampler = ModelSampler(self.model.network, [prompt] * size, seed=seed, masked=self.masked)
         try:
             done = measure_walks(grammars, tokenizer, sampler, limit)
         except (ConstraintError, RefusedTokenError) as error:
             return [DecodedAnswer("", "", broken=str(error))] * size, 0.0
         answers = [
-            DecodedAnswer(
-                "", walk.text, walk.tokens, walk.ended, walk.forced if self._masked else 0
-            )
+            DecodedAnswer("", walk.text, walk.tokens, walk.ended, walk.forced if self.masked else 0)
             for walk in done.walks
         ]
         return answers, done.seconds

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from llguidance.gbnf_to_lark import (
@@ -23,7 +24,6 @@ from llguidance.gbnf_to_lark import (
     GrammarParser,
     LiteralNode,
     RepetitionNode,
-    RuleNode,
     SequenceNode,
     is_lark_syntax,
     resolve,
@@ -170,7 +170,7 @@ def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
         raise ConstraintError(str(error), place="ebnf") from error
     except Exception as error:
         raise ConstraintError(str(error), place="ebnf", hint="GBNF starts at root") from error
-    ordered = sorted(rules.values(), key=_order)
+    ordered = sorted(rules.values(), key=attrgetter("order"))
     return "\n".join(["%llguidance {}", *(str(rule) for rule in ordered)]) + "\n"
 
 
@@ -268,26 +268,16 @@ def _unescape(match: re.Match[str]) -> str:
 
 def _literal_text(escaped: str) -> str:
     r"""Return the text of a literal as the converter keeps it: with JSON's escapes and ``\xNN``."""
-    return str(json.loads('"' + "".join(_json_escapes(escaped)) + '"'))
+    return str(json.loads(f'"{_ESCAPE.sub(_json_escape, escaped)}"'))
 
 
-def _json_escapes(escaped: str) -> Iterator[str]:
-    place = 0
-    while place < len(escaped):
-        if escaped[place] != "\\":
-            yield json.dumps(escaped[place])[1:-1]
-            place += 1
-        elif escaped[place + 1] == "x":
-            yield f"\\u00{escaped[place + 2 : place + 4]}"
-            place += 4
-        else:
-            sign = escaped[place + 1]
-            yield sign if sign in "[]" else f"\\{sign}"
-            place += 2
+_ESCAPE = re.compile(r"\\x(?P<digits>..)|\\(?P<bracket>[\[\]])|(?P<same>\\.)|[^\\]+", re.DOTALL)
 
 
-def _order(rule: RuleNode) -> int:
-    return rule.order
+def _json_escape(found: re.Match[str]) -> str:
+    if found["digits"]:
+        return f"\\u00{found['digits']}"
+    return found["bracket"] or found["same"] or json.dumps(found[0])[1:-1]
 
 
 class ConstraintKind(Enum):

@@ -60,12 +60,6 @@ class GrammarBackend(ClosedAtExit):
         self._statistics = StatisticsCounter()
         # Verbose messages would print the whole state, with the text that was written.
         self._limits = LLParserLimits(verbose_errors=False)
-        self._dispatch: dict[ConstraintKind, Callable[[str], str]] = {
-            ConstraintKind.JSON_SCHEMA: self.dispatch_json,
-            ConstraintKind.REGEX: self.dispatch_regex,
-            ConstraintKind.EBNF: self.dispatch_ebnf,
-            ConstraintKind.STRUCTURAL_TAG: self.dispatch_structural_tag,
-        }
 
     def close(self) -> None:
         """Stop compiling; grammar objects in use remain valid."""
@@ -122,23 +116,6 @@ class GrammarBackend(ClosedAtExit):
         """The compilations, cache hits and masks so far, by all requests together."""
         return self._statistics.now()
 
-    def dispatch_json(self, text: str) -> str:
-        """Write a JSON schema (JSON, with llguidance's ``x-guidance``) as its grammar."""
-        return LLMatcher.grammar_from_json_schema(text)
-
-    def dispatch_regex(self, text: str) -> str:
-        """Write a regex as llguidance's grammar."""
-        return LLMatcher.grammar_from_regex(text)
-
-    def dispatch_ebnf(self, text: str) -> str:
-        """Write a grammar in Lark or GBNF as llguidance's grammar."""
-        return LLMatcher.grammar_from_lark(lark_grammar(text, self.tokenizer.opaque))
-
-    def dispatch_structural_tag(self, text: str) -> str:
-        """Write a structural tag (``{"whitespace", "tag"}``, JSON) as llguidance's grammar."""
-        document = json.loads(text)
-        return structural_grammar(document["tag"], document["whitespace"], self.tokenizer)
-
     def _constraint(self, given: Constraint | Grammar) -> Constraint:
         if isinstance(given, Constraint):
             return given
@@ -147,7 +124,7 @@ class GrammarBackend(ClosedAtExit):
     def _find(self, constraint: Constraint) -> _Compiled | Future[_Compiled]:
         with self._lock:
             found = self._cache.get(constraint)
-            self._statistics.requested(hit=found is not None)
+            self._statistics.count(hits=int(found is not None), misses=int(found is None))
             if found is not None:
                 self._cache.move_to_end(constraint)
                 return found
@@ -177,13 +154,13 @@ class GrammarBackend(ClosedAtExit):
             compiled = self._made(constraint)
         except ConstraintError as error:
             compiled = error
-        seconds = perf_counter() - started
         failed = isinstance(compiled, ConstraintError)
-        self._statistics.compiled(constraint.kind, seconds, failed=failed)
+        seconds = perf_counter() - started
+        self._statistics.count(constraint.kind, compile_seconds=seconds, failures=int(failed))
         return compiled
 
     def _made(self, constraint: Constraint) -> MatcherGrammar:
-        grammar = self._dispatch[constraint.kind](constraint.text)
+        grammar = self._guidance(constraint)
         # Validating first would cost a second compilation; a finished matcher reports the same.
         matcher = LLMatcher(self._ll, grammar, log_level=0, limits=self._limits)
         if matcher.is_error():
@@ -192,6 +169,20 @@ class GrammarBackend(ClosedAtExit):
                 place=constraint.kind.value,
             )
         return MatcherGrammar(matcher, self.tokenizer, self._statistics)
+
+    def _guidance(self, constraint: Constraint) -> str:
+        """Write a constraint as llguidance's grammar."""
+        text = constraint.text
+        match constraint.kind:
+            case ConstraintKind.JSON_SCHEMA:
+                return LLMatcher.grammar_from_json_schema(text)
+            case ConstraintKind.REGEX:
+                return LLMatcher.grammar_from_regex(text)
+            case ConstraintKind.EBNF:
+                return LLMatcher.grammar_from_lark(lark_grammar(text, self.tokenizer.opaque))
+            case ConstraintKind.STRUCTURAL_TAG:
+                tag = json.loads(text)
+                return structural_grammar(tag["tag"], tag["whitespace"], self.tokenizer)
 
 
 def _fulfil(promised: Future[MatcherGrammar], compiled: Callable[[], _Compiled]) -> None:

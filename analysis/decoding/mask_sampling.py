@@ -221,11 +221,9 @@ def choose_device(wanted: str = "auto") -> Any:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(wanted)
-    except RuntimeError as error:
-        raise DeviceError(
-            f"there is no device {wanted!r}", hint="cpu, cuda or auto can be asked for"
-        ) from error
-    if device.type not in {"cpu", "cuda"}:
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in {"cpu", "cuda"}:
         raise DeviceError(
             f"there is no device {wanted!r}", hint="cpu, cuda or auto can be asked for"
         )

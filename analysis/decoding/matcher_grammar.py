@@ -1,7 +1,7 @@
 """Keep the state of one request under a constraint: fill masks, accept tokens, roll back.
 
-`GrammarObject` is the protocol that an engine uses; `MatcherGrammar` implements it on llguidance's
-matcher, `FreeGrammar` allows everything. Masks are rows of bits in any memory (`MaskRow`), and
+`GrammarObject` is what an engine uses: `FreeGrammar` allows everything, `MatcherGrammar` what
+llguidance's matcher does. Masks are rows of bits in any memory (`MaskRow`), and
 `StatisticsCounter` counts for all requests of a backend.
 """
 
@@ -12,10 +12,11 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from threading import Lock
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Self
 
 from llguidance import LLMatcher
 
@@ -57,42 +58,19 @@ class StatisticsCounter:
     def __init__(self) -> None:
         self._lock = Lock()
         self._counts: Counter[str] = Counter()
-        self._compile_seconds = 0.0
-        self._mask_seconds = 0.0
         self._dispatched: Counter[ConstraintKind] = Counter()
 
-    def requested(self, *, hit: bool) -> None:
-        """Count a request."""
+    def count(self, kind: ConstraintKind | None = None, **amounts: Any) -> None:
+        """Add to figures by their names; `kind` is that of a compilation."""
         with self._lock:
-            self._counts["hits" if hit else "misses"] += 1
-
-    def compiled(self, kind: ConstraintKind, seconds: float, *, failed: bool) -> None:
-        """Count a compilation."""
-        with self._lock:
-            self._dispatched[kind] += 1
-            self._compile_seconds += seconds
-            self._counts["failures"] += failed
-
-    def used(self, *, masks: int, mask_seconds: float, accepted: int, forced: int) -> None:
-        """Count the work of one grammar object."""
-        with self._lock:
-            self._mask_seconds += mask_seconds
-            self._counts.update(masks=masks, accepted=accepted, forced=forced)
+            self._counts.update(amounts)
+            self._dispatched.update([] if kind is None else [kind])
 
     def now(self) -> GrammarStatistics:
         """Return the current figures."""
         with self._lock:
-            return GrammarStatistics(
-                hits=self._counts["hits"],
-                misses=self._counts["misses"],
-                failures=self._counts["failures"],
-                compile_seconds=self._compile_seconds,
-                masks=self._counts["masks"],
-                mask_seconds=self._mask_seconds,
-                accepted=self._counts["accepted"],
-                forced=self._counts["forced"],
-                dispatched=dict(self._dispatched),
-            )
+            counts: dict[str, Any] = dict(self._counts)
+            return GrammarStatistics(**counts, dispatched=dict(self._dispatched))
 
 
 # Rows of token masks in any memory: numpy arrays, torch tensors, plain buffers.
@@ -108,15 +86,13 @@ class MaskError(AutoparserError):
     """A mask's memory does not fit: its type, its shape, its place."""
 
 
-class MaskRow:
-    """One row of a mask: its address, its words; it keeps the memory alive."""
+class MaskRow(NamedTuple):
+    """One row of a mask."""
 
-    __slots__ = ("_owner", "address", "words")
-
-    def __init__(self, owner: object, address: int, words: int) -> None:
-        self._owner = owner
-        self.address = address
-        self.words = words
+    owner: object
+    """The memory, which it keeps alive."""
+    address: int
+    words: int
 
 
 def new_mask(rows: int, words: int) -> memoryview:
@@ -131,7 +107,12 @@ def row_of(mask: Any, index: int) -> MaskRow:
     Raises ``MaskError``.
     """
     if hasattr(mask, "data_ptr"):
-        return _tensor_row(mask, index)
+        if mask.device.type != "cpu":
+            raise MaskError(
+                f"a mask is filled on the CPU, this one is on {mask.device}",
+                hint="fill it there, then move it",
+            )
+        mask = mask.numpy()
     try:
         view = memoryview(mask)
     except TypeError as error:
@@ -141,29 +122,10 @@ def row_of(mask: Any, index: int) -> MaskRow:
     if not view.c_contiguous or view.readonly:
         raise MaskError("a mask's memory is contiguous and can be written")
     rows, words = view.shape or (0, 0)
-    _check_index(index, rows)
-    whole = (ctypes.c_char * view.nbytes).from_buffer(view)
-    return MaskRow(whole, ctypes.addressof(whole) + index * words * WORD_BYTES, words)
-
-
-def _tensor_row(mask: Any, index: int) -> MaskRow:
-    if mask.dim() != 2 or "int32" not in str(mask.dtype):  # noqa: PLR2004
-        raise MaskError("a mask is two-dimensional and of int32")
-    if mask.device.type != "cpu":
-        raise MaskError(
-            f"a mask is filled on the CPU, this one is on {mask.device}",
-            hint="fill it there, then move it",
-        )
-    if not mask.is_contiguous():
-        raise MaskError("a mask's memory is contiguous and can be written")
-    rows, words = mask.shape
-    _check_index(index, rows)
-    return MaskRow(mask, mask.data_ptr() + index * words * WORD_BYTES, words)
-
-
-def _check_index(index: int, rows: int) -> None:
     if not 0 <= index < rows:
         raise MaskError(f"there is no row {index} in a mask of {rows}")
+    whole = (ctypes.c_char * view.nbytes).from_buffer(view)
+    return MaskRow(whole, ctypes.addressof(whole) + index * words * WORD_BYTES, words)
 
 
 def row_words(row: MaskRow) -> ctypes.Array[ctypes.c_uint32]:
@@ -220,90 +182,102 @@ def allowed_tokens(row: MaskRow) -> Iterator[int]:
             left ^= lowest
 
 
-class GrammarObject(Protocol):
+class GrammarObject(ABC):
     """The constraint state of one request; not to be shared between threads."""
 
-    @property
-    def tokenizer(self) -> ModelTokenizer:
+    def __init__(self, tokenizer: ModelTokenizer) -> None:
+        self.tokenizer = tokenizer
         """The tokenizer that the masks are for."""
-        ...
+        self.taken = 0
+        """The number of tokens that were accepted."""
 
+    @abstractmethod
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
         """Write the mask of the tokens that may come next into row ``index`` of ``mask``.
 
         ``mask`` is ``(rows, words)`` of int32 on the CPU: a numpy array, a torch tensor, or any
         buffer. Words after the vocabulary become 0.
         """
-        ...
-
-    def accept_token(self, token: int) -> None:
-        """Accept a token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
-        ...
-
-    def try_accept(self, token: int) -> bool:
-        """Accept a token, or return False and leave the state unchanged."""
-        ...
-
-    def rollback(self, count: int) -> None:
-        """Undo the last ``count`` tokens, an end of the answer among them."""
-        ...
-
-    def is_accepting(self) -> bool:
-        """Return whether the answer may end here."""
-        ...
-
-    def is_terminated(self) -> bool:
-        """Return whether nothing but the end can follow, or it has come already."""
-        ...
-
-    def reset(self) -> None:
-        """Return to the state before the first token."""
-        ...
-
-    def clone(self) -> GrammarObject:
-        """Return an independent copy in the same state."""
-        ...
-
-    def forced_tokens(self) -> list[int]:
-        """Return the tokens that must come next for any model; they are not accepted yet."""
-        ...
-
-
-class CountedTokens(ABC):
-    """Base of grammar objects: counts the accepted tokens."""
-
-    def __init__(self, tokenizer: ModelTokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._taken: int = 0
-        self._ended: bool = False
-
-    @property
-    def tokenizer(self) -> ModelTokenizer:
-        """The tokenizer that the masks are for."""
-        return self._tokenizer
-
-    @abstractmethod
-    def try_accept(self, token: int) -> bool:
-        """Accept a token, or return False and leave the state unchanged."""
 
     def accept_token(self, token: int) -> None:
         """Accept a token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
         if not self.try_accept(token):
-            raise token_refusal(self._tokenizer, token, self._taken)
+            raise _token_refusal(self.tokenizer, token, self.taken)
+
+    @abstractmethod
+    def try_accept(self, token: int) -> bool:
+        """Accept a token, or return False and leave the state unchanged."""
+
+    @abstractmethod
+    def rollback(self, count: int) -> None:
+        """Undo the last ``count`` tokens, an end of the answer among them."""
+        if not 0 <= count <= self.taken:
+            raise ConstraintError(f"cannot take back {count} tokens of {self.taken}")
+        self.taken -= count
+
+    @abstractmethod
+    def is_accepting(self) -> bool:
+        """Return whether the answer may end here."""
+
+    @abstractmethod
+    def is_terminated(self) -> bool:
+        """Return whether nothing but the end can follow, or it has come already."""
+
+    def reset(self) -> None:
+        """Return to the state before the first token."""
+        self.rollback(self.taken)
+
+    def clone(self) -> Self:
+        """Return an independent copy in the same state."""
+        return copy(self)
+
+    @abstractmethod
+    def forced_tokens(self) -> list[int]:
+        """Return the tokens that must come next for any model; they are not accepted yet."""
+
+
+class FreeGrammar(GrammarObject):
+    """Allows any tokens, until one ends the answer: for requests without a constraint."""
+
+    def __init__(self, tokenizer: ModelTokenizer) -> None:
+        super().__init__(tokenizer)
+        self._ended = False
+
+    def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
+        """Allow every token of the vocabulary; after the end, only end tokens."""
+        row = row_of(mask, index)
+        if self._ended:
+            allow_only(row, self.tokenizer.eos_ids)
+        else:
+            allow_all(row, self.tokenizer.vocab_size)
+
+    def try_accept(self, token: int) -> bool:
+        """Accept a token unless the answer has ended."""
+        if self._ended or not 0 <= token < self.tokenizer.vocab_size:
+            return False
+        self.taken += 1
+        self._ended = token in self.tokenizer.eos_ids
+        return True
 
     def rollback(self, count: int) -> None:
         """Undo the last ``count`` tokens, an end of the answer among them."""
-        check_rollback(count, self._taken)
-        self._taken -= count
-        self._take_back(count - (self._ended and count > 0))
+        super().rollback(count)
         self._ended = self._ended and not count
 
-    @abstractmethod
-    def _take_back(self, count: int) -> None:
-        """Undo tokens before the end of the answer."""
+    def is_accepting(self) -> bool:
+        """Return True: the answer may end anywhere."""
+        return True
+
+    def is_terminated(self) -> bool:
+        """Return whether the end has come."""
+        return self._ended
+
+    def forced_tokens(self) -> list[int]:
+        """Return an empty list: no token is forced."""
+        return []
 
 
-class MatcherGrammar(CountedTokens):
+class MatcherGrammar(FreeGrammar):
     """A grammar object on llguidance's matcher."""
 
     def __init__(
@@ -315,25 +289,23 @@ class MatcherGrammar(CountedTokens):
         super().__init__(tokenizer)
         self._matcher = matcher
         self._statistics = statistics
-        self._row_bytes = tokenizer.mask_words * WORD_BYTES
 
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
         """Write the mask of the tokens that may come next into row ``index`` of ``mask``."""
         row = row_of(mask, index)
-        words = self._tokenizer.mask_words
+        words = self.tokenizer.mask_words
         if row.words < words:
             raise MaskError(
-                f"a row of {row.words} words is too short for {self._tokenizer.vocab_size} tokens",
+                f"a row of {row.words} words is too short for {self.tokenizer.vocab_size} tokens",
                 hint=f"it has to have {words} words",
             )
         if self._ended:
-            allow_only(row, self._tokenizer.eos_ids)
+            allow_only(row, self.tokenizer.eos_ids)
             return
         started = perf_counter()
-        self._matcher.unsafe_compute_mask_ptr(row.address, self._row_bytes)
+        self._matcher.unsafe_compute_mask_ptr(row.address, words * WORD_BYTES)
         if self._statistics is not None:
-            seconds = perf_counter() - started
-            self._statistics.used(masks=1, mask_seconds=seconds, accepted=0, forced=0)
+            self._statistics.count(masks=1, mask_seconds=perf_counter() - started)
         if row.words > words:
             row_words(row)[words:] = [0] * (row.words - words)
         if self._matcher.is_error():
@@ -345,20 +317,23 @@ class MatcherGrammar(CountedTokens):
     def try_accept(self, token: int) -> bool:
         """Accept a token, or return False and leave the state unchanged."""
         # An id outside the vocabulary would put the matcher into a permanent error.
-        if self._ended or not 0 <= token < self._tokenizer.vocab_size:
+        if self._ended or not 0 <= token < self.tokenizer.vocab_size:
             return False
         # The matcher never sees the end: it would not always count it.
-        if token in self._tokenizer.eos_ids and self._matcher.is_accepting():
+        if token in self.tokenizer.eos_ids and self._matcher.is_accepting():
             self._ended = True
         elif self._matcher.is_stopped() or self._matcher.try_consume_tokens([token]) != 1:
             return False
-        self._taken += 1
+        self.taken += 1
         if self._statistics is not None:
-            self._statistics.used(masks=0, mask_seconds=0.0, accepted=1, forced=0)
+            self._statistics.count(accepted=1)
         return True
 
-    def _take_back(self, count: int) -> None:
-        if count and not self._matcher.rollback(count):
+    def rollback(self, count: int) -> None:
+        """Undo the last ``count`` tokens; the matcher has not seen an end of the answer."""
+        seen = count - (self._ended and count > 0)
+        super().rollback(count)
+        if seen and not self._matcher.rollback(seen):
             raise ConstraintError(
                 f"the grammar cannot go back: {one_message(self._matcher.get_error())}"
             )
@@ -371,25 +346,21 @@ class MatcherGrammar(CountedTokens):
         """Return whether nothing but the end can follow, or it has come already."""
         return self._ended or self._matcher.is_stopped()
 
-    def reset(self) -> None:
-        """Return to the state before the first token."""
-        self.rollback(self._taken)
-
-    def clone(self) -> MatcherGrammar:
+    def clone(self) -> Self:
         """Return an independent copy in the same state."""
-        other = MatcherGrammar(self._matcher.deep_copy(), self._tokenizer, self._statistics)
-        other._taken, other._ended = self._taken, self._ended
+        other = super().clone()
+        vars(other).update(_matcher=self._matcher.deep_copy())
         return other
 
     def forced_tokens(self) -> list[int]:
         """Return the tokens that must come next for any model; they are not accepted yet."""
         forced = [] if self._ended else list(self._matcher.compute_ff_tokens())
         if forced and self._statistics is not None:
-            self._statistics.used(masks=0, mask_seconds=0.0, accepted=0, forced=len(forced))
+            self._statistics.count(forced=len(forced))
         return forced
 
 
-def token_refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedTokenError:
+def _token_refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedTokenError:
     """Return the error that names the refused token, and its position."""
     known = 0 <= token < tokenizer.vocab_size
     text = tokenizer.bytes_of(token).decode(errors="replace") if known else "not in the vocabulary"
@@ -400,60 +371,6 @@ def token_refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedT
     )
 
 
-def check_rollback(count: int, taken: int) -> None:
-    """Refuse to roll back beyond the first token."""
-    if not 0 <= count <= taken:
-        raise ConstraintError(f"cannot take back {count} tokens of {taken}")
-
-
 def one_message(message: str) -> str:
     """Return llguidance's message, which may have several lines, in one."""
     return " ".join(message.split())
-
-
-# A grammar object that allows everything: a request without a constraint, among those with one.
-
-
-class FreeGrammar(CountedTokens):
-    """Allows any tokens, until one ends the answer."""
-
-    def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
-        """Allow every token of the vocabulary; after the end, only end tokens."""
-        row = row_of(mask, index)
-        if self._ended:
-            allow_only(row, self._tokenizer.eos_ids)
-        else:
-            allow_all(row, self._tokenizer.vocab_size)
-
-    def try_accept(self, token: int) -> bool:
-        """Accept a token unless the answer has ended."""
-        if self._ended or not 0 <= token < self._tokenizer.vocab_size:
-            return False
-        self._taken += 1
-        self._ended = token in self._tokenizer.eos_ids
-        return True
-
-    def _take_back(self, count: int) -> None:
-        """Do nothing: tokens leave no state."""
-
-    def is_accepting(self) -> bool:
-        """Return True: the answer may end anywhere."""
-        return True
-
-    def is_terminated(self) -> bool:
-        """Return whether the end has come."""
-        return self._ended
-
-    def reset(self) -> None:
-        """Return to the state before the first token."""
-        self._taken, self._ended = 0, False
-
-    def clone(self) -> FreeGrammar:
-        """Return an independent copy in the same state."""
-        other = FreeGrammar(self._tokenizer)
-        other._taken, other._ended = self._taken, self._ended
-        return other
-
-    def forced_tokens(self) -> list[int]:
-        """Return an empty list: no token is forced."""
-        return []

@@ -491,14 +491,11 @@ def _pairs(arguments: str) -> list[tuple[str, Json]]:
 
 def _repeats(call: ParsedCall) -> bool:
     """Return whether a call repeats a name; no template writes what is read of it that way."""
-    repeated = False
-
-    def note(pairs: list[tuple[str, Json]]) -> None:
-        nonlocal repeated
-        repeated = repeated or len(dict(pairs)) < len(pairs)
-
-    json.loads(call.arguments, object_pairs_hook=note)
-    return repeated
+    found: list[bool] = []
+    json.loads(
+        call.arguments, object_pairs_hook=lambda pairs: found.append(len(dict(pairs)) < len(pairs))
+    )
+    return any(found)
 
 
 def _finite(value: Json) -> bool:

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Self
 
 from autoparser.analysis.sources.token_bytes import SearchMarker
-from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 from .constraints import ConstraintError
 from .matcher_grammar import (
@@ -23,10 +22,8 @@ from .matcher_grammar import (
     allow_all,
     allow_only,
     allow_token,
-    check_rollback,
     clear_mask,
     row_of,
-    token_refusal,
 )
 
 
@@ -73,7 +70,7 @@ class _Step:
     """Whether it opened the thinking, so that pending tokens were dropped."""
 
 
-class ReasoningGate:
+class ReasoningGate(GrammarObject):
     """A grammar object that leaves the reasoning free; it wraps that of the text after it."""
 
     def __init__(
@@ -97,6 +94,7 @@ class ReasoningGate:
             raise ConstraintError("the reasoning has no text that ends it", place="reasoning")
         if opening is ReasoningOpening.ABSENT and not start:
             raise ConstraintError("the reasoning has no text that opens it", place="reasoning")
+        super().__init__(grammar.tokenizer)
         self._grammar = grammar
         self._start = SearchMarker(start.encode())
         self._end = SearchMarker(end.encode())
@@ -114,11 +112,6 @@ class ReasoningGate:
         if opening is not ReasoningOpening.CLOSED:
             # The tokens are sorted here, once for a tokenizer, and not in the first mask.
             self._refused_at(0)
-
-    @property
-    def tokenizer(self) -> ModelTokenizer:
-        """The tokenizer that the masks are for."""
-        return self._grammar.tokenizer
 
     @property
     def is_thinking(self) -> bool:
@@ -154,7 +147,8 @@ class ReasoningGate:
         step: _Step | None = None
         match self._state.phase:
             case _Phase.BOUND:
-                step = self._bound(token)
+                accepted = self._grammar.try_accept(token)
+                step = _Step(self._state, given=1) if accepted else None
             case _Phase.THINKING:
                 step = self._thinking(token)
             case _Phase.UNDECIDED:
@@ -164,16 +158,12 @@ class ReasoningGate:
         if step is None:
             return False
         self._steps.append(step)
+        self.taken += 1
         return True
-
-    def accept_token(self, token: int) -> None:
-        """Accept a token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
-        if not self.try_accept(token):
-            raise token_refusal(self.tokenizer, token, len(self._steps))
 
     def rollback(self, count: int) -> None:
         """Undo the last ``count`` tokens, across the end of the thinking if need be."""
-        check_rollback(count, len(self._steps))
+        super().rollback(count)
         for _ in range(count):
             step = self._steps.pop()
             self._grammar.rollback(step.given)
@@ -202,24 +192,17 @@ class ReasoningGate:
     def reset(self) -> None:
         """Return to the state before the first token."""
         self._grammar.reset()
-        self._state, self._steps = self._first, []
+        self._state, self._steps, self.taken = self._first, [], 0
 
-    def clone(self) -> ReasoningGate:
+    def clone(self) -> Self:
         """Return an independent copy in the same state."""
-        other = object.__new__(ReasoningGate)
-        other.__dict__ |= self.__dict__
-        other._grammar = self._grammar.clone()
-        other._steps = list(self._steps)
+        other = super().clone()
+        vars(other).update(_grammar=self._grammar.clone(), _steps=list(self._steps))
         return other
 
     def forced_tokens(self) -> list[int]:
         """Return the tokens that must come next; empty before the constraint holds."""
         return self._grammar.forced_tokens() if self._state.phase is _Phase.BOUND else []
-
-    def _bound(self, token: int) -> _Step | None:
-        if not self._grammar.try_accept(token):
-            return None
-        return _Step(self._state, given=1)
 
     def _thinking(self, token: int, *, behind: bytes | None = None) -> _Step | None:
         """Accept a token of the thinking; ``behind`` is its rest if it opened the thinking."""

@@ -107,7 +107,7 @@ def accept_text(
 
     Raises GrammarError if llguidance does not load the grammar.
     """
-    matcher = _matcher(grammar, dialect, tokens)
+    matcher = load_matcher(grammar, dialect, tokens)
     ids = list(tokens.cut(text))
     taken = _taken(matcher, ids, tokens.ends)
     if taken == len(ids) and (matcher.is_accepting() or matcher.is_stopped()):
@@ -166,7 +166,8 @@ def _completed(before: str, refused: str, markers: Sequence[str]) -> str:
     return max(found, key=len, default="")
 
 
-def _matcher(grammar: str, dialect: GrammarDialect, tokens: TextTokens) -> LLMatcher:
+def load_matcher(grammar: str, dialect: GrammarDialect, tokens: TextTokens) -> LLMatcher:
+    """Load a grammar; raises GrammarError if llguidance refuses it."""
     from llguidance import LLMatcher, grammar_from  # noqa: PLC0415 - slow to import
 
     made = LLMatcher(tokens.guidance, grammar_from(dialect.value, grammar), log_level=0)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -30,10 +29,9 @@ from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import TurnTree, request_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
+from .acceptance import GrammarDialect, byte_tokens, load_matcher
+from .call_writer import GrammarError
 from .request_grammar import Grammar, grammar_of
-
-if TYPE_CHECKING:
-    from llguidance import LLMatcher, LLTokenizer
 
 
 def run_gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober) -> Gate:
@@ -157,24 +155,17 @@ def _begun(formats: Formats, opening: TurnOpening) -> Begun:
     return Begun(owner, opening)
 
 
-@cache
-def _byte_tokenizer() -> LLTokenizer:
-    from llguidance import LLTokenizer  # noqa: PLC0415 - only the gate needs it
-
-    return LLTokenizer("byte")
-
-
 def _refusal(grammar: Grammar) -> Callable[[str], str]:
     """Return a function that finds where a grammar refuses a text; empty if it accepts it."""
-    from llguidance import LLMatcher  # noqa: PLC0415 - only the gate needs it
-
     try:
-        start: LLMatcher = LLMatcher(_byte_tokenizer(), grammar.lark(OpaqueTokens()), log_level=0)
+        lark = grammar.lark(OpaqueTokens())
     except AutoparserError as error:
         reason = f"no grammar: {error}"
         return lambda _: reason
-    if start.is_error():
-        broken = f"llguidance refuses the grammar: {start.get_error().splitlines()[0]}"
+    try:
+        start = load_matcher(lark, GrammarDialect.LARK, byte_tokens())
+    except GrammarError as error:
+        broken = str(error)
         return lambda _: broken
 
     def refusal(text: str) -> str:

@@ -174,13 +174,7 @@ class Grammar(Shown):
         return self._lark(_opaque_of(tokenizer)).written.text
 
     def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
-        return self._lark_for(opaque) if opaque.ids else self._lark_of_text
-
-    @cached_property
-    def _lark_of_text(self) -> WrittenGrammar[LarkGrammar]:
-        return self._lark_for(_ALL_TEXT)
-
-    def _lark_for(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
+        opaque = opaque if opaque.ids else _ALL_TEXT
         choices = (self.parallel, self.lazy, self.loosen, self.strict)
         return _WRITTEN.of(
             (*parts_of(self.turn), opaque),

@@ -315,7 +315,7 @@ def _written(schema: Schema) -> Json:
     if texts:
         found["pattern"] = texts[0]
         beside.extend({"pattern": text} for text in texts[1:])
-    for keyword, meant in _MEANT.items():
+    for keyword, meant in UNEVALUATED.items():
         if keyword in schema:
             found.setdefault(meant, schema[keyword])
     patterns = schema_map(schema, "patternProperties")
@@ -333,8 +333,6 @@ _COUNTED = 20_000
 """The largest maximum length of a JSON string that llguidance is asked to count."""
 _LONG = re.compile(r'Length": [^,}]{5}')
 """Lengths that may be more than that, such as 50000 and 1e+22."""
-_MEANT = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
-"""What these mean if no other schema constrains the same value."""
 _GONE = frozenset({"format", "pattern", "oneOf", "uniqueItems", *UNEVALUATED, "x-place", "x-loose"})
 
 _LOOKED_AT = _GONE | {"exclusiveMinimum", "exclusiveMaximum"}

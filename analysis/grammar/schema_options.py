@@ -34,7 +34,7 @@ from autoparser.analysis.core.schema_parts import SchemaContradiction, join_sche
 from .gbnf_rules import unwritable_keyword
 from .regex_nodes import python_text
 from .schema_numbers import interval_of, multiple_of
-from .schema_survey import TYPES
+from .schema_survey import TYPES, UNEVALUATED
 from .string_shape import PATTERNS, UNHELD, string_shape
 
 # Flat schemas: keywords that constrain one value alone, in one spelling each.
@@ -58,9 +58,6 @@ OBJECT = (
 KEYWORDS = frozenset({"type", "enum", *STRING, *NUMBER, *ARRAY, *OBJECT})
 """The keywords of a flat schema."""
 
-_EVALUATED = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
-"""Without schemas for the same value beside them, these mean the same as their values."""
-
 
 def flat_schema(schema: Schema) -> Schema:
     """Return a schema's own keywords as a flat schema, without the schemas it points to."""
@@ -70,7 +67,7 @@ def flat_schema(schema: Schema) -> Schema:
         found["prefixItems"] = items
         if "additionalItems" in found:
             found["items"] = found["additionalItems"]
-    for keyword, meant in _EVALUATED.items():
+    for keyword, meant in UNEVALUATED.items():
         if keyword in found:
             found.setdefault(meant, found[keyword])
     if isinstance(kind := found.get("type"), str):

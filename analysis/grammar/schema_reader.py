@@ -116,7 +116,7 @@ class SchemaReader:
             options = schemas_of(schema, union)
             if options:
                 if union == "oneOf":
-                    self._tell_apart(options, schema)
+                    tell_apart(options, self.document, place_of(schema, ROOT))
                 beside = without_keywords(schema, union)
                 joined = [_beside(beside, self.resolved(option)) for option in options]
                 # Keywords beside one union may be joined now that the union is gone.
@@ -134,10 +134,6 @@ class SchemaReader:
             return []
         self.hold(only, JsonType.OBJECT)
         return [only]
-
-    def _tell_apart(self, options: list[Json], schema: Schema) -> None:
-        """Raise UnheldKeywordError if two schemas of a ``oneOf`` may both hold."""
-        tell_apart(options, self.document, place_of(schema, ROOT))
 
     def only_values(self, schema: Schema, kinds: frozenset[JsonType]) -> list[Json] | None:
         """Return the only values of some types that are allowed, if they are listed."""

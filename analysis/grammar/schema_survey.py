@@ -57,8 +57,12 @@ UNWRITABLE: Mapping[str, str] = {
 IN_PLACE = ("$ref", "allOf", "anyOf", "oneOf")
 """Keywords whose schemas constrain the same value."""
 
-UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
-"""Keywords for what other keywords leave over."""
+UNEVALUATED: Mapping[str, str] = {
+    "unevaluatedProperties": "additionalProperties",
+    "unevaluatedItems": "items",
+}
+"""Keywords for what other keywords leave over, each with the one that means the same where no other
+schema constrains the same value."""
 
 
 def survey_schema(document: SchemaDocument) -> None:
@@ -93,7 +97,12 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
         seen.add(pointer)
         if isinstance(schema, dict):
             place = place_of(schema, pointer)
-            _check(schema, place)
+            for keyword, expected in _malformed(schema):
+                raise SchemaError(
+                    f"{keyword} must be {expected}, not {schema[keyword]!r}",
+                    pointer=place,
+                    keyword=keyword,
+                )
             yield schema, place
             found = [*_inner_places(schema, pointer)]
             if "$ref" in schema:
@@ -108,20 +117,7 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
 
 def is_well_formed(schema: Schema) -> bool:
     """Return whether the value of each keyword is of its kind, but for the schemas in it."""
-    for keyword, value in schema.items():
-        expected = _EXPECTED.get(keyword)
-        if expected is not None and not expected[1](value):
-            return False
-    return True
-
-
-def _check(schema: Schema, pointer: str) -> None:
-    for keyword, expected in _malformed(schema):
-        raise SchemaError(
-            f"{keyword} must be {expected}, not {schema[keyword]!r}",
-            pointer=pointer,
-            keyword=keyword,
-        )
+    return next(_malformed(schema), None) is None
 
 
 def _malformed(schema: Schema) -> Iterator[tuple[str, str]]:
@@ -168,11 +164,8 @@ def _is_bound(value: Json) -> bool:
 
 
 def _is_type(value: Json) -> bool:
-    return value in TYPES if isinstance(value, str) else _is_texts(value) and _known(value)
-
-
-def _known(value: Json) -> bool:
-    return isinstance(value, list) and all(kind in TYPES for kind in value) and bool(value)
+    kinds = value if isinstance(value, list) else [value]
+    return bool(kinds) and all(kind in TYPES for kind in kinds)
 
 
 def _is_texts(value: Json) -> bool:

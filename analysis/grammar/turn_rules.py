@@ -182,7 +182,9 @@ def _trigger(
 
     `first`: the prompt has written the mark of the calls, so that they come first.
     """
-    for text in _call_beginnings(head, calls, first=first):
+    named = [head.named] if head.named else []
+    # The shorter ones come first.
+    for text in (*(() if first else _marked(head, calls)), *named):
         if not any(text in other for other in others):
             if first:
                 value = f"({_escaped(text)})[\\s\\S]*"
@@ -195,14 +197,6 @@ def _trigger(
         place="triggers",
         hint="hold the whole answer to the grammar, and leave lazy out",
     )
-
-
-def _call_beginnings(head: _CallHead, calls: CallFormat, *, first: bool) -> Iterator[str]:
-    """Return the texts that may begin calls, the shorter ones first."""
-    if not first:
-        yield from _marked(head, calls)
-    if head.named:
-        yield head.named
 
 
 def _marked(head: _CallHead, calls: CallFormat) -> Iterator[str]:
