@@ -63,7 +63,7 @@ class ArgumentFormat(Struct, frozen=True):
         return self.verbatim or (whole.is_json and self.members.key.escape in JSON_ESCAPES)
 
     def written(self, arguments: Mapping[str, Json]) -> bool:
-        """Say whether any of these arguments is written at all."""
+        """Return whether any of these arguments is written at all."""
         return any(self.members.row(type_of(value)) is not None for value in arguments.values())
 
     def write(self, arguments: Mapping[str, Json]) -> str:
@@ -111,7 +111,7 @@ class CallFormat(Struct, frozen=True, dict=True):
     """Markers that no turn is written with, and that may stand right before the calls."""
 
     def written(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-        """Say which of the calls reach the text."""
+        """Return the calls that reach the text."""
         if self.limit is CallLimit.FIRST:
             return calls[:1]
         return calls[-1:] if self.limit is CallLimit.LAST else calls
@@ -124,7 +124,7 @@ class CallFormat(Struct, frozen=True, dict=True):
         return f"{self.section_open}{body}{self.section_close}"
 
     def refused_type(self, calls: Sequence[ToolCall]) -> JsonType | None:
-        """Say which type of an argument makes the template raise, if one does."""
+        """Return the type of an argument on which the template raises, or None."""
         if not self.arguments.refused:
             return None
         kinds = (

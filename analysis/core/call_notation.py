@@ -65,7 +65,7 @@ class ContainerNotation(Struct, frozen=True):
     """How the values inside are written; None: like the value that holds them."""
 
     def row(self, kind: JsonType) -> Row | None:
-        """Say how an entry whose value has this type is written."""
+        """Return how an entry whose value has this type is written, or None if it is not."""
         return self.typed.get(kind, self.entry)
 
     def write(
@@ -215,7 +215,7 @@ class JsonFields(Struct, frozen=True):
 
 
 def json_fields_of(row: Row) -> JsonFields | None:
-    """Read a call as JSON (or as a Python literal); None where the name stands in no JSON."""
+    """Read a call as JSON (or as a Python literal), or None if the name stands in no JSON."""
     if RowSlot.NAME not in row:
         return None
     python = any("'" in piece for piece in row if not isinstance(piece, RowSlot))
@@ -298,7 +298,7 @@ def _describe(value: Json) -> JsonFields | None:
 
 
 def _holder_of_name(value: dict[str, Json]) -> tuple[str, dict[str, Json]]:
-    """Give the object that holds the name, and the key it stands under, if it is not the whole."""
+    """Return the key and the object that holds the name; an empty key if it is the whole."""
     for key, nested in value.items():
         if isinstance(nested, dict) and _key_of(nested, _NAME) is not None:
             return key, nested

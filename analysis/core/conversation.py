@@ -145,7 +145,7 @@ _KINDS = {form.type: form.kind for form in MEDIA_FORMS}
 
 
 def media_kind(part: object) -> MediaKind | None:
-    """Return of which kind a part of a message's content is; None where it is no medium.
+    """Return of which kind a part of a message's content is, or None if it is no medium.
 
     A part without a type is of the kind whose key it has, as `{image: …}`.
     """
@@ -309,7 +309,7 @@ def _difference(part: str, expected: str, got: str) -> ReadingVerdict:
 
 
 def _decode_call(given: ReadCall, meant: ToolCall) -> ToolCall | None:
-    """Return a call with the id and the order of keys that were meant; None: it is not JSON."""
+    """Return a call with the id and key order that were meant, or None if it is not JSON."""
     try:
         value: Json = json.loads(given.arguments)
     except (ValueError, RecursionError):
@@ -327,7 +327,7 @@ Tool: TypeAlias = dict[str, Json]
 
 
 def function_of(tool: object) -> Any:
-    """Return what a tool says of its function, in OpenAI's wrapper or bare; None: no object."""
+    """Return a tool's function, in OpenAI's wrapper or bare, or None if it is not an object."""
     function = tool.get("function", tool) if is_mapping(tool) else None
     return function if is_mapping(function) else None
 

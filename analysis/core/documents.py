@@ -53,7 +53,7 @@ class ExpectedValue(Struct, frozen=True):
         return tuple(self.members)
 
     def of(self, key: str) -> str:
-        """Say what stands at a key."""
+        """Describe what stands at a key."""
         return self.members.get(key) or f"the {key}"
 
 
@@ -228,7 +228,7 @@ def _value_at(value: Any, path: Sequence[str | int]) -> Any:
 def _explain(
     complaint: str, value: object, kind: type[object]
 ) -> tuple[tuple[str | int, ...], str, str]:
-    """Say where it is wrong, what is, and what to do, in our words."""
+    """Explain a complaint of msgspec: the place, what is wrong there, and what to do."""
     found = _WHERE.search(complaint)
     said = complaint[: found.start()] if found else complaint
     parts = (

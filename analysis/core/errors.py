@@ -49,7 +49,7 @@ NEAR = 0.6
 
 
 def nearest_word(given: str, known: Iterable[object]) -> str | None:
-    """Give the known word that is most like a given one, in any case of letters; None: none is."""
+    """Return the known word that is most like a given one, in any case, or None if none is."""
     # Only an error needs it.
     from difflib import get_close_matches  # noqa: PLC0415
 
@@ -65,7 +65,7 @@ def spelling_hint(given: str, known: Iterable[object], then: str = "") -> str:
 
 
 def missing_name_hint(wanted: str, given: Iterable[object], then: str = "") -> str:
-    """Give a hint about a name that is missing: which of those given stands for it; and `then`."""
+    """Return a hint about a missing name: which of those given stands for it; and `then`."""
     close = nearest_word(wanted, (each for each in given if each != wanted))
     return " ".join(filter(None, (close and f"did you mean {wanted} for {close}?", then)))
 
@@ -89,22 +89,22 @@ _MAPPINGS = (dict, Mapping)
 
 
 def kind_of(value: object) -> str:
-    """Say what a value is, in words for a person."""
+    """Describe the kind of a value, in words for a person."""
     return _KINDS.get(type(value), f"a {type(value).__name__}")
 
 
 def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
-    """Say whether a value is an object, whatever its members are."""
+    """Return whether a value is an object, whatever its members are."""
     return isinstance(value, _MAPPINGS)
 
 
 def is_list(value: object) -> TypeGuard[list[object]]:
-    """Say whether a value is a list, whatever its items are."""
+    """Return whether a value is a list, whatever its items are."""
     return isinstance(value, list)
 
 
 def is_row(value: object) -> TypeGuard[Sequence[object]]:
-    """Say whether a value is a list or a tuple, whatever its items are."""
+    """Return whether a value is a list or a tuple, whatever its items are."""
     return isinstance(value, list | tuple)
 
 

@@ -274,7 +274,7 @@ def departures_of(shape: MessageShape) -> tuple[FormDeparture, ...]:
 
 
 def offered_tools(tools: Sequence[Tool], shape: MessageShape) -> list[Json] | None:
-    """Return the tools in this shape; None where the shape has none."""
+    """Return the tools in this shape, or None if the shape has none."""
     return None if shape.tools is ToolForm.NONE else [shape.tool(tool) for tool in tools]
 
 

@@ -175,7 +175,7 @@ def given_schema(
 
 
 def _complaints(schema: Any, place: str) -> Iterator[tuple[str, str, str]]:
-    """Say where a schema is none, what is wrong there, and what was expected."""
+    """Yield the places that are not a schema, what is wrong there, and what was expected."""
     if schema is None:
         return
     for path, wrong, hint in _unreadable(schema, ()):
@@ -191,7 +191,7 @@ def _complaints(schema: Any, place: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _unreadable(value: object, path: tuple[str | int, ...]) -> Iterator[_Complaint]:
-    """Say what of a value no JSON text could hold."""
+    """Yield what of a value no JSON text could hold."""
     if len(path) > DEEPEST:
         yield path, *_TOO_DEEP
     elif is_mapping(value):
@@ -210,7 +210,7 @@ def _within(place: str, path: Sequence[str | int]) -> str:
 
 
 def _words(flaw: SchemaFlaw) -> tuple[str, str]:
-    """Say what is wrong, and what was expected."""
+    """Describe what is wrong, and what was expected."""
     keyword = str(flaw.path[-1]) if flaw.path else ""
     if flaw.is_no_schema:
         if keyword == "items" and isinstance(flaw.value, list):

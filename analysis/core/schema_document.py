@@ -325,7 +325,7 @@ class SchemaFlaw(Struct, frozen=True):
 
 
 def schema_flaws(schema: Json) -> Iterator[SchemaFlaw]:
-    """Say where a schema is none of its draft, the outermost places first.
+    """Yield the places that are not valid in the draft of a schema, the outermost first.
 
     Raises RecursionError for one that is nested too deep to be looked at.
     """

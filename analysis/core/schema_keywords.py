@@ -78,7 +78,7 @@ class SchemaError(AutoparserError):
         keyword: str = "",
         hint: str | None = None,
     ) -> None:
-        """Take the words, and the place in words or as the pointer of a schema and its keyword."""
+        """Store the words, and the place in words or as the pointer of a schema and its keyword."""
         found = pointer_below(pointer, keyword) if keyword and pointer else pointer
         super().__init__(message, place=place or found or None, hint=hint)
         self.pointer = found
@@ -136,7 +136,7 @@ def is_number(value: Json | None) -> TypeGuard[int | float]:
 
 
 def keyword_count(schema: Schema, keyword: str) -> int | None:
-    """Return a keyword's value where it counts something; None where it is absent."""
+    """Return a keyword's value where it counts something, or None if it is absent."""
     value = schema.get(keyword)
     return int(value) if is_number(value) else None
 

@@ -398,7 +398,7 @@ class SchemaPart(Struct, frozen=True):
 
     @classmethod
     def of(cls, schema: Json) -> SchemaPart:
-        """Take a whole schema; None says nothing."""
+        """Wrap a whole schema; None says nothing of its values."""
         document = SchemaDocument.of(schema)
         return cls(document, document.root)
 
@@ -448,7 +448,7 @@ class SchemaPart(Struct, frozen=True):
             return ANY
 
     def target(self, schema: Schema, above: frozenset[str]) -> Json:
-        """Return what a schema refers to; None where it refers to nothing new."""
+        """Return what a schema refers to, or None if it refers to nothing new."""
         reference = schema.get("$ref")
         if not isinstance(reference, str) or reference in above:
             return None

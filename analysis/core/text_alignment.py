@@ -2,7 +2,7 @@ r"""Common beginnings and ends of two texts that never cut a unit in two.
 
 A unit is what a person would not break: a word, something between brackets such as an
 angle-bracketed tag (closed or still open at the end of the text), a run of one punctuation
-character. Cutting between units keeps a marker whole when its neighbour begins alike.
+character. Cutting between units keeps a marker whole when its neighbor begins alike.
 
 Two tags that begin alike share nothing, a line break before them is shared:
 
@@ -277,7 +277,7 @@ class RepeatedText(Struct, frozen=True):
 
 
 def split_repetition(before: str, between: str, after: str) -> RepeatedText:
-    """Take apart the literals before the first, between two and after the last thing.
+    """Split the literals before the first, between two and after the last thing.
 
     What follows a thing whether or not another comes is its close; what stands before a thing
     whether or not it is the first is its open. Whitespace at the outer edges belongs to the

@@ -294,7 +294,7 @@ class ContentParts(Struct, frozen=True):
     """How many renders say so."""
 
     def of(self, kind: MediaKind) -> MediaTreatment | None:
-        """Return what becomes of parts of a kind; None where that was not asked."""
+        """Return what becomes of parts of a kind, or None if that was not asked."""
         return next((each for each in self.media if each.kind is kind), None)
 
     @property

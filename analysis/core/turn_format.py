@@ -140,7 +140,7 @@ class TurnFormat(TurnShape, frozen=True):
         return content.rpartition(cut)[2] if cut else content
 
 
-# What stands between two neighbours of a turn, over all layouts in which they are neighbours.
+# What stands between two neighbors of a turn, over all layouts in which they are neighbors.
 
 
 START = "start"
@@ -148,7 +148,7 @@ END = "end"
 
 
 class PartJoint(Struct, frozen=True):
-    """A literal between two neighbours, and the turns that have it there."""
+    """A literal between two neighbors, and the turns that have it there."""
 
     before: str
     """A part's name, or `start`."""
@@ -159,7 +159,7 @@ class PartJoint(Struct, frozen=True):
 
 
 def joints_of(format_: TurnFormat) -> tuple[PartJoint, ...]:
-    """Return the joints, those of one pair of neighbours together."""
+    """Return the joints, those of one pair of neighbors together."""
     seen: dict[tuple[str, str], dict[str, list[Presence]]] = {}
     for presence, layout in sorted(format_.layouts.items()):
         if layout.refusal:
@@ -367,7 +367,7 @@ class Formats(Struct, frozen=True):
         return replace(self.fullest, openings=self.openings)
 
     def under(self, setting: Mapping[str, Json], *, tools: bool = True) -> Begun | None:
-        """Find what belongs to exactly this setting; None where it was not learnt.
+        """Find what belongs to exactly this setting, or None if it was not learned.
 
         Switches that change neither a turn nor its beginning make no difference.
 
@@ -442,7 +442,7 @@ class Formats(Struct, frozen=True):
 
 
 def opening_at_end(format_: TurnFormat, prompt: str) -> TurnOpening | None:
-    """Find the longest of a format's openings that a prompt ends with; None where there is none."""
+    """Find the longest of a format's openings that a prompt ends with, or None if there is none."""
     end = prompt.rstrip()
     fitting = [
         opening
@@ -457,7 +457,7 @@ def _signed(opening: TurnOpening, prompt: str) -> bool:
 
 
 def _key(setting: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
-    """Tell settings apart by their texts, since to Python true is 1."""
+    """Return a key that differs for true and 1, which are equal to Python."""
     return tuple(sorted((name, repr(value)) for name, value in setting.items()))
 
 

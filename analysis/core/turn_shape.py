@@ -200,8 +200,8 @@ def _opening(format_: TurnShape, reasoning: MarkerBlock | None, layout: TurnLayo
 
 
 def reasoning_of(format_: TurnShape) -> MarkerBlock | None:
-    """Find what opens and closes reasoning; None where nothing of the format does."""
-    befores, afters = _neighbours(format_)
+    """Find what opens and closes reasoning, or None if nothing of the format does."""
+    befores, afters = _neighbors(format_)
     if not befores:
         close = TemplateLiteral.of(format_.reasoning_close or format_.reasoning_cut or "")
         if not close.core:
@@ -224,7 +224,7 @@ def reasoning_of(format_: TurnShape) -> MarkerBlock | None:
 
 
 def _emptied(format_: TurnShape, close: TemplateLiteral) -> str | None:
-    """Return the whitespace between an empty block and content; None where none is written."""
+    """Return the whitespace between an empty block and content, or None if none is written."""
     layout = format_.layouts.get(Presence(content=True))
     if layout is None or layout.parts[:1] != (TurnPart.CONTENT,) or not close.core:
         return None
@@ -245,7 +245,7 @@ def _before_content(format_: TurnShape, close: TemplateLiteral) -> TemplateLiter
     return replace(close, after=behind[: len(behind) - len(behind.lstrip())])
 
 
-def _neighbours(format_: TurnShape) -> tuple[list[str], list[str]]:
+def _neighbors(format_: TurnShape) -> tuple[list[str], list[str]]:
     """Collect the literals before and after reasoning; the header is left out."""
     befores: list[str] = []
     afters: list[str] = []

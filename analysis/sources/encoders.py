@@ -167,7 +167,7 @@ def _import_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a module")
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickles look their module up by its name; neighbours are found beside it.
+    # Dataclasses and pickles look their module up by its name; neighbors are found beside it.
     sys.modules[name] = module
     sys.path.insert(0, str(path.resolve().parent))
     try:
@@ -260,7 +260,7 @@ class _Adapter:
         return {name: mentioned[name][0] for name in names}
 
     def id(self, target: str) -> str:
-        """Give the function's name with the values that it is called with unless others are set."""
+        """Return the function's name with the values that it is called with by default."""
         values = {**self.stand_ins, **self.given}
         shown = [
             f"{name}={value if isinstance(value, str) else json.dumps(value)}"

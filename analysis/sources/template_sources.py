@@ -254,7 +254,7 @@ def _contents(listing: HubListing, file: str) -> GgufContents:
 
 
 def nothing_there(listing: HubListing, name: HubName) -> TemplateNotFoundError:
-    """Say that there is no template, and where it was looked for."""
+    """Return the error that there is no template, and where it was looked for."""
     asked = name.file or name.tag
     if asked is not None and not name.in_gguf:
         return TemplateNotFoundError(

@@ -88,7 +88,7 @@ class EncodedText(Struct, frozen=True):
         return replace(self, ids=self.ids[first:], _first=self._first + first)
 
     def pieces(self, text: str) -> list[str]:
-        """Give each token's part of the text; of those that share a character the first has it."""
+        """Return each token's part of the text; a shared character belongs to the first."""
         ends = [self.end(at) for at in range(len(self.ids))]
         starts = (self.start(at) for at in range(len(self.ids)))
         return [

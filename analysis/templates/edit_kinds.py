@@ -344,7 +344,7 @@ def _all_loops(body: StatementBody) -> Iterator[TemplateItem]:
 def _removals(
     text: str, loop: TemplateItem, inside: list[TemplateToken], closer: str
 ) -> Iterator[TemplateEdit]:
-    """Take a text out of all that a loop writes."""
+    """Remove a text from all that a loop writes."""
     whole = {(left, right): item for item in _outputs(loop) for left, right in item.operands}
     for token in inside:
         if token.kind == "data" and closer in token.value:

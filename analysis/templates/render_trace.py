@@ -178,7 +178,7 @@ class SourceMap(Struct, frozen=True):
         return None if span is None else span.line
 
     def line_of(self, text: str) -> int | None:
-        """Return the template's line that wrote the beginning of a text; None: it is not there."""
+        """Return the template's line that wrote the beginning of a text, or None."""
         at = "".join(span.text for span in self.spans).find(text)
         return None if at < 0 else self.line_at(at)
 

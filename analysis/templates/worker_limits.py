@@ -90,7 +90,7 @@ def _too_much(limit: Limit, limits: Limits) -> str:
 
 
 def memory_words(most: int | None) -> str:
-    """Say that more memory is taken than is allowed, or than there is."""
+    """Describe a task that takes more memory than is allowed, or than there is."""
     if most is None:
         return "it takes more memory than there is"
     return f"it takes more than {most / MEGABYTE:g} MB of memory"
