@@ -224,6 +224,10 @@ def _library() -> tuple[Any, Any]:
 _ADDRESSES = "rfc3987_syntax"
 
 
+def _is_valid_syntax(term: str, value: str) -> bool:
+    return bool(import_module(_ADDRESSES).is_valid_syntax(term, value))
+
+
 @contextmanager
 def _grammar_of_addresses_later() -> Generator[None]:
     """Let jsonschema's check of IRIs be imported when the first IRI is checked.
@@ -235,9 +239,7 @@ def _grammar_of_addresses_later() -> Generator[None]:
         yield
         return
     later = ModuleType(_ADDRESSES)
-    later.__dict__["is_valid_syntax"] = lambda *given: import_module(_ADDRESSES).is_valid_syntax(
-        *given
-    )
+    later.__dict__["is_valid_syntax"] = _is_valid_syntax
     sys.modules[_ADDRESSES] = later
     try:
         yield
