@@ -57,7 +57,7 @@ from .stops import STOPS
 from .structural_tags import TAGS
 from .taught_scores import judged_taught_scores
 from .triggers import triggers_board
-from .unlabelled import judged_outputs
+from .unlabeled import judged_outputs
 
 Verdict: TypeAlias = tuple[str, bool]
 """A table, and whether all is well."""

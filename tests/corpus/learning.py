@@ -1,4 +1,4 @@
-"""How well a format that was learnt from examples reads what the template writes.
+"""How well a format that was learned from examples reads what the template writes.
 
 What a template's renders say of calls and reasoning is hidden. Messages that it writes after its
 prompt are given as examples, so many of them, drawn by a seed; then all are parsed, and random
@@ -8,10 +8,8 @@ not write of it, its own renders tell.
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -30,23 +28,22 @@ from autoparser.analysis.learning.continuations import turns_after
 from autoparser.analysis.learning.example_conclusion import learn_examples
 from autoparser.analysis.learning.examples import Example, without_calls
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import message_of
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
+from autoparser.analysis.teaching.taught_analysis import reads_as
 
 from .closed_loop import loop_cases
-from .corpus_templates import analysis_at
+from .corpus_templates import of_each, sound_analysis
 
 COUNTS = (1, 2, 5, 20)
 ENOUGH = 0.99
-_TOLD = 5
+_NAMED = 5
 """Templates that are not read well after so many chosen examples are named."""
 WRONG_EVERY = 10
-"""One of so many outputs is spoilt, where noise is asked for."""
+"""One of so many outputs is spoiled, where noise is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """How many messages one format reads."""
 
     examples: int
@@ -57,9 +54,9 @@ class Reading:
     error: str = ""
     missed: tuple[str, ...] = ()
     odd: int = 0
-    """Spoilt examples."""
+    """Spoiled examples."""
     named: int = 0
-    """Spoilt examples that are named."""
+    """Spoiled examples that are named."""
 
     @property
     def enough(self) -> bool:
@@ -72,8 +69,9 @@ class TemplateReadings:
     """What came of one template."""
 
     name: str
-    analysed: Reading
-    learnt: tuple[Reading, ...]
+    own: Reading
+    """By its own analysis."""
+    learned: tuple[Reading, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,27 +88,39 @@ class ShownMessage:
 def readings(
     path: Path, seed: int, noise: bool = False, counts: Sequence[int] = COUNTS
 ) -> TemplateReadings | None:
-    """Learn from so many examples; None where nothing is analysed, or calls are not written."""
-    try:
-        analysis = analysis_at(path)
-    except AutoparserError:
+    """Learn from so many examples; None where nothing is analyzed, or calls are not written."""
+    asked = asked_of(path)
+    if asked is None or not any(each.example and each.message.calls for each in asked.shown):
         return None
-    format_ = analysis.format
-    if format_.calls is None or analysis.check.failures or not format_.openings:
+    hidden = without_parts(asked.analysis.format)
+    learned: list[Reading] = []
+    for chosen in (False, True):
+        for count in counts:
+            chance = random.Random(f"{seed} {path.stem} {count}")
+            drawn = _drawn(asked.shown, count, chance, chosen=chosen)
+            found = _learned_from(drawn, asked.shown, hidden, chance, noise=noise)
+            learned.append(found._replace(examples=count, chosen=chosen))
+    return TemplateReadings(path.stem, asked.own, tuple(learned))
+
+
+class Asked(NamedTuple):
+    """A template's analysis, and the messages that it writes and reads."""
+
+    analysis: Analysis
+    shown: list[ShownMessage]
+    own: Reading
+    """Of all messages that it writes."""
+
+
+def asked_of(path: Path) -> Asked | None:
+    """Analyze a template; None where its check fails, or it writes no calls after its prompt."""
+    analysis = sound_analysis(path)
+    if analysis is None or analysis.format.calls is None or not analysis.format.openings:
         return None
-    every = list(shown_of(analysis))
-    analysed = read_of(every, analysis.formats, 0)
+    every = list(_shown_by(analysis))
+    own = read_of(every, analysis.formats, 0)
     # What the template writes so that nobody can tell it again is no question to examples.
-    shown = [each for each in every if each.title not in analysed.missed]
-    if not any(each.example and each.message.calls for each in shown):
-        return None
-    hidden = without_parts(format_)
-    learnt = tuple(
-        _learnt(shown, hidden, count, _chance(seed, path, count), _How(chosen, noise))
-        for chosen in (False, True)
-        for count in counts
-    )
-    return TemplateReadings(path.stem, analysed, learnt)
+    return Asked(analysis, [each for each in every if each.title not in own.missed], own)
 
 
 def without_parts(format_: TurnFormat) -> TurnFormat:
@@ -125,7 +135,7 @@ def without_parts(format_: TurnFormat) -> TurnFormat:
     )
 
 
-def shown_of(analysis: Analysis) -> Iterator[ShownMessage]:
+def _shown_by(analysis: Analysis) -> Iterator[ShownMessage]:
     """Return the messages of the closed loop, as the template writes them after its prompt."""
     format_ = analysis.format
     turns = turns_after(format_, format_.openings[0], analysis.prober())
@@ -139,43 +149,24 @@ def shown_of(analysis: Analysis) -> Iterator[ShownMessage]:
             yield ShownMessage(title, text, turns.shown(message), title in titles)
 
 
-def _chance(seed: int, path: Path, count: int) -> random.Random:
-    return random.Random(f"{seed} {path.stem} {count}")
-
-
-class _How(NamedTuple):
-    """How examples are taken."""
-
-    chosen: bool
-    noise: bool
-
-
-def _learnt(
-    shown: Sequence[ShownMessage], hidden: TurnFormat, count: int, chance: random.Random, how: _How
-) -> Reading:
-    found = _learnt_from(
-        _drawn(shown, count, chance, chosen=how.chosen), shown, hidden, chance, how
-    )
-    return replace(found, examples=count, chosen=how.chosen)
-
-
-def _learnt_from(
+def _learned_from(
     drawn: Sequence[ShownMessage],
     shown: Sequence[ShownMessage],
     hidden: TurnFormat,
     chance: random.Random,
-    how: _How,
+    *,
+    noise: bool,
 ) -> Reading:
     examples = [Example(each.text, each.message) for each in drawn]
-    spoilt = _spoil(examples, chance) if how.noise else ()
+    spoiled = _spoil(examples, chance) if noise else ()
     count = len(examples)
     try:
         found = learn_examples(examples, hidden)
     except AutoparserError as error:
         return Reading(count, 0, len(shown), error=str(error))
     reading = read_of(shown, Formats.of(found.format), count)
-    named = sum(at in found.others for at in spoilt)
-    return replace(reading, odd=len(spoilt), named=named)
+    named = sum(at in found.others for at in spoiled)
+    return reading._replace(odd=len(spoiled), named=named)
 
 
 def _drawn(
@@ -238,12 +229,12 @@ def _spoil(examples: list[Example], chance: random.Random) -> tuple[int, ...]:
     places = range(WRONG_EVERY // 2, len(examples), WRONG_EVERY)
     for at in places:
         text = examples[at].output
-        spoilt = (
+        spoiled = (
             text[: len(text) // 2],
             text[: len(text) // 3] + text[len(text) // 3 + 5 :],
             f"Action: {examples[at].message.content}",
         )
-        examples[at] = replace(examples[at], output=chance.choice(spoilt))
+        examples[at] = replace(examples[at], output=chance.choice(spoiled))
     return tuple(places)
 
 
@@ -252,54 +243,43 @@ def read_of(shown: Sequence[ShownMessage], formats: Formats, count: int) -> Read
     parser = OutputParser(
         build_expression(formats, request_of(tools, begun=formats.default)),
     )
-    missed = tuple(each.title for each in shown if not _reads(parser, each))
+    missed = tuple(each.title for each in shown if not reads_as(parser, each.text, each.message))
     return Reading(count, len(shown) - len(missed), len(shown), missed=missed)
-
-
-def _reads(parser: OutputParser, each: ShownMessage) -> bool:
-    try:
-        message = message_of(parser.parse(each.text))
-    except ValueError:
-        return False
-    return _alike(message) == _alike(each.message)
-
-
-def _alike(message: Message) -> tuple[object, ...]:
-    """Return what has to be equal: whitespace at the edges of texts is nobody's."""
-    calls = [(call.name, repr(dict(call.arguments))) for call in message.calls]
-    return message.content.strip(), message.reasoning.strip(), calls
 
 
 def judged_learning(
     paths: Sequence[Path], processes: int, *, seed: int = 1, noise: bool = False
 ) -> tuple[str, bool]:
     """Learn from every template's own words; return the table, and whether nothing crashed."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        found = list(pool.map(partial(readings, seed=seed, noise=noise), paths, chunksize=4))
-    return "\n".join(_table([each for each in found if each is not None])) + "\n", True
+    found = of_each(partial(readings, seed=seed, noise=noise), paths, processes, chunk=4)
+    head = f"{len(found)} templates that render calls after their prompt, renders hidden"
+    names = [f"{count} {how}" for how in ("drawn", "chosen") for count in COUNTS]
+    return table_of(head, "examples", names, f"{_NAMED} chosen", found), True
 
 
-def _table(found: Sequence[TemplateReadings]) -> Iterator[str]:
-    yield f"{len(found)} templates that render calls after their prompt, renders hidden"
-    yield f"{'examples':>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learnt"
-    yield row_of("analysed", [each.analysed for each in found])
-    for at, count in enumerate(COUNTS):
-        yield row_of(f"{count} drawn", [each.learnt[at] for each in found])
-    for at, count in enumerate(COUNTS, start=len(COUNTS)):
-        yield row_of(f"{count} chosen", [each.learnt[at] for each in found])
-    odd = [reading for each in found for reading in each.learnt if reading.odd]
+def table_of(
+    head: str, what: str, names: Sequence[str], named: str, found: Sequence[TemplateReadings]
+) -> str:
+    """Return the table; templates are named that are not read well in the row `named`."""
+    lines = [
+        head,
+        f"{what:>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learnt",
+        _row("analysed", [each.own for each in found]),
+        *(_row(name, [each.learned[at] for each in found]) for at, name in enumerate(names)),
+    ]
+    odd = [reading for each in found for reading in each.learned if reading.odd]
     if odd:
-        named = sum(each.named for each in odd)
-        yield f"spoilt examples: {sum(each.odd for each in odd)}, of them named: {named}"
+        right = sum(each.named for each in odd)
+        lines.append(f"spoilt {what}: {sum(each.odd for each in odd)}, of them named: {right}")
     for each in found:
-        for reading in each.learnt:
-            if reading.examples == _TOLD and reading.chosen and not reading.enough:
-                words = reading.error or "; ".join(reading.missed[:3])
-                yield f"  {each.name}: {reading.read} of {reading.asked}: {words}"
+        reading = each.learned[names.index(named)]
+        if not reading.enough:
+            words = reading.error or "; ".join(reading.missed[:3])
+            lines.append(f"  {each.name}: {reading.read} of {reading.asked}: {words}")
+    return "\n".join(lines) + "\n"
 
 
-def row_of(name: str, found: Sequence[Reading]) -> str:
+def _row(name: str, found: Sequence[Reading]) -> str:
     """Return the row of a table of what was learnt one way."""
     enough = sum(each.enough for each in found)
     asked, read = sum(each.asked for each in found), sum(each.read for each in found)

@@ -1,4 +1,4 @@
-"""How well a format that was learnt from unlabelled outputs reads what the template writes.
+"""How well a format that was learned from unlabeled outputs reads what the template writes.
 
 What a template's renders say of calls is hidden; with `both`, of reasoning, too. Walks through its
 grammar, three tools offered, are messages; what the template writes of each after its prompt is an
@@ -10,10 +10,8 @@ learning from examples is judged by: the messages of the closed loop, as the tem
 from __future__ import annotations
 
 import json
-import multiprocessing
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -21,9 +19,9 @@ import yaml
 from msgspec.structs import replace
 
 from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, Tool
-from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.core.turn_format import Formats
 from autoparser.analysis.decoding.answer_judge import DecodingTrial
 from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
 from autoparser.analysis.decoding.constraints import ConstraintError
@@ -32,15 +30,14 @@ from autoparser.analysis.learning.outputs import LoggedOutput
 from autoparser.analysis.parsing.parsed_message import message_of
 from autoparser.analysis.teaching.output_learning import format_of_outputs
 
-from .corpus_templates import read_template
+from .corpus_templates import of_each
 from .learning import (
     WRONG_EVERY,
     Reading,
-    ShownMessage,
     TemplateReadings,
+    asked_of,
     read_of,
-    row_of,
-    shown_of,
+    table_of,
     without_parts,
 )
 
@@ -56,55 +53,34 @@ _LIMIT = 1500
 """Tokens of a walk."""
 
 
-def unlabelled_readings(
+def unlabeled_readings(
     path: Path, noise: bool = False, both: bool = False, counts: Sequence[int] = COUNTS
 ) -> TemplateReadings | None:
-    """Learn from so many outputs; None where nothing is analysed, or calls are not written."""
-    try:
-        analysis = analyze(read_template(path))
-    except AutoparserError:
+    """Learn from so many outputs; None where nothing is analyzed, or calls are not written."""
+    asked = asked_of(path)
+    if asked is None or not any(each.message.calls for each in asked.shown):
         return None
-    format_ = analysis.format
-    if format_.calls is None or analysis.check.failures or not format_.openings:
-        return None
-    every = list(shown_of(analysis))
-    analysed = read_of(every, analysis.formats, 0)
-    shown = [each for each in every if each.title not in analysed.missed]
-    if not any(each.message.calls for each in shown):
-        return None
-    outputs = _outputs(analysis, max(counts))
+    outputs = _outputs(asked.analysis, max(counts))
     if len(outputs) < min(counts):
         return None
-    hidden = without_parts(format_) if both else without_calls(format_)
-    learnt: list[Reading] = []
+    hide = without_parts if both else without_calls
+    hidden = hide(asked.analysis.format)
+    learned: list[Reading] = []
     for count in counts:
         chance = random.Random(f"{path.stem} {count}")
-        given, spoilt = _spoilt(outputs[:count], chance) if noise else (outputs[:count], set[str]())
-        learnt.append(_learnt(given, spoilt, hidden, shown, count))
-    return TemplateReadings(path.stem, analysed, tuple(learnt))
-
-
-def _learnt(
-    outputs: Sequence[LoggedOutput],
-    spoilt: set[str],
-    hidden: TurnFormat,
-    shown: Sequence[ShownMessage],
-    count: int,
-) -> Reading:
-    try:
-        found = format_of_outputs(outputs, hidden, TOOLS)
-    except AutoparserError as error:
-        return Reading(count, 0, len(shown), error=str(error), odd=len(spoilt))
-    odd = {each.output.place for each in found.readings if each.problem}
-    reading = read_of(shown, Formats.of(found.format), count)
-    return Reading(
-        count,
-        reading.read,
-        reading.asked,
-        missed=reading.missed,
-        odd=len(spoilt),
-        named=len(odd & spoilt),
-    )
+        given, spoiled = (
+            _spoiled(outputs[:count], chance) if noise else (outputs[:count], set[str]())
+        )
+        try:
+            found = format_of_outputs(given, hidden, TOOLS)
+        except AutoparserError as error:
+            lost = Reading(count, 0, len(asked.shown), error=str(error), odd=len(spoiled))
+            learned.append(lost)
+            continue
+        odd = {each.output.place for each in found.readings if each.problem}
+        reading = read_of(asked.shown, Formats.of(found.format), count)
+        learned.append(reading._replace(odd=len(spoiled), named=len(odd & spoiled)))
+    return TemplateReadings(path.stem, asked.own, tuple(learned))
 
 
 def _outputs(analysis: Analysis, count: int) -> list[LoggedOutput]:
@@ -160,12 +136,12 @@ def _reasoned(message: Message, at: int) -> Message:
     return replace(message, content="" if message.calls else said, reasoning=said)
 
 
-def _spoilt(
+def _spoiled(
     outputs: Sequence[LoggedOutput], chance: random.Random
 ) -> tuple[list[LoggedOutput], set[str]]:
     """Cut, garble or replace the calls of every so many-th output; return which."""
     given = list(outputs)
-    spoilt: set[str] = set()
+    spoiled: set[str] = set()
     names = [str(tool["function"]["name"]) for tool in TOOLS]  # type: ignore[index,call-overload]
     for at in range(WRONG_EVERY // 2, len(given), WRONG_EVERY):
         text = given[at].text
@@ -179,33 +155,15 @@ def _spoilt(
             f'Action: {names[0]}\nAction Input: {{"city": "Oslo", "days": 3}}',
         )
         given[at] = LoggedOutput(chance.choice(texts), place=given[at].place)
-        spoilt.add(given[at].place)
-    return given, spoilt
+        spoiled.add(given[at].place)
+    return given, spoiled
 
 
 def judged_outputs(
     paths: Sequence[Path], processes: int, *, noise: bool = False, both: bool = False
 ) -> tuple[str, bool]:
     """Learn from every template's own outputs; return the table, and whether nothing crashed."""
-    context = multiprocessing.get_context("spawn")
-    work = partial(unlabelled_readings, noise=noise, both=both)
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        found = list(pool.map(work, paths, chunksize=4))
-    return "\n".join(_table([each for each in found if each is not None])) + "\n", True
-
-
-def _table(found: Sequence[TemplateReadings]) -> Iterator[str]:
-    yield f"{len(found)} templates that render calls after their prompt, and write their walks"
-    yield f"{'outputs':>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learnt"
-    yield row_of("analysed", [each.analysed for each in found])
-    for at, count in enumerate(COUNTS):
-        yield row_of(str(count), [each.learnt[at] for each in found])
-    odd = [reading for each in found for reading in each.learnt if reading.odd]
-    if odd:
-        named = sum(each.named for each in odd)
-        yield f"spoilt outputs: {sum(each.odd for each in odd)}, of them named: {named}"
-    for each in found:
-        reading = each.learnt[COUNTS.index(20)]
-        if not reading.enough:
-            words = reading.error or "; ".join(reading.missed[:3])
-            yield f"  {each.name}: {reading.read} of {reading.asked}: {words}"
+    ask = partial(unlabeled_readings, noise=noise, both=both)
+    found = of_each(ask, paths, processes, chunk=4)
+    head = f"{len(found)} templates that render calls after their prompt, and write their walks"
+    return table_of(head, "outputs", [f"{count}" for count in COUNTS], "20", found), True
