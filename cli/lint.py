@@ -311,7 +311,7 @@ def _write_baseline(run: wings.LintRun, file: Path) -> int:
     found = wings.baseline_of(run)
     write_file(file, found.text())
     findings, templates = len(found.entries), len(run.templates)
-    counted = f"{wings.many(findings, 'finding')} of {wings.many(templates, 'template')}"
+    counted = f"{wings.number_of(findings, 'finding')} of {wings.number_of(templates, 'template')}"
     typer.echo(f"{file}: {counted}", err=True)
     for problem in run.problems:
         line = AutoparserError(

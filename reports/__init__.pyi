@@ -112,6 +112,7 @@ from .traffic import (
 from .verdict import check_doubt as check_doubt, check_score as check_score
 from .visible import (
     json_text as json_text,
+    number_of as number_of,
     visible as visible,
     visible_lines as visible_lines,
     xml_text as xml_text,

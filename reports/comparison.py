@@ -35,7 +35,7 @@ from .places import origin_of, short_name
 from .setting_words import setting_words, value_words
 from .terminal import report_text
 from .verdict import check_score, whole
-from .visible import LEGEND, shown, visible
+from .visible import LEGEND, shown, some_of, visible
 from .what_was_asked import asked_rows, equal_words
 
 NAMED = 4
@@ -222,9 +222,7 @@ def _where_words(change: RenderChange, asked: AskedRenders) -> str:
 
 def _in_conversations(change: RenderChange) -> str:
     """Name the first conversations in which a difference shows, and count the others."""
-    names = list(change.conversations)
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{'; '.join(names[:NAMED])}{more}"
+    return some_of(change.conversations, NAMED, "; ")
 
 
 def _renders(found: Comparison, most: int | None = None) -> Blocks:

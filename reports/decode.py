@@ -24,7 +24,7 @@ from autoparser.analysis.decoding.message_rendering import (
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text
-from .visible import shown, visible
+from .visible import shortened, shown, visible
 
 LONGEST = 240
 """Characters of an answer that are shown."""
@@ -148,8 +148,8 @@ def _differences(report: DecodingReport) -> Blocks:
 
 def _example(word: str, example: AnswerExample) -> Blocks:
     pairs = [
-        (word, Text(visible(_cut(example.detail)))),
-        ("answer", Text(shown(_cut(example.text)))),
+        (word, Text(visible(shortened(example.detail, LONGEST)))),
+        ("answer", Text(shown(shortened(example.text, LONGEST)))),
     ]
     return rows(pairs, words=False)
 
@@ -173,12 +173,6 @@ def _verdict(judgement: AnswerJudgment) -> Iterator[str]:
         yield f"{judgement.rendering.value}: {judgement.difference}"
     for complaint in judgement.complaints:
         yield f"{complaint.fault.value}: {complaint.detail}"
-
-
-def _cut(text: str) -> str:
-    if len(text) <= LONGEST:
-        return text
-    return f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 
 def _key(word: Enum) -> str:

@@ -23,7 +23,7 @@ from autoparser.analysis.engines.plugin_check import CheckedPoint, CheckState, P
 
 from .blocks import Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence
 from .terminal import report_text
-from .visible import shown, visible
+from .visible import shortened, shown, visible
 
 SHOWN = 3
 """Pairs of an engine that a report shows."""
@@ -101,10 +101,15 @@ def _engine(ranking: EngineRanking) -> Blocks:
     for each in ranking.unusable:
         names = reasons.setdefault(each.reason, [])
         names += [each.name] * (each.name not in names)
-    lines = [f"{', '.join(names)} not asked: {_cut(reason)}" for reason, names in reasons.items()]
+    lines = [
+        f"{', '.join(names)} not asked: {shortened(reason, _LONGEST)}"
+        for reason, names in reasons.items()
+    ]
     if ranking.left_out:
         first = next(iter(ranking.left_out.values()))
-        lines.append(f"{len(ranking.left_out)} texts not asked, one of them: {_cut(first)}")
+        lines.append(
+            f"{len(ranking.left_out)} texts not asked, one of them: {shortened(first, _LONGEST)}"
+        )
     return [*drawn, *(blank() if lines else []), *_sentences(lines)]
 
 
@@ -135,7 +140,7 @@ def _failure(failure: ParserFailure) -> Blocks:
     verdict = failure.verdict
     words = Text(visible(f"{failure.title}, {failure.delivery}: {verdict.part}"))
     expected, got = _parted(verdict.expected, verdict.got)
-    texts = (("text", _cut(failure.text)), ("expected", expected), ("got", got))
+    texts = (("text", shortened(failure.text, _LONGEST)), ("expected", expected), ("got", got))
     pairs = [(name, Text(shown(text))) for name, text in texts]
     column = max(len(name) for name, _ in texts)
     return [
@@ -151,12 +156,6 @@ def _parted(one: str, other: str) -> tuple[str, str]:
     cut = [f"{before}{text[start : start + _EXCERPT]}" for text in (one, other)]
     rest = [" …" if len(text) > start + _EXCERPT else "" for text in (one, other)]
     return cut[0] + rest[0] or "nothing", cut[1] + rest[1] or "nothing"
-
-
-def _cut(text: str) -> str:
-    if len(text) <= _LONGEST:
-        return text
-    return f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
 def engines_document(tried: EnginesTried) -> dict[str, Json]:

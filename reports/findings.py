@@ -27,7 +27,7 @@ from .setting_words import UNCONFIRMED, setting_words
 from .summary import LIMIT_WORDS
 from .terminal import report_text
 from .verdict import spoiled_words, why
-from .visible import visible
+from .visible import some_of, visible
 
 
 class FindingLevel(IntEnum):
@@ -172,9 +172,8 @@ def unwritten_rows(learnt: LearntFormat, tokens: Sequence[str]) -> Iterator[Row]
 
 def unwritten_words(source: str, tokens: Sequence[str]) -> str:
     """Say which tokens no render writes, and what to do if the model writes them."""
-    names = ", ".join(visible(token) for token in tokens[:SHOWN])
-    more = len(tokens) - SHOWN
-    rest = f" and {more} more added tokens" if more > 0 else ""
+    names = some_of([*map(visible, tokens)], SHOWN)
+    rest = " added tokens" if len(tokens) > SHOWN else ""
     command = f"autoparser learn {shlex.quote(visible(source))} --examples FILE"
     return f"no render writes {names}{rest}; if the model does, one example tells it: {command}"
 

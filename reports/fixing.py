@@ -26,7 +26,7 @@ from .blocks import Blocks, difference, heading, prose, rows, sentence
 from .difference import compared
 from .lint import problem_words
 from .terminal import drawn_lines, report_text
-from .visible import visible
+from .visible import number_of, some_of, visible
 
 
 def fix_diff(run: FixRun) -> str:
@@ -90,24 +90,20 @@ def _summary(run: FixRun, *, written: bool, unwritten: int) -> Iterable[str]:
     fixed = sum(fix.reason is None for fix in fixes)
     many = sum(each.fixed.changed for each in run.templates) - unwritten
     if run.problems:
-        yield f"Not finished: {_count(len(run.problems), 'problem')}, see above."
+        yield f"Not finished: {number_of(len(run.problems), 'problem')}, see above."
     if not fixes:
         if run.templates or not run.problems:
-            yield f"Nothing to fix in {_count(len(run.templates), 'template')}."
+            yield f"Nothing to fix in {number_of(len(run.templates), 'template')}."
         return
     done = "changed" if written else "would change"
     left = f", {unwritten} not written" if unwritten else ""
-    told = f"{_count(many, 'template')} {done}{left}"
-    words = f"{fixed} of {_count(len(fixes), 'finding')} fixed: {told}."
+    told = f"{number_of(many, 'template')} {done}{left}"
+    words = f"{fixed} of {number_of(len(fixes), 'finding')} fixed: {told}."
     yield words if written or not many else f"{words} --write changes the files."
     hidden = sum(fix.hidden for fix in fixes)
     if hidden:
         fix = "fix" if hidden == 1 else "fixes"
         yield f"{hidden} hidden {fix} can be enabled with --unsafe-fixes."
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 _NAMED = 6
@@ -174,8 +170,7 @@ def _reasons(left: Iterable[LeftStep]) -> Iterable[tuple[str, Text]]:
 def _steps(steps: Iterable[tuple[Scenario, Next]]) -> str:
     """Name some steps, and how many more there are."""
     names = [*dict.fromkeys(visible(scenario.name) for scenario, _ in steps)]
-    more = len(names) - _NAMED
-    return " · ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return some_of(names, _NAMED, " · ")
 
 
 def proof_words(proof: ProvenEdit) -> str:

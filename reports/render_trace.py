@@ -23,7 +23,7 @@ from autoparser.analysis.templates.render_trace import (
 
 from .blocks import Blocks, Fitted, Row, blank, excerpt, heading, prose, rows, sentence
 from .terminal import report_text, wrapped
-from .visible import LEGEND, lines, shown, visible
+from .visible import LEGEND, lines, number_of, shown, visible
 
 MOST_OUTCOMES = 6
 """Different values of one place that are listed."""
@@ -71,7 +71,7 @@ def _place(trace: RenderTrace, ended: OpenSite) -> Blocks:
 def _prompt(trace: RenderTrace) -> Blocks:
     written = {piece.site for piece in trace.pieces}
     ended = "so far " if trace.failure is not None else ""
-    places = "code" if None in written else f"{times(len(written), 'place')} of the template"
+    places = "code" if None in written else f"{number_of(len(written), 'place')} of the template"
     words = f"The prompt {ended}has {len(trace.prompt)} characters, written by {places}."
     drawn = prose(words, indent=0)
     legend = f"{LEGEND}; {_THROUGH} the line that puts out what a macro or a block has written"
@@ -111,11 +111,6 @@ def seen_words(seen: Sequence[SeenValue]) -> Text:
     return found
 
 
-def times(count: int, noun: str = "time") -> str:
-    """Return a count with its noun: 1 time, 2 times."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
 def _of_kind(trace: RenderTrace, *kinds: StepKind) -> Iterator[tuple[int, list[TraceStep]]]:
     """Return the places of these kinds at which something happened, as they stand in the text."""
     found: dict[int, list[TraceStep]] = {}
@@ -134,7 +129,7 @@ def _tests(trace: RenderTrace) -> Blocks:
     for site, steps in asked:
         drawn += _site_row(trace, site)
         for words, count, style in steps_words(steps):
-            label = sentence((f"{words[0]}", style), f" {times(count)}")
+            label = sentence((f"{words[0]}", style), f" {number_of(count, 'time')}")
             drawn += _outcome(label, words[1])
     reached = {trace.sites[site].line for site, _ in asked}
     missed = sorted({site.line for site in every} - reached)
@@ -142,7 +137,7 @@ def _tests(trace: RenderTrace) -> Blocks:
         which = f"line{'' if len(missed) == 1 else 's'} {', '.join(map(str, missed))}"
         drawn += prose(Text(f"never reached: {which}", style="dim"))
     if trace.left_out:
-        drawn += prose(f"{times(trace.left_out, 'later step')} left out")
+        drawn += prose(f"{number_of(trace.left_out, 'later step')} left out")
     return drawn
 
 
@@ -173,14 +168,14 @@ def steps_words(
     steps: Sequence[TraceStep], most: int = MOST_OUTCOMES
 ) -> Iterator[tuple[tuple[str, Text], int, str]]:
     """Return what tests came to, equal ones counted: true or false with the values, how often."""
-    counted: dict[tuple[bool | None, tuple[SeenValue, ...]], int] = {}
+    outcomes: dict[tuple[bool | None, tuple[SeenValue, ...]], int] = {}
     for step in steps:
         key = (step.held, step.seen)
-        counted[key] = counted.get(key, 0) + 1
-    for held, seen in [*counted][:most]:
+        outcomes[key] = outcomes.get(key, 0) + 1
+    for held, seen in [*outcomes][:most]:
         word, style = ("true", _TRUE) if held else ("false", _FALSE)
-        yield (word, seen_words(seen)), counted[held, seen], style
-    left = [*counted.values()][most:]
+        yield (word, seen_words(seen)), outcomes[held, seen], style
+    left = [*outcomes.values()][most:]
     if left:
         yield ("…", Text(f"with {len(left)} other values", style="dim")), sum(left), "dim"
 
@@ -193,7 +188,7 @@ def _loops(trace: RenderTrace) -> Blocks:
     for site, steps in loops:
         drawn += _site_row(trace, site)
         for begun in _runs(steps)[:MOST_OUTCOMES]:
-            drawn += _outcome(Text(times(begun)), Text())
+            drawn += _outcome(Text(number_of(begun, "time")), Text())
     return drawn
 
 

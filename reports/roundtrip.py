@@ -31,7 +31,7 @@ from .places import provenance_words
 from .setting_words import setting_words
 from .terminal import report_text
 from .verdict import sandbox_words, whole
-from .visible import LEGEND, quoted, visible
+from .visible import LEGEND, quoted, some_of, visible
 
 _STYLES = {
     Outcome.HOLDS: "green",
@@ -268,10 +268,7 @@ def _left_out(found: RoundTrip) -> Blocks:
     pairs = [
         (
             f"{len(names)}",
-            Text(
-                f"{visible(why)}: {', '.join(map(visible, names[:NAMED]))}"
-                + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-            ),
+            Text(f"{visible(why)}: {some_of([*map(visible, names)], NAMED)}"),
         )
         for why, names in reasons.items()
     ]

@@ -216,21 +216,15 @@ def _calls(analysis: LearntFormat) -> Text:
 
 
 def _around(markers: MarkerRegistry) -> Text:
-    if markers.per_call_start and markers.per_call_end:
-        return sentence(
-            ", each between ", quoted(markers.per_call_start), " and ", quoted(markers.per_call_end)
-        )
-    if markers.per_call_start:
-        return sentence(", each after ", quoted(markers.per_call_start))
-    if markers.tool_section_start and markers.tool_section_end:
-        return sentence(
-            ", all between ",
-            quoted(markers.tool_section_start),
-            " and ",
-            quoted(markers.tool_section_end),
-        )
-    if markers.tool_section_start:
-        return sentence(", all after ", quoted(markers.tool_section_start))
+    """Say what stands around each call, else around all of them."""
+    for which, opening, close in (
+        ("each", markers.per_call_start, markers.per_call_end),
+        ("all", markers.tool_section_start, markers.tool_section_end),
+    ):
+        if opening and close:
+            return sentence(f", {which} between ", quoted(opening), " and ", quoted(close))
+        if opening:
+            return sentence(f", {which} after ", quoted(opening))
     return Text()
 
 

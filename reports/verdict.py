@@ -9,9 +9,9 @@ from rich.text import Text
 
 from autoparser.analysis.core.verdicts import AskedForm, Check, Failure, TemplateCrash
 
-from .blocks import Blocks, blank, difference, heading, joined, prose, rows, sentence
+from .blocks import Blocks, blank, difference, heading, prose, rows, sentence
 from .difference import compared
-from .visible import visible
+from .visible import some_of, visible
 
 FAILURES_NAMED = 12
 CRASHES_NAMED = 3
@@ -128,13 +128,9 @@ def failure_section(check: Check) -> Blocks:
         return spoiled
     named = [failure.title for failure in check.failures]
     message = visible(json.dumps(smallest.message.to_dict(), ensure_ascii=False))
-    left_out = len(named) - FAILURES_NAMED
-    failing = joined([Text(title) for title in named[:FAILURES_NAMED]], "; ")
-    if left_out > 0:
-        failing.append(f"; and {left_out} more")
     pairs = [
         *(("crash", _crash(crash)) for crash in check.crashes if crash.needed),
-        ("failing", failing),
+        ("failing", Text(some_of(named, FAILURES_NAMED, "; ", "; and "))),
         ("smallest", Text(f"{smallest.title}: {why(smallest)}")),
         ("its message", Text(message)),
     ]
@@ -151,10 +147,8 @@ def _spoiled_section(form: AskedForm) -> Blocks:
     """Show the first message that is spoiled as users send it, in both forms."""
     if form.fault is None:
         return []
-    named = "; ".join(form.spoiled[:FAILURES_NAMED])
-    left_out = len(form.spoiled) - FAILURES_NAMED
     pairs = [
-        ("spoiled", Text(f"{named}; and {left_out} more" if left_out > 0 else named)),
+        ("spoiled", Text(some_of(form.spoiled, FAILURES_NAMED, "; ", "; and "))),
         ("shown", Text(f"{form.fault.title}: {visible(form.fault.reason)}")),
     ]
     words = f"{len(form.spoiled)} of {form.asked} conversations are spoiled"
@@ -169,9 +163,8 @@ def _spoiled_section(form: AskedForm) -> Blocks:
 
 def _crash(crash: TemplateCrash) -> Text:
     count = len(crash.titles)
-    named = "; ".join(crash.titles[:CRASHES_NAMED])
-    more = f"; and {count - CRASHES_NAMED} more" if count > CRASHES_NAMED else ""
-    return Text(f"{_where(crash)}, on {count} message{'s' * (count != 1)}: {named}{more}")
+    named = some_of(crash.titles, CRASHES_NAMED, "; ", "; and ")
+    return Text(f"{_where(crash)}, on {count} message{'s' * (count != 1)}: {named}")
 
 
 def why(failure: Failure) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
@@ -82,6 +82,25 @@ def json_text(value: object, indent: int | None = None) -> str:
 def shown(text: str) -> str:
     """Return a marker on one line, with the spaces at its edges as signs too."""
     return visible(_EDGE_SPACES.sub(lambda match: _SPACE * len(match.group()), text))
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return a text, or of a longer one its beginning and its end."""
+    return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
+
+
+def number_of(count: int, noun: str) -> str:
+    """Return a count with its noun, such as ``3 findings``."""
+    return f"{count} {noun if count == 1 else _PLURALS.get(noun, f'{noun}s')}"
+
+
+_PLURALS = {"entry": "entries"}
+
+
+def some_of(names: Sequence[str], most: int, separator: str = ", ", last: str = " and ") -> str:
+    """Name the first names, and count the others."""
+    others = len(names) - most
+    return separator.join(names[:most]) + (f"{last}{others} more" if others > 0 else "")
 
 
 def literal(text: str, style: str = LITERAL_STYLE) -> Text:

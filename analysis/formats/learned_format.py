@@ -73,13 +73,9 @@ class LearntFormat(Shown, ABC):
     """The same turns with calls as outputs showed them: the parser reads both, and the grammar
     writes the template's. None: nothing but what the template writes is read."""
 
-    @property
+    @cached_property
     def view(self) -> View:
         """The fullest of the formats in other words."""
-        return self._view
-
-    @cached_property
-    def _view(self) -> View:
         # No parser and no grammar reads it.
         from .format_view import view_of  # noqa: PLC0415
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -121,19 +121,29 @@ class _Region:
         return OutputDeviation.ORDER if Counter(wanted) == Counter(there) else OutputDeviation.OTHER
 
 
-def group_differences(expected: str, found: str) -> list[DeviationExplanation]:
+def group_differences(expected: str, found: str) -> tuple[DeviationExplanation, ...]:
     """Name the differences, those that are alike together.
 
     `<f>{"a": 1}</f>` against `<f>{"a":1}` lacks a space after the colon, and lacks `</f>`.
     """
-    return _grouped(_moved(list(_regions(expected, found))))
+    regions = _moved(list(_regions(expected, found)))
+    alike = (
+        (kind if kind is OutputDeviation.SPACE else (kind, each.expected, each.found), each)
+        for each in regions
+        for kind in [each.deviation]
+    )
+    return _grouped(
+        (key, DeviationExplanation(each.deviation, each.offset, each.expected, each.found))
+        for key, each in alike
+    )
 
 
 def _regions(expected: str, found: str) -> Iterator[_Region]:
     start = prefix_length(expected, found)
     # No marker is cut in two: the tokens begin where the texts do.
     left, right = _tokens(expected), _tokens(found)
-    same = _same(left, right)
+    pairs = enumerate(zip(left, right, strict=False))
+    same = next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
     at = sum(map(len, right[:same]))
     before = right[:same]
     left, right = left[same:], right[same:]
@@ -188,11 +198,6 @@ def _tokens(text: str) -> list[str]:
     return [token for token in tokens if token]
 
 
-def _same(left: Sequence[str], right: Sequence[str]) -> int:
-    limit = min(len(left), len(right))
-    return next((at for at in range(limit) if left[at] != right[at]), limit)
-
-
 def _moved(regions: list[_Region]) -> list[_Region]:
     """Put together what is missing in one place and stands in another."""
     found: list[_Region] = []
@@ -219,19 +224,15 @@ def _swaps(one: _Region, other: _Region) -> bool:
     ) == Counter(there)
 
 
-def _grouped(regions: Sequence[_Region]) -> list[DeviationExplanation]:
-    found: dict[tuple[str, ...], DeviationExplanation] = {}
-    for region in regions:
-        kind = region.deviation
-        alike = kind is OutputDeviation.SPACE
-        key = (kind,) if alike else (kind, region.expected, region.found)
-        known = found.get(key)
-        found[key] = (
-            DeviationExplanation(kind, region.offset, region.expected, region.found)
-            if known is None
-            else replace(known, more=known.more + 1)
-        )
-    return list(found.values())
+def _grouped(
+    found: Iterable[tuple[object, DeviationExplanation]],
+) -> tuple[DeviationExplanation, ...]:
+    """Return the first place of each key, with how many more there are."""
+    first: dict[object, DeviationExplanation] = {}
+    for key, each in found:
+        known = first.get(key)
+        first[key] = each if known is None else replace(known, more=known.more + 1)
+    return tuple(first.values())
 
 
 def _bare(text: str) -> str:
@@ -291,16 +292,11 @@ def _restored(
     """Explain an output whose markers were stripped by what is missing in it."""
     ends = [end.core for end in reader.parser.turn.ends]
     cause = PossibleCause(CauseKind.STRIPPED, back.markers)
-    found: dict[str, DeviationExplanation] = {}
-    for marker, offset in marker_places(back, text):
-        kind = OutputDeviation.NO_END if marker in ends else OutputDeviation.MISSING
-        known = found.get(marker)
-        found[marker] = (
-            DeviationExplanation(kind, offset, marker, "", cause)
-            if known is None
-            else replace(known, more=known.more + 1)
-        )
-    return tuple(found.values())
+    return _grouped(
+        (marker, DeviationExplanation(kind, offset, marker, "", cause))
+        for marker, offset in marker_places(back, text)
+        for kind in [OutputDeviation.NO_END if marker in ends else OutputDeviation.MISSING]
+    )
 
 
 def _junk(

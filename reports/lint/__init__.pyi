@@ -15,4 +15,4 @@ from .text import (
     lint_report as lint_report,
     statistics_report as statistics_report,
 )
-from .words import many as many, problem_words as problem_words
+from .words import problem_words as problem_words

@@ -11,14 +11,7 @@ from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.reports.places import FilePlace, place_of
-from autoparser.reports.visible import visible
-
-_PLURALS = {"entry": "entries"}
-
-
-def many(count: int, what: str) -> str:
-    """Return a count with its noun, such as ``3 findings``."""
-    return f"{count} {what if count == 1 else _PLURALS.get(what, what + 's')}"
+from autoparser.reports.visible import number_of, visible
 
 
 def template_title(template: InspectedTemplate) -> str:
@@ -55,10 +48,10 @@ def unused_words(ignore: Ignore) -> str:
 
 def counts(run: LintRun) -> str:
     """Count the findings by severity, such as ``1 error, 2 warnings``; empty without any."""
-    counted = [(run.count(severity), severity) for severity in Severity]
+    found = [(run.count(severity), severity) for severity in Severity]
     return ", ".join(
-        f"{count} info" if severity is Severity.INFO else many(count, severity.value)
-        for count, severity in counted
+        f"{count} info" if severity is Severity.INFO else number_of(count, severity.value)
+        for count, severity in found
         if count
     )
 
@@ -66,7 +59,7 @@ def counts(run: LintRun) -> str:
 def summary_words(run: LintRun) -> str:
     """Return a run in one sentence, without a full stop."""
     total = sum(len(each.findings) for each in run.templates)
-    found = f"{many(total, 'finding')}: {counts(run)}" if total else "no finding"
+    found = f"{number_of(total, 'finding')}: {counts(run)}" if total else "no finding"
     aside = [
         f"{count} {words}"
         for count, words in (
@@ -78,8 +71,8 @@ def summary_words(run: LintRun) -> str:
     if aside:
         found += f"; {', '.join(aside)}"
     if run.problems:
-        found += f"; {many(len(run.problems), 'problem')}"
-    return f"{many(len(run.templates), 'template')}, {found}"
+        found += f"; {number_of(len(run.problems), 'problem')}"
+    return f"{number_of(len(run.templates), 'template')}, {found}"
 
 
 def folded_words(run: LintRun) -> str:
@@ -95,7 +88,7 @@ def folded_words(run: LintRun) -> str:
     listed = f": {', '.join(parts)}" if parts else ""
     lower = " --min-severity info" if run.shown.min_severity is not Severity.INFO else ""
     return (
-        f"{many(len(folded), 'finding')} not shown in the profile {run.shown.profile}{listed};"
+        f"{number_of(len(folded), 'finding')} not shown in the profile {run.shown.profile}{listed};"
         f" --profile strict{lower} shows {'it' if len(folded) == 1 else 'them'}"
     )
 
@@ -106,7 +99,7 @@ def notes(run: LintRun) -> Iterator[str]:
         yield folded
     if run.vanished:
         yield (
-            f"{many(run.vanished, 'entry')} of the baseline"
+            f"{number_of(run.vanished, 'entry')} of the baseline"
             f" {'matches' if run.vanished == 1 else 'match'} nothing any more:"
             f" --write-baseline removes {'it' if run.vanished == 1 else 'them'}"
         )
@@ -117,8 +110,8 @@ def notes(run: LintRun) -> Iterator[str]:
         each = [{rule.code for rule, it in one.left_out if it is need} for one in run.templates]
         lacking = [codes for codes in each if codes]
         if lacking:
-            rules = many(len(frozenset[str]().union(*lacking)), "rule")
-            places = many(len(lacking), "template")
+            rules = number_of(len(frozenset[str]().union(*lacking)), "rule")
+            places = number_of(len(lacking), "template")
             left_out.append(f"{rules} without {need.value} ({hint}) at {places}")
     if left_out:
         yield f"could not look: {', '.join(left_out)}"
