@@ -19,19 +19,8 @@ from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_format import ContentParts, TurnPart
 from autoparser.analysis.core.turn_format import Begun
 from autoparser.analysis.core.verdicts import Gate
-from autoparser.analysis.formats.analysis_document import (
-    SCHEMA,
-    AnalysisDocument,
-    AnalyzedTemplateDocument,
-    SandboxDocument,
-    content_parts_document,
-    describe_format,
-    phase_document,
-)
-from autoparser.analysis.formats.format_document import format_document
 from autoparser.analysis.formats.format_file import SavedTemplate
 from autoparser.analysis.formats.learned_format import LearntFormat
-from autoparser.analysis.formats.verdict_document import check_document
 from autoparser.analysis.learning.continuations import (
     TemplateContinuation,
     render_continuations,
@@ -51,7 +40,6 @@ from autoparser.analysis.learning.shape_negotiation import (
 from autoparser.analysis.learning.suggestions import Suggestions, stand_ins_of, suggestions_of
 from autoparser.analysis.learning.template_turns import TemplateTurns, unnoticed_departures
 from autoparser.analysis.learning.turn_phases import Draft
-from autoparser.analysis.parsing.expression_document import expression_document
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
 from autoparser.analysis.templates.chat_template import ChatTemplate
@@ -83,6 +71,8 @@ class Analysis(LearntFormat):
 
         This is `document`, and as `parser` the expression of a turn for any request.
         """
+        from autoparser.analysis.parsing.expression_document import expression_document  # noqa: PLC0415 - few analyses are written
+
         turn = build_expression(self.formats, request_of(None))
         return {**document(self), "parser": expression_document(turn)}
 
@@ -365,6 +355,19 @@ def document(analysis: Analysis) -> dict[str, Json]:
 
     The same analysis gives the same document, byte for byte, in any process.
     """
+    # Few analyses are written, and the classes of their documents are many.
+    from autoparser.analysis.formats.analysis_document import (  # noqa: PLC0415
+        SCHEMA,
+        AnalysisDocument,
+        AnalyzedTemplateDocument,
+        SandboxDocument,
+        content_parts_document,
+        describe_format,
+        phase_document,
+    )
+    from autoparser.analysis.formats.format_document import format_document  # noqa: PLC0415
+    from autoparser.analysis.formats.verdict_document import check_document  # noqa: PLC0415
+
     template, formats, crash = analysis.template, analysis.formats, analysis.check.forbidden
     # The sentinels are chosen by the template's text alone, so these are the ones of the probes.
     system = choose_sentinels(template.text).system
