@@ -10,6 +10,7 @@ written around it by the template; sampled by the model or written by the prompt
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -511,21 +512,21 @@ def _cut_segments(
     cuts.update(place for share in shares for place in (share.start, share.end))
     cuts.update(place for run in places.runs for place in (run.start, run.end))
     cuts.update(place for pair in (*sampled, *counted) for place in pair)
-    owners = _RangeCursor([(share.start, share.end, share.message) for share in shares])
-    texts = _RangeCursor([(run.start, run.end, places.message(run)) for run in places.runs])
-    model = _RangeCursor([(start, end, 0) for start, end in sampled])
-    loss = _RangeCursor([(start, end, 0) for start, end in counted])
+    ordered = sorted(cuts)
+    owners = _labels(((share.start, share.end, share.message) for share in shares), ordered)
+    texts = _labels(((run.start, run.end, places.message(run)) for run in places.runs), ordered)
+    model = _labels(((start, end, 0) for start, end in sampled), ordered)
+    loss = _labels(((start, end, 0) for start, end in counted), ordered)
     found: list[Segment] = []
-    for start, end in pairwise(sorted(cuts)):
-        brought = texts.at(start)
-        owner = owners.at(start) if brought is None else brought
+    for start, end in pairwise(ordered):
+        owner = texts.get(start, owners.get(start, TEMPLATE))
         segment = Segment(
             found[-1].start if found else start,
             end,
-            TEMPLATE if owner is None else owner,
-            brought is not None,
-            model.at(start) is not None,
-            loss.at(start) is not None,
+            owner,
+            start in texts,
+            start in model,
+            start in loss,
         )
         if found and replace(found[-1], end=end) == segment:
             found[-1] = segment
@@ -534,18 +535,10 @@ def _cut_segments(
     return tuple(found)
 
 
-class _RangeCursor:
-    """Finds the range that contains an offset; offsets must be asked for in rising order."""
-
-    def __init__(self, stretches: list[tuple[int, int, int]]) -> None:
-        self._stretches = sorted(stretches)
-        self._next = 0
-
-    def at(self, place: int) -> int | None:
-        """Return the label of the range that contains this offset, or None."""
-        while self._next < len(self._stretches) and self._stretches[self._next][1] <= place:
-            self._next += 1
-        if self._next == len(self._stretches):
-            return None
-        start, _, label = self._stretches[self._next]
-        return label if start <= place else None
+def _labels(ranges: Iterable[tuple[int, int, int]], cuts: Sequence[int]) -> dict[int, int]:
+    """Return the label of the range that contains each cut, the first where ranges overlap."""
+    found: dict[int, int] = {}
+    for start, end, label in sorted(ranges):
+        for at in cuts[bisect_left(cuts, start) : bisect_left(cuts, end)]:
+            found.setdefault(at, label)
+    return found

@@ -11,7 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
+
+import yaml
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
@@ -239,149 +243,30 @@ class Advice:
     text: str
 
 
-_BRIDGE = "send the tokens of the last turn again as they are, and render only the new messages"
-
-_ADVICE_TEXTS: Mapping[Cause, tuple[str, str, str]] = {
-    Cause.RAISES: (
-        "take what engines send: see the template's own words",
-        "shape the history as this template wants it before rendering",
-        "send the message in the shape that the analysis shows",
-    ),
-    Cause.EARLIER: (
-        "write each message alike whatever comes later; put tools and dates where they stay",
-        _BRIDGE,
-        "leave earlier messages, tools and dates as they were; else all after them is computed"
-        " again",
-    ),
-    Cause.REASONING_DROPPED: (
-        "keep reasoning by default while tools are in use, and offer a switch that keeps it",
-        f"pass the switch on, or {_BRIDGE}",
-        "keep reasoning in the messages that you send back",
-    ),
-    Cause.HEADER: (
-        "let the generation prompt be exactly what a turn in the history begins with",
-        _BRIDGE,
-        "leave the switches as they are during a conversation",
-    ),
-    Cause.REASONING_STRIPPED: (
-        "write reasoning as it is given, without strip or trim",
-        "give reasoning back with its whitespace; do not strip it",
-        "send reasoning back as it came, to the character",
-    ),
-    Cause.CONTENT_STRIPPED: (
-        "write content as it is given, without strip or trim",
-        f"give content back with its whitespace; or {_BRIDGE}",
-        "send content back as it came, to the character",
-    ),
-    Cause.CONTENT_DROPPED: (
-        "write content beside calls, too",
-        _BRIDGE,
-        "ask the model not to write content beside calls",
-    ),
-    Cause.WHITESPACE: (
-        "write between two parts what the model writes there",
-        f"keep the raw text of a turn beside its parts; or {_BRIDGE}",
-        "nothing to do: the messages do not hold this whitespace",
-    ),
-    Cause.ENCODED_TWICE: (
-        "write arguments that are a string as they are, and use tojson for objects only",
-        "decode the arguments before rendering",
-        "send arguments as an object, not as a JSON string",
-    ),
-    Cause.ARGUMENT_FORM: (
-        "write arguments alike, whether they come as an object or as a JSON string",
-        "decode the arguments before rendering",
-        "send arguments as an object, not as a JSON string",
-    ),
-    Cause.JSON_SPACING: (
-        "write arguments that are a string as they are; or write values without JSON",
-        "keep the text of the arguments as it was sampled; constrain it to the template's spacing",
-        "send arguments back as the string that came, where the template pastes it",
-    ),
-    Cause.JSON_ESCAPES: (
-        "write arguments that are a string as they are",
-        "keep the text of the arguments as it was sampled",
-        "send arguments back as the string that came, where the template pastes it",
-    ),
-    Cause.LITERALS: (
-        "write values with tojson, not with string: True is Python's",
-        "keep the text of the arguments as it was sampled; constrain it to the template's literals",
-        "nothing to do: decoded arguments do not tell how they were written",
-    ),
-    Cause.ORDER: (
-        "write arguments in the order in which they are given, without sorting",
-        "keep the order of the arguments when decoding them",
-        "send arguments back in the order in which they came",
-    ),
-    Cause.VALUES: (
-        "write values as they are given, without strip, trim or rounding",
-        f"keep the text of the arguments as it was sampled; or {_BRIDGE}",
-        "send arguments back as they came, to the character",
-    ),
-    Cause.IDS: (
-        "leave ids out of the turn, or let the model write them",
-        "keep the ids that the model wrote",
-        "send the ids back that came",
-    ),
-    Cause.CALL_LOST: (
-        "write every call of a message",
-        "leave the text of a call that cannot be read in the content, verbatim",
-        "send such a message back as it came, or ask for the turn again",
-    ),
-    Cause.CALL_REPAIRED: (
-        "nothing to do: a template writes whole calls",
-        f"constrain the output to the template's calls, or {_BRIDGE}",
-        "nothing to do: the messages do not hold what was missing",
-    ),
-    Cause.END: (
-        "end a turn in the history as the model ends it",
-        _BRIDGE,
-        "nothing to do: the messages do not hold the end of a turn",
-    ),
-    Cause.RETOKENIZED: (
-        "put a special token, which no token goes across, wherever sampled text begins or ends",
-        "keep the token ids of earlier turns instead of encoding their text again",
-        "send token ids where the engine takes them",
-    ),
-    Cause.REWRITTEN: (
-        "write a turn in the history as the model writes it",
-        f"keep the raw text of a turn beside its parts; or {_BRIDGE}",
-        "send the turn back as it came; where you do, the messages do not hold the difference",
-    ),
-}
+@lru_cache(maxsize=1)
+def _advice_texts() -> Mapping[str, tuple[Advice, ...]]:
+    """Return the advice of the package by the cause, and for calls that could not be read."""
+    file = Path(__file__).with_name("advice.yaml")
+    listed: Mapping[str, Mapping[str, str]] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return {
+        cause: tuple(Advice(AdviceReader(reader), text) for reader, text in texts.items())
+        for cause, texts in listed.items()
+    }
 
 
 _READ_STATUSES = (Status.OK, Status.UNFINISHED, Status.STRAY)
 """No call was lost in the reading."""
 
-_UNREAD_ADVICE = (
-    "nothing to do: a call that could not be read is none in the messages",
-    _ADVICE_TEXTS[Cause.CALL_LOST][1],
-    "send such a message back as it came, or ask for the turn again",
-)
-"""For a call that could not be read: the template was not asked to write it."""
 
-
-def _advice_texts(row: Row, cause: Cause) -> tuple[str, str, str]:
-    if cause is not Cause.CALL_LOST or row.verdict.status in _READ_STATUSES:
-        return _ADVICE_TEXTS[cause]
-    template, engine, caller = _UNREAD_ADVICE
-    if row.scenario.engine.malformed is UnreadCalls.CONTENT:
-        engine = _BRIDGE
-    return template, engine, caller
-
-
-def cause_advice(cause: Cause, setting: Setting | None = None) -> tuple[Advice, ...]:
+def cause_advice(cause: Cause | str, setting: Setting | None = None) -> tuple[Advice, ...]:
     """Return the advice for a cause in any row; `setting` is one that is known to fix it."""
-    return _make_advice(_ADVICE_TEXTS[cause], setting)
-
-
-def _make_advice(texts: tuple[str, str, str], setting: Setting | None) -> tuple[Advice, ...]:
-    given = [Advice(reader, text) for reader, text in zip(AdviceReader, texts, strict=True)]
-    if setting is not None:
-        words = ", ".join(f"{name}={_json_text(value)}" for name, value in setting.items())
-        given[-1] = Advice(AdviceReader.CALLER, f"set {words}: it holds then")
-    return tuple(given)
+    advice = _advice_texts()[cause]
+    if setting is None:
+        return advice
+    words = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in setting.items()
+    )
+    return (*advice[:-1], Advice(AdviceReader.CALLER, f"set {words}: it holds then"))
 
 
 def fixing_settings(rows: Iterable[Row], causes: Collection[Cause]) -> dict[Cause, Setting]:
@@ -405,7 +290,11 @@ def advice_of(row: Row) -> tuple[Advice, ...]:
     cause = row.verdict.cause
     if cause is None:
         return ()
-    return _make_advice(_advice_texts(row, cause), fixing_setting(row))
+    unread = cause is Cause.CALL_LOST and row.verdict.status not in _READ_STATUSES
+    if not unread:
+        return cause_advice(cause, fixing_setting(row))
+    kept = row.scenario.engine.malformed is UnreadCalls.CONTENT
+    return cause_advice("call unread, text kept" if kept else "call unread", fixing_setting(row))
 
 
 def fixing_setting(row: Row) -> Setting | None:
@@ -423,7 +312,3 @@ def changed_switches(usual: Setting, setting: Setting) -> Setting:
         for name in {**usual, **setting}
         if setting.get(name) != usual.get(name)
     }
-
-
-def _json_text(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False)

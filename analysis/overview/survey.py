@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
-from autoparser.analysis.core.documents import Count, Digest, json_of, read_value
+from autoparser.analysis.core.documents import Count, Digest, copy_fields, json_of, read_value
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateNeededError,
@@ -199,15 +199,11 @@ def survey_record(
         view.tools,
         None if calls is None else _call_text(calls),
         tuple(sorted(switch.name for switch in learnt.switches)),
-        SurveyCheck(
-            check.passed,
-            check.total,
-            check.equal,
-            check.refused,
-            check.crashed,
-            check.not_asked,
-            _first_crash(check),
-            None if learnt.spoiled is None else learnt.spoiled.usual,
+        copy_fields(
+            SurveyCheck,
+            check,
+            crash=_first_crash(check),
+            spoiled=None if learnt.spoiled is None else learnt.spoiled.usual,
         ),
         _count_trips(learnt) if isinstance(learnt, Analysis) else {},
         None if found is None else _count_findings(found),

@@ -17,6 +17,7 @@ from autoparser.analysis.history.round_trips import (
     AdviceReader,
     RoundTrip,
     advice_of,
+    cause_advice,
     code_of,
     failing_rows,
     fixing_setting,
@@ -208,6 +209,7 @@ def test_advice_names_the_setting_under_which_a_row_holds() -> None:
     ):
         assert tuple(each.scenario.name for each in failing_rows(found.rows, [kind])) == wanted
     assert len({*map(code_of, Cause)}) == len(Cause)
+    assert all(len(cause_advice(cause)) == len(AdviceReader) for cause in Cause)
     alone = round_trip(analysed("history-last-query"), scenarios[:1], setting=other.setting)
     assert ([*alone.settings], alone.rows[0].others) == ([other.setting], ())
 
