@@ -56,8 +56,8 @@ def prompt_edits(
     begins_both = bool(header.strip()) and before.rstrip().endswith(header.strip())
     if header and not begins_both:
         if _goes_on(subject):
-            yield from _written(text, header)
-        yield from ((edit, False) for edit in _asked_for(subject, text, header))
+            yield from _write_prompt(text, header)
+        yield from ((edit, False) for edit in _ask_for_prompt(subject, text, header))
     if any(each.other and each.one.text == each.other.text for each in finding.evidence):
         # Whether one is asked for made no difference.
         yield from ((edit, False) for edit in _at_the_end(text))
@@ -79,7 +79,7 @@ def _goes_on(subject: Subject) -> bool:
     return answered.text.rpartition(mark)[2].startswith(behind)
 
 
-def _written(text: str, header: str) -> Iterator[tuple[TemplateEdit, bool]]:
+def _write_prompt(text: str, header: str) -> Iterator[tuple[TemplateEdit, bool]]:
     """Write what a turn begins with at the template's end."""
     condition = f"{{%- if {GENERATION} %}}"
     for written in dict.fromkeys((header, header.rstrip(), header.lstrip(), header.strip())):
@@ -92,7 +92,7 @@ def _written(text: str, header: str) -> Iterator[tuple[TemplateEdit, bool]]:
         yield TemplateEdit(end, end, spaced), later
 
 
-def _asked_for(subject: Subject, text: str, header: str) -> Iterator[TemplateEdit]:
+def _ask_for_prompt(subject: Subject, text: str, header: str) -> Iterator[TemplateEdit]:
     """Ask for a generation prompt around what writes one at the end whether it is asked or not."""
     for asked in subject.past_renders:
         if not asked.render.rendered or not asked.render.text.rstrip().endswith(header.strip()):

@@ -450,15 +450,15 @@ class _ProofRenders:
         self._renders = LintRenders(template, subject.tokens)
 
     def render(self, each: ProofConversation) -> Render:
-        return self._renders.render(each.messages, _asked(each))
+        return self._renders.render(each.messages, _setting_of(each))
 
     def variables(self, each: ProofConversation) -> Mapping[str, object]:
-        return self._renders.variables(each.messages, _asked(each))
+        return self._renders.variables(each.messages, _setting_of(each))
 
     def text(self, each: ProofConversation) -> str | None:
         render = self.render(each)
         return render.text if render.rendered else None
 
 
-def _asked(each: ProofConversation) -> RenderSetting:
+def _setting_of(each: ProofConversation) -> RenderSetting:
     return RenderSetting(each.tools, each.generation, each.setting, as_given=each.as_given)

@@ -149,7 +149,7 @@ class _BlockWriter:
             at = item.end
         tail = self._text[at : body.end]
         after = self._text[at : body.end + len(_TAG)]
-        return "".join(_written(parts, tail, after, message, self._once))
+        return "".join(_write_parts(parts, tail, after, message, self._once))
 
     def _parts(self, item: TemplateItem, message: str) -> Iterator[tuple[str, TextAuthorship]]:
         if item.kind is ItemKind.OUTPUT and item.operands:
@@ -245,7 +245,7 @@ _BEFORE = "loop.previtem is defined and loop.previtem['role']"
 """Whose the message before is: a stop may be what the next message begins with."""
 
 
-def _written(
+def _write_parts(
     parts: Sequence[_Part], tail: str, after: str, message: str, once: str
 ) -> Iterator[str]:
     """Write parts one after the other, with blocks around the model's runs.
@@ -406,11 +406,11 @@ def _uses(
         place = places.get(span.start)
         if place is not None and span.text:
             model = any(turns.roles[each.message] == "assistant" for each in inside)
-            yield place, _Use(len(span.text), _joined(sampled), model)
+            yield place, _Use(len(span.text), _join_stretches(sampled), model)
         at = end
 
 
-def _joined(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def _join_stretches(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Put stretches together that touch."""
     found: list[tuple[int, int]] = []
     for start, end in stretches:

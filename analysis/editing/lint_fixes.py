@@ -64,7 +64,7 @@ class TemplateTrials:
         self.subject = Subject(template)
         _ = self.subject.analysis
         self.proof = EditProof(self.subject, mends)
-        self.written = lru_cache(MOST_COMPILED)(self._written)
+        self.with_text = lru_cache(MOST_COMPILED)(self._with_text)
         self._proven: dict[str, ProvenEdit | None] = {}
         self._analyzed = lru_cache(MOST_SUBJECTS)(self._analyze)
         self._news: dict[str, frozenset[Rule]] = {}
@@ -79,13 +79,13 @@ class TemplateTrials:
 
     def edited(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
         """Return the template with edits made, compiled at most once."""
-        return self.written(apply_edits(self.template.text, edits))
+        return self.with_text(apply_edits(self.template.text, edits))
 
     def fixed(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
         """Return the template with edits made, in the sandbox that it came with."""
         return replace(self.template, text=apply_edits(self.template.text, edits))
 
-    def _written(self, text: str) -> ChatTemplate:
+    def _with_text(self, text: str) -> ChatTemplate:
         """Return the template with another text; as `written`, compiled at most once."""
         return replace(self.subject.rendering, text=text)
 
@@ -271,9 +271,9 @@ def fixes_apart(template: ChatTemplate, rules: Sequence[Rule]) -> Iterator[Fixed
 
 def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) -> FindingFix:
     if finding.rule.marks:
-        return _marked(trials, finding)
+        return _mark_generation(trials, finding)
     search = _FixSearch(trials, finding)
-    found = search.found()
+    found = search.find_edits()
     if isinstance(found, UnfixedReason):
         return FindingFix(finding, reason=found, tried=search.tried)
     edits = search.tidied(found)
@@ -285,11 +285,11 @@ def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) 
     return FindingFix(finding, edits, proof, hidden, search.tried)
 
 
-def _marked(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
+def _mark_generation(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
     """Write generation blocks, by which no text changes."""
     subject, tried, reason = trials.subject, 0, UnfixedReason.NO_EDIT
     text = trials.template.text
-    found = (_laid_out(each, text) for each in marked_templates(subject.analysis))
+    found = (_lay_out(each, text) for each in marked_templates(subject.analysis))
     for marked in chain.from_iterable(found):
         tried += 1
         proven = _proven_marks(trials, marked)
@@ -306,7 +306,7 @@ def _marked(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
     return FindingFix(finding, reason=reason, tried=tried)
 
 
-def _laid_out(marked: ChatTemplate, text: str) -> Iterator[ChatTemplate]:
+def _lay_out(marked: ChatTemplate, text: str) -> Iterator[ChatTemplate]:
     """Return a marked template with its new tags on lines of their own, and as it is."""
     lines = own_lines(marked.text, spans_after(changed_lines(text, marked.text)))
     if lines:
@@ -341,16 +341,16 @@ class _FixSearch:
         """Whether safe edits alone were taken, and others would have passed."""
         self.tried = 0
 
-    def found(self) -> tuple[TemplateEdit, ...] | UnfixedReason:
+    def find_edits(self) -> tuple[TemplateEdit, ...] | UnfixedReason:
         """Return the smallest edits that fix the finding, safe ones first, or why none do."""
         candidates = fix_candidates(self._looked_at, self._finding, self._text)
-        found = self._found(candidates)
+        found = self._search(candidates)
         if isinstance(found, UnfixedReason) and self._unsafe_seen:
             self._only_safe = False
-            found = self._found(candidates)
+            found = self._search(candidates)
         return found
 
-    def _found(
+    def _search(
         self, candidates: Sequence[FixCandidate]
     ) -> tuple[TemplateEdit, ...] | UnfixedReason:
         chosen = FixCandidate(())

@@ -117,7 +117,7 @@ def preserving_template(analysis: Analysis, scenarios: Sequence[Scenario]) -> Pr
             hint="export its prompts to a Jinja template first",
         )
     search = _EditSearch(analysis, scenarios)
-    return search.result(search.found())
+    return search.result(search.find_edits())
 
 
 class _Gain(NamedTuple):
@@ -137,17 +137,17 @@ class _EditSearch:
         played = round_trip(analysis, scenarios)
         self._defaults = [*_defaults(played)]
         stage = ReplayStage(analysis)
-        self._steps = [*_played(stage, scenarios)]
+        self._steps = [*_play_scenarios(stage, scenarios)]
         self._proof = EditProof(Subject(analysis.template, analysis=analysis), SAMPLED)
         usual = played.settings[0]
         self._usual = [step for step in self._steps if step.replay.exchange.setting == usual]
         self._broken = [
-            (step, *_blamed(stage, step)) for step in self._usual if not step.replay.holds
+            (step, *_blame_step(stage, step)) for step in self._usual if not step.replay.holds
         ]
         self._stage = stage
         self._tried = 0
 
-    def found(self) -> tuple[TemplateEdit, ...]:
+    def find_edits(self) -> tuple[TemplateEdit, ...]:
         """Return the edits that serve, none of which could be left out."""
         chosen: list[TemplateEdit] = []
         candidates = self._candidates()
@@ -285,7 +285,7 @@ class _EditSearch:
             self._proof.proven(self._template(made)) if made else None,
         )
 
-    def written(self, text: str) -> ChatTemplate:
+    def with_text(self, text: str) -> ChatTemplate:
         """Return the template with another text."""
         return replace(self._analysis.rendering, text=text)
 
@@ -296,7 +296,7 @@ class _EditSearch:
         return all(same) and self._proof.alike(one, other)
 
 
-def _played(stage: ReplayStage, scenarios: Sequence[Scenario]) -> Iterator[PlayedStep]:
+def _play_scenarios(stage: ReplayStage, scenarios: Sequence[Scenario]) -> Iterator[PlayedStep]:
     """Play the scenarios under every setting that may matter."""
     for setting, scenario in product(settings_of(stage.analysis), scenarios):
         for coming in scenario.next:
@@ -324,7 +324,7 @@ def _holds(stage: ReplayStage, step: PlayedStep) -> bool:
         return False
 
 
-def _blamed(stage: ReplayStage, step: PlayedStep) -> tuple[Cause, Culprit]:
+def _blame_step(stage: ReplayStage, step: PlayedStep) -> tuple[Cause, Culprit]:
     cause = cause_of(stage, step.replay) or Cause.REWRITTEN
     return cause, fault_of(stage, step.replay, cause, step.plain) or Culprit.TEMPLATE
 

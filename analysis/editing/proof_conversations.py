@@ -119,11 +119,11 @@ def proof_conversations(subject: Subject) -> tuple[ProofConversation, ...]:
     reasoning, block = subject.format.reasoning, None
     if reasoning is not None and reasoning.open.core and reasoning.close.core:
         block = (reasoning.open.core, reasoning.close.core)
-    found = tuple(_known(each, block, subject.format.header.strip()) for each in found)
+    found = tuple(_with_markup(each, block, subject.format.header.strip()) for each in found)
     return tuple({_key(each): each for each in found}.values())
 
 
-def _known(
+def _with_markup(
     each: ProofConversation, block: tuple[str, str] | None, header: str
 ) -> ProofConversation:
     """Return how turns are written, of a conversation and of the plain one."""
@@ -149,7 +149,7 @@ def _whole(
         name or each.name,
         tuple(each.messages(subject.shape)),
         tuple((spoken.voice.value, spoken.text) for spoken in each.spoken),
-        tuple(_called(each.dialogue)),
+        tuple(_called_names(each.dialogue)),
         subject.usual_tools if each.tools else None,
         each.generation if generation is None else generation,
         {**usual, **each.setting},
@@ -243,7 +243,7 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
             request.conversation,
             tuple(request.messages(shape)),
             texts,
-            tuple(_called(request.dialogue)),
+            tuple(_called_names(request.dialogue)),
             tuple(tools) if request.tools and tools is not None else None,
             request.generation,
             subject.usual_setting,
@@ -262,7 +262,7 @@ def _texts_of(content: Json) -> Iterator[str]:
             yield words
 
 
-def _called(dialogue: Dialogue) -> Iterator[str]:
+def _called_names(dialogue: Dialogue) -> Iterator[str]:
     for entry in dialogue:
         yield from (call.name for call in entry.calls) if isinstance(entry, Message) else ()
 
@@ -288,7 +288,7 @@ def _in_other_words(subject: Subject) -> Iterator[ProofConversation]:
             plain = _whole(subject, each, generation=ends)
             if ends and not each.generation:
                 continue
-            for words, messages, tools in _respelled(plain):
+            for words, messages, tools in _respell(plain):
                 yield replace(
                     plain,
                     name=f"{words}: {each.name}",
@@ -303,7 +303,7 @@ def _in_other_words(subject: Subject) -> Iterator[ProofConversation]:
 Respelled = tuple[str, Sequence[Mapping[str, Json]], Mapping[str, Json]]
 
 
-def _respelled(plain: ProofConversation) -> Iterator[Respelled]:
+def _respell(plain: ProofConversation) -> Iterator[Respelled]:
     for other, known in RESPELLED_ROLES.items():
         if any(each["role"] == known for each in plain.messages):
             sent = [_with_role(each, known, other) for each in plain.messages]
@@ -416,11 +416,11 @@ def _long(subject: Subject) -> Iterator[ProofConversation]:
                 yield replace(sent, name=f"{words}: {plain.name}", plainly=plain, words=words)
             if dialogue is many:
                 padding = "word " * (LONG_TEXT // 5) + "word"
-                longer = tuple(_padded_out(each, padding) for each in plain.messages)
+                longer = tuple(_lengthen(each, padding) for each in plain.messages)
                 yield replace(plain, messages=longer, name="long texts")
 
 
-def _padded_out(message: Mapping[str, Json], padding: str) -> Mapping[str, Json]:
+def _lengthen(message: Mapping[str, Json], padding: str) -> Mapping[str, Json]:
     content = message.get("content")
     return {**message, "content": f"{content} {padding}"} if isinstance(content, str) else message
 

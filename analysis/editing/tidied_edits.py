@@ -446,7 +446,7 @@ Spans = tuple[tuple[int, int], ...]
 class EditJudge(Protocol):
     """Whoever knows what edited templates have to render."""
 
-    def written(self, text: str) -> ChatTemplate:
+    def with_text(self, text: str) -> ChatTemplate:
         """Return the template with another text."""
         ...
 
@@ -457,15 +457,15 @@ class EditJudge(Protocol):
 
 def tidy_template(text: str, edits: Sequence[TemplateEdit], judge: EditJudge) -> ChatTemplate:
     """Return the template of a text with edits made, in their plainest form."""
-    template, spans = judge.written(apply_edits(text, edits)), spans_after(edits)
+    template, spans = judge.with_text(apply_edits(text, edits)), spans_after(edits)
     for _ in range(MOST_FORMS):
         form = next(_plainer(judge, template, spans), None)
         if form is None:
             break
-        template = judge.written(apply_edits(template.text, form))
+        template = judge.with_text(apply_edits(template.text, form))
         spans = spans_after(form, spans)
     lines = own_lines(template.text, spans)
-    apart = judge.written(apply_edits(template.text, lines))
+    apart = judge.with_text(apply_edits(template.text, lines))
     return apart if lines and _alike(judge, template, apart) else template
 
 
@@ -475,10 +475,10 @@ def _plainer(
     """Return the forms that say the same in less."""
     text = template.text
     for form in _touching(decided_conditions(text), spans):
-        if _alike(judge, template, judge.written(apply_edits(text, form))):
+        if _alike(judge, template, judge.with_text(apply_edits(text, form))):
             yield form
     for form in _touching(without_brackets(text), spans):
-        if _same_tree(template, judge.written(apply_edits(text, form))):
+        if _same_tree(template, judge.with_text(apply_edits(text, form))):
             yield form
 
 

@@ -14,9 +14,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
@@ -102,14 +101,21 @@ class BaselineError(AutoparserError):
     """A baseline cannot be read, or is of another version."""
 
 
-class Key(NamedTuple):
-    """What makes a finding the same one as before."""
+class KnownFinding(Struct, frozen=True, order=True):
+    """A finding that was there before; all but its message make it the same one."""
 
     path: str
     template: str
     """The name of a named template; empty where there is one alone."""
     code: str
     digest: str
+    message: str
+    """For whoever reads the file."""
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What makes another finding the same one."""
+        return self.path, self.template, self.code, self.digest
 
 
 def digest_of(finding: LintFinding) -> str:
@@ -122,31 +128,32 @@ def digest_of(finding: LintFinding) -> str:
 class Baseline:
     """The findings that are known."""
 
-    entries: tuple[tuple[Key, str], ...] = ()
-    """Each with its message, for whoever reads the file."""
+    entries: tuple[KnownFinding, ...] = ()
 
-    def match(self, keys: Iterable[Key]) -> list[bool]:
-        """Say for each finding whether it is known; each entry is used once."""
-        left = Counter(key for key, _ in self.entries)
+    def match(self, findings: Iterable[KnownFinding]) -> list[bool]:
+        """Return for each finding whether it is known; each entry is used once."""
+        left = Counter(each.key for each in self.entries)
         known: list[bool] = []
-        for key in keys:
+        for key in (each.key for each in findings):
             known.append(left[key] > 0)
             left[key] -= 1
         return known
 
-    def vanished(self, keys: Iterable[Key], looked_at: Collection[tuple[str, str, str]]) -> int:
+    def count_vanished(
+        self, findings: Iterable[KnownFinding], looked_at: Collection[tuple[str, str, str]]
+    ) -> int:
         """Count the entries that no finding matches any more.
 
         `looked_at` are the paths, names and codes that were looked at: what was not looked at
         has not vanished.
         """
-        left = Counter(key for key, _ in self.entries)
-        left.subtract(keys)
+        left = Counter(each.key for each in self.entries)
+        left.subtract(each.key for each in findings)
         return sum(count for key, count in left.items() if count > 0 and key[:3] in looked_at)
 
     def text(self) -> str:
         """Return the file."""
-        entries = [{**key._asdict(), "message": message} for key, message in sorted(self.entries)]
+        entries = [structs.asdict(each) for each in sorted(self.entries)]
         return json.dumps({"schema": VERSION, "findings": entries}, indent=1) + "\n"
 
 
@@ -154,16 +161,8 @@ class _Head(Struct):
     schema: str = ""
 
 
-class _BaselineEntry(Struct):
-    path: str
-    template: str
-    code: str
-    digest: str
-    message: str
-
-
 class _Known(Struct):
-    findings: tuple[_BaselineEntry, ...]
+    findings: tuple[KnownFinding, ...]
 
 
 def read_baseline(file: Path) -> Baseline:
@@ -190,12 +189,7 @@ def read_baseline(file: Path) -> Baseline:
             again,
         )
     known = read_value(document, _Known, file=str(file), wrong=BaselineError, hint=again)
-    return Baseline(
-        tuple(
-            (Key(each.path, each.template, each.code, each.digest), each.message)
-            for each in known.findings
-        )
-    )
+    return Baseline(known.findings)
 
 
 def _wrong(file: Path, words: str, hint: str) -> BaselineError:

@@ -112,7 +112,7 @@ class BranchOpener(NodeTransformer):
     def visit_If(self, node: nodes.If) -> list[nodes.Node]:  # noqa: N802 - Jinja's names
         """Compute the test, then run each side."""
         self.generic_visit(node)
-        return [_computed(node.test), *node.body, *node.elif_, *node.else_]
+        return [_statement_of(node.test), *node.body, *node.elif_, *node.else_]
 
     def visit_CondExpr(self, node: nodes.CondExpr) -> nodes.Node:  # noqa: N802
         """Compute both sides."""
@@ -163,7 +163,7 @@ class BranchOpener(NodeTransformer):
         self.generic_visit(node)
         node.iter = _call(ITEMS, node.iter, _width(node.target))
         if node.test is not None:
-            node.body = [_computed(node.test), *node.body]
+            node.body = [_statement_of(node.test), *node.body]
             node.test = None
         other, node.else_ = node.else_, []
         return [node, *other]
@@ -193,7 +193,7 @@ class BranchOpener(NodeTransformer):
         self, node: nodes.Include | nodes.Import | nodes.FromImport | nodes.Extends
     ) -> nodes.Node:
         """Record the other template instead of loading it."""
-        return _computed(_call(LOADED, node.template))
+        return _statement_of(_call(LOADED, node.template))
 
     visit_Import = visit_FromImport = visit_Extends = visit_Include  # noqa: N815
 
@@ -204,7 +204,7 @@ def _call(function: str, *args: nodes.Node) -> nodes.Call:
     return nodes.Call(name, [*args], [], None, None, lineno=line)
 
 
-def _computed(expression: nodes.Node) -> nodes.Node:
+def _statement_of(expression: nodes.Node) -> nodes.Node:
     return nodes.ExprStmt(expression, lineno=expression.lineno)
 
 
@@ -325,8 +325,8 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
         return {
             EITHER: _either,
             ITEMS: items,
-            UNPACKED: _unpacked,
-            SLICED: _sliced,
+            UNPACKED: _unpack_value,
+            SLICED: _slice_value,
             LOADED: loaded,
             "raise_exception": lambda *_: "",
             "range": lambda *_: [*range(MOST_ITEMS)],
@@ -353,17 +353,17 @@ def _items(value: object, width: int) -> list[Any]:
     if isinstance(value, Iterable):
         found = [*islice(cast("Iterable[object]", value), MOST_ITEMS)]
     found = found or [SilentUndefined()]
-    return [_unpacked(each, width) for each in found] if width else found
+    return [_unpack_value(each, width) for each in found] if width else found
 
 
-def _unpacked(value: object, width: int) -> Any:
+def _unpack_value(value: object, width: int) -> Any:
     """Return as many values as there are names."""
     if is_row(value) and len(value) == width:
         return [*value]
     return [SilentUndefined()] * width
 
 
-def _sliced(value: Any, start: Any, stop: Any, step: Any) -> Any:
+def _slice_value(value: Any, start: Any, stop: Any, step: Any) -> Any:
     if not isinstance(value, list | tuple | str):
         return SilentUndefined()
     ends = [end if isinstance(end, int) else None for end in (start, stop, step)]

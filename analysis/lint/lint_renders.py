@@ -158,7 +158,7 @@ class LintRenders:
 
     def render(self, messages: Sequence[Mapping[str, Json]], asked: RenderSetting) -> Render:
         """Render messages."""
-        key = repr((messages, self._named(asked.tools), replace(asked, tools=None)))
+        key = repr((messages, self._tools_key(asked.tools), replace(asked, tools=None)))
         known = self._known.get(key)
         if known is None:
             variables = self.variables(messages, asked)
@@ -181,13 +181,13 @@ class LintRenders:
             "strftime_now": asked.clock.strftime,
             **self._tokens,
             "messages": sent,
-            "tools": self._prepared(asked.tools),
+            "tools": self._prepare_tools(asked.tools),
             "documents": None,
             "add_generation_prompt": asked.generation,
             **(asked.switches or {}),
         }
 
-    def _named(self, tools: Sequence[Json] | None) -> str:
+    def _tools_key(self, tools: Sequence[Json] | None) -> str:
         """Return the tools as a text, which takes long and is mostly asked of the same ones."""
         if tools is None:
             return repr(None)
@@ -195,9 +195,9 @@ class LintRenders:
             self._last_tools = (tools, repr(tools))
         return self._last_tools[1]
 
-    def _prepared(self, tools: Sequence[Json] | None) -> list[object] | None:
+    def _prepare_tools(self, tools: Sequence[Json] | None) -> list[object] | None:
         """Prepare tools, the same ones once: a template cannot change them."""
-        key = self._named(tools)
+        key = self._tools_key(tools)
         if key not in self._tools:
             self._tools[key] = prepared_tools(tools)
         return self._tools[key]

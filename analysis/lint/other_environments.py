@@ -24,6 +24,7 @@ from autoparser.analysis.templates.source_text import failure_line
 from autoparser.analysis.templates.worker_guard import current_guard
 from autoparser.analysis.templates.worker_limits import LimitReached
 
+from .hit import HitEvidence, ShownText
 from .lint_renders import Render
 from .other_renders import JinjaComparison, JinjaDifference, SentConversation, compare_sent
 from .subject import Subject
@@ -38,7 +39,7 @@ def engines_at(subject: Subject, line: int | None) -> tuple[str, ...]:
     """Say what each engine does at a line, in the whole conversations that it was asked."""
     if line is None or not subject.jinjas or subject.failure is not None:
         return ()
-    return tuple(_at(subject, each, line) for each in subject.in_other_jinjas)
+    return tuple(_answer_at(subject, each, line) for each in subject.in_other_jinjas)
 
 
 def engines_on(subject: Subject, words: str, given: Render, wanted: Render) -> tuple[str, ...]:
@@ -51,34 +52,35 @@ def engines_on(subject: Subject, words: str, given: Render, wanted: Render) -> t
     comparisons = (
         compare_sent(each, subject.rendering, subject.tokens, sent) for each in subject.jinjas
     )
-    return tuple(_on(each) for each in comparisons)
+    return tuple(_answer_on(each) for each in comparisons)
 
 
-def _at(subject: Subject, comparison: JinjaComparison, line: int) -> str:
+def _answer_at(subject: Subject, comparison: JinjaComparison, line: int) -> str:
     label = comparison.jinja.label
     there = [each for each in comparison.differences if each.place and each.place.line == line]
     if there:
-        return f"{label} {_otherwise(there[0])} in {len(there)} of {comparison.asked} conversations"
-    if any(_runs(subject, each, line) for each in comparison.same):
+        share = f"{len(there)} of {comparison.asked} conversations"
+        return f"{label} {_difference_words(there[0])} in {share}"
+    if any(_runs_line(subject, each, line) for each in comparison.same):
         return f"{label} renders it as it is meant"
     return f"{label} renders no conversation with it that would tell"
 
 
-def _on(comparison: JinjaComparison) -> str:
+def _answer_on(comparison: JinjaComparison) -> str:
     label = comparison.jinja.label
     if comparison.differences:
-        return f"{label} {_otherwise(comparison.differences[0])}"
+        return f"{label} {_difference_words(comparison.differences[0])}"
     if comparison.same:
         return f"{label} renders it as it is meant"
     return f"{label} was not asked: {', '.join(comparison.not_asked)}"
 
 
-def _otherwise(difference: JinjaDifference) -> str:
+def _difference_words(difference: JinjaDifference) -> str:
     error = difference.answer.error
     return f"fails: {error}" if error else "renders another text"
 
 
-def _runs(subject: Subject, sent: SentConversation, line: int) -> bool:
+def _runs_line(subject: Subject, sent: SentConversation, line: int) -> bool:
     """Whether a line does anything in a conversation."""
     trace = subject.rendering.step_through(sent.variables)
     sites = {each.site for each in trace.steps} | {
@@ -114,6 +116,11 @@ class OtherRender:
         if self.error:
             return self.failed_at
         return self.usual.line_at(prefix_length(self.usual.text, self.text))
+
+    def evidence(self, label: str, other_label: str) -> HitEvidence:
+        """Put what is rendered here beside what is rendered there."""
+        other = ShownText(other_label, self.text, self.error)
+        return HitEvidence(self.usual.shown(label), other)
 
 
 class OpenTag(GenerationTag):
@@ -176,6 +183,14 @@ def render_elsewhere(
             yield OtherRender(what, usual, error=words, failed_at=failure_line(error))
         else:
             yield OtherRender(what, usual, text)
+
+
+def first_difference(
+    subject: Subject, made: Environment, code: CodeType | None = None, *, clock: bool = True
+) -> OtherRender | None:
+    """Return the first ordinary conversation that another environment renders otherwise."""
+    renders = render_elsewhere(subject, made, code, clock=clock)
+    return next((each for each in renders if each.differs), None)
 
 
 def compile_anew(subject: Subject, made: Environment) -> CodeType:

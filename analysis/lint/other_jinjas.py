@@ -151,7 +151,7 @@ class JinjaAnswer:
 
 def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, ...]:
     """Return an answer to each conversation, in their order."""
-    given = json.dumps(_asked(question))
+    given = json.dumps(_question_document(question))
     try:
         with subprocess.Popen(  # noqa: S603 - one of the installed programs
             jinja.command,
@@ -163,7 +163,7 @@ def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, 
         ) as process:
             try:
                 written, words = process.communicate(given, timeout=SECONDS)
-                end = f"the process ended with the code {process.returncode}: {_last(words)}"
+                end = f"the process ended with the code {process.returncode}: {_last_line(words)}"
             except subprocess.TimeoutExpired as late:
                 process.kill()
                 written = (late.stdout or b"").decode(errors="replace")
@@ -175,7 +175,7 @@ def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, 
     return (*answers, *repeat(JinjaAnswer(error=end, asked=False), missing))
 
 
-def _asked(question: JinjaQuestion) -> Mapping[str, object]:
+def _question_document(question: JinjaQuestion) -> Mapping[str, object]:
     tokens = [each for each in template_tokens(question.template) if each.kind in _BEGIN]
     note = "noted_line"
     while note in question.template:
@@ -187,7 +187,7 @@ def _asked(question: JinjaQuestion) -> Mapping[str, object]:
         "eos": question.tokens.get("eos_token") or "</s>",
         "standard": [*STANDARD, *question.tokens],
         "note": note,
-        "marked": _marked(question.template, tokens, note),
+        "marked": _mark_tags(question.template, tokens, note),
         "tags": [each.start for each in tokens],
         "conversations": [
             {name: value for name, value in each.items() if name != "strftime_now"}
@@ -196,7 +196,7 @@ def _asked(question: JinjaQuestion) -> Mapping[str, object]:
     }
 
 
-def _marked(text: str, tokens: Sequence[TemplateToken], note: str) -> str:
+def _mark_tags(text: str, tokens: Sequence[TemplateToken], note: str) -> str:
     """Return the template with a call before every tag that notes its place."""
     pieces: list[str] = []
     end = 0
@@ -220,6 +220,6 @@ def _answers(written: str) -> Iterator[JinjaAnswer]:
             yield JinjaAnswer(error=words or "an error without words", at=given.get("at"))
 
 
-def _last(words: str) -> str:
+def _last_line(words: str) -> str:
     lines = words.strip().splitlines()
     return lines[-1] if lines else "it said nothing"

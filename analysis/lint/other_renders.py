@@ -82,28 +82,30 @@ class JinjaComparison:
         return f"{self.jinja.label} renders {self.alike} of {self.asked} conversations alike{left}"
 
 
-def _place(template: ChatTemplate, sent: SentConversation, answer: JinjaAnswer) -> TagPlace | None:
+def _find_place(
+    template: ChatTemplate, sent: SentConversation, answer: JinjaAnswer
+) -> TagPlace | None:
     if answer.error:
-        return None if answer.at is None else _tag(template.text, answer.at)
+        return None if answer.at is None else _tag_at(template.text, answer.at)
     usual = sent.render.text
     first = prefix_length(usual, answer.text)
     # What the other writes beyond the end comes after the last that is written here.
     span = template.source_map(sent.judged or sent.variables).span_at(min(first, len(usual) - 1))
-    return None if span is None else _cut(in_newlines(template.text), span.start, span.end)
+    return None if span is None else _place_of(in_newlines(template.text), span.start, span.end)
 
 
-def _tag(text: str, at: int) -> TagPlace:
+def _tag_at(text: str, at: int) -> TagPlace:
     """Return the tag that holds a place."""
     begun = 0
     for token in template_tokens(text):
         if token.kind in ("block_begin", "variable_begin", "raw_begin"):
             begun = token.start
         if token.kind in ("block_end", "variable_end", "raw_begin") and token.end > at >= begun:
-            return _cut(text, begun, token.end)
-    return _cut(text, at, at)
+            return _place_of(text, begun, token.end)
+    return _place_of(text, at, at)
 
 
-def _cut(text: str, start: int, end: int) -> TagPlace:
+def _place_of(text: str, start: int, end: int) -> TagPlace:
     return TagPlace(text.count("\n", 0, start) + 1, text[start:end].strip())
 
 
@@ -150,7 +152,7 @@ def _in_usual_form(template: ChatTemplate, sent: SentConversation) -> SentConver
     """
     messages = _messages(sent)
     plain = [{**each, "content": _text_of(each.get("content"))} for each in messages]
-    return None if plain == messages else _rendered(template, sent, sent.words, plain)
+    return None if plain == messages else _render_messages(template, sent, sent.words, plain)
 
 
 def _text_of(content: object) -> object:
@@ -176,7 +178,7 @@ def _with_signs(
             else one
             for one in _messages(each)
         ]
-        found = _rendered(template, each, f"{each.words} with signs", messages)
+        found = _render_messages(template, each, f"{each.words} with signs", messages)
         if found is not None:
             yield found
 
@@ -185,7 +187,7 @@ def _messages(sent: SentConversation) -> list[dict[str, object]]:
     return cast("list[dict[str, object]]", sent.variables["messages"])
 
 
-def _rendered(
+def _render_messages(
     template: ChatTemplate, sent: SentConversation, words: str, messages: list[dict[str, object]]
 ) -> SentConversation | None:
     variables = {**sent.variables, "messages": messages}
@@ -208,7 +210,7 @@ def compare_sent(
     `not_asked` are counted already.
     """
     clock = datetime.now() if jinja.own_requests else NOON  # noqa: DTZ005 - as templates see it
-    at_clock = [_at(template, each, clock) for each in conversations]
+    at_clock = [_at_clock(template, each, clock) for each in conversations]
     sent = [each for each in at_clock if each is not None]
     given = JinjaQuestion(template.text, tokens, clock, [each.variables for each in sent])
     missing = Counter(not_asked)
@@ -220,13 +222,15 @@ def compare_sent(
         if not answer.asked:
             missing[answer.error] += 1
         elif answer.error or answer.text != each.render.text:
-            differences.append(JinjaDifference(each, answer, _place(template, each, answer)))
+            differences.append(JinjaDifference(each, answer, _find_place(template, each, answer)))
         else:
             same.append(each)
     return JinjaComparison(jinja, tuple(same), tuple(differences), missing)
 
 
-def _at(template: ChatTemplate, sent: SentConversation, clock: datetime) -> SentConversation | None:
+def _at_clock(
+    template: ChatTemplate, sent: SentConversation, clock: datetime
+) -> SentConversation | None:
     """Return a conversation as it is rendered at a time; None where a minute makes another text."""
     if clock == NOON:
         return sent
@@ -263,10 +267,10 @@ def hits_of(
         if bool(each.answer.error) is failed:
             by_cause.setdefault((each.place, each.answer.error), []).append(each)
     for (place, _), those in by_cause.items():
-        yield _hit(comparison, place, those, played)
+        yield _hit_of(comparison, place, those, played)
 
 
-def _hit(
+def _hit_of(
     comparison: JinjaComparison,
     place: TagPlace | None,
     those: list[JinjaDifference],

@@ -13,7 +13,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
 from autoparser.analysis.templates.worker_pool import WorkerPool
 
-from .baselines import Baseline, Ignore, Key, digest_of, unused_ignores
+from .baselines import Baseline, Ignore, KnownFinding, digest_of, unused_ignores
 from .hit import Confidence
 from .inspection import (
     InspectedTemplate,
@@ -115,11 +115,11 @@ def lint_project(
     targets, wrong_files = load_targets(sources, request.revision, request.template_place)
     tasks = [_task(target, request) for target in targets]
     distinct = {task.identity: task for task in tasks}
-    seen = _seen(distinct, request, progress or (lambda _: lambda: None))
+    seen = _find_answers(distinct, request, progress or (lambda _: lambda: None))
     problems = [*wrong_sources, *wrong_files]
     templates: list[InspectedTemplate] = []
     for target, task in zip(targets, tasks, strict=True):
-        template, wrong = _inspected(target, seen[task.identity], request)
+        template, wrong = _inspect_target(target, seen[task.identity], request)
         problems += wrong
         if template is not None:
             templates.append(template)
@@ -133,7 +133,7 @@ def lint_project(
     return run if request.baseline is None else _less_known(run, request.baseline)
 
 
-def _seen(
+def _find_answers(
     tasks: Mapping[object, InspectionTask],
     request: LintRequest,
     progress: Callable[[int], Callable[[], object]],
@@ -158,7 +158,7 @@ def _seen(
         [tasks[identity] for identity in waiting],
         request.jobs,
         limits=request.limits,
-        failed=_unseen,
+        failed=_answer_beyond,
         progress=progress,
     )
     for (identity, key), seen in zip(waiting.items(), answers, strict=True):
@@ -170,7 +170,7 @@ def _seen(
     return found
 
 
-def _unseen(error: AutoparserError) -> SeenHits:
+def _answer_beyond(error: AutoparserError) -> SeenHits:
     """Return what is seen of a template that is beyond a limit."""
     return SeenHits(troubles=(InputProblem("", error.message, error.hint or ""),), looked=False)
 
@@ -196,9 +196,7 @@ def shown_path(path: str) -> str:
 
 def baseline_of(run: LintRun) -> Baseline:
     """Return the baseline that knows every finding of a run."""
-    return Baseline(
-        tuple((_key(template, finding), finding.message) for template, finding in run.findings)
-    )
+    return Baseline(tuple(_known_finding(*each) for each in run.findings))
 
 
 def _task(target: LintTarget, request: LintRequest) -> InspectionTask:
@@ -215,7 +213,7 @@ def _task(target: LintTarget, request: LintRequest) -> InspectionTask:
     )
 
 
-def _inspected(
+def _inspect_target(
     target: LintTarget, seen: SeenHits, request: LintRequest
 ) -> tuple[InspectedTemplate | None, tuple[InputProblem, ...]]:
     if not seen.looked:
@@ -226,12 +224,12 @@ def _inspected(
         problems = tuple(
             replace(each, line=None, place=f"line {each.line} of the template") for each in problems
         )
-    accepted = _accepted(target, ignores, request.settings)
-    findings, ignored = _parted(
-        [each for each in seen.findings if _sure(each, request)],
+    accepted = _accepted_codes(target, ignores, request.settings)
+    findings, ignored = _split_findings(
+        [each for each in seen.findings if _is_sure(each, request)],
         lambda each: each.code in accepted,
     )
-    shown, folded = _parted(findings, lambda each: not request.shown.shows(each))
+    shown, folded = _split_findings(findings, lambda each: not request.shown.shows(each))
     looked = {rule.code for rule in request.rules} - {code for code, _ in seen.left_out}
     met = frozenset(code for each in seen.findings for code in (each.code, *each.also))
     template = InspectedTemplate(
@@ -253,7 +251,7 @@ def _inspected(
     return template, problems
 
 
-def _accepted(
+def _accepted_codes(
     target: LintTarget, ignores: Sequence[Ignore], settings: ProjectSettings
 ) -> frozenset[str]:
     codes = {code for each in ignores for code in each.codes}
@@ -264,12 +262,12 @@ def _accepted(
     return frozenset(codes)
 
 
-def _sure(finding: LintFinding, request: LintRequest) -> bool:
+def _is_sure(finding: LintFinding, request: LintRequest) -> bool:
     order = _CONFIDENCES.index
     return order(finding.confidence) <= order(request.min_confidence)
 
 
-def _parted(
+def _split_findings(
     findings: Sequence[LintFinding], aside: Callable[[LintFinding], bool]
 ) -> tuple[tuple[LintFinding, ...], tuple[LintFinding, ...]]:
     """Return those that stay, and those that are set aside."""
@@ -280,8 +278,8 @@ def _parted(
 
 
 def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
-    keys = [_key(template, finding) for template, finding in run.findings]
-    known = iter(baseline.match(keys))
+    findings = [_known_finding(*each) for each in run.findings]
+    known = iter(baseline.match(findings))
     templates: list[InspectedTemplate] = []
     for template in run.templates:
         marks = [(finding, next(known)) for finding in template.findings]
@@ -297,10 +295,11 @@ def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
         for template in run.templates
         for rule in run.rules
     }
-    folded = [_key(each, finding) for each in run.templates for finding in each.folded]
-    vanished = baseline.vanished([*keys, *folded], looked_at)
+    folded = [_known_finding(each, it) for each in run.templates for it in each.folded]
+    vanished = baseline.count_vanished([*findings, *folded], looked_at)
     return replace(run, templates=tuple(templates), baseline=True, vanished=vanished)
 
 
-def _key(template: InspectedTemplate, finding: LintFinding) -> Key:
-    return Key(template.path, template.name or "", finding.code, digest_of(finding))
+def _known_finding(template: InspectedTemplate, finding: LintFinding) -> KnownFinding:
+    name, digest = template.name or "", digest_of(finding)
+    return KnownFinding(template.path, name, finding.code, digest, finding.message)

@@ -302,7 +302,7 @@ def load_targets(
         if source.within is not None:
             within.setdefault(source.within, False)
         try:
-            loaded, saved = _loaded(source, revision, template_place)
+            loaded, saved = _load_source(source, revision, template_place)
         except AutoparserError as error:
             problem = _problem(error, source)
             if problem is None:
@@ -327,7 +327,7 @@ def _is_saved(source: TemplateSource) -> bool:
     return source.given != "-" and is_saved_format(source.given)
 
 
-def _loaded(
+def _load_source(
     source: TemplateSource, revision: str | None, template_place: str | None
 ) -> tuple[Sequence[ChatTemplate], str | None]:
     """Load a source's templates; of a saved format the one it was learned from, and its file."""

@@ -240,10 +240,10 @@ class Subject:
         if system and not shape.system:
             content: Json = shape.user_text(system)
             messages = [{"role": "system", "content": content}, *messages]
-        asked = self._usually(tools=tools, generation=generation, setting=setting)
+        asked = self._usual_request(tools=tools, generation=generation, setting=setting)
         return self._renders.render(messages, replace(asked, clock=clock))
 
-    def _usually(
+    def _usual_request(
         self, *, tools: bool, generation: bool, setting: Mapping[str, Json] | None = None
     ) -> RenderSetting:
         """Return what conversations in the template's shape are rendered with."""
@@ -259,12 +259,12 @@ class Subject:
         """Render in transformers' sandbox what `play` rendered, whatever the analysis did."""
         if self.rendering is self.template:
             return played
-        asked = self._usually(tools=tools, generation=generation)
+        asked = self._usual_request(tools=tools, generation=generation)
         return self._strict.render(played.messages, asked)
 
     def variables(self, render: Render, *, tools: bool, generation: bool) -> dict[str, object]:
         """Return what `play` rendered a conversation with, for a render elsewhere."""
-        asked = self._usually(tools=tools, generation=generation)
+        asked = self._usual_request(tools=tools, generation=generation)
         return self._renders.variables(render.messages, asked)
 
     @cached_property
@@ -326,25 +326,25 @@ class Subject:
         """One question without the system message that the template wants."""
         content: Json = self.shape.user_text(self.user.text)
         question: list[dict[str, Json]] = [{"role": "user", "content": content}]
-        return self._renders.render(question, self._usually(tools=False, generation=True))
+        return self._renders.render(question, self._usual_request(tools=False, generation=True))
 
     def play_whole(self, conversation: WholeConversation) -> PlayedConversation:
         """Render a conversation of the matrix, of this template's or of another's."""
-        render = self._rendered(conversation, self._renders)
+        render = self._render_whole(conversation, self._renders)
         return PlayedConversation(conversation, render)
 
     def play_as(
         self, conversation: WholeConversation, shape: MessageShape, *, as_given: bool = False
     ) -> Render:
         """Render a conversation of the matrix in another shape than the template's."""
-        return self._rendered(conversation, self._renders, shape, as_given=as_given)
+        return self._render_whole(conversation, self._renders, shape, as_given=as_given)
 
     def player_of(self, text: str) -> Callable[[WholeConversation], Render]:
         """Return what plays conversations through another text of this template."""
         other = replace(self.rendering, text=text)
-        return partial(self._rendered, renders=LintRenders(other, self.tokens))
+        return partial(self._render_whole, renders=LintRenders(other, self.tokens))
 
-    def _rendered(
+    def _render_whole(
         self,
         conversation: WholeConversation,
         renders: LintRenders,
@@ -352,7 +352,7 @@ class Subject:
         *,
         as_given: bool = False,
     ) -> Render:
-        asked = self._usually(
+        asked = self._usual_request(
             tools=conversation.tools,
             generation=conversation.generation,
             setting=conversation.setting,

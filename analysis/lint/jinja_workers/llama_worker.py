@@ -40,7 +40,7 @@ def main() -> None:
 
 def answers(asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Render every conversation."""
-    server, refusal = _started(asked)
+    server, refusal = _start_server(asked)
     if server is None:
         yield from (refusal for _ in asked["conversations"])
         return
@@ -57,7 +57,7 @@ def answers(asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield _error(given["error"]["message"], asked["template"])
 
 
-def _started(asked: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _start_server(asked: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the server, or what it said when it did not start."""
     xllamacpp = import_module("xllamacpp")
     # The worker that asks its parser has the model, too, and nothing of this package is installed.
@@ -86,12 +86,12 @@ def _started(asked: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         try:
             return xllamacpp.Server(params), {}
         except RuntimeError as error:
-            return None, _error(_written(said) or str(error), asked["template"])
+            return None, _error(_read_log(said) or str(error), asked["template"])
         finally:
             os.dup2(kept, 2)
 
 
-def _written(said: IO[bytes]) -> str:
+def _read_log(said: IO[bytes]) -> str:
     """Return what the server wrote; a thread of its own writes it, a moment later."""
     words = b""
     for _ in range(MOMENTS):

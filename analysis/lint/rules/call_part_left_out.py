@@ -19,7 +19,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     for played in subject.matrix:
         for span in () if played.conversation.other_form else call_spans(played):
-            part = _missing(span)
+            part = _missing_part(span)
             if part:
                 line = played.render.line_at(span.texts[0].start)
                 yield played.hit(f"{part} is not written in '{played.name}'", line)
@@ -39,7 +39,7 @@ def _nameless(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _missing(span: CallSpan) -> str:
+def _missing_part(span: CallSpan) -> str:
     """Return the parts of calls missing around their values, in words; empty if none is."""
     calls: list[ToolCall] = []
     for text in span.texts:

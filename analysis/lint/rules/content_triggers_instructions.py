@@ -21,12 +21,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render a user message with each text that the template may search for."""
     # Without the edges: that a template strips them is not news.
     constants = [each.strip() for each in subject.suggestions.constants if _WORD.search(each)]
-    plain = _said(subject, subject.marks.user)
+    plain = _render_text(subject, subject.marks.user)
     if not plain.rendered:
         return
     whole = f"{subject.marks.user} {' '.join(constants)}"
     for text in (whole, *islice(constants, MOST_CONSTANTS)):
-        render = _said(subject, text)
+        render = _render_text(subject, text)
         change = _change(plain, render, subject.marks.user, text)
         if change is None:
             continue
@@ -42,14 +42,14 @@ def _one_of(subject: Subject, constants: list[str], plain: Render) -> Iterator[H
     user = subject.marks.user
     for constant in constants:
         text = f"{user} {constant}"
-        render = _said(subject, text)
+        render = _render_text(subject, text)
         change = _change(plain, render, user, text)
         if change is not None:
             yield _hit(constant, change, render, plain)
             return
 
 
-def _said(subject: Subject, text: str) -> Render:
+def _render_text(subject: Subject, text: str) -> Render:
     messages = subject.shape.messages((subject.user,), subject.marks.system)
     for message in messages:
         if message["role"] == "user":

@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if not other.conversation.system and other.conversation.tools == one.conversation.tools
     ]
     for given, default in told:
-        text = _replaced(given, default)
+        text = _default_text(given, default)
         for beside, alone in told if text else ():
             if beside is given or text not in alone.render.text:
                 continue
@@ -42,7 +42,7 @@ def _questions(subject: Subject) -> list[PlayedConversation]:
     ]
 
 
-def _replaced(given: PlayedConversation, default: PlayedConversation) -> str:
+def _default_text(given: PlayedConversation, default: PlayedConversation) -> str:
     """Return the text that the given system message replaces; empty if there is none."""
     before, _, after = given.render.text.partition(given.conversation.system)
     text = default.render.text

@@ -3,12 +3,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.other_environments import (
     compile_anew,
     engines_at,
+    first_difference,
     other_environment,
-    render_elsewhere,
 )
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -24,20 +24,14 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not _affected(subject.template.text):
         return
     other = other_environment(trim=False)
-    for each in render_elsewhere(subject, other, compile_anew(subject, other)):
-        if each.differs:
-            yield Hit(
-                f"without trim_blocks and lstrip_blocks {each.what} has other whitespace",
-                (
-                    HitEvidence(
-                        each.usual.shown("with trim_blocks and lstrip_blocks"),
-                        ShownText("without", each.text, each.error),
-                    ),
-                ),
-                line=each.line,
-                engines=engines_at(subject, each.line),
-            )
-            return
+    found = first_difference(subject, other, compile_anew(subject, other))
+    if found is not None:
+        yield Hit(
+            f"without trim_blocks and lstrip_blocks {found.what} has other whitespace",
+            (found.evidence("with trim_blocks and lstrip_blocks", "without"),),
+            line=found.line,
+            engines=engines_at(subject, found.line),
+        )
 
 
 def _affected(text: str) -> bool:

@@ -32,10 +32,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     template = subject.template
     try:
         if current_guard() is None:
-            run_task(_rendered, template.text, messages, limits=LIMITS)
+            run_task(_render_template, template.text, messages, limits=LIMITS)
         else:
             template.render(messages)
-            yield from _elsewhere(subject)
+            yield from _render_shapes(subject)
     except (TemplateLimitError, TaskLimitError, WorkerDiedError) as error:
         line = error.line if isinstance(error, TemplateLimitError) else None
         yield Hit(
@@ -50,7 +50,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
 
 
-def _elsewhere(subject: Subject) -> Iterator[Hit]:
+def _render_shapes(subject: Subject) -> Iterator[Hit]:
     """Render the conversations of the analysis: it may take tools, or a second call."""
     failure = subject.failure
     if isinstance(failure, TemplateLimitError):
@@ -66,5 +66,5 @@ def _words(error: TemplateLimitError | TaskLimitError | WorkerDiedError) -> str:
     return error.reason if isinstance(error, TemplateLimitError) else error.message
 
 
-def _rendered(text: str, messages: list[dict[str, str]]) -> None:
+def _render_template(text: str, messages: list[dict[str, str]]) -> None:
     ChatTemplate(text).render(messages)

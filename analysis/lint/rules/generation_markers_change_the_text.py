@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.other_environments import (
     compile_anew,
+    first_difference,
     other_environment,
-    render_elsewhere,
 )
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -18,15 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not subject.template.marks_generation:
         return
     other = other_environment(scoped=False)
-    for each in render_elsewhere(subject, other, compile_anew(subject, other)):
-        if each.differs:
-            yield Hit(
-                f"{each.what} is another text without the generation tags",
-                (
-                    HitEvidence(
-                        each.usual.shown("with generation tags"),
-                        ShownText("without", each.text, each.error),
-                    ),
-                ),
-            )
-            return
+    found = first_difference(subject, other, compile_anew(subject, other))
+    if found is not None:
+        evidence = (found.evidence("with generation tags", "without"),)
+        yield Hit(f"{found.what} is another text without the generation tags", evidence)

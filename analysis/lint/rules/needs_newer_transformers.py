@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.other_environments import (
     CLOCK,
+    first_difference,
     generation_tag,
     loop_control,
     other_environment,
-    render_elsewhere,
 )
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -33,13 +33,11 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _without_clock(subject: Subject) -> Iterator[Hit]:
-    for each in render_elsewhere(subject, other_environment(clock=False), clock=False):
-        if each.differs:
-            there = ShownText("as older releases do", each.text, each.error)
-            yield Hit(
-                f"transformers before 4.45 cannot render {each.what} as newer releases do:"
-                f" {each.error or 'the text differs'}",
-                (HitEvidence(each.usual.shown("as newer releases render it"), there),),
-                line=each.line,
-            )
-            return
+    found = first_difference(subject, other_environment(clock=False), clock=False)
+    if found is not None:
+        yield Hit(
+            f"transformers before 4.45 cannot render {found.what} as newer releases do:"
+            f" {found.error or 'the text differs'}",
+            (found.evidence("as newer releases render it", "as older releases do"),),
+            line=found.line,
+        )

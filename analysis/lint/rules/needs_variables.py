@@ -23,23 +23,23 @@ VALUES: Sequence[Json] = ("", True, [])
 @rule("AP111")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a user message that fails or is missing again with every variable set."""
-    unset = _asked(subject, {})
+    unset = _render_question(subject, {})
     if unset.text.strip() or (unset.error is not None and unset.error.refused):
         return
     names = switch_candidates(subject.suggestions)
     for value in VALUES:
         setting: dict[str, Json] = dict.fromkeys(names, value)
-        if not _asked(subject, setting).text.strip():
+        if not _render_question(subject, setting).text.strip():
             continue
         for name in names:
             fewer = {key: value for key, value in setting.items() if key != name}
-            if _asked(subject, fewer).text.strip():
+            if _render_question(subject, fewer).text.strip():
                 setting = fewer
-        yield _hit(unset, _asked(subject, setting), list(setting))
+        yield _hit(unset, _render_question(subject, setting), list(setting))
         return
 
 
-def _asked(subject: Subject, setting: Mapping[str, Json]) -> Render:
+def _render_question(subject: Subject, setting: Mapping[str, Json]) -> Render:
     return subject.render(user_question(subject), generation=True, setting=setting)
 
 

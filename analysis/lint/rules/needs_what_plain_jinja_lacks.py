@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.hit import Hit, HitEvidence
 from autoparser.analysis.lint.other_environments import (
     CLOCK,
     engines_at,
+    first_difference,
     generation_tag,
     loop_control,
     other_environment,
-    render_elsewhere,
 )
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -31,13 +31,11 @@ def check(subject: Subject) -> Iterator[Hit]:
         if name and name not in subject.suggestions.names:
             continue
         other = other_environment(clock=clock, tojson=not clock)
-        for each in render_elsewhere(subject, other, clock=clock):
-            if each.differs:
-                lacking.append(what)
-                line = line or each.line
-                there = ShownText(f"without {what}", each.text, each.error)
-                evidence.append(HitEvidence(each.usual.shown("with it"), there))
-                break
+        found = first_difference(subject, other, clock=clock)
+        if found is not None:
+            lacking.append(what)
+            line = line or found.line
+            evidence.append(found.evidence("with it", f"without {what}"))
     if lacking:
         yield Hit(
             f"Jinja alone renders other prompts or none: it lacks {', '.join(lacking)}",

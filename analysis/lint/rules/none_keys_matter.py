@@ -25,7 +25,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     ):
         if tools and subject.format.calls is None:
             return
-        messages = [_dumped(message) for message in subject.shape.messages(dialogue, system)]
+        messages = [
+            _with_null_keys(message) for message in subject.shape.messages(dialogue, system)
+        ]
         offered = subject.usual_tools if tools else None
         prepared = cast("list[dict[str, Json]]", prepared_messages(messages))
         given, without = (
@@ -56,7 +58,7 @@ def _engine_answers(subject: Subject, what: str, given: Render, without: Render)
     return engines_on(subject, what, given, without) if without.rendered else ()
 
 
-def _dumped(message: dict[str, Json]) -> dict[str, Json]:
+def _with_null_keys(message: dict[str, Json]) -> dict[str, Json]:
     if message["role"] != "assistant":
         return message
     every: dict[str, Json] = {**dict.fromkeys(KEYS), **message}

@@ -21,12 +21,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     size = len(subject.template.text)
     if size > LARGE:
         yield Hit(f"the template has {size} characters, more than anybody reads through")
-    depth, line = _deepest(subject.template.syntax_tree)
+    depth, line = _deepest_block(subject.template.syntax_tree)
     if depth > DEEP:
         yield Hit(f"{depth} blocks stand inside each other here", line=line)
 
 
-def _deepest(tree: nodes.Template) -> tuple[int, int]:
+def _deepest_block(tree: nodes.Template) -> tuple[int, int]:
     deepest = (0, 1)
     waiting: list[tuple[nodes.Node, int]] = [(tree, 0)]
     while waiting:

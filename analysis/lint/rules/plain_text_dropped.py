@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             ("assistant", marks.content),
             ("tool", marks.answer),
         )
-        if (pair := _dropped(subject, role, word)) is not None
+        if (pair := _dropped_text(subject, role, word)) is not None
     ]
     if found:
         taken = (subject.shape.user_content, subject.shape.assistant_content)
@@ -39,15 +39,15 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _dropped(subject: Subject, role: str, word: str) -> tuple[Render, Render] | None:
-    text = _rendered(subject, role, word)
+def _dropped_text(subject: Subject, role: str, word: str) -> tuple[Render, Render] | None:
+    text = _render_role(subject, role, word)
     if not text.rendered or text.holds(word):
         return None
-    parts = _rendered(subject, role, [{"type": "text", "text": word}])
+    parts = _render_role(subject, role, [{"type": "text", "text": word}])
     return (text, parts) if word in parts.text else None
 
 
-def _rendered(subject: Subject, role: str, content: Json) -> Render:
+def _render_role(subject: Subject, role: str, content: Json) -> Render:
     messages = [
         {**each, "content": content} if each["role"] == role else each
         for each in subject.shape.messages(_dialogue(subject, role), subject.marks.system)

@@ -17,8 +17,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render tools, then the same with a null and two booleans in their schemas."""
     if subject.usual_tools is None:
         return
-    plain = _offering(subject, subject.usual_tools)
-    extended = _offering(subject, [_extended(tool) for tool in subject.usual_tools])
+    plain = _render_tools(subject, subject.usual_tools)
+    extended = _render_tools(subject, [_extend_tool(tool) for tool in subject.usual_tools])
     if not plain.rendered or not extended.rendered:
         return
     words = [
@@ -34,15 +34,15 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _offering(subject: Subject, tools: Sequence[Json]) -> Render:
+def _render_tools(subject: Subject, tools: Sequence[Json]) -> Render:
     messages = subject.shape.messages((subject.user,), subject.marks.system)
     return subject.render(messages, tools=tools)
 
 
-def _extended(tool: Json) -> Json:
+def _extend_tool(tool: Json) -> Json:
     """Return the tool with more keywords in the schemas of its parameters."""
     if not isinstance(tool, dict):
         return tool
     if "function" in tool:
-        return {**tool, "function": _extended(tool["function"])}
+        return {**tool, "function": _extend_tool(tool["function"])}
     return with_properties(tool, lambda _, each: {**each, **EXTRA})

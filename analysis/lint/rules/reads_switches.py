@@ -17,7 +17,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if switches:
         first = next((each for each in switches if each.values), None)
         yield Hit(
-            f"the prompt depends on {list_words([_told(each) for each in switches])}",
+            f"the prompt depends on {list_words([_switch_words(each) for each in switches])}",
             line=None if first is None else _line(subject, first),
         )
 
@@ -34,5 +34,5 @@ def _line(subject: Subject, switch: Switch) -> int | None:
     return next(filter(None, lines), None)
 
 
-def _told(switch: Switch) -> str:
+def _switch_words(switch: Switch) -> str:
     return f"{switch.name} ({', '.join(sorted(switch.changes))})"

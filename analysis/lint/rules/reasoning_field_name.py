@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         usual = render_last_call(subject, reasoning=subject.marks.reasoning)
     if subject.marks.reasoning not in usual.text:
         return
-    renders = {name: _named(subject, usual, name, tools=tools) for name in REASONING_FIELDS}
+    renders = {name: _render_field(subject, usual, name, tools=tools) for name in REASONING_FIELDS}
     shown = [name for name, each in renders.items() if subject.marks.reasoning in each.text]
     hidden = [name for name in renders if name not in shown]
     if hidden:
@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _named(subject: Subject, usual: Render, name: str, *, tools: bool) -> Render:
+def _render_field(subject: Subject, usual: Render, name: str, *, tools: bool) -> Render:
     field = subject.shape.reasoning_field
     chat: Chat = [
         {name if key == field else key: value for key, value in each.items()}

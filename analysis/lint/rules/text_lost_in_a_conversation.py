@@ -34,14 +34,14 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _first_lost(
     matrix: Sequence[PlayedConversation], voice: Voice
 ) -> tuple[PlayedConversation, SpokenText] | None:
-    for played in sorted(matrix, key=lambda each: _excused(each, voice)):
+    for played in sorted(matrix, key=lambda each: _is_excused(each, voice)):
         for text in played.said(voice) if played.render.rendered else ():
             if not played.holds(text):
                 return played, text
     return None
 
 
-def _excused(played: PlayedConversation, voice: Voice) -> bool:
+def _is_excused(played: PlayedConversation, voice: Voice) -> bool:
     """Whether a loss may be intended: by a switch, without tools, or without a question."""
     untold = voice in (Voice.CALL, Voice.RESULT) and not played.conversation.tools
     conversation = played.conversation
@@ -61,7 +61,9 @@ def _hit(
     subject: Subject, played: PlayedConversation, text: SpokenText, kept: PlayedConversation
 ) -> Hit:
     meant = (
-        _excused(played, text.voice) or text.voice is Voice.PREFACE or not appends_answer(subject)
+        _is_excused(played, text.voice)
+        or text.voice is Voice.PREFACE
+        or not appends_answer(subject)
     )
     return Hit(
         f"{text.voice} is lost in '{played.name}', and kept in '{kept.name}'",

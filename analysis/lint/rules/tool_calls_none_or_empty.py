@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not usual.rendered:
         return
     for value, words in EMPTY:
-        given = _given(subject, usual, value)
+        given = _render_value(subject, usual, value)
         if given.rendered and given.text == usual.text:
             continue
         lost = given.crashed or (given.rendered and _loses(subject, usual, given))
@@ -49,6 +49,6 @@ def _loses(subject: Subject, usual: Render, given: Render) -> bool:
     return subject.marks.content in usual.text and subject.marks.content not in given.text
 
 
-def _given(subject: Subject, usual: Render, value: Json) -> Render:
+def _render_value(subject: Subject, usual: Render, value: Json) -> Render:
     messages = change_fields([dict(each) for each in usual.messages], tool_calls=value)
     return subject.render(messages, as_given=True)

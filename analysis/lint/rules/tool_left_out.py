@@ -29,21 +29,21 @@ def check(subject: Subject) -> Iterator[Hit]:
         for each in subject.matrix
         if each.conversation.tools and not each.conversation.other_form and each.render.rendered
     ]
-    ordered = sorted(offering, key=_excused)
+    ordered = sorted(offering, key=_is_excused)
     names = subject.marks.names
     partly = next((each for each in ordered if _tool_share(each, names) == _ToolShare.SOME), None)
     if partly is not None:
         yield partly.hit(
             f"not all tools are described to the model in '{partly.name}'",
             next(filter(None, map(partly.render.line_of, names)), None),
-            severity=Severity.WARNING if _excused(partly) else None,
+            severity=Severity.WARNING if _is_excused(partly) else None,
         )
     # A value of a switch under which no tool is written at all is there for that.
     usual = [each for each in ordered if not each.conversation.setting]
     none = next((each for each in usual if _tool_share(each, names) == _ToolShare.NONE), None)
     kept = none and none.nearest(ordered, lambda each: _tool_share(each, names) == _ToolShare.ALL)
     if none is not None and kept is not None:
-        meant = _excused(none)
+        meant = _is_excused(none)
         yield Hit(
             f"the model is told of no tools in '{none.name}', and of all in '{kept.name}'",
             (compare_renders(none.render, none.name, kept.render, kept.name),),
@@ -72,10 +72,10 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
     ]
     unusual = _function(marks, f"{marks.names[1].capitalize()}-{marks.names[2]}_2", "k")
     every = render_offer(subject, *plain, unusual)
-    if not _missing(every, [*plain, unusual]):
+    if not _missing_parts(every, [*plain, unusual]):
         return
     single = render_offer(subject, plain[0])
-    never = _missing(single, plain[:1])
+    never = _missing_parts(single, plain[:1])
     if "name" in never:
         return
     described = _signs(plain[0])["description"]
@@ -89,7 +89,7 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
     fewer = single
     for count in range(2, len(plain) + 1):
         render = render_offer(subject, *plain[:count])
-        lost = [each for each in _missing(render, plain[:count]) if each not in never]
+        lost = [each for each in _missing_parts(render, plain[:count]) if each not in never]
         if lost:
             yield Hit(
                 f"of {count} tools {list_words(lost)} are not all written, of {count - 1} they are",
@@ -100,7 +100,7 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
             return
         fewer = render
     render = render_offer(subject, unusual)
-    if "name" in _missing(render, [unusual]):
+    if "name" in _missing_parts(render, [unusual]):
         yield Hit(
             "a tool's name with a capital, a hyphen, an underscore and a digit is not written as"
             f" it is given: {unusual['name']}",
@@ -128,14 +128,14 @@ def _signs(function: Tool) -> dict[str, str]:
     }
 
 
-def _missing(render: Render, functions: Sequence[Tool]) -> list[str]:
+def _missing_parts(render: Render, functions: Sequence[Tool]) -> list[str]:
     """Return the parts of tools of which one at least is not in the prompt."""
     signs = [_signs(each) for each in functions]
     parts = signs[0] if render.rendered else ()
     return [part for part in parts if any(each[part] not in render.text for each in signs)]
 
 
-def _excused(played: PlayedConversation) -> bool:
+def _is_excused(played: PlayedConversation) -> bool:
     """Whether a loss may be intended: by a switch, or because the model is asked nothing."""
     return bool(played.conversation.setting) or not played.conversation.generation
 

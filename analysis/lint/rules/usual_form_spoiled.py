@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """
     departures = departures_of(subject.shape)
     told: set[FormDeparture] = set()
-    for played in _played(subject) if departures else ():
+    for played in _conversations(subject) if departures else ():
         outcomes: dict[FormDeparture, FormOutcome] = {}
         for each in departures:
             if _is_asked(played, each):
@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 break
 
 
-def _played(subject: Subject) -> Iterator[PlayedConversation]:
+def _conversations(subject: Subject) -> Iterator[PlayedConversation]:
     yield from subject.matrix
     # The matrix speaks in sentences of one capital: other ones may be lost, too.
     yield subject.play_whole(_CAPITALS)
@@ -97,7 +97,7 @@ def _outcome(
     lost = lost_text(conversation.dialogue, tools, usual.text, render.text, system=system)
     if lost is None:
         return FormOutcome.KEPT, None
-    if departure.convention and _unread(subject, conversation, usual):
+    if departure.convention and _is_unread(subject, conversation, usual):
         return FormOutcome.UNREAD, None
     return FormOutcome.SPOILED, Hit(
         f"as users send it ({departure.usual}), {lost} in {played.name!r}",
@@ -107,7 +107,7 @@ def _outcome(
     )
 
 
-def _unread(subject: Subject, conversation: WholeConversation, usual: Render) -> bool:
+def _is_unread(subject: Subject, conversation: WholeConversation, usual: Render) -> bool:
     """Whether reasoning is not read under its usual name, which is another rule's finding."""
     bare = without_reasoning(conversation.dialogue)
     return subject.play_whole(replace(conversation, dialogue=bare)).render.text == usual.text

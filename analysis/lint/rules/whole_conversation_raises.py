@@ -39,7 +39,7 @@ def _hit(subject: Subject, played: PlayedConversation, render: Render) -> Hit:
     sound = played.nearest(subject.matrix, lambda _: True)
     return Hit(
         f"'{played.name}' {failure_words(render)}" + (f"; '{sound.name}' renders" if sound else ""),
-        (_shown(render, played.name, sound),),
+        (_show_failure(render, played.name, sound),),
         line=None if error is None else error.line,
         severity=None if render.crashed else Severity.WARNING,
         cause=render.cause,
@@ -47,7 +47,7 @@ def _hit(subject: Subject, played: PlayedConversation, render: Render) -> Hit:
     )
 
 
-def _shown(render: Render, words: str, sound: PlayedConversation | None) -> HitEvidence:
+def _show_failure(render: Render, words: str, sound: PlayedConversation | None) -> HitEvidence:
     if sound is None:
         return show_render(render, words)
     return compare_renders(render, words, sound.render, sound.name)

@@ -16,7 +16,7 @@ from autoparser.analysis.lint.baselines import (
     VERSION,
     Baseline,
     BaselineError,
-    Key,
+    KnownFinding,
     digest_of,
     ignores_of,
     read_baseline,
@@ -74,12 +74,12 @@ def test_a_comment_ignores_rules_or_is_a_problem(row: dict[str, Any]) -> None:
     assert bool(found) == ("selectors" in row)
 
 
-ONE = Key("a.jinja", "", "AP306", "d1")
-OTHER = Key("b.jinja", "tool_use", "AP101", "d2")
+ONE = KnownFinding("a.jinja", "", "AP306", "d1", "said\n\x1b")
+OTHER = KnownFinding("b.jinja", "tool_use", "AP101", "d2", "also said")
 
 
 def test_a_baseline_reads_what_it_writes(tmp_path: Path) -> None:
-    baseline = Baseline(((OTHER, "said\n\x1b"), (ONE, "also said"), (ONE, "also said")))
+    baseline = Baseline((OTHER, ONE, ONE))
     file = tmp_path / "baseline.json"
     file.write_text(baseline.text(), encoding="utf-8")
     assert sorted(read_baseline(file).entries) == sorted(baseline.entries)
@@ -87,11 +87,11 @@ def test_a_baseline_reads_what_it_writes(tmp_path: Path) -> None:
 
 
 def test_each_entry_of_a_baseline_is_used_once_and_vanishes_where_it_was_looked_for() -> None:
-    baseline = Baseline(((ONE, ""), (ONE, ""), (OTHER, "")))
+    baseline = Baseline((ONE, ONE, OTHER))
     assert baseline.match([ONE, ONE, ONE, OTHER]) == [True, True, False, True]
-    assert baseline.vanished([ONE], {ONE[:3]}) == 1
-    assert baseline.vanished([], {ONE[:3], OTHER[:3]}) == 3
-    assert baseline.vanished([], set()) == 0
+    assert baseline.count_vanished([ONE], {ONE.key[:3]}) == 1
+    assert baseline.count_vanished([], {ONE.key[:3], OTHER.key[:3]}) == 3
+    assert baseline.count_vanished([], set()) == 0
 
 
 def test_a_finding_is_known_when_lines_move_and_not_when_words_change() -> None:
@@ -102,7 +102,7 @@ def test_a_finding_is_known_when_lines_move_and_not_when_words_change() -> None:
 
 
 def entry(**changes: object) -> dict[str, object]:
-    return {**ONE._asdict(), "message": "m", **changes}
+    return {**msgspec.structs.asdict(ONE), **changes}
 
 
 WRONG = [
