@@ -28,22 +28,6 @@ def pieces(text: str, step: int) -> Iterator[str]:
         yield text[at : at + step]
 
 
-def transformers(document: Mapping[str, Any], tools: Sequence[Any]) -> Read:
-    """Read as `tokenizer.parse_response` does."""
-    parsing = import_module("transformers.utils.chat_parsing")
-    parsing.ResponseParser(document, prefix="", tools=tools)
-
-    def read(prefix: str, text: str, step: int) -> Mapping[str, Any]:
-        if not step:
-            return dict(parsing.parse_response(text, document, prefix=prefix, tools=tools))
-        parser = parsing.ResponseParser(document, prefix=prefix, tools=tools)
-        for piece in pieces(text, step):
-            parser.feed(piece)
-        return dict(parser.finalize()[0])
-
-    return read
-
-
 class CodePoints:
     """A tokenizer whose tokens are characters, as far as vLLM's parser asks one."""
 
@@ -166,7 +150,7 @@ def message(
     return {name: part for name, part in parts.items() if part}
 
 
-ENGINES: Mapping[str, Load] = {"transformers": transformers, "vllm": vllm, "sglang": sglang}
+ENGINES: Mapping[str, Load] = {"vllm": vllm, "sglang": sglang}
 
 
 def main() -> None:

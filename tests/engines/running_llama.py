@@ -1,4 +1,8 @@
-"""llama.cpp's server with a parrot in it, for as long as a block lasts."""
+"""llama.cpp's server with a parrot in it, for as long as a block lasts.
+
+It runs in a process of its own, `python -m tests.engines.running_llama MODEL SLOTS [--jinja]`,
+which prints its address and ends once its standard input closes, so that it outlives no test.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,7 @@ import httpx2
 
 from .parrot import Parrot
 
+CONTEXT = 8192
 ROOT = Path(__file__).parents[2]
 START = 60.0
 """Seconds that it may take to end; it begins within one."""
@@ -49,7 +55,7 @@ def running_llama(
     arguments = [str(model), str(slots), *([] if template is None else ["--jinja"])]
     with log.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
-            [sys.executable, "-m", "tests.engines.llama_process", *arguments],
+            [sys.executable, "-m", "tests.engines.running_llama", *arguments],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -66,3 +72,26 @@ def running_llama(
         process.stdin.close()
         process.stdout.close()
         process.wait(START)
+
+
+def main(model: str, slots: int, jinja: str = "") -> None:
+    xllamacpp = import_module("xllamacpp")
+    params = xllamacpp.CommonParams()
+    params.model.path = model
+    params.port = 0
+    params.use_jinja = bool(jinja)
+    params.n_ctx = CONTEXT * slots
+    params.n_parallel = slots
+    params.n_gpu_layers = 0
+    params.cpuparams.n_threads = 1
+    params.cpuparams_batch.n_threads = 1
+    params.warmup = False
+    params.fit_params = False
+    params.n_threads_http = 2 * slots + 4
+    server = xllamacpp.Server(params)
+    print(server.listening_address, flush=True)  # noqa: T201 - whoever started it reads it
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

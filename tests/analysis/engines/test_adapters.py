@@ -32,7 +32,15 @@ from autoparser.analysis.engines.vllm_parsers import (
 )
 from autoparser.analysis.engines.vllm_plugin import log_as_server
 
-from .served_model import NAMES, TEMPLATES, TOOLS, answers, tokenizer_for, values
+from .served_model import (
+    NAMES,
+    TEMPLATES,
+    TOOLS,
+    ServedTokenizer,
+    answers,
+    tokenizer_for,
+    values,
+)
 
 value = SimpleNamespace
 MESSAGES = VllmMessages(value, value, value, value, value, value, value)
@@ -66,36 +74,46 @@ def asked(**given: Any) -> Any:
     return value(**{**usual, **given})
 
 
+def read_whole(tokenizer: ServedTokenizer, prompt: str, text: str) -> Any:
+    """Return reasoning, content and calls of an answer that comes at once."""
+    parser = Whole(tokenizer, TOOLS)
+    parser.set_prompt_token_ids(tokenizer.ids(prompt))
+    reasoning, content, calls = parser.parse(text, asked(), True, tokenizer.ids(text))
+    return reasoning, content, [(call.name, call.arguments) for call in calls]
+
+
+def read_streamed(tokenizer: ServedTokenizer, prompt: str, text: str) -> Any:
+    """Return content and calls of an answer that comes a token at a time."""
+    parser = Whole(tokenizer, TOOLS)
+    ids = tokenizer.ids(text)
+    content, calls = "", list[list[str]]()
+    for at, id_ in enumerate(ids, 1):
+        last = at == len(ids)
+        delta = parser.parse_delta(
+            tokenizer.piece(id_), [id_], asked(), tokenizer.ids(prompt), finished=last
+        )
+        content += (delta and delta.content) or ""
+        for each in delta.tool_calls if delta else ():
+            if each.index == len(calls):
+                calls.append([each.function.name, ""])
+            calls[each.index][1] += each.function.arguments
+    return content or None, [(name, arguments) for name, arguments in calls]
+
+
+def with_values(calls: list[tuple[str, str]]) -> list[tuple[str, dict[str, Any]]]:
+    return [(name, values(arguments)) for name, arguments in calls]
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_a_whole_answer_is_what_the_template_wrote(name: str) -> None:
+def test_an_answer_is_what_the_template_wrote_whole_and_streamed(name: str) -> None:
     tokenizer = tokenizer_for(name)
     assert answers(name)
     for answer in answers(name):
-        parser = Whole(tokenizer, TOOLS)
-        parser.set_prompt_token_ids(tokenizer.ids(answer.prompt))
-        ids = tokenizer.ids(answer.text)
-        reasoning, content, calls = parser.parse(answer.text, asked(), True, ids)
+        reasoning, content, calls = read_whole(tokenizer, answer.prompt, answer.text)
         assert (reasoning, content) == (None, answer.content), answer
-        assert [(call.name, values(call.arguments)) for call in calls] == answer.calls
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_stream_adds_up_to_the_whole(name: str) -> None:
-    tokenizer = tokenizer_for(name)
-    for answer in answers(name):
-        parser = Whole(tokenizer, TOOLS)
-        prompt, ids = tokenizer.ids(answer.prompt), tokenizer.ids(answer.text)
-        content, calls = "", list[Any]()
-        for left, id_ in zip(range(len(ids) - 1, -1, -1), ids, strict=True):
-            piece = tokenizer.piece(id_)
-            delta = parser.parse_delta(piece, [id_], asked(), prompt, finished=not left)
-            content += (delta and delta.content) or ""
-            for each in delta.tool_calls if delta else ():
-                if each.index == len(calls):
-                    calls.append(value(name=each.function.name, arguments=""))
-                calls[each.index].arguments += each.function.arguments
-        assert content == (answer.content or ""), answer
-        assert [(call.name, values(call.arguments)) for call in calls] == answer.calls
+        assert with_values(calls) == answer.calls
+        streamed, calls = read_streamed(tokenizer, answer.prompt, answer.text)
+        assert (streamed, with_values(calls)) == (answer.content, answer.calls)
 
 
 def test_what_is_required_is_held_by_a_tag() -> None:
@@ -226,24 +244,9 @@ CALL = f"{BEGUN}}}}}\n</tool_call>"
 def test_calls_that_break_or_are_cut_are_the_same_whole_and_streamed(
     text: str, arguments: list[str] | None
 ) -> None:
-    name = "j1-json-in-tags"
-    tokenizer = tokenizer_for(name)
-    ids = tokenizer.ids(text)
-    prompt = tokenizer.ids("<|im_start|>assistant\n")
-    parser, whole = Whole(tokenizer, TOOLS), Whole(tokenizer, TOOLS)
-    whole.set_prompt_token_ids(prompt)
-    _, content, calls = whole.parse(text, asked(), True, ids)
-    streamed: list[Any] = []
-    said = ""
-    for left, id_ in zip(range(len(ids) - 1, -1, -1), ids, strict=True):
-        delta = parser.parse_delta(tokenizer.piece(id_), [id_], asked(), prompt, finished=not left)
-        said += (delta and delta.content) or ""
-        for each in delta.tool_calls if delta else ():
-            if each.index == len(streamed):
-                streamed.append(value(name=each.function.name, arguments=""))
-            streamed[each.index].arguments += each.function.arguments
-    told = [(call.name, call.arguments) for call in calls]
-    assert (said or None, [(call.name, call.arguments) for call in streamed]) == (content, told)
+    tokenizer, prompt = tokenizer_for("j1-json-in-tags"), "<|im_start|>assistant\n"
+    _, content, told = read_whole(tokenizer, prompt, text)
+    assert read_streamed(tokenizer, prompt, text) == (content, told)
     assert [each for _, each in told] == (arguments or [f'{{"city": "{CITY}"}}'])
     tools, found = Detector(tokenizer=tokenizer), Detector(tokenizer=tokenizer)
     pieces = [tools.parse_streaming_increment(char, TOOLS) for char in text] + [tools.finish(TOOLS)]
