@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 import anyio.to_thread
@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
@@ -68,12 +68,12 @@ class ServeMetrics:
             registry=self._registry,
         )
 
-    def answered(self, status: int, prompt: int, cached: int, written: int) -> None:
+    def answered(self, status: int, end: CompletionEnd) -> None:
         """Count a chat, and its tokens."""
         self._chats.labels(str(status)).inc()
-        counts = {"prompt": prompt, "cached": cached, "completion": written}
-        for name, count in counts.items():
-            self._tokens.labels(name).inc(count)
+        self._tokens.labels("prompt").inc(end.prompt_tokens)
+        self._tokens.labels("cached").inc(end.cached_tokens)
+        self._tokens.labels("completion").inc(end.completion_tokens)
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
@@ -139,33 +139,21 @@ class BackendProgress:
         return told
 
 
-class ChatAnswer(Response):
+@dataclass(eq=False)
+class ChatAnswer:
     """The answer to one chat, as an ASGI response."""
 
-    def __init__(
-        self,
-        writing: BackendProgress,
-        backend: CompletionBackend,
-        form: CompletionForm,
-        metrics: ServeMetrics,
-        *,
-        seconds: float,
-        leave: Callable[[], None],
-        done: Callable[[AnsweredChat], None] | None = None,
-    ) -> None:
-        """Prepare the answer of a backend, which may take `seconds`.
-
-        `leave` is called at the end in any case, `done` with each chat that was answered.
-        """
-        super().__init__()
-        self._writing = writing
-        self._backend = backend
-        self._form = form
-        self._metrics = metrics
-        self._seconds = seconds
-        self._leave = leave
-        self._done = done
-        self._sent_all = False
+    writing: BackendProgress
+    backend: CompletionBackend
+    form: CompletionForm
+    metrics: ServeMetrics
+    seconds: float
+    """Seconds that the answer may take."""
+    leave: Callable[[], None]
+    """Called at the end in any case."""
+    done: Callable[[AnsweredChat], None] | None
+    """Called with the chat if it was answered."""
+    _sent_all: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer; stop if the client hangs up."""
@@ -175,14 +163,14 @@ class ChatAnswer(Response):
                 await self._answer(scope, receive, send)
                 group.cancel_scope.cancel()
         finally:
-            self._leave()
+            self.leave()
 
     async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         # The server also sends this message after a whole answer.
         if not self._sent_all:
-            self._metrics.hangups.inc()
+            self.metrics.hangups.inc()
             scope.cancel()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -195,10 +183,10 @@ class ChatAnswer(Response):
             await send(message)
 
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self.seconds):
                 await self._ask(sending)
         except TimeoutError:
-            error = ChatError(f"there is no answer within {self._seconds:g} s", ChatErrorKind.LATE)
+            error = ChatError(f"there is no answer within {self.seconds:g} s", ChatErrorKind.LATE)
         except ChatError as raised:
             error = raised
         else:
@@ -212,49 +200,48 @@ class ChatAnswer(Response):
             await error_response(error)(scope, receive, send)
 
     async def _ask(self, send: Send) -> None:
-        async with self._backend.asked(self._writing.chat) as pieces:
-            if self._writing.chat.request.stream:
+        async with self.backend.asked(self.writing.chat) as pieces:
+            if self.writing.chat.request.stream:
                 await self._stream(pieces, send)
             else:
                 await self._whole(pieces, send)
 
     async def _whole(self, pieces: AsyncIterator[CompletionPiece], send: Send) -> None:
-        writing = self._writing
+        writing = self.writing
         async for piece in pieces:
             writing.take(piece)
         stream = writing.stream
         stream.feed(writing.text)
         stream.finish(complete=writing.end.reason == "stop")
-        told = self._form.whole(stream.message, writing.end, writing.beside())
+        told = self.form.whole(stream.message, writing.end, writing.beside())
         body = msgspec.json.encode(told)
         await send(_head("application/json", len(body)))
         await send(_body(body, more=False))
 
     async def _stream(self, pieces: AsyncIterator[CompletionPiece], send: Send) -> None:
-        writing, request = self._writing, self._writing.chat.request
+        writing, request = self.writing, self.writing.chat.request
         await send(_head("text/event-stream; charset=utf-8"))
-        await send(_body(self._form.opening()))
+        await send(_body(self.form.opening()))
         async for piece in pieces:
             writing.take(piece)
             deltas = writing.stream.feed(piece.text)
             if piece.end is not None:
                 deltas += writing.stream.finish(complete=piece.end.reason == "stop")
             if deltas:
-                await send(_body(self._form.events(deltas)))
+                await send(_body(self.form.events(deltas)))
         beside = writing.beside()
         options = request.stream_options
         last = b""
         if beside or (options is not None and options.include_usage):
-            last = self._form.last(writing.end, beside)
+            last = self.form.last(writing.end, beside)
         await send(_body(last + LAST_EVENT, more=False))
 
     def _finished(self, status: int) -> None:
-        end = self._writing.end
-        self._metrics.answered(status, end.prompt_tokens, end.cached_tokens, end.completion_tokens)
-        if status == 200 and self._done is not None:  # noqa: PLR2004 - OK
-            writing = self._writing
+        self.metrics.answered(status, self.writing.end)
+        if status == 200 and self.done is not None:  # noqa: PLR2004 - OK
+            writing = self.writing
             prompt = writing.chat.prompt, writing.chat.prompt_ids
-            self._done(AnsweredChat(prompt[0], writing.text, prompt[1], writing.ids))
+            self.done(AnsweredChat(prompt[0], writing.text, prompt[1], writing.ids))
 
 
 def error_response(error: ChatError) -> Response:
@@ -281,26 +268,19 @@ LINGERING = 8
 read never sees the error."""
 
 
+@dataclass(eq=False)
 class ChatEndpoint:
     """Answers chats by one backend; it keeps no state between requests but its metrics."""
 
-    def __init__(
-        self,
-        preparer: ChatPreparer,
-        backend: CompletionBackend,
-        *,
-        model: str,
-        limits: ServingLimits | None = None,
-        done: Callable[[AnsweredChat], None] | None = None,
-    ) -> None:
-        """Serve a model under a name; `done` is called with each chat that was answered."""
-        self._preparer = preparer
-        self._backend = backend
-        self._model = model
-        self._limits = limits or ServingLimits()
-        self._done = done
-        self._metrics = ServeMetrics()
-        self._running = 0
+    preparer: ChatPreparer
+    backend: CompletionBackend
+    model: str
+    """The name of the model in answers."""
+    limits: ServingLimits = field(default_factory=ServingLimits)
+    done: Callable[[AnsweredChat], None] | None = None
+    """Called with each chat that was answered."""
+    _metrics: ServeMetrics = field(default_factory=ServeMetrics)
+    _running: int = 0
 
     def application(self) -> Starlette:
         """Return the application, which closes the backend's connections at its end."""
@@ -318,9 +298,9 @@ class ChatEndpoint:
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
         yield
-        await self._backend.close()
+        await self.backend.close()
 
-    async def _chat(self, request: Request) -> Response:
+    async def _chat(self, request: Request) -> ASGIApp:
         try:
             body = await self._body(request)
             self._enter()
@@ -337,7 +317,7 @@ class ChatEndpoint:
 
     def _enter(self) -> None:
         """Count a new chat. Raises ChatError if too many are running."""
-        if self._running >= self._limits.requests:
+        if self._running >= self.limits.requests:
             words = f"{self._running} chats are being answered"
             raise ChatError(words, ChatErrorKind.BUSY, hint="try again")
         self._running += 1
@@ -348,55 +328,55 @@ class ChatEndpoint:
         self._metrics.running.set(self._running)
 
     def _refused(self, error: ChatError) -> Response:
-        self._metrics.answered(error.kind.status, 0, 0, 0)
+        self._metrics.answered(error.kind.status, CompletionEnd("stop"))
         return error_response(error)
 
     async def _prepared(self, body: bytes) -> ChatAnswer:
         given = chat_request(body)
         with self._metrics.preparing.time():
-            chat = await anyio.to_thread.run_sync(self._preparer.prepare, given)
+            chat = await anyio.to_thread.run_sync(self.preparer.prepare, given)
         return ChatAnswer(
-            BackendProgress(chat, self._preparer.encode),
-            self._backend,
-            CompletionForm(given.model or self._model),
+            BackendProgress(chat, self.preparer.encode),
+            self.backend,
+            CompletionForm(given.model or self.model),
             self._metrics,
-            seconds=self._limits.seconds,
+            seconds=self.limits.seconds,
             leave=self._leave,
-            done=self._done,
+            done=self.done,
         )
 
     async def _body(self, request: Request) -> bytes:
         """Read a request's body. Raises ChatError if it is too large, too late, or cut off."""
         taken, length = bytearray(), 0
         try:
-            async with asyncio.timeout(self._limits.body_seconds):
+            async with asyncio.timeout(self.limits.body_seconds):
                 async for piece in request.stream():
                     length += len(piece)
-                    if length <= self._limits.body:
+                    if length <= self.limits.body:
                         taken += piece
-                    elif length > LINGERING * self._limits.body:
+                    elif length > LINGERING * self.limits.body:
                         break
         except TimeoutError:
             raise ChatError(
-                f"the body did not come within {self._limits.body_seconds:g} s",
+                f"the body did not come within {self.limits.body_seconds:g} s",
                 ChatErrorKind.SLOW_BODY,
             ) from None
         except ClientDisconnect:
             raise ChatError("the client hung up", ChatErrorKind.SLOW_BODY) from None
-        if length > self._limits.body:
+        if length > self.limits.body:
             raise ChatError(
-                f"the body has more than {self._limits.body} bytes",
+                f"the body has more than {self.limits.body} bytes",
                 ChatErrorKind.TOO_LARGE,
                 hint="send less, or start the server with a larger --max-body",
             )
         return bytes(taken)
 
     async def _models(self, _: Request) -> Response:
-        model = {"id": self._model, "object": "model", "owned_by": "autoparser"}
+        model = {"id": self.model, "object": "model", "owned_by": "autoparser"}
         return JSONResponse({"object": "list", "data": [model]})
 
     async def _health(self, _: Request) -> Response:
-        well = await self._backend.healthy()
+        well = await self.backend.healthy()
         return JSONResponse(
             {"status": "ok" if well else "the backend does not answer"}, 200 if well else 503
         )

@@ -20,6 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from msgspec import convert
+
 from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.chat_template import ChatTemplate
@@ -146,13 +148,7 @@ class EngineProcess(ClosedAtExit):
                 file=self.python,
                 hint=f"try {self.python} -c 'import {self.engine}'",
             )
-        return EngineParsers(
-            answer["name"],
-            answer["version"],
-            tuple(answer["tools"]),
-            tuple(answer["reasoning"]),
-            tuple(answer["steps"]),
-        )
+        return convert(answer, EngineParsers)
 
     def load(
         self,
@@ -174,11 +170,7 @@ class EngineProcess(ClosedAtExit):
         answer = self._ask(self._loaded, START)
         if isinstance(answer, ParserError):
             return LoadedTexts()
-        auto = answer["auto"]
-        return LoadedTexts(
-            None if auto is None else ParserPair(auto["tool"], auto["reasoning"]),
-            {int(at): reason for at, reason in answer["left_out"].items()},
-        )
+        return convert(answer, LoadedTexts, str_keys=True)
 
     def read(
         self, pair: ParserPair, texts: Sequence[int], tokens: int

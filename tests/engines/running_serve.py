@@ -47,7 +47,7 @@ def running_serve(
     if isinstance(preparer, Analysis):
         preparer = ChatPreparer(preparer)
     asked = CompletionBackend(backend, engine)
-    endpoint = ChatEndpoint(preparer, asked, model="parrot", limits=limits, done=done)
+    endpoint = ChatEndpoint(preparer, asked, "parrot", limits or ServingLimits(), done)
     listening = socket.create_server(("127.0.0.1", 0), backlog=256)
     running = RunningServe(f"http://127.0.0.1:{listening.getsockname()[1]}")
     config = uvicorn.Config(endpoint.application(), access_log=False, log_level="warning")

@@ -114,7 +114,7 @@ def answered(
         with mock.patch.object(httpx2, "AsyncClient", mocked):
             behind = CompletionBackend("http://backend", ServerEngine.LLAMA_SERVER)
         preparer = ChatPreparer(analysed(TEMPLATE))
-        endpoint = ChatEndpoint(preparer, behind, model="parrot", limits=limits)
+        endpoint = ChatEndpoint(preparer, behind, "parrot", limits or ServingLimits())
         before = httpx2.ASGITransport(app=endpoint.application())
         async with httpx2.AsyncClient(transport=before, base_url="http://serve") as client:
             path = "/v1/chat/completions"
