@@ -121,7 +121,7 @@ def value_losses(reads: Reads, unwritten: Collection[JsonType]) -> ValueLosses:
     odd = any(not reads(text) and not _holds(text, characters) for text in strings)
     for value in values:
         kind = type_of(value)
-        if kind in _CONTAINERS and not reads(value) and not _spoiled(value, lost, characters):
+        if kind in _CONTAINERS and not reads(value) and not _holds_lost(value, lost, characters):
             lost.add(kind)
     return ValueLosses(frozenset(lost), characters, odd)
 
@@ -130,13 +130,13 @@ def _holds(text: str, characters: str) -> bool:
     return any(char in text for char in characters)
 
 
-def _spoiled(value: Json, lost: set[JsonType], characters: str) -> bool:
+def _holds_lost(value: Json, lost: set[JsonType], characters: str) -> bool:
     """Return whether a value inside is lost by itself."""
     items = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
     return any(
         (type_of(item) in lost and type_of(item) not in _CONTAINERS)
         or (isinstance(item, str) and _holds(item, characters))
-        or _spoiled(item, lost, characters)
+        or _holds_lost(item, lost, characters)
         for item in items
     )
 
@@ -403,11 +403,11 @@ def _row_pattern(row: Row, before: Row, members: ContainerNotation, *, alone: bo
         if piece is RowSlot.KEY:
             named = RowSlot.KEY in (*before, *row[:at])
             key = f"(?P<key>{_key_pattern(row, at, members, alone=alone)})"
-            pieces.append("(?P=key)" if named else _quoted(members.key, key))
+            pieces.append("(?P=key)" if named else _with_quotes(members.key, key))
         elif not isinstance(piece, RowSlot):
             first = not at and not before
             last = bool(before) and at == len(row) - 1
-            pieces.append(_edged(piece.lstrip() if first else piece, last=last))
+            pieces.append(_pair_literal(piece.lstrip() if first else piece, last=last))
     return "".join(pieces)
 
 
@@ -426,13 +426,13 @@ def _key_pattern(row: Row, at: int, members: ContainerNotation, *, alone: bool) 
     return _KEY if not first or first.isalnum() else rf"[^\n{exact_pattern(first)}]+?"
 
 
-def _quoted(key: StringText, pattern: str) -> str:
+def _with_quotes(key: StringText, pattern: str) -> str:
     """Put a key's quotes around a pattern."""
     quote = "['\"]" if key.escape is StringEscape.PYTHON else ""
     return f"{exact_pattern(key.open)}{quote}{pattern}{quote}{exact_pattern(key.close)}"
 
 
-def _edged(text: str, *, last: bool) -> str:
+def _pair_literal(text: str, *, last: bool) -> str:
     """Match a literal of a pair, the line breaks at a value's edges as far as they are written."""
     core = text.strip()
     if not core:
@@ -446,10 +446,10 @@ def _end_of_value(rows: Sequence[Row], members: ContainerNotation) -> str:
     """Look ahead to the next pair or the end of all, if nothing certain closes a value."""
     follows: list[str] = []
     for row in rows:
-        head = "" if isinstance(row[0], RowSlot) else _edged(row[0].lstrip(), last=False)
+        head = "" if isinstance(row[0], RowSlot) else _pair_literal(row[0].lstrip(), last=False)
         after_key = row[row.index(RowSlot.KEY) + 1]
         after = "" if isinstance(after_key, RowSlot) else exact_pattern(after_key.rstrip())
-        follows.append(f"{head}{_quoted(members.key, WORD)}{after}")
+        follows.append(f"{head}{_with_quotes(members.key, WORD)}{after}")
     closer = (
         rf"{exact_pattern(members.close)}\s*"
         if members.close.strip()

@@ -310,7 +310,7 @@ def _seam(
     last = empty[-1]
     if isinstance(last, RowSlot) or len(tail) > 1:
         return _Seam() if not before.strip() and not after.strip() else _Seam(limit=_WRITTEN)
-    if _squashed(last) == _squashed(before + after):
+    if _without_space(last) == _without_space(before + after):
         return _Seam()
     closer = last.strip()
     if closer and after.rstrip().endswith(closer):
@@ -342,7 +342,7 @@ def _is_empty_object(text: str) -> bool:
         return False
 
 
-def _squashed(text: str) -> str:
+def _without_space(text: str) -> str:
     return "".join(text.split())
 
 

@@ -349,7 +349,7 @@ def _markup(around: TargetSurroundings) -> Iterator[str]:
             yield rf"(?<={calls.behind})(?=\s){behind_calls}(?<=\s)"
     for joint in around.joints:
         if joint.left is not TurnPart.CONTENT:
-            yield _unclaimed(around, joint)
+            yield _rest_of_joint(around, joint)
 
 
 def _header(around: TargetSurroundings) -> str:
@@ -363,7 +363,7 @@ def _header(around: TargetSurroundings) -> str:
     return rf"{space}{going_on}{loose_pattern(header.core)}{at_most(header.after)}"
 
 
-def _unclaimed(around: TargetSurroundings, joint: TargetJoint) -> str:
+def _rest_of_joint(around: TargetSurroundings, joint: TargetJoint) -> str:
     """Match the part of a joint that its neighbors do not take."""
     back, text = _behind_left(around, joint)
     reasoning = around.reasoning

@@ -136,7 +136,7 @@ class AfterArguments:
                 isinstance(item, SingleWord) and item.slot is RowSlot.ID and naming is not None
             )
             if isinstance(item, FunctionName) or carries:
-                stop = _first_unit(row[at + 1 : at + 2])
+                stop = _next_unit(row[at + 1 : at + 2])
                 name, stopped, _ = word.partition(stop) if stop else (word, "", "")
                 if naming is not None:
                     name = naming.name_in(name, self._offered)
@@ -152,7 +152,7 @@ def _finished(ahead: TextLookahead) -> Reading[bool]:
     return (yield from ahead.ended()) and ahead.tape.complete
 
 
-def _first_unit(items: Sequence[RowItem]) -> str:
+def _next_unit(items: Sequence[RowItem]) -> str:
     return next(
         (unit for item in items if isinstance(item, TemplateLiteral) for unit in item.units), ""
     )
@@ -194,7 +194,7 @@ class OpenParts:
         self.quoted = False
         """Whether the last apparent opener of reasoning was text."""
 
-    def opened_content(self) -> None:
+    def open_content(self) -> None:
         """Note that a block of content has opened."""
         self._content = True
 

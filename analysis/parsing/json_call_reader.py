@@ -29,7 +29,7 @@ class JsonReader:
         self.name: str | None = None
         self.id = ""
         self.early: list[str] = []
-        self.given = False
+        self.is_filled = False
         self.repaired = False
         self._follows = around.continuation.after([call.after], "")
         self.stops = (*call.after.units[: call.after.is_marked], *around.stops)
@@ -51,7 +51,7 @@ class JsonReader:
             return ended
         if not self.collector.calling:
             return CallEnd.NO_CALL
-        if not self.given:
+        if not self.is_filled:
             self.collector.arguments("".join(self.early) or "{}")
         status = Status.REPAIRED if self.repaired else Status.OK
         yield from self._bracket(("}", *self.call.after.units))
@@ -111,7 +111,7 @@ class JsonReader:
 
     def _at_end(self) -> CallEnd:
         """Return how a call ends at the end of the text: closed if only closers are missing."""
-        if not self.tape.complete or not self.collector.calling or not self.given:
+        if not self.tape.complete or not self.collector.calling or not self.is_filled:
             return self._cut()
         self.repaired = True
         return CallEnd.CLOSED
@@ -155,7 +155,9 @@ class JsonReader:
                 return self._unread()
             self.name = name
             return self._open()
-        if not self.given and (key == call.arguments_field or (yield from self._renamed(key))):
+        if not self.is_filled and (
+            key == call.arguments_field or (yield from self._names_arguments(key))
+        ):
             return (yield from self._arguments())
         if key == call.id_field:
             pieces: list[str] = []
@@ -166,7 +168,7 @@ class JsonReader:
             return ended
         return (yield from self._value(ignore))
 
-    def _renamed(self, key: str) -> Reading[bool]:
+    def _names_arguments(self, key: str) -> Reading[bool]:
         """Whether a member holds the arguments by the name that messages or tools have for them."""
         known = self.name is not None and self.name in (self.around.offered or ())
         return key in _ARGUMENTS and known and (yield from at_text(self.tape, "{"))
@@ -184,14 +186,14 @@ class JsonReader:
         if self.early:
             self.collector.arguments("".join(self.early))
             self.early = []
-            self.given = True
+            self.is_filled = True
         return None
 
     def _arguments(self) -> Reading[CallEnd | None]:
         if self.name is not None and not self.collector.calling:
             self.collector.open_call(self.name, self.id)
         emit = self.collector.arguments if self.collector.calling else self.early.append
-        self.given = self.collector.calling
+        self.is_filled = self.collector.calling
         schemas = self.call.arguments.schemas
         outcome = yield from read_arguments(
             self.tape,

@@ -274,7 +274,7 @@ class _JsonReader:
         tape = self.tape
         while True:
             if not (yield from tape.wait(1)):
-                return self._ended()
+                return self._at_end()
             text, at = tape.text, tape.at
             char = text[at]
             if char.isspace():
@@ -321,7 +321,7 @@ class _JsonReader:
         elif _WORD.match(char) and due in _SCALAR:
             return (yield from self._word())
         else:
-            return (yield from self._stopped())
+            return (yield from self._at_other_text())
         return None
 
     def _expect(self) -> None:
@@ -365,7 +365,7 @@ class _JsonReader:
         self.emit(gap + _WRITTEN.get(char, char))
         self.next = _Next.END
 
-    def _stopped(self) -> Reading[ReadOutcome]:
+    def _at_other_text(self) -> Reading[ReadOutcome]:
         """End the value at a text that is not part of it."""
         if not self._may_close():
             return ReadOutcome.BAD
@@ -380,7 +380,7 @@ class _JsonReader:
             self.emit(_WRITTEN.get(char, char))
         return ReadOutcome.REPAIRED
 
-    def _ended(self) -> ReadOutcome:
+    def _at_end(self) -> ReadOutcome:
         if self.tape.complete and self._may_close():
             return self._repair()
         return self._cut()

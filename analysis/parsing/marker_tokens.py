@@ -138,7 +138,7 @@ class SpelledMarkers:
             for _, marker in self._by_ids.ending_in(_bytewise(written)):
                 self._plain[marker].append(id_ not in added)
 
-    def shown(self, deltas: list[Delta]) -> list[Delta]:
+    def restore_deltas(self, deltas: list[Delta]) -> list[Delta]:
         """Restore hidden characters in deltas."""
         return [self._delta(delta) for delta in deltas] if self._hides else deltas
 
@@ -147,7 +147,7 @@ class SpelledMarkers:
         table = self.tokens.in_json if in_json else self.tokens.in_text
         return Delta(delta.kind, delta.text.translate(table), delta.index, self._text(delta.id))
 
-    def whole(self, message: ParsedMessage) -> ParsedMessage:
+    def restore_message(self, message: ParsedMessage) -> ParsedMessage:
         """Restore hidden characters in a message."""
         if not self._hides:
             return message
@@ -250,10 +250,10 @@ class ReasoningEnd:
             return
         if not reasoning.close.core:
             raise RequestError("the reasoning has no text that ends it")
-        self._close = SearchMarker(self._written(reasoning.close.core))
-        opening = self._written(reasoning.open.core)
+        self._close = SearchMarker(self._bytes_of_marker(reasoning.close.core))
+        opening = self._bytes_of_marker(reasoning.open.core)
         header = turn.header
-        self._opens = (opening, self._written(header.core + header.after) + opening)
+        self._opens = (opening, self._bytes_of_marker(header.core + header.after) + opening)
         opened = turn.start is TurnStart.REASONING or reasoning.leads
         self.begin = ReasoningState(
             ReasoningProgress.OPEN if opened else ReasoningProgress.UNDECIDED
@@ -291,7 +291,7 @@ class ReasoningEnd:
             return unit
         return self._bytes[id_] if 0 <= id_ < len(self._bytes) else b""
 
-    def _written(self, marker: str) -> bytes:
+    def _bytes_of_marker(self, marker: str) -> bytes:
         """Return the bytes of a marker, with unique bytes for the added tokens in it."""
         added = {each.text: each.id for each in self._added if each.text.strip()}
         longest = sorted(filter(marker.__contains__, added), key=len, reverse=True)

@@ -287,18 +287,16 @@ class MessageCollector:
         if not self._begun:
             if not (all_ or _begins(pieces)):
                 return
-            self._begin_call(*self._call)
+            # From here on it remains a call.
+            name, call_id = self._call
+            self._begun = True
+            self._made_id = "" if call_id else self._make_id(name, len(self.closed_calls))
+            sent_id = call_id or self._made_id
+            self._deltas.append(Delta(DeltaKind.CALL, name, len(self.closed_calls), sent_id))
         text = "".join(pieces[self._sent :])
         self._sent = len(pieces)
         if text:
             self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, len(self.closed_calls)))
-
-    def _begin_call(self, name: str, call_id: str) -> None:
-        """Pass on the name and the id of the open call, which remains a call from here on."""
-        self._begun = True
-        self._made_id = "" if call_id else self._make_id(name, len(self.closed_calls))
-        given = call_id or self._made_id
-        self._deltas.append(Delta(DeltaKind.CALL, name, len(self.closed_calls), given))
 
     @property
     def calling(self) -> bool:

@@ -95,11 +95,11 @@ class StreamParser:
                 text = lane.held + text
                 lane.held = ""
             if lane.search(text) is not None:
-                return self._looked_at(lane, text)
+                return self._feed_in_part(lane, text)
             if lane.ends and text[-1] in lane.ends:
                 # Usually at most one such sign is at the end.
                 if text[-2:-1] in lane.ends:
-                    return self._looked_at(lane, text)
+                    return self._feed_in_part(lane, text)
                 lane.held = text[-1]
                 text = text[:-1]
             lane.append(text)
@@ -112,13 +112,13 @@ class StreamParser:
             )
         if not text or tape.closed:
             return []
-        return self._seen(text)
+        return self._feed_reader(text)
 
-    def _looked_at(self, lane: TextLane, text: str) -> list[Delta]:
+    def _feed_in_part(self, lane: TextLane, text: str) -> list[Delta]:
         """Read a piece of which some may not bypass the reader, or not unchanged."""
         passed = lane.passing(text)
         if passed is None:
-            return self._seen(text)
+            return self._feed_reader(text)
         if not passed:
             return []
         if lane.write is None:
@@ -130,7 +130,7 @@ class StreamParser:
         kind = lane.delta
         return self._collector.take() if kind is None else [Delta(kind, passed, lane.index)]
 
-    def _seen(self, text: str) -> list[Delta]:
+    def _feed_reader(self, text: str) -> list[Delta]:
         """Pass a piece of text to the reader."""
         if self._tape.lane is not None:
             self._leave_lane()
@@ -209,16 +209,16 @@ class IdentifiedStream(StreamParser):
         The text of an id may come later than the id, as in engines when a character is not whole.
         An id outside the vocabulary has no text.
         """
-        return self._spelled.shown(super().feed(self._spelled.hide(text, ids)))
+        return self._spelled.restore_deltas(super().feed(self._spelled.hide(text, ids)))
 
     def finish(self, *, complete: bool = True) -> list[Delta]:
         """End the text; return the remaining deltas, the last of which is the finish reason."""
-        return self._spelled.shown(super().finish(complete=complete))
+        return self._spelled.restore_deltas(super().finish(complete=complete))
 
     @property
     def message(self) -> ParsedMessage:
         """The message so far."""
-        return self._spelled.whole(super().message)
+        return self._spelled.restore_message(super().message)
 
 
 def after_reasoning(turn: TurnTree) -> TurnTree:

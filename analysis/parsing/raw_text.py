@@ -60,7 +60,7 @@ class ArgumentsAround:
         self.separator = TemplateLiteral.of(arguments.members.separator)
         self.openings = tuple(dict.fromkeys(TemplateLiteral.of(row.before) for row in self.rows))
         self.space, self.goes_on = space, goes_on
-        self.given: set[str] = set()
+        self.seen_keys: set[str] = set()
         """The keys read so far."""
         self.unclosed = False
         """Whether the text was seen to its end, and no value closes in it any more."""
@@ -182,7 +182,7 @@ class RawReader:
     def _entry_signs(self) -> Iterator[str]:
         """Return the beginnings of the next entry if values have a closer and entries no marker."""
         around = self.around
-        self.missing = sorted(around.schema.names - around.given, key=len, reverse=True)
+        self.missing = sorted(around.schema.names - around.seen_keys, key=len, reverse=True)
         """Declared keys that were not given yet, longest first."""
         if self.after.core and self.missing and not self.nests:
             for opening in around.openings:
@@ -210,7 +210,7 @@ class RawReader:
                 return ReadOutcome.COMPLETE
             if found is None:
                 if tape.closed:
-                    return self._ended()
+                    return self._at_end()
                 end = stops.safe(tape.text, max(tape.at, self.looked - tape.offset))
                 self.looked = tape.offset + end
                 self._leave(end)
@@ -218,11 +218,11 @@ class RawReader:
                     tape.pass_by(self.lane)
                 yield
                 continue
-            sight = yield from self._seen(found)
+            sight = yield from self._judge_stop(found)
             if sight is not None:
                 return sight
 
-    def _seen(self, found: FoundStop[_Stop]) -> Reading[ReadOutcome | None]:
+    def _judge_stop(self, found: FoundStop[_Stop]) -> Reading[ReadOutcome | None]:
         """Judge a stop; return the outcome if it ends the value, or None."""
         tape = self.around.tape
         start, size = tape.offset + found.start, found.end - found.start
@@ -273,14 +273,14 @@ class RawReader:
         for opening in around.openings:
             core = opening.core
             if core and core not in around.stops and (yield from ahead.text(core)):
-                key = yield from self._keyed(ahead)
+                key = yield from self._next_key(ahead)
                 if key is None:
                     return _Sight.TEXT
                 apart = not self.between[-1:].isspace() or cut < start
                 if not apart and key in around.names:
                     # A key that the tool declares opens an entry in a line, too, but not in prose.
                     apart = not (yield from ahead.among((" ", "\t")))
-                ends = apart and key not in around.given and not self.nests and not self.quoted
+                ends = apart and key not in around.seen_keys and not self.nests and not self.quoted
                 return _Sight.END if ends else _Sight.DOUBT
         after = yield from around.goes_on(ahead)
         return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
@@ -376,7 +376,7 @@ class RawReader:
             self.quotes.read(text)
             self.scanned = self.around.tape.position
 
-    def _ended(self) -> ReadOutcome:
+    def _at_end(self) -> ReadOutcome:
         """Take the rest of the text: whole if the model has ended, cut if it was stopped."""
         tape = self.around.tape
         if not tape.complete:
@@ -402,7 +402,7 @@ class RawReader:
         for opening in self.around.openings:
             core = opening.core
             if core and core not in self.around.stops and (yield from ahead.text(core)):
-                return (yield from self._keyed(ahead)) is not None
+                return (yield from self._next_key(ahead)) is not None
         return True
 
     def _closer(self, ahead: TextLookahead) -> Reading[_Sight]:
@@ -421,7 +421,7 @@ class RawReader:
             # The text was cut in the front of a text that may follow.
             return _Sight.END
         keyed = TextLookahead(around.tape, around.tape.offset + ahead.at)
-        if not begin and (yield from self._keyed(keyed)) is not None:
+        if not begin and (yield from self._next_key(keyed)) is not None:
             return _Sight.DOUBT if around.separator.core else _Sight.END
         # Only the front of the call's closer may be there.
         if (yield from ahead.among(begun_stops(around.stops))) is None:
@@ -429,7 +429,7 @@ class RawReader:
         yield from ahead.space()
         return _Sight.END if (yield from ahead.ended()) else _Sight.CLOSED
 
-    def _keyed(self, ahead: TextLookahead) -> Reading[str | None]:
+    def _next_key(self, ahead: TextLookahead) -> Reading[str | None]:
         """Return the next key if the text that leads to its value follows it, or None."""
         around = self.around
         yield from ahead.space()

@@ -134,7 +134,9 @@ class HeaderReader:
         """Return the reader of the call that comes next, or None if the header leads to none."""
         named = None if self._recipient is None else self._recipient.search(header)
         if named is not None and self._turn.calls is not None:
-            section = _headed(self._turn.calls, header[: named.start(1)], header[named.end(1) :])
+            section = _section_of(
+                self._turn.calls, header[: named.start(1)], header[named.end(1) :]
+            )
             return SectionReader(self._turn, section)
         leads = bool(self._lead) and tape.text[tape.at :].lstrip().startswith(self._lead)
         return self._section if leads else None
@@ -187,7 +189,7 @@ def _stops_at(stops: StopTable[StopMark], text: str, start: int) -> bool:
     return found is not None and found.start == start
 
 
-def _headed(section: CallSection, before: str, after: str) -> CallSection:
+def _section_of(section: CallSection, before: str, after: str) -> CallSection:
     """Return the section whose call begins with a header exactly as it was written."""
     call = section.call
     if not isinstance(call, RowCall):
@@ -299,7 +301,7 @@ class ReasoningReader:
         begun = yield from self._opening(tape, collector, block)
         stopped = yield from self._until(tape, collector.reasoning, held=False)
         if stopped is not None and stopped.mark is StopMark.CALLS:
-            stopped = yield from self._held(tape, collector, stopped.size)
+            stopped = yield from self._read_held(tape, collector, stopped.size)
         if stopped is None:
             # The front of a stop that the text was cut in.
             tape.take(tape.left() if tape.closed and not tape.complete else 0, SpanKind.MARKUP)
@@ -346,7 +348,7 @@ class ReasoningReader:
                 return False
             yield
 
-    def _held(
+    def _read_held(
         self, tape: TextTape, collector: MessageCollector, size: int
     ) -> Reading[_Stopped | None]:
         """Hold a possible call; return the stop that ended the reasoning, CALLS if a call did."""

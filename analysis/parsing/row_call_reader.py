@@ -121,7 +121,7 @@ class RowReader:
         if isinstance(item, FreeText):
             return (yield from self._free_text(item, rest))
         ended = yield from self._slot(item, rest)
-        if ended is None and isinstance(item, FunctionName) and (yield from self._closed_itself()):
+        if ended is None and isinstance(item, FunctionName) and (yield from self._closes_itself()):
             return CallEnd.CLOSED
         return ended
 
@@ -138,7 +138,7 @@ class RowReader:
             return False
         return (yield from behind_space(self.tape, following.units[0]))
 
-    def _closed_itself(self) -> Reading[bool]:
+    def _closes_itself(self) -> Reading[bool]:
         """Take the close of a self-closing tag after the name, and the call's other closers."""
         tape = self.tape
         closed = yield from at_any(tape, self._selves)
@@ -162,7 +162,7 @@ class RowReader:
         first = following[0] if following else None
         if not isinstance(first, TemplateLiteral) or first.units[:1] != first.markers[:1]:
             there = yield from read_literal(self.tape, TemplateLiteral.of(item.default))
-            return None if there else self._unread()
+            return None if there else self._end_unread()
         yield from self._up_to(first.units[0], SpanKind.MARKUP)
         return None
 
@@ -173,7 +173,7 @@ class RowReader:
         kind = SpanKind.NAME if isinstance(item, FunctionName) else SpanKind.ID
         word = yield from self._word(following, kind)
         if word is None or (isinstance(item, FunctionName) and self.name and word != self.name):
-            return self._unread()
+            return self._end_unread()
         if isinstance(item, FunctionName):
             self.name = word
             if self.early is not None and not self.collector.calling:
@@ -189,7 +189,7 @@ class RowReader:
                 self.collector.name_call(word)
         return None
 
-    def _unread(self) -> CallEnd:
+    def _end_unread(self) -> CallEnd:
         """Return how a call ends that could not be read."""
         sure = not self.around.tentative or (bool(self.name) and self._is_offered())
         return CallEnd.CUT if self.tape.cut and sure else CallEnd.NO_CALL
@@ -218,7 +218,7 @@ class RowReader:
         named = isinstance(self.row[at - 1], FunctionName) and self.name in offered
         if named and _may_be_missing(self.row[at:]) and (yield from at_text(self.tape, "{")):
             return None
-        return self._unread()
+        return self._end_unread()
 
     def _closing(self, literal: TemplateLiteral) -> Reading[CallEnd | None]:
         """Take the closers of the call that are there; return how it ends, or None if all were."""
@@ -392,7 +392,7 @@ class RowReader:
         )
         self.early = "".join(early) if unnamed else None
         if outcome is ReadOutcome.BAD:
-            return self._unread()
+            return self._end_unread()
         if outcome is ReadOutcome.CUT:
             return CallEnd.CUT
         if outcome is ReadOutcome.REPAIRED:

@@ -333,15 +333,15 @@ def _content_stops(
     if turn.calls is not None:
         yield from _call_stops(turn, turn.calls, frame)
     if turn.reasoning is not None:
-        yield from _spaced(turn.reasoning.open, StopMark.REASONING)
+        yield from _spellings(turn.reasoning.open, StopMark.REASONING)
         yield _stop(turn.reasoning.close, StopMark.REASONING_CLOSE)
     yield _stop(turn.content.close, StopMark.CONTENT_CLOSE)
     for literal in (turn.content.open, *turn.content.others):
-        yield from _spaced(literal, StopMark.CONTENT)
+        yield from _spellings(literal, StopMark.CONTENT)
     if turn.header.markers:
         # A header of mere words cannot be found in text.
         yield _stop(turn.header, StopMark.HEADER)
-    yield from _wordless(turn)
+    yield from _markers_without_word(turn)
 
 
 def _call_stops(
@@ -366,7 +366,7 @@ def _call_stops(
         yield section.space, "[" if section.open.core.startswith("[") else "{", StopMark.CALLS
 
 
-def _wordless(turn: TurnTree) -> Iterator[tuple[str, str, StopMark]]:
+def _markers_without_word(turn: TurnTree) -> Iterator[tuple[str, str, StopMark]]:
     """Return the markers that open a part without its usual word, if no other text has them.
 
     Only a part with a closer counts: a marker that opens every turn does not open a part.
@@ -403,7 +403,7 @@ def behind_calls(turn: TurnTree) -> Iterator[str]:
                 yield literal.trigger
 
 
-def _spaced(literal: TemplateLiteral, mark: StopMark) -> Iterator[tuple[str, str, StopMark]]:
+def _spellings(literal: TemplateLiteral, mark: StopMark) -> Iterator[tuple[str, str, StopMark]]:
     """Return the spellings of an opening with other whitespace inside it."""
     return ((literal.before, text, mark) for text in spaced_spellings(literal.core))
 

@@ -156,12 +156,12 @@ def _row(
             case _:
                 words = [word for word in free if word.piece == at]
                 named = at > 0 and row[at - 1] is RowSlot.NAME
-                items += _literals(str(piece), () if named and _framed(str(piece)) else words)
+                items += _literals(str(piece), () if named and _is_framed(str(piece)) else words)
     return tuple(items)
 
 
 @lru_cache(maxsize=256)
-def _framed(text: str) -> bool:
+def _is_framed(text: str) -> bool:
     """Return whether a literal has several markers and ends with one, whatever its words."""
     literal = TemplateLiteral.of(text)
     return len(literal.markers) > 1 and literal.core.endswith(literal.markers[-1])
@@ -210,8 +210,10 @@ def strict_rows(
         drops = drops and (
             start is TurnStart.REASONING or TurnPart.REASONING not in format_.elsewhere
         )
-        for items in _cut(format_, layout, written, start, format_.reasoning if drops else None):
-            row = _ended(items, ends)
+        for items in _rest_of_layout(
+            format_, layout, written, start, format_.reasoning if drops else None
+        ):
+            row = _with_end(items, ends)
             if row.has(TurnPart.CALLS) and not (request.calls and format_.calls):
                 continue
             if request.required and not row.has(TurnPart.CALLS):
@@ -244,7 +246,7 @@ def written_of(format_: TurnFormat, opening: TurnOpening | None, request: Parser
     return header if bare else header + prefilled_text(format_, prompt)
 
 
-def _cut(
+def _rest_of_layout(
     format_: TurnFormat,
     layout: TurnLayout,
     written: str,
@@ -264,7 +266,7 @@ def _cut(
     if lost is not None and start is TurnStart.REASONING:
         if rest is not None and lost.close.core in rest:
             yield _items(layout, rest)
-        yield _thought(layout, lost, bare)
+        yield _with_dropped_reasoning(layout, lost, bare)
     elif rest is not None:
         yield _items(layout, rest)
     elif start is TurnStart.CONTENT:
@@ -273,20 +275,24 @@ def _cut(
             if over and (calls is None or not calls.section_open.startswith(over)):
                 # It begins the calls only where every turn closes the reasoning, and calls follow.
                 over = ""
-            yield _begun(layout, over, _after_reasoning(format_.reasoning, bare, layout, written))
+            yield _after_longer_prompt(
+                layout, over, _after_reasoning(format_.reasoning, bare, layout, written)
+            )
     elif start is not TurnStart.REASONING or thinks:
-        yield _begun(layout, over, bare)
+        yield _after_longer_prompt(layout, over, bare)
     if lost is not None and start is TurnStart.HEADER and lost.open.core:
-        yield lost.open.text, *_thought(layout, lost, bare)
+        yield lost.open.text, *_with_dropped_reasoning(layout, lost, bare)
 
 
-def _thought(layout: TurnLayout, lost: MarkerBlock, bare: str) -> tuple[StrictItem, ...]:
+def _with_dropped_reasoning(
+    layout: TurnLayout, lost: MarkerBlock, bare: str
+) -> tuple[StrictItem, ...]:
     """Return reasoning that the template drops, and the layout after it."""
     rest = bare.rpartition(lost.close.core)[2].lstrip()
     return PartBody(TurnPart.REASONING), lost.close.text, *_items(layout, rest)
 
 
-def _begun(layout: TurnLayout, over: str | None, bare: str) -> tuple[StrictItem, ...]:
+def _after_longer_prompt(layout: TurnLayout, over: str | None, bare: str) -> tuple[StrictItem, ...]:
     """Return a layout after a prompt that wrote more than its first text, or another text."""
     items = _items(layout, bare if over is None else "")
     if over and layout.parts[:1] == (TurnPart.CALLS,):
@@ -335,7 +341,7 @@ def _ends(format_: TurnFormat) -> list[str]:
     return sorted(filter(str.strip, texts), key=len, reverse=True)
 
 
-def _ended(items: tuple[StrictItem, ...], ends: Sequence[str]) -> StrictRow:
+def _with_end(items: tuple[StrictItem, ...], ends: Sequence[str]) -> StrictRow:
     """Merge neighboring texts of a row, and move the end of the turn off its last text."""
     merged: list[StrictItem] = []
     for item in items:

@@ -104,12 +104,12 @@ class TurnReader:
         After what opens content no header may stand.
         """
         if before is not StopMark.CONTENT:
-            mark = yield from self._headed(tape, collector, opened)
+            mark = yield from self._read_headers(tape, collector, opened)
             if mark is not None:
                 return mark
-        return (yield from self._content(tape, collector, opened))
+        return (yield from self._read_content(tape, collector, opened))
 
-    def _headed(
+    def _read_headers(
         self, tape: TextTape, collector: MessageCollector, opened: OpenParts
     ) -> Reading[StopMark | None]:
         """Read headers in other words than the template's, where a header may come."""
@@ -118,12 +118,12 @@ class TurnReader:
             if mark is StopMark.REASONING:
                 yield from self._reasoning.read(tape, collector)
             elif mark is StopMark.CONTENT:
-                opened.opened_content()
+                opened.open_content()
                 return mark
             elif mark is None or mark is StopMark.END:
                 return mark
 
-    def _content(
+    def _read_content(
         self, tape: TextTape, collector: MessageCollector, opened: OpenParts
     ) -> Reading[StopMark]:
         """Read content up to the next stop and what the stop opens; END where the turn ended."""
@@ -141,9 +141,9 @@ class TurnReader:
         if is_text:
             collector.content(tape.take(found.end - tape.at, SpanKind.CONTENT))
             return StopMark.CONTENT
-        return (yield from self._stopped(tape, collector, opened, found))
+        return (yield from self._read_stop(tape, collector, opened, found))
 
-    def _stopped(
+    def _read_stop(
         self,
         tape: TextTape,
         collector: MessageCollector,
@@ -169,7 +169,7 @@ class TurnReader:
             yield from skip_space(tape)
             return StopMark.HEADER
         if found.label is StopMark.CONTENT:
-            opened.opened_content()
+            opened.open_content()
         if found.label is StopMark.REASONING:
             yield from self._reasoning.read(tape, collector)
             return StopMark.REASONING_CLOSE

@@ -51,7 +51,7 @@ class ValueReader(ArgumentsAround):
 
         `key` is the name as it is written.
         """
-        self._lead = (", " if self.given else "") + encode_basestring(name) + ": "
+        self._lead = (", " if self.seen_keys else "") + encode_basestring(name) + ": "
         outcome = yield from self._value(name, key, row)
         if outcome is ReadOutcome.CUT and self._lead:
             self.emit("")
@@ -66,7 +66,7 @@ class ValueReader(ArgumentsAround):
 
     def _value(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value and its closer by its row and its type."""
-        self.given.add(name)
+        self.seen_keys.add(name)
         schema = self.schema.member(name)
         types: frozenset[str] | None = schema.kinds
         if len(self.rows) > 1:
@@ -75,20 +75,20 @@ class ValueReader(ArgumentsAround):
         text = self.arguments.values.string
         quote = text.open.strip()
         if row.quote or (not quote and not row.after.strip() and (yield from self._at_literal())):
-            return (yield from self._structured(row, schema, types, literal=True))
+            return (yield from self._open_value(row, schema, types, literal=True))
         if text.escape is StringEscape.PYTHON or (
             quote in ('"', "'")
             and text.escape is not StringEscape.VERBATIM
-            and not _by_itself(text)
+            and not _escapes_by_doubling(text)
         ):
-            return (yield from self._quoted(row))
+            return (yield from self._quoted_value(row))
         if quote:
             if (yield from take_text(self.tape, quote)):
-                return (yield from self._raw(key, row, schema, _STRING, quoted=True))
+                return (yield from self._raw_value(key, row, schema, _STRING, quoted=True))
             types = (types or _ANY) - _STRING
         if not row.after.strip() and types != _STRING:
-            return (yield from self._structured(row, schema, types))
-        return (yield from self._raw(key, row, schema, types, quoted=False))
+            return (yield from self._open_value(row, schema, types))
+        return (yield from self._raw_value(key, row, schema, types, quoted=False))
 
     def _at_literal(self) -> Reading[bool]:
         """Whether a string begins as the notation writes those in arrays and objects, and ends so.
@@ -119,9 +119,9 @@ class ValueReader(ArgumentsAround):
             return
         key = self.arguments.members.key
         for middle in {TemplateLiteral.of(row.middle).core for row in self.rows} - {""}:
-            yield from (key.write(name) + middle for name in self.schema.names - self.given)
+            yield from (key.write(name) + middle for name in self.schema.names - self.seen_keys)
 
-    def _quoted(self, row: EntryRow) -> Reading[ReadOutcome | None]:
+    def _quoted_value(self, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value of a notation that quotes strings as JSON or Python does."""
         lead, self._lead = self._lead, ""
         stops = (*self._followers(row), *self.stops)
@@ -129,7 +129,7 @@ class ValueReader(ArgumentsAround):
         if outcome in (ReadOutcome.BAD, ReadOutcome.CUT):
             return outcome
         self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED
-        return (yield from self._closed(row))
+        return (yield from self._take_closer(row))
 
     def _followers(self, row: EntryRow) -> Iterator[str]:
         close = TemplateLiteral.of(row.after)
@@ -140,7 +140,7 @@ class ValueReader(ArgumentsAround):
         yield from (opening.units[0] for opening in self.openings if opening.core)
         yield from self._next_keys()
 
-    def _raw(
+    def _raw_value(
         self,
         key: str,
         row: EntryRow,
@@ -180,9 +180,9 @@ class ValueReader(ArgumentsAround):
             if not after.core or not (yield from at_text(self.tape, after.units[0])):
                 return None
         yield from self._take_units(after.units)
-        return (yield from self._closed_key(key, row))
+        return (yield from self._take_key(key, row))
 
-    def _structured(
+    def _open_value(
         self,
         row: EntryRow,
         schema: SchemaPart,
@@ -207,14 +207,14 @@ class ValueReader(ArgumentsAround):
             front = tape.text[tape.at : tape.at + (size or 0)].strip()
             size = size if size and is_value(front, self.arguments.values) else scan.passed
         if size is None:
-            return self._ended(schema, types, ends)
+            return self._at_end(schema, types, ends)
         text = tape.take(size, SpanKind.ARGUMENTS).strip()
         if literal and is_value(text, python_notation()):
             value = decode_value(text, python_notation())
             self.emit(json.dumps(value, ensure_ascii=False))
         else:
             self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
-        return (yield from self._closed(row))
+        return (yield from self._take_closer(row))
 
     def _may_be_text(self, types: frozenset[str] | None) -> bool:
         """Whether a value of these types may be a text that nothing encloses."""
@@ -222,7 +222,7 @@ class ValueReader(ArgumentsAround):
             types is None or "string" in types
         ) and not self.arguments.values.string.open.strip()
 
-    def _ended(
+    def _at_end(
         self, schema: SchemaPart, types: frozenset[str] | None, ends: Sequence[str]
     ) -> ReadOutcome | None:
         """Take the value that the end of the text closes, if it is whole."""
@@ -238,7 +238,7 @@ class ValueReader(ArgumentsAround):
         self.repaired = True
         return None
 
-    def _closed(self, row: EntryRow) -> Reading[ReadOutcome | None]:
+    def _take_closer(self, row: EntryRow) -> Reading[ReadOutcome | None]:
         for other in (row, *self.rows):
             after = TemplateLiteral.of(other.after)
             if after.core and (yield from behind_space(self.tape, after.units[0])):
@@ -248,7 +248,7 @@ class ValueReader(ArgumentsAround):
                 return ReadOutcome.CUT
         return None
 
-    def _closed_key(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
+    def _take_key(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Take the key and the text after it if the entry ends with its key."""
         if not row.keyed_close:
             return None
@@ -262,6 +262,6 @@ class ValueReader(ArgumentsAround):
             yield from take_text(self.tape, unit)
 
 
-def _by_itself(text: StringText) -> bool:
+def _escapes_by_doubling(text: StringText) -> bool:
     """Return whether a quote in a string is escaped without a backslash, such as doubled."""
     return bool(text.escapes) and not any("\\" in written for written in text.escapes)

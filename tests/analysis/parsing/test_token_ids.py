@@ -165,6 +165,16 @@ def test_a_piece_without_ids_is_read_as_it_is() -> None:
     assert stream.message.content == "<think>\n</think>"
 
 
+def test_ids_before_a_piece_without_ids_count_for_no_later_text() -> None:
+    tokenizer = tokenizer_of(*TAGS)
+    stream = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer).stream()
+    _, ids = ids_of(tokenizer, "\x01<think>\x01")
+    stream.feed("", ids)
+    stream.feed("\n")
+    stream.feed(*ids_of(tokenizer, "<think>\nHm.\n</think>\n\nHi."))
+    assert (stream.message.reasoning_content, stream.message.content) == ("Hm.", "Hi.")
+
+
 @pytest.mark.parametrize(
     ("fixture", "added", "prompt", "marked", "behind"),
     [
