@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models
 
 from autoparser import AutoparserError, analyze, load_encoder
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.provenance import Provenance, SourceKind
+from tests.analysis.sources.gguf_files import byte_letters
 
 DASHES = Path(__file__).resolve().parents[3] / "fixtures/encoders/dashes.py"
 USER = [{"role": "user", "content": "hi"}]
@@ -68,12 +69,10 @@ def test_what_must_be_given_has_the_first_value_that_is_mentioned() -> None:
     assert shown.endswith("<-model-><think>")
 
 
-def test_the_start_of_a_turn_that_is_written_unasked_is_taken_off() -> None:
-    template = load_encoder(f"{DASHES}:encode_messages")
+def test_a_generation_prompt_that_is_written_unasked_is_taken_off(tmp_path: Path) -> None:
+    template: Any = load_encoder(f"{DASHES}:encode_messages")
     assert template.render(USER) == "<-begin-><-user->hi"
-
-
-def test_a_prompt_that_begins_like_a_user(tmp_path: Path) -> None:
+    # One that begins as a turn of a user does.
     code = (
         "def f(messages):\n"
         "    text = ''.join(f\"<|im|>{m['role']}\\n{m['content']}<|e|>\\n\" for m in messages)\n"
@@ -105,13 +104,7 @@ def test_tools_without_a_parameter_are_in_the_system_message(tmp_path: Path) -> 
 
 
 def test_ids_are_read_by_a_tokenizer(tmp_path: Path) -> None:
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    # As GPT-2 orders them: printable bytes are their own letters.
-    letters = [letter for letter in map(chr, range(256)) if letter in alphabet]
-    vocabulary = {letter: ord(letter) for letter in letters}
-    spare = [letter for letter in alphabet if ord(letter) > 255]
-    missing = [byte for byte in range(256) if chr(byte) not in letters]
-    vocabulary |= dict(zip(sorted(spare, key=ord), missing, strict=True))
+    vocabulary = {letter: byte for byte, letter in byte_letters().items()}
     tokenizer: Any = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.save(str(tmp_path / "tokenizer.json"))

@@ -12,34 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, pre_tokenizers
+from tokenizers import Tokenizer, models
 
 from autoparser import AutoparserError
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
+from tests.analysis.sources.gguf_files import byte_letters
 from tests.analysis.sources.hub_server import Hub
 
-EMPTY: dict[str, Any] = {
-    "version": "1.0",
-    "truncation": None,
-    "padding": None,
-    "added_tokens": [],
-    "normalizer": None,
-    "pre_tokenizer": None,
-    "post_processor": None,
-    "decoder": None,
-    "model": {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": None,
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
-        "fuse_unk": False,
-        "byte_fallback": False,
-        "vocab": {"a": 0},
-        "merges": [],
-    },
-}
+EMPTY: dict[str, Any] = json.loads(Tokenizer(models.BPE({"a": 0}, [])).to_str())
 
 
 def changed(**parts: Any) -> str:
@@ -133,11 +114,7 @@ def deepseek() -> Tokenizer:
 
 def ranks_of(tokenizer: Tokenizer) -> bytes:
     """Write a byte-level vocabulary as tiktoken does."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet(), key=ord)
-    # As GPT-2 orders them: printable bytes are their own letters, the others follow in order.
-    own = {ord(letter): letter for letter in alphabet if ord(letter) < 256}
-    others = iter(letter for letter in alphabet if ord(letter) >= 256)
-    letters = {own.get(byte) or next(others): byte for byte in range(256)}
+    letters = {letter: byte for byte, letter in byte_letters().items()}
     added = tokenizer.get_added_tokens_decoder()
     return b"\n".join(
         base64.b64encode(bytes(letters[letter] for letter in token)) + b" %d" % number
