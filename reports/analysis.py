@@ -19,7 +19,7 @@ from .settings import fault_section, settings_section, stops_section
 from .summary import summary_section
 from .switches import switch_section
 from .terminal import report_text
-from .verdict import failure_section, verdict
+from .verdict import failure_section, verdict_text
 from .visible import visible
 from .what_was_asked import bounds_section, tools_in_prompt_section
 
@@ -107,7 +107,7 @@ def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text
     """Show these phases in full, in the order of the phases."""
     origin = visible(analysis.template.origin or "a text")
     drawn = [
-        *prose(sentence(f"{origin}: ", verdict(analysis.check)), indent=0),
+        *prose(sentence(f"{origin}: ", verdict_text(analysis.check)), indent=0),
         *prose(WORDS, indent=0),
         *_full(analysis, phases),
     ]

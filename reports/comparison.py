@@ -34,7 +34,7 @@ from .pages import PageTop, page
 from .places import origin_of, short_name
 from .setting_words import setting_words, value_words
 from .terminal import report_text
-from .verdict import check_score, whole
+from .verdict import check_score, verdict_with_basis
 from .visible import LEGEND, shown, some_of, visible
 from .what_was_asked import asked_rows, equal_words
 
@@ -135,7 +135,7 @@ def _learned(found: FormatComparison) -> Blocks:
 def _compared_sides(found: Comparison | FormatComparison) -> Blocks:
     sides = (("-", _LEFT, found.left), ("+", _RIGHT, found.right))
     pairs: list[Row] = [
-        (sign, sentence((origin_of(learnt), style), ": ", whole(learnt.check)))
+        (sign, sentence((origin_of(learnt), style), ": ", verdict_with_basis(learnt.check)))
         for sign, style, learnt in sides
     ]
     return rows(pairs, indent=0)

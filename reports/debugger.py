@@ -13,7 +13,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.templates.render_trace import PromptPiece, RenderTrace, StepKind, TraceStep
 
 from .blocks import Blocks, blank, difference, prose, rows, sentence
-from .difference import DifferencePiece, LineOrigins, Side, compared, line_at
+from .difference import DifferencePiece, LineOrigins, Side, compare_texts, line_at
 from .render_trace import line_words, seen_words, source_words
 from .setting_words import value_words
 from .terminal import Lines, drawn_lines, wrapped
@@ -189,7 +189,7 @@ def switched_text(
             drawn += prose(sentence(words, ("  changes nothing here", "dim")))
         else:
             drawn += prose(words)
-            pieces = compared(trace.prompt, other.prompt)
+            pieces = compare_texts(trace.prompt, other.prompt)
             origins = _origins(trace), _origins(other)
             drawn += difference(pieces, indent=2, origins=origins)
         drawn += blank()
@@ -201,7 +201,7 @@ def beside_text(left: RenderTrace, right: RenderTrace, width: int) -> tuple[Text
 
     Each line has the number of the template's line that wrote its beginning.
     """
-    pieces = compared(left.prompt, right.prompt)
+    pieces = compare_texts(left.prompt, right.prompt)
     return _side(left, pieces, Side.LEFT, width), _side(right, pieces, Side.RIGHT, width)
 
 

@@ -38,7 +38,7 @@ class DifferencePiece:
     text: str
 
 
-def compared(left: str, right: str) -> list[DifferencePiece]:
+def compare_texts(left: str, right: str) -> list[DifferencePiece]:
     """Cut two texts into what both have and what each has alone."""
     start = prefix_length(left, right)
     end = suffix_length(left[start:], right[start:])

@@ -136,7 +136,7 @@ def _calls(calls: CallFormat, message: Message) -> Iterator[ExampleSpan]:
     yield ExampleSpan("calls close", calls.section_close)
 
 
-def taken_apart(format_: TurnFormat, message: Message, span: ExampleSpan) -> Sequence[ExampleSpan]:
+def call_parts(format_: TurnFormat, message: Message, span: ExampleSpan) -> Sequence[ExampleSpan]:
     """Return the parts of a call that a message's turn has as one span; another span as it is."""
     calls = format_.calls
     if calls is None or not span.label.startswith("call ") or not span.written:

@@ -62,7 +62,7 @@ def explanation_report(explanations: Sequence[DeviationExplanation], text: str, 
 
 def _shown(explanation: DeviationExplanation, text: str, *, again: bool) -> Blocks:
     """Show one place; `again`: its cause is that of the place before it."""
-    line, column = place(text, explanation.offset)
+    line, column = line_and_column(text, explanation.offset)
     where = sentence((f"line {line}, column {column}", "bold"), ": ")
     drawn = prose(sentence(where, _TITLES[explanation.deviation]))
     drawn += excerpt(_place_lines(text, explanation.offset, line, column), 4, broken=False)
@@ -141,7 +141,7 @@ def _place_lines(text: str, offset: int, line: int, column: int) -> list[Text]:
     ]
 
 
-def place(text: str, offset: int) -> tuple[int, int]:
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
     """Return the line and the column of a place, both from 1."""
     before = text[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1

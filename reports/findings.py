@@ -26,7 +26,7 @@ from .places import place_of, place_text
 from .setting_words import UNCONFIRMED, setting_words
 from .summary import LIMIT_WORDS
 from .terminal import report_text
-from .verdict import spoiled_words, why
+from .verdict import failure_reason, spoiled_words
 from .visible import some_of, visible
 
 
@@ -112,7 +112,7 @@ def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
         yield OwnFinding(
             FindingLevel.ERROR,
             f"{len(check.different)} of {check.total} messages are not rendered so{under}:"
-            f" {first.title}: {why(first)}",
+            f" {first.title}: {failure_reason(first)}",
         )
 
 

@@ -23,7 +23,7 @@ from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .blocks import Blocks, difference, heading, prose, rows, sentence
-from .difference import compared
+from .difference import compare_texts
 from .lint import problem_words
 from .terminal import drawn_lines, report_text
 from .visible import number_of, some_of, visible
@@ -198,7 +198,7 @@ def example_lines(each: ChangedRender) -> Blocks:
     drawn = prose(words, indent=4)
     if each.before is None:
         return drawn + prose(f"it raised, and becomes {visible(_end(each.after))}", indent=6)
-    return drawn + difference(compared(each.before, each.after), 6)
+    return drawn + difference(compare_texts(each.before, each.after), 6)
 
 
 _MOST = 60

@@ -42,11 +42,11 @@ from .blocks import (
 )
 from .example import (
     ExampleSpan,
+    call_parts,
     call_spans,
     cut_at_prompt,
     example_call,
     example_message,
-    taken_apart,
     turn_section,
     turn_spans,
 )
@@ -97,7 +97,7 @@ def _groups(
 ) -> Iterator[TurnGroup]:
     format_ = learnt.formats.united
     for kind, group in groupby(spans, key=_kind):
-        inner = [each for span in group for each in taken_apart(format_, message, span)]
+        inner = [each for span in group for each in call_parts(format_, message, span)]
         yield TurnGroup(kind, tuple(inner))
 
 
@@ -117,7 +117,7 @@ _TRACED = (
 )
 
 
-def traced_prompt(trace: RenderTrace) -> Blocks:
+def trace_section(trace: RenderTrace) -> Blocks:
     """Draw the template's source beside a prompt."""
     ran = {trace.sites[step.site].line for step in trace.steps}
     ran |= {trace.sites[piece.site].line for piece in trace.pieces if piece.site is not None}
@@ -149,7 +149,7 @@ _OUTCOMES = {Outcome.HOLDS: "good", Outcome.BREAKS: "bad", Outcome.RAISES: "bad"
 NumberedTrip = tuple[int, Row, TokenStrip]
 
 
-def round_trips(portrait: Portrait) -> Blocks:
+def round_trip_section(portrait: Portrait) -> Blocks:
     """Show whether what the model wrote comes back in the next prompt."""
     found = portrait.round_trip
     trips = [
@@ -273,7 +273,7 @@ def _left_out(found: RoundTrip) -> Blocks:
     return [Fold(Text(f"{len(cells)} {title}"), [table], printed=False)]
 
 
-def conversation(talk: PortraitConversation) -> Blocks:
+def conversation_section(talk: PortraitConversation) -> Blocks:
     """Draw the next prompt of each turn: what of it is in the cache, and what is computed."""
     broken = [step for step in talk.steps if step.breaks]
     note = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""
@@ -377,7 +377,7 @@ _DECADE = (1, 2, 5)
 THOUSAND = 1000
 
 
-def masks(cost: MaskCost | None) -> Blocks:
+def mask_section(cost: MaskCost | None) -> Blocks:
     """Draw how long a mask takes."""
     title = Heading(Text("Mask cost"), "masks")
     if cost is None:

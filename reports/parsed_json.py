@@ -240,11 +240,11 @@ def _explained(why: Sequence[DeviationExplanation] | None, text: str) -> dict[st
 
 def _explanations(why: Sequence[DeviationExplanation], text: str) -> Iterator[ExplanationDocument]:
     # What tries causes takes long to import, and most outputs need no explanation.
-    from .explanation import cause_words, place  # noqa: PLC0415
+    from .explanation import cause_words, line_and_column  # noqa: PLC0415
 
     for each in why:
         cause = each.cause
-        line, column = place(text, each.offset)
+        line, column = line_and_column(text, each.offset)
         yield copy_fields(
             ExplanationDocument,
             each,

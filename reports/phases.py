@@ -59,7 +59,7 @@ def _evidence(evidence: Evidence) -> Blocks:
     sides = ((Side.LEFT, names[0], evidence.left), (Side.RIGHT, names[1], evidence.right))
     drawn = [*blank(), *prose(Text(visible(evidence.difference), style="bold"))]
     for side, name, probe in sides:
-        drawn += prose(f"{side.value} {visible(name)}: {conditions(probe)}", hang=2)
+        drawn += prose(f"{side.value} {visible(name)}: {render_conditions(probe)}", hang=2)
         drawn += rows(dialogue_rows(probe.dialogue), indent=6, words=False, label=9)
     drawn += blank()
     for side, _, probe in sides:
@@ -78,7 +78,7 @@ def _evidence(evidence: Evidence) -> Blocks:
     return drawn + difference([piece for piece in pieces if piece.text])
 
 
-def conditions(probe: Probe) -> str:
+def render_conditions(probe: Probe) -> str:
     """Say what else went into a render."""
     words = ["with tools" if probe.tools else "without tools"]
     if probe.generation:

@@ -21,7 +21,7 @@ from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .blocks import Row, excerpt, joined, rows, sentence
-from .explanation import place
+from .explanation import line_and_column
 from .message import message_report
 from .parsed_json import ParsedDocument, parsed_document
 from .terminal import report_text
@@ -49,7 +49,7 @@ def acceptance_report(
         words = f"{found.tokens} {unit}{'' if found.tokens == 1 else 's'}"
         return sentence(("accepted", "green"), f": {words}\n", message_report(message, text, width))
     refused = found.refused is not None
-    line, column = place(text, found.place)
+    line, column = line_and_column(text, found.place)
     head = sentence(
         ("refused", "red"),
         f": line {line}, column {column}, ",
@@ -249,7 +249,7 @@ def acceptance_document(
         unit=unit,
         count=found.tokens,
         message=UNSET,
-        place=PlaceDocument(found.place, *place(text, found.place)),
+        place=PlaceDocument(found.place, *line_and_column(text, found.place)),
         call=found.call or None,
         argument=found.argument or None,
         completes=found.completes or None,

@@ -30,7 +30,7 @@ from .blocks import (
 from .places import provenance_words
 from .setting_words import setting_words
 from .terminal import report_text
-from .verdict import sandbox_words, whole
+from .verdict import sandbox_words, verdict_with_basis
 from .visible import LEGEND, quoted, some_of, visible
 
 _STYLES = {
@@ -95,7 +95,7 @@ def roundtrip_report(
 def template_lines(analysis: Analysis) -> Blocks:
     """Say which template was played, and whether it is understood."""
     origin = visible(analysis.template.origin or "a text")
-    drawn = prose(sentence(f"{origin}: ", whole(analysis.check)), indent=0)
+    drawn = prose(sentence(f"{origin}: ", verdict_with_basis(analysis.check)), indent=0)
     forbidden = sandbox_words(analysis.check)
     if forbidden:
         drawn += prose(Text(f"{forbidden}.", style="red"), indent=0)

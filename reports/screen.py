@@ -23,9 +23,9 @@ from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 from .blocks import Blocks, Row, heading, joined, prose, sentence
 from .example import (
     ExampleSpan,
+    call_parts,
     cut_at_prompt,
     example_message,
-    taken_apart,
     turn_notes,
     turn_spans,
     type_words,
@@ -37,7 +37,7 @@ from .settings import gate_score, gate_style, stops_words
 from .summary import absent_words, kept_words, limit_words, wants_words
 from .switches import screen_switches
 from .terminal import Lines, drawn_lines, fact_lines, text_of
-from .verdict import verdict
+from .verdict import verdict_text
 from .visible import literal, quoted, visible
 from .what_was_asked import tools_in_prompt_section
 
@@ -100,7 +100,7 @@ def _head(learnt: LearntFormat) -> Iterator[Row]:
 def _verdict(learnt: LearntFormat) -> Text:
     """Give both scores, and what they mean in a word."""
     gate = learnt.gate
-    said = verdict(learnt.check)
+    said = verdict_text(learnt.check)
     if gate.asked:
         said = sentence(said, ", ", (gate_score(gate), gate_style(learnt)))
     if len(learnt.formats) > 1:
@@ -206,7 +206,7 @@ def _part_rows(learnt: LearntFormat, message: Message) -> Iterator[Row]:
     if before:
         yield from _lines("prompt", [ExampleSpan("", span.text) for span in before], PROMPT)
     for part, group in groupby(_by_part(after), key=lambda pair: pair[0]):
-        inner = [each for _, span in group for each in taken_apart(format_, message, span)]
+        inner = [each for _, span in group for each in call_parts(format_, message, span)]
         yield from _lines(part, inner, MARKUP)
 
 

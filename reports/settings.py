@@ -14,7 +14,7 @@ from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .setting_words import setting_words
-from .verdict import verdict
+from .verdict import verdict_text
 from .visible import quoted, shown, visible
 
 FAULTS_SHOWN = 4
@@ -86,7 +86,7 @@ def settings_words(formats: Formats) -> str:
 def setting_rows(analysis: LearntFormat) -> Iterator[Row]:
     """Say of each format under what it is so, what it writes, and whether it holds."""
     for format_, check in zip(analysis.formats, analysis.checks, strict=True):
-        words = sentence(_writes(format_), "; ", verdict(check))
+        words = sentence(_writes(format_), "; ", verdict_text(check))
         yield " or ".join(_telling(format_)), words
 
 
@@ -162,7 +162,7 @@ def stops_words(learnt: LearntFormat) -> Text:
     return _by_place(learnt, lambda stop: quoted(stop.text))
 
 
-def stops_told(learnt: LearntFormat) -> Text:
+def stop_notes(learnt: LearntFormat) -> Text:
     """Name what ends turns as `stops_words` does, and what an engine must know of each."""
     words = _by_place(learnt, _told)
     return sentence(words, f". {INSIDE_WORDS}") if _any_inside(learnt) else words

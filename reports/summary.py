@@ -33,8 +33,8 @@ from autoparser.analysis.overview.format_facts import slot_text
 from .blocks import Blocks, Row, joined, rows, sentence
 from .places import provenance_words
 from .setting_words import doubt, evidence_words, setting_words
-from .settings import gate_words, stops_told
-from .verdict import basis, sandbox_words, verdict, wanted_words
+from .settings import gate_words, stop_notes
+from .verdict import sandbox_words, verdict_basis, verdict_text, wanted_words
 from .visible import quoted, visible
 
 
@@ -58,7 +58,7 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
         yield "Read from", Text(saved)
     known = evidence_words(format_.evidence.items())
     yield "Evidence", Text(known or "none: no part reaches the text")
-    yield "Verdict", sentence(verdict(analysis.check), f": {_basis(analysis.check)}")
+    yield "Verdict", sentence(verdict_text(analysis.check), f": {_basis(analysis.check)}")
     forbidden = sandbox_words(analysis.check)
     if forbidden:
         yield "Sandbox", Text(forbidden, style="red")
@@ -75,7 +75,7 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
     if isinstance(analysis, Analysis):
         yield "Parts", content_parts_words(analysis.content_parts)
     yield "Prompt", _prompt(analysis.formats.default)
-    yield "Stop strings", stops_told(analysis)
+    yield "Stop strings", stop_notes(analysis)
     wants = wants_words(analysis)
     if wants:
         yield "It wants", Text("; ".join(wants))
@@ -92,7 +92,7 @@ def _doubted(words: Text, doubted: bool) -> Text:
 
 
 def _basis(check: Check) -> str:
-    return basis(check) if check.ok else f"{basis(check)}; see the end"
+    return verdict_basis(check) if check.ok else f"{verdict_basis(check)}; see the end"
 
 
 def absent_words(learnt: LearntFormat, presence: Presence) -> str:

@@ -58,21 +58,21 @@ from .example import example_message, turn_notes
 from .grammar import grammar_rows, turn_expression
 from .page_pictures import (
     call_picture,
-    conversation,
-    masks,
-    round_trips,
-    traced_prompt,
+    conversation_section,
+    mask_section,
+    round_trip_section,
+    trace_section,
     turn_picture,
 )
 from .pages import PageTop, page
-from .phases import conditions, dialogue_rows, marker_rows
+from .phases import dialogue_rows, marker_rows, render_conditions
 from .places import lines_of, short_name, template_place
 from .screen import screen_rows
 from .setting_words import UNCONFIRMED, setting_words
 from .settings import gate_score, gate_words, setting_rows, settings_words
 from .summary import default_mode, summary_rows
 from .switches import NO_EFFECT, switch_rows, switch_sentences, unmoved_words, unset_words
-from .verdict import basis, check_score, sandbox_words, spoiled_words, why
+from .verdict import check_score, failure_reason, sandbox_words, spoiled_words, verdict_basis
 from .visible import quoted, visible
 from .what_was_asked import TOOLS_IN_PROMPT, bounds_rows, tools_in_prompt_groups, tools_summary
 
@@ -136,14 +136,14 @@ def _sections(portrait: Portrait, version: str) -> Blocks:
         *_summary(analysis),
         *_format(analysis),
         *_switch_views(portrait.views),
-        *traced_prompt(portrait.trace),
+        *trace_section(portrait.trace),
         *_tools_in_prompt(portrait.tools_in_prompt),
         *_phases(analysis),
-        *round_trips(portrait),
-        *conversation(portrait.conversation),
+        *round_trip_section(portrait),
+        *conversation_section(portrait.conversation),
         *_parser(analysis),
         *_grammar(portrait.grammar, portrait.tools),
-        *masks(portrait.masks),
+        *mask_section(portrait.masks),
         *_verdicts(analysis),
         *_asked(analysis),
         *_provenance(analysis, portrait.tokenizer, version),
@@ -606,7 +606,7 @@ def _render_of(name: str) -> str:
 def _probe_panel(name: str, probe: Probe, render: Block, side: str) -> Panel:
     if probe.error is not None:
         render = _raises("No text: the template raises ", probe.error.reason)
-    title = sentence(visible(name), small(f" {conditions(probe)}"))
+    title = sentence(visible(name), small(f" {render_conditions(probe)}"))
     return Panel(title, [Facts(tuple(dialogue_rows(probe.dialogue)), look="said"), render], side)
 
 
@@ -684,7 +684,7 @@ def _verdicts(learnt: LearntFormat) -> Blocks:
 
 def _self_check(check: Check) -> Iterator[Block]:
     """Say how a format does on the fixed messages; show those on which it fails."""
-    yield _lead(f"{check.passed} of {check.total} fixed messages pass: {basis(check)}.")
+    yield _lead(f"{check.passed} of {check.total} fixed messages pass: {verdict_basis(check)}.")
     if check.ok:
         return
     if check.different:
@@ -721,7 +721,7 @@ def _failure(failure: Failure, *, opened: bool) -> Fold:
         Panel(Text("the template renders"), [left], "left"),
         Panel(Text("the analysis writes"), [right], "right"),
     )
-    said = tagged(why(failure), "span", **{"class": "concludes"})
+    said = tagged(failure_reason(failure), "span", **{"class": "concludes"})
     title = _fold_title("", visible(failure.title), said)
     return Fold(title, [*prose(code(visible(message))), Panels(panels)], opened)
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from autoparser.analysis.core.verdicts import AskedForm, Check, Failure, TemplateCrash
 
 from .blocks import Blocks, blank, difference, heading, prose, rows, sentence
-from .difference import compared
+from .difference import compare_texts
 from .visible import some_of, visible
 
 FAILURES_NAMED = 12
@@ -46,19 +46,19 @@ def wanted_words(form: AskedForm) -> str:
     return f"{form.wanted} ({why_})"
 
 
-def verdict(check: Check) -> Text:
+def verdict_text(check: Check) -> Text:
     """Return the verdict as one phrase, such as ``self-check 47/47``."""
     return Text(check_score(check), style="bold green" if check.ok else "bold red")
 
 
-def whole(check: Check) -> Text:
+def verdict_with_basis(check: Check) -> Text:
     """Return the verdict, and what it rests on where that is not the same for every message."""
     if check.equal == check.total and check.spoiled is None:
-        return verdict(check)
-    return sentence(verdict(check), f": {basis(check)}")
+        return verdict_text(check)
+    return sentence(verdict_text(check), f": {verdict_basis(check)}")
 
 
-def basis(check: Check) -> str:
+def verdict_basis(check: Check) -> str:
     """Say what became of the messages: written alike, refused, crashed, not asked, different.
 
     And what users send that is spoiled.
@@ -131,7 +131,7 @@ def failure_section(check: Check) -> Blocks:
     pairs = [
         *(("crash", _crash(crash)) for crash in check.crashes if crash.needed),
         ("failing", Text(some_of(named, FAILURES_NAMED, "; ", "; and "))),
-        ("smallest", Text(f"{smallest.title}: {why(smallest)}")),
+        ("smallest", Text(f"{smallest.title}: {failure_reason(smallest)}")),
         ("its message", Text(message)),
     ]
     return [
@@ -157,7 +157,7 @@ def _spoiled_section(form: AskedForm) -> Blocks:
         *rows(pairs),
         *blank(),
         *prose(f"- {form.usual}, + {form.wanted}"),
-        *difference(compared(form.fault.usual, form.fault.wanted)),
+        *difference(compare_texts(form.fault.usual, form.fault.wanted)),
     ]
 
 
@@ -167,7 +167,7 @@ def _crash(crash: TemplateCrash) -> Text:
     return Text(f"{_where(crash)}, on {count} message{'s' * (count != 1)}: {named}")
 
 
-def why(failure: Failure) -> str:
+def failure_reason(failure: Failure) -> str:
     """Say why a message does not pass, with the template's line where it crashes."""
     return visible(failure.reason) if failure.crash is None else _where(failure.crash)
 
@@ -178,16 +178,16 @@ def _difference(failure: Failure) -> Blocks:
     if failure.rendered is None:
         return [
             *prose("the template raises on this message; the analysis would write:"),
-            *difference(compared("", failure.written or "")),
+            *difference(compare_texts("", failure.written or "")),
         ]
     if failure.written is None:
         return [
             *prose("the analysis says that the template raises; it renders:"),
-            *difference(compared(failure.rendered, "")),
+            *difference(compare_texts(failure.rendered, "")),
         ]
     if failure.written == failure.rendered:
         return prose("the turn itself comes out alike")
     return [
         *prose("- what the template renders, + what the analysis would write"),
-        *difference(compared(failure.rendered, failure.written)),
+        *difference(compare_texts(failure.rendered, failure.written)),
     ]

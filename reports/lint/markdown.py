@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
-from autoparser.reports.difference import LineOrigins, compared
+from autoparser.reports.difference import LineOrigins, compare_texts
 from autoparser.reports.markdown import LIVE, WIDTH, fenced
 from autoparser.reports.terminal import difference_lines
 from autoparser.reports.visible import visible
@@ -134,7 +134,7 @@ def _evidence(evidence: HitEvidence) -> Iterator[str]:
 def _difference(
     left: str, right: str, origins: tuple[LineOrigins, LineOrigins] | None = None
 ) -> Iterator[str]:
-    for line in difference_lines(compared(left, right), WIDTH, 0, origins):
+    for line in difference_lines(compare_texts(left, right), WIDTH, 0, origins):
         yield line.plain
 
 

@@ -26,7 +26,7 @@ from autoparser.reports.blocks import (
     prose,
     sentence,
 )
-from autoparser.reports.difference import LineOrigins, compared
+from autoparser.reports.difference import LineOrigins, compare_texts
 from autoparser.reports.findings import unwritten_words
 from autoparser.reports.places import FilePlace, lines_of, place_text
 from autoparser.reports.setting_words import evidence_words
@@ -173,7 +173,7 @@ def evidence_lines(evidence: HitEvidence, indent: int) -> Blocks:
     if one.text == other.text:
         said, other_said = messages_text(one), messages_text(other)
         if said != other_said:
-            drawn += difference(compared(said, other_said), indent)
+            drawn += difference(compare_texts(said, other_said), indent)
         drawn += prose(Text("come out alike:", style="dim"), indent)
         return [*drawn, *_alone(one, indent)]
     return [*drawn, *_rendered_difference(one, other, indent)]
@@ -185,7 +185,7 @@ def shown_origins(one: ShownText, other: ShownText) -> tuple[LineOrigins, LineOr
 
 
 def _rendered_difference(one: ShownText, other: ShownText, indent: int) -> Blocks:
-    pieces = compared(one.text, other.text)
+    pieces = compare_texts(one.text, other.text)
     return difference(pieces, indent, shown_origins(one, other))
 
 

@@ -42,8 +42,8 @@ from autoparser.reports.blocks import (
     small,
     tagged,
 )
-from autoparser.reports.difference import compared
-from autoparser.reports.page_pictures import traced_prompt
+from autoparser.reports.difference import compare_texts
+from autoparser.reports.page_pictures import trace_section
 from autoparser.reports.pages import PageTop, address, page
 from autoparser.reports.visible import quoted
 from tests.analysis.history.vocabularies import tiny
@@ -263,7 +263,7 @@ def test_no_kind_of_block_lets_markup_through() -> None:
         Heading(text, lead=bad),
         Facts(((bad, text),), asides=(bad,)),
         Excerpt((text,), label=bad),
-        ShownDifference(tuple(compared(bad, f"x{bad}")), label=bad),
+        ShownDifference(tuple(compare_texts(bad, f"x{bad}")), label=bad),
         Table((column, column), ((text, Text("1")),), caption=bad, asides=(bad,)),
         Fold(text, [Paragraph(sentence(small(bad), tagged(bad, "q"), quoted(bad)))]),
     )
@@ -277,7 +277,7 @@ def test_words_have_their_looks_and_signs_are_shown_apart() -> None:
         '<p><code class="mark">&lt;a&gt;</code><span class="bold bad"> no</span>'
         ' <a href="#x">there</a></p>'
     )
-    shown = body(ShownDifference(tuple(compared("", "a\n<b>"))))
+    shown = body(ShownDifference(tuple(compare_texts("", "a\n<b>"))))
     assert '<ins>a<span class="sign">↵</span>\n&lt;b&gt;</ins>' in shown
 
 
@@ -318,7 +318,7 @@ def test_each_piece_of_a_traced_prompt_leads_to_the_line_that_wrote_it() -> None
         "{% endfor %}"
     )
     conversation = {"messages": [{"role": "user", "content": '<b onclick="x">\u202e'}]}
-    blocks = traced_prompt(template.step_through(conversation))
+    blocks = trace_section(template.step_through(conversation))
     shown = page(PageTop("t", "k", "n", []), blocks, "1")
     lines = set(re.findall(r'id="line-(\d+)"', shown))
     links = re.findall(r'<a href="#line-(\d+)" title="([^"]*)">', shown)
@@ -334,6 +334,6 @@ def test_each_piece_of_a_traced_prompt_leads_to_the_line_that_wrote_it() -> None
 
 def test_a_traced_render_that_fails_says_why() -> None:
     trace = ChatTemplate("a{{ messages[0].x.y }}").step_through({"messages": [{}]})
-    shown = page(PageTop("t", "k", "n", []), traced_prompt(trace), "1")
+    shown = page(PageTop("t", "k", "n", []), trace_section(trace), "1")
     assert "cannot render the conversation" in shown
     assert ">a</a>" in shown

@@ -34,7 +34,7 @@ from autoparser.reports.blocks import (
     prose,
     rows,
 )
-from autoparser.reports.difference import DifferencePiece, Side, compared
+from autoparser.reports.difference import DifferencePiece, Side, compare_texts
 from autoparser.reports.markdown import markdown_text
 from autoparser.reports.pages import PageTop, page
 from autoparser.reports.terminal import difference_lines, drawn_lines, report_text, wrapped
@@ -49,7 +49,7 @@ BLOCKS: tuple[Block, ...] = (
     Paragraph(SAID),
     Facts((("label", SAID),)),
     Excerpt((SAID,)),
-    ShownDifference(tuple(compared("", "said"))),
+    ShownDifference(tuple(compare_texts("", "said"))),
     Departure("", (DepartureSide("-", SAID), DepartureSide("+", Text("else")))),
     ValueChanges("title", (ValueChange(Text("name"), SAID, Text("else")),)),
     Table((TableColumn("head"),), ((SAID,),)),
@@ -136,13 +136,13 @@ def test_half_a_character_spaces_at_edges_and_markup_are_shown_as_they_are() -> 
 
 @pytest.mark.parametrize(("left", "right", "expected"), TABLES["compared"])
 def test_two_texts_are_compared(left: str, right: str, expected: list[str]) -> None:
-    assert [piece.side.value + piece.text for piece in compared(left, right)] == expected
+    assert [piece.side.value + piece.text for piece in compare_texts(left, right)] == expected
 
 
 def test_the_pieces_of_long_texts_give_both_back() -> None:
     left = "alpha\nbeta gamma\n" * 40 + "x" * 5000
     right = "alpha\nbeta delta\n" * 41 + "y" * 5000
-    pieces = compared(left, right)
+    pieces = compare_texts(left, right)
     for side, text in ((Side.LEFT, left), (Side.RIGHT, right)):
         assert "".join(p.text for p in pieces if p.side in {Side.BOTH, side}) == text
 
@@ -164,7 +164,7 @@ def test_a_difference_shows_signs_and_of_what_both_have_the_ends_beside_it() -> 
 
 
 def test_what_one_side_has_alone_begins_with_the_line_that_wrote_it() -> None:
-    pieces = compared("<a>one two</a>", "<a>three\nfour</a>!")
+    pieces = compare_texts("<a>one two</a>", "<a>three\nfour</a>!")
     origins = [(0, 1), (3, 7)], [(0, 1), (3, None), (17, 12)]
     assert plain(difference_lines(pieces, 40, 0, origins)) == [
         "       <a>",
