@@ -290,7 +290,11 @@ def portray_template(
 
     Raises AutoparserError for a tokenizer that cannot encode the template's prompts.
     """
-    say = progress or (lambda _: None)
+
+    def say(step: str) -> None:
+        if progress is not None:
+            progress(step)
+
     scenarios = shipped_scenarios()
     chosen = tuple(example_tools() if tools is None else tools)
     say("looking for what rules find")
