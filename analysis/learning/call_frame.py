@@ -77,7 +77,7 @@ def _unasked(prober: Prober, setting: Setting) -> str:
     behind = observer.behind
     if not behind:
         return ""
-    shown = (observer.shown(Presence(content=True)), observer.shown(Presence(calls=True)))
+    shown = (observer.sample(Presence(content=True)), observer.sample(Presence(calls=True)))
     return behind if any(turn.text.startswith(behind) for turn in shown) else ""
 
 
@@ -164,13 +164,13 @@ def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
         for each in suggestions.constants
         if is_unit(text := each.strip()) and not observer.prober.seen(text)
     ]
-    usual = observer.shown(_CALLS)
+    usual = observer.sample(_CALLS)
     markers, stops = dict.fromkeys(unseen[:_MOST]), dict[str, None]()
     candidates = set(switch_candidates(suggestions))
     for name in [name for name in suggestions.searched if name in candidates][:_MOST]:
         marks, prober = observer.prober.sentinels, observer.prober
         setting: Setting = {**prober.setting, name: [marks.names[0]]}
-        turn = Observer(prober.using(setting=setting)).shown(_CALLS)
+        turn = Observer(prober.using(setting=setting)).sample(_CALLS)
         if turn.refusal or marks.names[0] not in turn.text:
             continue
         before, _, after = turn.text.partition(marks.names[0])
@@ -335,13 +335,13 @@ def group_calls(observer: Observer, turn: ObservedTurn, count: int) -> list[Call
 
 def learn_frame(observer: Observer) -> CallsFrame | None:
     """Learn the frame from turns of one, two and three calls; return None if no call is shown."""
-    one = observer.shown(_CALLS)
+    one = observer.sample(_CALLS)
     single = group_calls(observer, one, 1)
     if single is None:
         return None
     limit = _limit(observer)
     if limit is CallLimit.MANY:
-        turn = observer.shown(_CALLS, 3)
+        turn = observer.sample(_CALLS, 3)
         three = None if turn.refusal else group_calls(observer, turn, 3)
         if three is not None:
             frame = _frame_of_three(observer, three) or _frame_of_later(single[0], three)
@@ -363,7 +363,7 @@ def _goes_on(observer: Observer, frame: CallsFrame) -> bool:
 
 
 def _limit(observer: Observer) -> CallLimit:
-    two = observer.shown(_CALLS, 2)
+    two = observer.sample(_CALLS, 2)
     if two.refusal:
         return CallLimit.REFUSED
     seen = {slot.at for slot in observer.pieces(two.text).slots if slot.kind in _CALL_KINDS}
@@ -427,6 +427,6 @@ def close_of_later_calls(first: str, second: str, single: str, last: str) -> str
     head = common_prefix(first, second)
     rest = first[len(head) :]
     close = second[len(head) :].removesuffix(rest)
-    told = second == head + close + rest
-    told = told and single.startswith(head) and last.startswith(head + close)
-    return close if told and close.strip() else ""
+    repeats = second == head + close + rest
+    repeats = repeats and single.startswith(head) and last.startswith(head + close)
+    return close if repeats and close.strip() else ""

@@ -58,7 +58,7 @@ def examine_t2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     frame = learn_frame(observer) if draft.shows_calls else None
     draft = replace(draft, frame=frame)
     evidence = Evidence(
-        "one call / two calls", observer.shown(CALLS).probe, observer.shown(CALLS, 2).probe
+        "one call / two calls", observer.sample(CALLS).probe, observer.sample(CALLS, 2).probe
     )
     if frame is None:
         conclusion = "no calls to compare"
@@ -122,8 +122,8 @@ def examine_t3(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     evidence = (
         Evidence(
             "two calls / three calls",
-            observer.shown(CALLS, 2).probe,
-            observer.shown(CALLS, 3).probe,
+            observer.sample(CALLS, 2).probe,
+            observer.sample(CALLS, 3).probe,
         ),
         *(
             Evidence(f"the last turn, of {each.end.after} / an earlier one", each.last, each.later)
@@ -276,12 +276,12 @@ _WORDS = {RowSlot.NAME: "NAME", RowSlot.INDEX: "INDEX", RowSlot.ID: "WORD"}
 
 def examine_t1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """Find whether a call reaches the text."""
-    called = observer.shown(CALLS)
+    called = observer.sample(CALLS)
     evidence = [observer.compare("no call / a call", Presence(), CALLS)]
     worded = None if draft.shows_calls else find_worded_call(observer)
     if worded is not None:
         draft = replace(draft, worded_call=worded)
-        evidence.append(Evidence("no tools / tools", worded.without, worded.told))
+        evidence.append(Evidence("no tools / tools", worded.without, worded.with_words))
     if draft.shows_calls:
         draft = replace(draft, free=learn_free_words(observer, draft.suggestions))
         words = [repr(each.text[each.start : each.end]) for each in draft.free]

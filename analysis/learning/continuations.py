@@ -153,7 +153,7 @@ def _later_openings(
         first = group[0]
         if earlier and opening_at_end(known, first.prompt) is None:
             alone = groups.get((setting, Earlier.NOTHING), group)[0].before
-            text = _told_by(first, alone)
+            text = _identifying_end(first, alone)
             begun = _amounts_to(format_, group, text) if text else None
             if begun is not None:
                 later.append(
@@ -167,7 +167,7 @@ def _later_openings(
     return tuple(later)
 
 
-def _told_by(found: TemplateContinuation, alone: str) -> str:
+def _identifying_end(found: TemplateContinuation, alone: str) -> str:
     """Return the text at a prompt's end that identifies it, or an empty text.
 
     If `add_generation_prompt` adds nothing, that is the last marker before it, unless `alone`, a
@@ -178,8 +178,8 @@ def _told_by(found: TemplateContinuation, alone: str) -> str:
         return added
     units = edge_units(found.prompt.rpartition(QUESTION)[2])
     at = max((at for at, unit in enumerate(units) if is_unit(unit)), default=None)
-    told = "" if at is None else "".join(units[at:])
-    return "" if alone.rstrip().endswith(told.rstrip()) else told
+    last = "" if at is None else "".join(units[at:])
+    return "" if alone.rstrip().endswith(last.rstrip()) else last
 
 
 def _amounts_to(
@@ -203,10 +203,10 @@ def _amounts_to(
         return begun.pop() if len(begun) == 1 else None
     # No turn continues it, as when the history drops reasoning: a prompt that opens it, or
     # closes an empty block, does so after a user's message, too.
-    told = format_.header.rstrip() + text.strip()
-    written = written_by(told, format_.header, format_.reasoning)
+    whole = format_.header.rstrip() + text.strip()
+    written = written_by(whole, format_.header, format_.reasoning)
     opens = written in {PromptProgress.REASONING_OPEN, PromptProgress.REASONING_CLOSED}
-    return told + text[len(text.rstrip()) :] if opens else None
+    return whole + text[len(text.rstrip()) :] if opens else None
 
 
 def turns_after(
@@ -228,15 +228,15 @@ def turns_after(
 
 
 def _history(format_: TurnFormat, earlier: Earlier) -> Dialogue:
-    said, answer = EARLIER_WORDS
+    question, answer = EARLIER_WORDS
     match earlier:
         case Earlier.NOTHING:
             return ()
         case Earlier.CALL:
             # Ids that carry the name are generated; other ids differ from those of later calls.
-            return (UserMessage(said), format_.with_naming_ids(Message(calls=(EARLIER_CALL,))))
+            return (UserMessage(question), format_.with_naming_ids(Message(calls=(EARLIER_CALL,))))
         case Earlier.ANSWER:
-            return (UserMessage(said), Message(answer))
+            return (UserMessage(question), Message(answer))
 
 
 def _cases(asked: Sequence[str], *, calls: bool) -> Iterator[BatteryCase]:

@@ -174,16 +174,16 @@ def _telling_signs(held: Sequence[str], others: str) -> str:
         for char in dict.fromkeys(text)
         if not char.isalnum() and char != " " and char not in others
     )
-    told = ""
+    telling = ""
     rest: tuple[str, ...] = tuple(held)
     while rest:
         most = max(signs.values(), default=0)
         if not most:
             return ""
-        told += "".join(char for char in signs if signs[char] == most and char not in told)
-        rest = tuple(text for text in rest if not set(text) & set(told))
+        telling += "".join(char for char in signs if signs[char] == most and char not in telling)
+        rest = tuple(text for text in rest if not set(text) & set(telling))
         signs = Counter({char: sum(char in text for text in rest) for char in signs})
-    return told
+    return telling
 
 
 def _unguarded(each: ShownEntry, guard: StringGuard) -> ShownEntry:
@@ -197,11 +197,11 @@ def _unguarded(each: ShownEntry, guard: StringGuard) -> ShownEntry:
 
 
 def _usual_by_kind(
-    entries: Sequence[ShownEntry], told: Callable[[ShownEntry], str]
+    entries: Sequence[ShownEntry], literal_of: Callable[[ShownEntry], str]
 ) -> dict[JsonType, str]:
     kinds = dict.fromkeys(each.kind for each in entries)
     return {
-        kind: most_frequent(told(each) for each in entries if each.kind is kind) or ""
+        kind: most_frequent(literal_of(each) for each in entries if each.kind is kind) or ""
         for kind in kinds
     }
 

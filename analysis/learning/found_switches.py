@@ -177,12 +177,15 @@ class Ground:
     def _history(self) -> Dialogue:
         user, marks = self.prober.user, self.prober.sentinels
         # A switch may shorten old messages; words of sentinels contain no value of a switch.
-        asked, told = UserMessage(_long(marks.user)), Message(_long(marks.content), marks.reasoning)
+        question, reply = (
+            UserMessage(_long(marks.user)),
+            Message(_long(marks.content), marks.reasoning),
+        )
         if not self.calls:
-            return (asked, told, user)
+            return (question, reply, user)
         called = Message(reasoning=marks.reasoning, calls=(call_of(self.prober),))
         answer = ToolResult(_long(marks.answer), marks.names[0], marks.ids[0])
-        return (asked, called, answer, told, user)
+        return (question, called, answer, reply, user)
 
 
 @lru_cache(maxsize=64)
@@ -234,13 +237,13 @@ def find_switches(
     """
     grounds = list(_grounds(prober, calls=calls, showing=showing))
     names = switch_candidates(suggestions)[:MOST_VARIABLES]
-    found = [_Trial(name, grounds, suggestions).found for name in names]
+    found = [_Trial(name, grounds, suggestions).result for name in names]
     if any(isinstance(each, UnmovedVariable) for each in found):
         # Few variables act on media parts alone, and few templates accept any.
         media = [replace(grounds[0], media=(kind, kind)) for kind in MediaKind]
         shown = [each for each in media if _shows_media(each)]
         found = [
-            _Trial(each.name, shown, suggestions).found
+            _Trial(each.name, shown, suggestions).result
             if shown and isinstance(each, UnmovedVariable) and not each.raises
             else each
             for each in found
@@ -340,7 +343,7 @@ class _Trial:
         return tuple(self._texts(ground, self._under(ground, value)) for ground in self._grounds)
 
     @property
-    def found(self) -> Switch | UnmovedVariable:
+    def result(self) -> Switch | UnmovedVariable:
         """Try the values; if none of them changes anything, the variable is not a switch."""
         with_any = self._all_texts(self._any)
         inserted = any(

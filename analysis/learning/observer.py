@@ -181,13 +181,13 @@ class Observer:
             calls=tuple(self.call(at) for at in range(calls)) if presence.calls else (),
         )
 
-    def shown(self, presence: Presence, calls: int = 1) -> ObservedTurn:
+    def sample(self, presence: Presence, calls: int = 1) -> ObservedTurn:
         """Observe a message of sentinels with these parts."""
         return self.turn(self.message(presence, calls))
 
     def compare(self, difference: str, left: Presence, right: Presence) -> Evidence:
         """Return the renders of messages with different parts."""
-        return Evidence(difference, self.shown(left).probe, self.shown(right).probe)
+        return Evidence(difference, self.sample(left).probe, self.sample(right).probe)
 
     def compare_arguments(
         self, difference: str, left: Mapping[str, Json], right: Mapping[str, Json]

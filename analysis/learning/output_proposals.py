@@ -6,7 +6,7 @@ has to read outputs completely, and to write them back unchanged.
 Added tokens of a tokenizer suggest markers where outputs leave them open. A marker that is one
 token begins and ends where the token does. Its name has no meaning; its place does:
 
-    '<|mull|>Rain, perhaps.<|told|>Let me see.<|use|>look {…'   reasoning stands between the first
+    '<|mull|>Rain, perhaps.<|full|>Let me see.<|use|>look {…'   reasoning stands between the first
     two, since words stand there, and the third opens the call
 """
 
@@ -288,23 +288,23 @@ def _proposal(
         answers = [
             front or "" for front, seen in zip(fronts, sighted, strict=True) if not seen.calls
         ]
-        told = [front for front in fronts if front]
-        known = markers.block(told)
-        block = find_reasoning(told, answers) if known is None else block_between(*known, told)
+        full = [front for front in fronts if front]
+        known = markers.block(full)
+        block = find_reasoning(full, answers) if known is None else block_between(*known, full)
     before = [None if front is None else _message(front, block, read) for front in fronts]
     lead = _lead(before)
     space = _space_before_calls(sighted, before)
     examples: list[Example] = []
-    for output, seen, said in zip(outputs, sighted, before, strict=True):
+    for output, seen, meant in zip(outputs, sighted, before, strict=True):
         # An output with another opening of its call may still be read, but shows nothing.
-        if said is None:
+        if meant is None:
             continue
         calls = tuple(_call(seen.text, each) for each in seen.calls)
-        content = said.content.removeprefix(lead)
+        content = meant.content.removeprefix(lead)
         if calls:
             # Whitespace alone between a block and the calls is not content.
             content = content.removesuffix(space) if content.strip() else ""
-        message = Message(content, said.reasoning, calls)
+        message = Message(content, meant.reasoning, calls)
         examples.append(Example(output.text, message, output.prompt, output.place))
     orders = Counter(call.order for seen in sighted for call in seen.calls)
     order: tuple[RowSlot, ...] = orders.most_common(1)[0][0]
@@ -345,7 +345,7 @@ _WORD_LINE = re.compile(r"[^\W\d_]\w*\n")
 
 def _lead(before: Sequence[Message | None]) -> str:
     """Return a one-word line that all contents begin with, such as the name of a channel."""
-    contents = [said.content for said in before if said is not None and said.content.strip()]
+    contents = [meant.content for meant in before if meant is not None and meant.content.strip()]
     lead = _WORD_LINE.match(contents[0]) if len(set(contents)) >= _FEWEST_CONTENTS else None
     text = "" if lead is None else lead.group()
     return text if all(content.startswith(text) for content in contents) else ""
@@ -358,9 +358,9 @@ _FEWEST_CONTENTS = 3
 def _space_before_calls(sighted: Sequence[SightedOutput], before: Sequence[Message | None]) -> str:
     """Return the whitespace between content and calls; calls without content show none."""
     contents = [
-        said.content
-        for said, seen in zip(before, sighted, strict=True)
-        if said is not None and said.content.strip() and seen.calls
+        meant.content
+        for meant, seen in zip(before, sighted, strict=True)
+        if meant is not None and meant.content.strip() and seen.calls
     ]
     return shared_end([text[len(text.rstrip()) :] for text in contents]) if contents else ""
 

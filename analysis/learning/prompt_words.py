@@ -281,7 +281,7 @@ def following_text(observer: Observer, after: TurnPart) -> str:
 
 
 def _behind_call(observer: Observer, between: str) -> str:
-    called = observer.shown(Presence(calls=True)).text
+    called = observer.sample(Presence(calls=True)).text
     value = observer.prober.sentinels.values[0]
     close = called[called.rfind(value) + len(value) :]
     return between[len(close) :] if between.startswith(close) else ""
@@ -289,8 +289,8 @@ def _behind_call(observer: Observer, between: str) -> str:
 
 def before_next_user(observer: Observer, *, tools: bool = True) -> tuple[Probe, Probe]:
     """Render a turn with reasoning and an answer: as the last one, and before a user message."""
-    told = observer.message(Presence(reasoning=True, content=True))
-    last = (observer.prober.user, told)
+    answer = observer.message(Presence(reasoning=True, content=True))
+    last = (observer.prober.user, answer)
     return (
         observer.prober.probe(last, tools=tools),
         observer.prober.probe((*last, observer.next_user), tools=tools),
@@ -331,7 +331,7 @@ class WordedPair(NamedTuple):
     open: str
     close: str
     without: Probe
-    told: Probe
+    with_words: Probe
 
 
 class WordedCall(NamedTuple):
@@ -339,7 +339,7 @@ class WordedCall(NamedTuple):
 
     calls: CallFormat
     without: Probe
-    told: Probe
+    with_words: Probe
 
 
 _LONGEST_INSIDE = 40
@@ -357,11 +357,13 @@ def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> Wor
             if repr(value) == repr(switch.any_other):
                 # Tags around the caller's own words are not for the model's.
                 continue
-            told = prober.probe((prober.user,), setting={**prober.setting, switch.name: value})
-            added = diff_split(unset.text, told.text).right
+            with_words = prober.probe(
+                (prober.user,), setting={**prober.setting, switch.name: value}
+            )
+            added = diff_split(unset.text, with_words.text).right
             for opening, inside, close in _pairs(added):
                 if len(inside) <= _LONGEST_INSIDE and "\n" not in inside:
-                    return WordedPair(opening, close, unset, told)
+                    return WordedPair(opening, close, unset, with_words)
     return None
 
 
@@ -369,16 +371,16 @@ def find_worded_call(observer: Observer) -> WordedCall | None:
     """Search the text that tools add before the turn for tags around a JSON object."""
     prober = observer.prober
     without = prober.probe((prober.user,), tools=False)
-    told = prober.probe((prober.user,))
-    if not without.rendered or not told.rendered:
+    with_words = prober.probe((prober.user,))
+    if not without.rendered or not with_words.rendered:
         return None
-    added = diff_split(without.text, told.text).right
+    added = diff_split(without.text, with_words.text).right
     for opening, inside, close in _pairs(added):
         if any(word in inside for word in prober.sentinels.words()):
             continue
         calls = _example(opening, inside, close)
         if calls is not None:
-            return WordedCall(calls, without, told)
+            return WordedCall(calls, without, with_words)
     return None
 
 

@@ -126,8 +126,8 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
     failures: list[Failure] = []
     crashes: list[TemplateCrash] = []
     equal = refused = not_asked = 0
-    for case, told in judge.asked():
-        if not told:
+    for case, differs in judge.cases():
+        if not differs:
             not_asked += 1
             continue
         answer = judge.answer(case)
@@ -181,7 +181,7 @@ class _Judge:
         blocks = {TurnPart.REASONING: format_.reasoning, TurnPart.CALLS: format_.calls}
         self._known = {part for part in TurnPart if blocks.get(part, True) is not None}
 
-    def asked(self) -> Iterable[tuple[BatteryCase, bool]]:
+    def cases(self) -> Iterable[tuple[BatteryCase, bool]]:
         """Return the cases, each with whether it differs from all before it."""
         return zip(battery_messages(), _new_cases(self.observer.prober.shape), strict=True)
 

@@ -251,7 +251,7 @@ class _Collector:
             variables=variables,
             values={name: seen for name, seen in values.items() if seen},
             structures=structures,
-            flags=self.flow.asked(variables),
+            flags=self.flow.flags(variables),
             searched=tuple(self.searched),
             names=frozenset(self.loaded),
             fields=tuple(self.fields | dict.fromkeys(named)),
@@ -527,7 +527,7 @@ class _ValueFlow:
                 changed = changed or bool(more)
         return found
 
-    def asked(self, variables: Collection[str]) -> frozenset[str]:
+    def flags(self, variables: Collection[str]) -> frozenset[str]:
         """Return the variables that are tested for truth."""
         sources = self._sources(variables, _NONE_REACHED)
         tests = (*self._tests, *self._either)

@@ -71,8 +71,8 @@ class LostText:
             return f"{self.whose} are encoded a second time"
         if self.now:
             return f"{self.text!r} in {self.whose} is written as {self.now!r}"
-        said = self.whose if self.whole else f"{self.text!r} in {self.whose}"
-        return f"{said} is not written as it was said"
+        place = self.whose if self.whole else f"{self.text!r} in {self.whose}"
+        return f"{place} is not written as it was said"
 
 
 class SaidPart(NamedTuple):
@@ -134,9 +134,9 @@ def lost_text(
         return None
     for whose, text in _spoken(dialogue, system):
         # Whitespace at the edges is not part of the words.
-        said = text.strip()
-        if said and _rarer((said,), usual, wanted):
-            return LostText(said, whose)
+        words = text.strip()
+        if words and _rarer((words,), usual, wanted):
+            return LostText(words, whose)
     calls = [call for entry in dialogue if isinstance(entry, Message) for call in entry.calls]
     return _lost_of_calls(calls, usual, wanted) or _lost_of_tools(tools, usual, wanted)
 
@@ -349,9 +349,9 @@ class TemplateTurns:
         One that offers tools only in the last user message drops them once it is answered.
         """
         before = self._observer.before
-        said, words, behind = self.prompt.rpartition(QUESTION)
+        first, words, behind = self.prompt.rpartition(QUESTION)
         kept, same, _ = before.rpartition(QUESTION)
-        rewritten = said != kept and words == same
+        rewritten = first != kept and words == same
         return kept + same + behind if rewritten else self.prompt
 
     def shown(self, message: Message) -> Message:
@@ -367,7 +367,7 @@ class TemplateTurns:
     def beginning(self, message: Message, text: str) -> str:
         """Return the common prefix of a turn's text and another turn with the same parts."""
         if message.presence not in self._beginnings:
-            self._beginnings[message.presence] = self._observer.shown(message.presence).text
+            self._beginnings[message.presence] = self._observer.sample(message.presence).text
         return text[: prefix_length(text, self._beginnings[message.presence])]
 
     def _with_ids(self, message: Message) -> Message:

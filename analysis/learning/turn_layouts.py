@@ -77,7 +77,7 @@ def learn_layout(observer: Observer, presence: Presence) -> TurnLayout:
 
     Until the frame is known, a call extends from its first sentinel to its last one.
     """
-    turn = observer.shown(presence)
+    turn = observer.sample(presence)
     if turn.refusal:
         return TurnLayout(refusal=turn.refusal)
     pieces = observer.pieces(turn.text)
@@ -128,7 +128,7 @@ _LEAD, _TRAIL = "\n\n \t\n", "\n\t \n\n"
 def _with_edges(observer: Observer, presence: Presence, layout: TurnLayout) -> TurnLayout:
     """Find the whitespace that a text loses, by adding some at its edges."""
     marks = observer.prober.sentinels
-    plain = observer.shown(presence)
+    plain = observer.sample(presence)
     if TurnPart.REASONING in layout.parts:
         padded = replace(plain.message, reasoning=f"{_LEAD}{marks.reasoning}{_TRAIL}")
         edges = _edges(plain.text, observer.turn(padded).text, marks.reasoning)
@@ -306,7 +306,7 @@ def learn_ends(
         if part is TurnPart.CALLS and frame is not None and frame.limit is not CallLimit.MANY:
             closer = _last_marker(observer, calls)
         stop = _stop(observer, end, closer)
-        found.append(SeenEnd(end, stop, observer.shown(presence).probe, later))
+        found.append(SeenEnd(end, stop, observer.sample(presence).probe, later))
     return tuple(found)
 
 

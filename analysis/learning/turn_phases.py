@@ -130,7 +130,7 @@ def examine_r1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     if not draft.shows_reasoning:
         cut = find_cut(observer, draft.suggestions)
         if cut is not None:
-            plain = observer.shown(PLAIN).probe
+            plain = observer.sample(PLAIN).probe
             evidence.append(Evidence("content / content after a text", plain, cut.kept))
     field = observer.prober.shape.reasoning_field
     if shown:
@@ -172,7 +172,7 @@ def examine_r2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     if not draft.shows_reasoning and draft.cut is None and draft.fullest is None:
         worded = find_worded_reasoning(observer, draft.switches)
     if worded is not None:
-        pairs.append(Evidence("switch unset / set", worded.without, worded.told))
+        pairs.append(Evidence("switch unset / set", worded.without, worded.with_words))
     named = _named(observer, draft, worded)
     draft = replace(draft, named_reasoning=named)
     texts = {each.text for each in draft.prompts}
@@ -291,7 +291,7 @@ def examine_c1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     if null is not None:
         draft = replace(draft, requires_nonnull_content=True)
         difference = "a call without content / a call and null content"
-        evidence = (*evidence, Evidence(difference, observer.shown(CALLS).probe, null))
+        evidence = (*evidence, Evidence(difference, observer.sample(CALLS).probe, null))
     words = [_beside_calls(draft.layouts[ANSWERED_AND_CALLED])] if draft.shows_calls else []
     words.append(_stripped(draft.layouts[PLAIN].content))
     if null is not None:
@@ -312,8 +312,8 @@ def _null_beside_calls(observer: Observer, draft: Draft) -> Probe | None:
     null = Observer(
         prober.using(shape=structs.replace(prober.shape, empty_content=EmptyContent.NULL))
     )
-    turn = null.shown(CALLS)
-    same = not turn.refusal and turn.text == observer.shown(CALLS).text
+    turn = null.sample(CALLS)
+    same = not turn.refusal and turn.text == observer.sample(CALLS).text
     return None if same else turn.probe
 
 

@@ -384,12 +384,12 @@ def _most_telling(examples: Sequence[Example]) -> list[Example]:
     features = [set(_features(each)) for each in examples]
     rest = sorted(range(len(examples)), key=lambda at: len(examples[at].output))
     chosen: list[Example] = []
-    told = Counter[str]()
+    counted = Counter[str]()
     while len(chosen) < _MOST:
-        best = min(rest, key=lambda at: min(told[one] for one in features[at]))
+        best = min(rest, key=lambda at: min(counted[one] for one in features[at]))
         rest.remove(best)
         chosen.append(examples[best])
-        told.update(features[best])
+        counted.update(features[best])
     return chosen
 
 

@@ -87,11 +87,11 @@ def _renders(analysis: Analysis) -> Iterator[str]:
 
 def _conversations(prober: Prober, setting: Setting) -> Iterator[str]:
     user, marks = prober.user, prober.sentinels
-    told = Message(marks.content, marks.reasoning)
+    answer = Message(marks.content, marks.reasoning)
     called = Message(reasoning=marks.reasoning, calls=(call_of(prober),))
     result = ToolResult(marks.answer, marks.names[0], marks.ids[0])
     for tools in (True, False):
-        for dialogue in ((user,), (user, told, user), (user, called, result, told)):
+        for dialogue in ((user,), (user, answer, user), (user, called, result, answer)):
             generation = not isinstance(dialogue[-1], Message)
             probe = prober.probe(dialogue, tools=tools, generation=generation, setting=setting)
             yield probe.text
@@ -225,7 +225,7 @@ def with_saved(analysis: Analysis, saved: SavedFormat) -> Analysis:
     if saved.sha256 != analysis.sha256:
         made = saved.template.origin or "another template"
         raise AutoparserError(
-            f"the format was learnt from {made}, whose text is not this template's",
+            f"the format was learned from {made}, whose text is not this template's",
             file=saved.file,
             hint="learn it again from this template",
         )
