@@ -131,6 +131,11 @@ _CLOCK = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
 """A fixed time for all probes, so that two analyses of a template are equal."""
 
 
+def _strftime_now(format: str) -> str:  # noqa: A002 - templates may pass it by this name
+    # A function of Python, as that of transformers: its attributes are what the sandbox forbids.
+    return _CLOCK.strftime(format)
+
+
 NO_SETTING: Setting = MappingProxyType({})
 
 
@@ -342,7 +347,7 @@ class Prober:
     ) -> dict[str, object]:
         """Return all that a template is given to render messages in shape."""
         return {
-            "strftime_now": _CLOCK.strftime,
+            "strftime_now": _strftime_now,
             **self.tokens,
             "messages": messages,
             "tools": self._offered if tools else None,
