@@ -286,7 +286,7 @@ class SwitchesScreen(Screen[None]):
 
 
 class BesideScreen(Screen[None]):
-    """Their prompts, what each has alone in colour, with the template's lines."""
+    """Their prompts, what each has alone in color, with the template's lines."""
 
     CSS = """
     #sides { height: 1fr; }

@@ -87,7 +87,7 @@ def print_text(text: str) -> None:
     their places, and standard error a word about it.
     """
     if not sys.stdout.isatty() or is_inert(text.replace("\n", "").replace("\t", "")):
-        # Typer would take colours out of it.
+        # Typer would take colors out of it.
         sys.stdout.write(text)
         sys.stdout.flush()
         return

@@ -85,9 +85,9 @@ class NamedSource:
         isolate: wings.Limits | None = None,
         noted: bool = True,
     ) -> wings.Analysis | wings.SavedFormat:
-        """Read the format where it is saved, else load the template and analyse it.
+        """Read the format where it is saved, else load the template and analyze it.
 
-        ``isolate`` are the limits of the worker that analyses; None analyses here.
+        ``isolate`` are the limits of the worker that analyzes; None analyzes here.
         """
         if self.saved:
             return self.saved_format()
@@ -98,9 +98,9 @@ class NamedSource:
     def analysis(
         self, template: wings.ChatTemplate, *, isolate: wings.Limits | None = None
     ) -> wings.Analysis:
-        """Analyse its template; what a saved format holds counts more than the renders of now.
+        """Analyze its template; what a saved format holds counts more than the renders of now.
 
-        ``isolate`` are the limits of the worker that analyses; None analyses here.
+        ``isolate`` are the limits of the worker that analyzes; None analyzes here.
         """
         found = self._warn_of_limits(wings.analyze(template, isolate=isolate or False))
         return wings.with_saved(found, self.saved_format()) if self.saved else found

@@ -68,7 +68,7 @@ class ServeMetrics:
             registry=self._registry,
         )
 
-    def answered(self, status: int, end: CompletionEnd) -> None:
+    def count_chat(self, status: int, end: CompletionEnd) -> None:
         """Count a chat, and its tokens."""
         self._chats.labels(str(status)).inc()
         self._tokens.labels("prompt").inc(end.prompt_tokens)
@@ -200,7 +200,7 @@ class ChatAnswer:
             await error_response(error)(scope, receive, send)
 
     async def _ask(self, send: Send) -> None:
-        async with self.backend.asked(self.writing.chat) as pieces:
+        async with self.backend.open_completion(self.writing.chat) as pieces:
             if self.writing.chat.request.stream:
                 await self._stream(pieces, send)
             else:
@@ -237,7 +237,7 @@ class ChatAnswer:
         await send(_body(last + LAST_EVENT, more=False))
 
     def _finished(self, status: int) -> None:
-        self.metrics.answered(status, self.writing.end)
+        self.metrics.count_chat(status, self.writing.end)
         if status == 200 and self.done is not None:  # noqa: PLR2004 - OK
             writing = self.writing
             prompt = writing.chat.prompt, writing.chat.prompt_ids
@@ -328,7 +328,7 @@ class ChatEndpoint:
         self._metrics.running.set(self._running)
 
     def _refused(self, error: ChatError) -> Response:
-        self._metrics.answered(error.kind.status, CompletionEnd("stop"))
+        self._metrics.count_chat(error.kind.status, CompletionEnd("stop"))
         return error_response(error)
 
     async def _prepared(self, body: bytes) -> ChatAnswer:

@@ -139,7 +139,7 @@ class ChatPreparer:
         tokenizer: Tokenizer | None = None,
         loosen: bool = False,
     ) -> None:
-        """Use an analysed template; with a `tokenizer`, prompts are ids and can be bridged.
+        """Use an analyzed template; with a `tokenizer`, prompts are ids and can be bridged.
 
         `switches` stand where a request sets nothing else. With `loosen`, keywords that a grammar
         cannot be held to are left out of strict tools, too, and of the schema of content.

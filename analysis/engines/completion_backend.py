@@ -65,7 +65,9 @@ class CompletionBackend:
         return answer.is_success
 
     @asynccontextmanager
-    async def asked(self, chat: PreparedChat) -> AsyncGenerator[AsyncIterator[CompletionPiece]]:
+    async def open_completion(
+        self, chat: PreparedChat
+    ) -> AsyncGenerator[AsyncIterator[CompletionPiece]]:
         """Ask for a completion, and give its pieces as they come. Raises ChatError.
 
         The connection is closed with the block, which tells the server to stop.

@@ -180,7 +180,7 @@ def rank_parsers(
 
     The engine's `auto` also uses the model's `vocabulary`; None if it is not known.
     """
-    return _Ranking(process, analysis, asked, vocabulary).ranked()
+    return _Ranking(process, analysis, asked, vocabulary).rank()
 
 
 class _Ranking:
@@ -210,7 +210,7 @@ class _Ranking:
         self._unusable: list[UnusableParser] = []
         self._alike: list[tuple[str, ...]] = []
 
-    def ranked(self) -> EngineRanking:
+    def rank(self) -> EngineRanking:
         """Try the parsers alone, then pairs of the best."""
         calling = [at for at in self._asked if self._texts[at].meant.calls]
         thinking = any(self._texts[at].meant.reasoning for at in self._asked)

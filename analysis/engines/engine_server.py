@@ -125,7 +125,7 @@ class TextRung(ABC):
         Raises TextRefusedError, TextNotAskedError, ProbeError.
         """
 
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read_stream(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Return the message that a client joins from its stream. Raises as `read` does."""
         raise NotImplementedError
 
@@ -146,7 +146,7 @@ class EngineServer(ABC):
         """Return the prompt that it renders for a chat. Raises TextRefusedError, ProbeError."""
 
     @abstractmethod
-    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
+    def sample_chat(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
         """Return the greedy output of its model and the server's reading of it.
 
         Raises TextRefusedError, TextNotAskedError, ProbeError.

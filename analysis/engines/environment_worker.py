@@ -81,7 +81,7 @@ def _knows(get: Callable[[str], object]) -> bool:
 REGISTERED = {"vllm": registered_in_vllm, "sglang": registered_in_sglang}
 
 
-def described(imports: bool) -> dict[str, Any]:
+def describe_environment(imports: bool) -> dict[str, Any]:
     """Return what there is; with `imports`, whether the names are registered."""
     # An engine's distributions may have other names than its module.
     distributions = metadata.packages_distributions()
@@ -116,7 +116,7 @@ def main(imports: bool) -> None:
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     with answer:
-        json.dump(described(imports), answer)
+        json.dump(describe_environment(imports), answer)
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def asked_texts(analysis: Analysis) -> AskedTexts:
     for at, (begun, opening) in enumerate(_prompts(analysis)):
         source = _Turns(analysis, begun, opening)
         for case, hostile in source.cases(whole=not at):
-            found = source.asked(case, hostile=hostile)
+            found = source.text_of(case, hostile=hostile)
             if found is None:
                 not_asked += 1
             elif (found.prompt, found.text) not in seen:
@@ -183,7 +183,7 @@ class _Turns:
                 if self._tools or not case.message.calls:
                     yield case, True
 
-    def asked(self, case: BatteryCase, *, hostile: bool) -> AskedText | None:
+    def text_of(self, case: BatteryCase, *, hostile: bool) -> AskedText | None:
         """Return the text of a message; None where it cannot be asked about."""
         if not self._turns.prompted.rendered:
             return None
@@ -246,7 +246,7 @@ class _Turns:
     def _call(self) -> str:
         """Return a call as the template writes it; empty where it does not write one."""
         case = next(each for each in battery_messages() if each.title == "1 call")
-        found = self.asked(case, hostile=False) if self._tools else None
+        found = self.text_of(case, hostile=False) if self._tools else None
         return "" if found is None else found.text.strip()
 
 

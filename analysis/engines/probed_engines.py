@@ -88,7 +88,7 @@ class TokenServer(EngineServer):
             raise TextRefusedError(reply.refusal)
         return found
 
-    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
+    def sample_chat(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
         """Return the text of the ids of its answer, and its reading."""
         body = {**self.greedy_body(chat, limit), "return_token_ids": True}
         reply = self.client.post(CHAT, body)
@@ -115,7 +115,7 @@ class VllmProbe(TokenServer):
     ids_field = "token_ids"
 
     @classmethod
-    def found(cls, client: ProbeClient, model: str, root: str | None) -> VllmProbe:
+    def at_client(cls, client: ProbeClient, model: str, root: str | None) -> VllmProbe:
         """Ask for its version; `root` is the place of its model."""
         version = client.get("/version").object.get("version")
         served = ServedModel(
@@ -185,7 +185,7 @@ class _GivenToDerenderer(TextRung):
         response: Json = {"choices": [choice], "prompt_token_ids": [*prompt]}
         return message_of(self._asked(chat, prompt, generate_response=response))
 
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read_stream(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it read the ids piece by piece, each with the state that the last one gave."""
         ids, prompt = self.server.ids(known.text), self._prompt(chat)
         step = -(-len(ids) // CHUNKS)
@@ -260,7 +260,7 @@ class SglangProbe(TokenServer):
     ids_field = "response_token_ids"
 
     @classmethod
-    def found(cls, client: ProbeClient, model: str) -> SglangProbe:
+    def at_client(cls, client: ProbeClient, model: str) -> SglangProbe:
         """Ask what it was started with."""
         info = client.get("/server_info").object
 
@@ -289,7 +289,7 @@ class SglangProbe(TokenServer):
         given = [_GivenToEndpoints(self)] if self.client.post(PARSE, {}).offered else []
         return (*given, _ForcedByGrammar(self))
 
-    def separated(self, text: str, parser: str) -> tuple[str, str]:
+    def separate_reasoning(self, text: str, parser: str) -> tuple[str, str]:
         """Return reasoning and rest, by any reasoning parser. Raises TextRefusedError."""
         reply = self.client.post(SEPARATE, {"text": text, "reasoning_parser": parser})
         reasoning, rest = reply.object.get("reasoning_text"), reply.object.get("text")
@@ -297,7 +297,7 @@ class SglangProbe(TokenServer):
             raise TextRefusedError(reply.refusal)
         return str(reasoning or ""), str(rest or "")
 
-    def called(
+    def parse_calls(
         self, text: str, tools: Sequence[Json], parser: str
     ) -> tuple[str, tuple[ReadCall, ...]]:
         """Return content and calls, by any parser of calls. Raises TextRefusedError."""
@@ -326,9 +326,9 @@ class _GivenToEndpoints(TextRung):
         served = self.server.served
         reasoning, content, calls = "", known.text, tuple[ReadCall, ...]()
         if served.reasoning_parser is not None:
-            reasoning, content = self.server.separated(content, served.reasoning_parser)
+            reasoning, content = self.server.separate_reasoning(content, served.reasoning_parser)
         if served.tool_parser is not None:
-            content, calls = self.server.called(content, chat.tools, served.tool_parser)
+            content, calls = self.server.parse_calls(content, chat.tools, served.tool_parser)
         return ReadMessage(content, reasoning, calls)
 
 
@@ -354,7 +354,7 @@ class _ForcedByGrammar(TextRung):
             raise TextNotAskedError("its model did not write the text")
         return message
 
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read_stream(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it write the text as a stream."""
         return message_of_events(self.server.client.events(CHAT, self._body(chat, known.text)))
 
@@ -385,7 +385,7 @@ class LlamaProbe(EngineServer):
     """llama.cpp's server."""
 
     @classmethod
-    def found(cls, client: ProbeClient, model: str) -> LlamaProbe:
+    def at_client(cls, client: ProbeClient, model: str) -> LlamaProbe:
         """Ask for its properties."""
         props = client.get("/props").object
         build = props.get("build_info")
@@ -404,7 +404,7 @@ class LlamaProbe(EngineServer):
         """Return what `/apply-template` renders."""
         return text_in(self.client.post("/apply-template", self.body(chat)), "prompt")
 
-    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
+    def sample_chat(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
         """Have the prompt completed, and the chat answered: both take the likeliest tokens."""
         completion: dict[str, Json] = {
             "prompt": self.prompt(chat),

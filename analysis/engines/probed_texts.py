@@ -355,17 +355,17 @@ def rank_parsers(
     listed: Mapping[str, Sequence[str]] = yaml.safe_load(LISTED.read_text("utf-8"))
 
     def separated(known: KnownText, parser: str) -> ReadMessage:
-        return ReadMessage(reasoning=server.separated(known.text, parser)[0])
+        return ReadMessage(reasoning=server.separate_reasoning(known.text, parser)[0])
 
     thinkers = (served.reasoning_parser, *listed["reasoning_parsers"])
     known, unknown = _ranked(thinkers, texts, separated, [ReadPart.REASONING])
 
     @cache
     def rest(text: str) -> str:
-        return server.separated(text, known[0].name)[1] if known else text
+        return server.separate_reasoning(text, known[0].name)[1] if known else text
 
     def called(known: KnownText, parser: str) -> ReadMessage:
-        content, calls = server.called(rest(known.text), tools, parser)
+        content, calls = server.parse_calls(rest(known.text), tools, parser)
         return ReadMessage(content, calls=calls)
 
     callers = (served.tool_parser, *listed["tool_call_parsers"])

@@ -78,11 +78,11 @@ def server_at(client: ProbeClient, model: str = "") -> EngineServer:
     name, owner, root = (text_of(chosen.get(key)) for key in ("id", "owned_by", "root"))
     match owner:
         case "vllm":
-            return VllmProbe.found(client, name, root or None)
+            return VllmProbe.at_client(client, name, root or None)
         case "sglang":
-            return SglangProbe.found(client, name)
+            return SglangProbe.at_client(client, name)
         case "llamacpp":
-            return LlamaProbe.found(client, name)
+            return LlamaProbe.at_client(client, name)
         case _:
             raise ProbeError(
                 f"is none of the engines that a probe knows: its models are owned by {owner!r}",
@@ -139,7 +139,7 @@ def sampled_texts(
 
 
 def _sampled(server: EngineServer, analysis: Analysis, chat: ProbedChat, title: str) -> ProbedText:
-    written, came = server.sampled(chat, LIMIT)
+    written, came = server.sample_chat(chat, LIMIT)
     parser = analysis.parser(chat.tools, prompt=server.prompt(chat))
     read = parser.parse(written)
     meant = client_message(read.to_openai())
@@ -285,7 +285,7 @@ def _read(reader: TextRung, chat: ProbedChat, known: KnownText) -> ProbedText:
         return ProbedText(known, None, str(error))
     parts = [each for each in ReadPart if reader.sees_reasoning or each is not ReadPart.REASONING]
     read = ProbedText(known, came, differences=nearest_reading(known.meanings, came, parts))
-    return _with_stream(read, lambda: reader.streamed(chat, known)) if reader.streams else read
+    return _with_stream(read, lambda: reader.read_stream(chat, known)) if reader.streams else read
 
 
 # Advice about a server that reads wrong.

@@ -51,10 +51,10 @@ def answers(
     read = engine.reader(asked["tool"], asked["reasoning"])
     for at in asked["texts"]:
         given = partial(read, loaded["texts"][at], asked["tokens"])
-        yield limited(given, loaded["seconds"])
+        yield read_limited(given, loaded["seconds"])
 
 
-def limited(read: Callable[[], Reading], seconds: float) -> Reading:
+def read_limited(read: Callable[[], Reading], seconds: float) -> Reading:
     """Return what is read, or why nothing is."""
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
