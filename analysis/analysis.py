@@ -146,12 +146,16 @@ class Analysis(LearntFormat):
             setting=self.formats.base,
         )
 
-    @cached_property
+    @property
     def gate(self) -> Gate:
         """Whether what the template writes after its prompts is accepted and read back.
 
         It is computed when it is first asked for: it needs a grammar and a parser of every prompt.
         """
+        return self._gate
+
+    @cached_property
+    def _gate(self) -> Gate:
         from autoparser.analysis.grammar.grammar_gate import run_gate  # noqa: PLC0415 - grammars
 
         return run_gate(self.formats, self.continuations, self.prober())
