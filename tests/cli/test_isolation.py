@@ -97,13 +97,13 @@ def test_pipes_and_files_of_a_shell_are_those_of_the_worker(
     process: Run, piped: int, tmp_path: Path
 ) -> None:
     written = tmp_path / "report.txt"
-    for ran in (
-        process("analyze", f"/dev/fd/{piped}", "-o", written, shared=(piped,)),
-        process("analyze", "-", "-o", written, stdin=(ROOT / GOOD).read_bytes()),
-    ):
-        assert ran == Ran(0, "", "")
-        assert "self-check 47/47" in written.read_text(encoding="utf-8")
-        written.unlink()
+    ran = process("analyze", f"/dev/fd/{piped}", "-o", written, shared=(piped,))
+    assert ran == Ran(0, "", "")
+    assert "self-check 47/47" in written.read_text(encoding="utf-8")
+    written.unlink()
+    ran = process("analyze", "-", "-o", written, stdin=(ROOT / GOOD).read_bytes())
+    assert ran == Ran(0, "", "")
+    assert "self-check 47/47" in written.read_text(encoding="utf-8")
 
 
 def children(parent: int) -> list[int]:
