@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from math import isfinite
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -294,6 +294,15 @@ class RenderedAgain:
     """The text after the prompt in place of the answer, or None if the message is refused."""
 
 
+class _AnsweredTurn(NamedTuple):
+    """An answer with the message that was read, and the turn that is written of it."""
+
+    text: str
+    parsed: ParsedMessage
+    message: Message
+    turn: WrittenTurn
+
+
 class AnswerRewriter:
     """Compares the answers to one request with the turns written of their messages."""
 
@@ -326,43 +335,37 @@ class AnswerRewriter:
         turn = self._turns.written(message)
         if turn.refusal:
             return RenderedAgain(MessageRendering.UNWRITTEN, turn.refusal)
-        lead = self._lead(turn, message, text, str)
+        case = _AnsweredTurn(text, parsed, message, turn)
+        lead = self._lead(case, text, str)
         if lead is MessageRendering.SAME:
             return RenderedAgain(lead, again=turn.rest)
-        dropped = self._dropped(turn, message, text, parsed)
+        dropped = self._dropped(case)
         again = text[:dropped] + turn.rest
         if lead is not None:
             return RenderedAgain(lead, _lead_words(lead, turn, text), again)
-        if dropped and self._lead(turn, message, text[dropped:], str, whole=False):
+        if dropped and self._lead(case, text[dropped:], str, whole=False):
             shown = first_difference(text, turn.rest)
             return RenderedAgain(MessageRendering.REASONING, f"{_NO_REASONING}: {shown}", again)
         read = self._parser.parse(again)
-        found = self._reformed(turn, message, text, dropped, parsed, read)
+        found = self._reformed(case, dropped, read)
         words = message_difference(text, parsed, again, read)
         return RenderedAgain(
             found, ": ".join(filter(None, (words, first_difference(text, again)))), again
         )
 
-    def _reformed(
-        self,
-        turn: WrittenTurn,
-        message: Message,
-        text: str,
-        dropped: int,
-        parsed: ParsedMessage,
-        read: ParsedMessage,
-    ) -> MessageRendering:
+    def _reformed(self, case: _AnsweredTurn, dropped: int, read: ParsedMessage) -> MessageRendering:
         """Classify the text that is written in place of the answer."""
+        text, parsed = case.text, case.parsed
         skipped = 1 if dropped else 0
         if _values(read)[skipped:] != _values(parsed)[skipped:]:
             return MessageRendering.OTHER
-        lead = self._lead(turn, message, text[dropped:], _squeezed, whole=not dropped)
+        lead = self._lead(case, text[dropped:], _squeezed, whole=not dropped)
         if lead is not None and dropped:
             return MessageRendering.REASONING
         if lead is not None:
             return lead if lead is MessageRendering.UNPROMPTED else MessageRendering.WHITESPACE
         bare = _squeezed(_markup(text, parsed, dropped))
-        markup = _markup(text[:dropped] + turn.rest, read, dropped)
+        markup = _markup(text[:dropped] + case.turn.rest, read, dropped)
         for each in map(_squeezed, self._ended(markup)):
             if each == bare or (dropped and each.endswith(bare)):
                 return MessageRendering.SPELLING
@@ -386,16 +389,14 @@ class AnswerRewriter:
                 return False
         return True
 
-    def _dropped(
-        self, turn: WrittenTurn, message: Message, text: str, parsed: ParsedMessage
-    ) -> int:
+    def _dropped(self, case: _AnsweredTurn) -> int:
         """Return the offset where comparison begins, after reasoning that is not written."""
-        if not message.reasoning and self._parser.turn.start is not TurnStart.REASONING:
+        if not case.message.reasoning and self._parser.turn.start is not TurnStart.REASONING:
             return 0
-        bare = replace(message, reasoning="")
-        if bare != message and self._turns.written(bare).text != turn.text:
+        bare = replace(case.message, reasoning="")
+        if bare != case.message and self._turns.written(bare).text != case.turn.text:
             return 0
-        return self._behind_reasoning(text, parsed)
+        return self._behind_reasoning(case.text, case.parsed)
 
     def _behind_reasoning(self, text: str, parsed: ParsedMessage) -> int:
         """Return the offset after the reasoning, its close and the whitespace after it."""
@@ -407,42 +408,31 @@ class AnswerRewriter:
         return len(text) - len(text[at:].lstrip())
 
     def _lead(
-        self,
-        turn: WrittenTurn,
-        message: Message,
-        answer: str,
-        form: Callable[[str], str],
-        *,
-        whole: bool = True,
+        self, case: _AnsweredTurn, answer: str, form: Callable[[str], str], *, whole: bool = True
     ) -> MessageRendering | None:
         """Find the answer, or the end of it, at the end of the turn; return None if absent.
 
         Otherwise the text before it decides: exactly the prompt; more than that, as every turn of
         these parts has it; or a part of the prompt.
         """
-        found = [
-            self._lead_of(turn, message, ended, answer, form) for ended in self._ended(turn.whole)
-        ]
+        endings = self._ended(case.turn.whole)
+        found = [self._lead_of(case, ended, answer, form) for ended in endings]
         for exact in (MessageRendering.SAME, MessageRendering.CLOSED):
             if exact in found:
                 return exact
         return next(filter(None, found), None) if answer or not whole else None
 
     def _lead_of(
-        self,
-        turn: WrittenTurn,
-        message: Message,
-        ended: str,
-        answer: str,
-        form: Callable[[str], str],
+        self, case: _AnsweredTurn, ended: str, answer: str, form: Callable[[str], str]
     ) -> MessageRendering | None:
+        turn = case.turn
         prompt, least, whole, wanted = map(form, (turn.prompt, turn.before, ended, answer))
         if not whole.endswith(wanted):
             return None
         before = whole[: len(whole) - len(wanted)]
         if before == prompt:
             return MessageRendering.SAME
-        beginning = form(turn.before + self._turns.beginning(message, turn.text))
+        beginning = form(turn.before + self._turns.beginning(case.message, turn.text))
         begun = before.startswith(least) and beginning.startswith(before)
         if before.startswith(prompt):
             return MessageRendering.BEGINNING if begun else None

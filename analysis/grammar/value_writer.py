@@ -28,7 +28,7 @@ import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,
@@ -131,6 +131,17 @@ _ORDER = {kind: at for at, kind in enumerate(JsonType)}
 
 _EntryCase: TypeAlias = tuple[str, str, int, tuple[str, ...], frozenset[JsonType] | None]
 """Place, schema, container, stops, and the types that the value of an entry is read as."""
+
+
+class _Entry(NamedTuple):
+    """An item or a member: the schema of its value, and the texts around that."""
+
+    schema: Json
+    container: ContainerNotation
+    outer: ValueNotation
+    exclude: Sequence[str]
+    read_as: frozenset[JsonType] | None
+    """The types that its reader takes a text for; None means those of the schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,13 +385,14 @@ class ValueWriter:
         whole = None if made_up else self.closed.paths.get((name, case))
         if whole is not None:
             return [whole]
+        entry = _Entry(schema, container, outer, exclude, read_as)
         key: Path = made_up or (container.key.write(name),)
         known = self.closed.rules.get(case)
         if known is None and not refers_back:
             alone = _ALONE.of(
                 (container, outer, self.table.brancher.opaque),
                 (told, self.order, repr(read_as and sorted(read_as)), *exclude),
-                lambda: self._apart.alone(schema, container, outer, exclude, read_as),
+                lambda: self._apart.alone(entry),
             )
             if alone is not None:
                 before, node = alone
@@ -393,7 +405,7 @@ class ValueWriter:
             if not made_up:
                 self.closed.paths[name, case] = path
             return [path]
-        ways = self._ways_by_row(schema, container, outer, exclude, read_as)
+        ways = self._ways_by_row(entry)
         head = closed_alike(list(ways), self.table.brancher.shared)
         if head is None:
             open_ways = self.closed.ways.get(case)
@@ -408,38 +420,21 @@ class ValueWriter:
         self.closed.rules[case] = (head, value)
         return [join_path(*fill_row(head, key, ()), value)]
 
-    def _ways_by_row(
-        self,
-        schema: Json,
-        container: ContainerNotation,
-        outer: ValueNotation,
-        exclude: Sequence[str],
-        read_as: frozenset[JsonType] | None,
-    ) -> dict[Row, Callable[[], list[Path]]]:
+    def _ways_by_row(self, entry: _Entry) -> dict[Row, Callable[[], list[Path]]]:
         """Return the rows of an entry, each with the factory of the ways to write its values."""
         by_row: dict[Row, set[JsonType]] = {}
-        for kind in sorted(self.reader.kinds(schema), key=_ORDER.__getitem__):
-            row = container.row(kind)
+        for kind in sorted(self.reader.kinds(entry.schema), key=_ORDER.__getitem__):
+            row = entry.container.row(kind)
             if row is not None:
                 by_row.setdefault(row, set()).add(kind)
         return {
-            row: partial(
-                self._ways_of, row, frozenset(kinds), schema, container, outer, exclude, read_as
-            )
+            row: partial(self._ways_of, row, frozenset(kinds), entry)
             for row, kinds in by_row.items()
         }
 
-    def _ways_of(
-        self,
-        row: Row,
-        kinds: frozenset[JsonType],
-        schema: Json,
-        container: ContainerNotation,
-        outer: ValueNotation,
-        exclude: Sequence[str],
-        read_as: frozenset[JsonType] | None,
-    ) -> list[Path]:
+    def _ways_of(self, row: Row, kinds: frozenset[JsonType], entry: _Entry) -> list[Path]:
         """Return the ways to write the value in a row."""
+        schema, container, outer, exclude, read_as = entry
         closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
         told = kinds_told(container, row)
         bare = BareValue(schema, told or read_as or self.reader.kinds(schema))
@@ -468,23 +463,16 @@ class ValueWriter:
         table = RuleTable(self.table.brancher.opaque)
         return replace(self, table=table, closed=ClosedEntries(), is_apart=True)
 
-    def alone(
-        self,
-        schema: Json,
-        container: ContainerNotation,
-        outer: ValueNotation,
-        exclude: Sequence[str],
-        read_as: frozenset[JsonType] | None,
-    ) -> tuple[Row, Node] | None:
+    def alone(self, entry: _Entry) -> tuple[Row, Node] | None:
         """Return the text before a value, and the rule for the value and its close.
 
         Return None if it has no close of its own, or if it refers to other rules.
         """
-        ways = self._ways_by_row(schema, container, outer, exclude, read_as)
+        ways = self._ways_by_row(entry)
         before = closed_alike(list(ways), self.table.brancher.shared)
         if before is None:
             return None
-        node = self._closed(ways, before, schema)
+        node = self._closed(ways, before, entry.schema)
         return None if any(True for _ in references_in(node)) else (before, node)
 
     def one_of(

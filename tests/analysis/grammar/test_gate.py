@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pytest
-from llguidance import LLMatcher, LLTokenizer
 from msgspec.structs import replace
 
 from autoparser import ChatTemplate
@@ -16,7 +15,6 @@ from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.core.verdicts import Gate, GateQuestion
 from autoparser.analysis.grammar.grammar_gate import run_gate
 from autoparser.analysis.learning.continuations import Earlier, render_continuations
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.reports.findings import own_findings
 from autoparser.reports.summary import limit_words
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
@@ -38,10 +36,7 @@ ALIKE = turn(SHOWN, CONTENT, CALLED, end="<end>\n")
 
 
 def accepts(analysis: Analysis, text: str, setting: Mapping[str, Json]) -> bool:
-    grammar = analysis.grammar([], chat_template_kwargs=setting)
-    matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(OpaqueTokens()), log_level=0)
-    tokens = list(text.encode())
-    return matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
+    return analysis.grammar([], chat_template_kwargs=setting).accepts(text).accepted
 
 
 @pytest.mark.parametrize(
@@ -117,30 +112,29 @@ def test_a_prompt_that_nothing_goes_on_from() -> None:
     assert all(each.text is None for each in analysis.continuations)
 
 
-def _wrong_content(format_: TurnFormat) -> TurnFormat:
+def rewritten(format_: TurnFormat, change: Callable[[str], str]) -> TurnFormat:
+    """Change the texts between the parts of all turns."""
     layouts = {
-        presence: replace(layout, literals=(*layout.literals[:-1], "<wrong>\n"))
+        presence: replace(layout, literals=tuple(map(change, layout.literals)))
         for presence, layout in format_.layouts.items()
     }
     return replace(format_, layouts=layouts)
 
 
-def _wrong_call(format_: TurnFormat) -> TurnFormat:
+def with_wrong_end(format_: TurnFormat) -> TurnFormat:
+    return rewritten(format_, lambda text: text.replace("<end>", "<wrong>"))
+
+
+def with_wrong_close(format_: TurnFormat) -> TurnFormat:
+    return rewritten(format_, lambda text: text.replace("(/r)", "(wrong)"))
+
+
+def with_wrong_call(format_: TurnFormat) -> TurnFormat:
     assert format_.calls is not None
     return replace(format_, calls=replace(format_.calls, section_open="<wrong>"))
 
 
-def _wrong_joint(format_: TurnFormat) -> TurnFormat:
-    layouts = {
-        presence: replace(
-            layout, literals=tuple(text.replace("(/r)", "(wrong)") for text in layout.literals)
-        )
-        for presence, layout in format_.layouts.items()
-    }
-    return replace(format_, layouts=layouts)
-
-
-def _no_calls(format_: TurnFormat) -> TurnFormat:
+def without_calls(format_: TurnFormat) -> TurnFormat:
     bare = {
         presence: format_.layouts[presence._replace(calls=False)] for presence in format_.layouts
     }
@@ -148,21 +142,22 @@ def _no_calls(format_: TurnFormat) -> TurnFormat:
 
 
 @pytest.mark.parametrize(
-    ("mutate", "question", "reason"),
+    ("mutate", "question"),
     [
-        (_wrong_content, GateQuestion.ACCEPTED, "the end of a turn"),
-        (_wrong_call, GateQuestion.ACCEPTED, "what opens a call"),
-        (_wrong_joint, GateQuestion.ACCEPTED, "what closes reasoning"),
-        (_no_calls, GateQuestion.READ, "calls, which are free text to such a format"),
+        (with_wrong_end, GateQuestion.ACCEPTED),
+        (with_wrong_call, GateQuestion.ACCEPTED),
+        (with_wrong_close, GateQuestion.ACCEPTED),
+        # Calls are free text to such a format.
+        (without_calls, GateQuestion.READ),
     ],
 )
 def test_a_wrong_format_does_not_pass(
-    mutate: Callable[[TurnFormat], TurnFormat], question: GateQuestion, reason: str
+    mutate: Callable[[TurnFormat], TurnFormat], question: GateQuestion
 ) -> None:
     analysis = analyze(turn(REASONING, CONTENT, CALLED, end="<end>\n"))
     assert run_gate(analysis.formats, analysis.continuations, analysis.prober()).ok
     wrong = run_gate(Formats.of(mutate(analysis.format)), analysis.continuations, analysis.prober())
-    assert not wrong.ok, reason
+    assert not wrong.ok
     assert wrong.passed < wrong.asked
     assert question in {fault.question for fault in wrong.faults}
 
@@ -205,12 +200,8 @@ def test_numbers_of_calls_that_go_on_may_begin_anywhere(number: str, goes_on: bo
     assert analysis.gate.ok
     asked = {each.earlier for each in analysis.continuations if each.text is not None}
     assert asked == set(Earlier)
-    grammar = analysis.grammar(
-        [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
-    )
-    matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(OpaqueTokens()), log_level=0)
-    call = b'<do id="3" as="look">{}</do><end>\n'
-    assert (matcher.try_consume_tokens(list(call)) == len(call)) is goes_on
+    grammar = analysis.grammar([{"name": "look", "parameters": {"type": "object"}}])
+    assert grammar.accepts('<do id="3" as="look">{}</do><end>\n').accepted is goes_on
 
 
 def test_a_number_that_is_only_right_in_the_first_turn_does_not_pass() -> None:
@@ -281,10 +272,7 @@ def test_prompts_behind_a_result_begin_a_turn_where_the_template_does(
         assert parsed.reasoning_content == ("Hm." if think else None)
         assert parsed.content == "Yes."
         grammar = analysis.grammar([], prompt=prompt, chat_template_kwargs=setting)
-        matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(OpaqueTokens()), log_level=0)
-        tokens = list(text.encode())
-        assert matcher.try_consume_tokens(tokens) == len(tokens)
-        assert matcher.is_accepting()
+        assert grammar.accepts(text).accepted
 
 
 def test_what_ends_users_messages_too_tells_no_prompt_behind_a_result() -> None:
@@ -345,7 +333,7 @@ def test_reasoning_of_another_name_is_asked_under_the_usual_one() -> None:
 
 def test_a_fault_tells_setting_and_text() -> None:
     analysis = analyze(QUICK)
-    wrong = [_wrong_content(format_) for format_ in analysis.formats]
+    wrong = [with_wrong_end(format_) for format_ in analysis.formats]
     formats = replace(analysis.formats, each=tuple(wrong), fullest=wrong[0])
     faults = run_gate(formats, analysis.continuations, analysis.prober()).faults
     settings = {repr(dict(fault.setting)) for fault in faults}

@@ -16,6 +16,7 @@ from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
+from tests.lanes import sampled
 
 XML, HERMES = "a1-function-parameter", "j1-json-in-tags"
 DOMAIN = "^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$"
@@ -42,7 +43,7 @@ def write(grammar: Grammar, form: str) -> object:
 
 
 @FORMS
-@pytest.mark.parametrize("style", [XML, HERMES])
+@pytest.mark.parametrize("style", sampled([HERMES, XML], 2))
 def test_tools_that_are_not_strict_are_written_without_what_cannot_be_held(
     form: Any, style: str
 ) -> None:
@@ -57,7 +58,7 @@ def test_tools_that_are_not_strict_are_written_without_what_cannot_be_held(
 
 
 @FORMS
-@pytest.mark.parametrize("style", [XML, HERMES])
+@pytest.mark.parametrize("style", sampled([HERMES, XML], 2))
 def test_of_many_tools_those_that_are_refused_are_found(form: Any, style: str) -> None:
     inner: dict[str, Json] = {"never": {"type": "array", "items": NEVER}}
     good = [tool(f"look_{at}", {"city": {"type": "string"}}) for at in range(14)]
@@ -97,7 +98,7 @@ def test_what_is_not_held_to_is_one_line_of_the_log(caplog: pytest.LogCaptureFix
 
 
 @FORMS
-@pytest.mark.parametrize("style", [XML, HERMES])
+@pytest.mark.parametrize("style", sampled([HERMES, XML], 2))
 def test_a_text_that_is_not_empty_or_null_is_held_everywhere(form: Any, style: str) -> None:
     either: list[Json] = [{"type": "string", "minLength": 1}, {"type": "null"}]
     offered = tool("note", {"note": {"anyOf": either}, "mark": {"oneOf": either}})

@@ -75,6 +75,7 @@ SORTS = "g1-pseudo-json"
 """A format that sorts members, so made-up names may stand between those that a schema names."""
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_sorted_member_goes_on_to_later_ones_and_to_made_up_names(
     dialect: GrammarDialect,
@@ -92,6 +93,7 @@ def test_a_sorted_member_goes_on_to_later_ones_and_to_made_up_names(
         assert grammar.accepts(text, dialect=dialect).accepted is accepted, text
 
 
+@pytest.mark.slow
 def test_a_grammar_of_sorted_members_grows_as_they_do() -> None:
     names = [[*ascii_letters[:count]] for count in (6, 12, 24)]
     few, some, many = (len(grammar_for(SORTS, each, each[-1:]).gbnf()) for each in names)

