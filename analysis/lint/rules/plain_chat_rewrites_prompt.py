@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     for render, what in zip(renders, ("a question", "a question and its answer"), strict=True):
         # A template may write nothing of a question until it is answered.
         if render.rendered and not whole.text.startswith(render.text):
-            at = prefix_length(render.text, whole.text)
+            at = len(common_prefix(render.text, whole.text))
             yield Hit(
                 f"with a later message the prompt of {what} changes:"
                 f" {render.text[at : at + CONTEXT]!r} becomes {whole.text[at : at + CONTEXT]!r}",

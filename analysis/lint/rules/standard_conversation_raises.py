@@ -17,7 +17,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         ("a conversation of one user message", user_question(subject)),
         ("a user message after an answer", second_question(subject)),
     ):
-        render = subject.render(messages, generation=True)
+        render = subject.render(messages, generation=True, setting={})
         if not render.rendered:
             wanted = _working_shape(subject)
             yield Hit(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Dialogue, Message
-from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     pairs = ((renders[0], renders[1], "a result"), (renders[1], renders[2], "the next call"))
     for before, after, what in pairs:
         if before.rendered and after.rendered and not after.text.startswith(before.text):
-            at = prefix_length(before.text, after.text)
+            at = len(common_prefix(before.text, after.text))
             yield Hit(
                 f"{what} changes the prompt before it:"
                 f" {before.text[at : at + CONTEXT]!r} becomes {after.text[at : at + CONTEXT]!r}",
