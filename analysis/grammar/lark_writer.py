@@ -169,8 +169,10 @@ class _LarkWriter:
     def continued(self) -> _LarkWriter:
         """Return a writer that goes on from the rules that this one has written."""
         other = copy(self)
-        tables = {name: each for name, each in vars(self).items() if isinstance(each, dict | list)}
-        other.__dict__ |= {name: copy(each) for name, each in tables.items()}
+        # What it adds to its tables is not in those of this one.
+        for name, each in vars(self).items():
+            if type(each) in (dict, list):
+                setattr(other, name, copy(each))
         return other
 
     def take(self, rules: GrammarRules) -> _LarkWriter:
