@@ -188,7 +188,7 @@ class GrammarObject(ABC):
     def __init__(self, tokenizer: ModelTokenizer) -> None:
         self.tokenizer = tokenizer
         """The tokenizer that the masks are for."""
-        self.taken = 0
+        self.taken: int = 0
         """The number of tokens that were accepted."""
 
     @abstractmethod
