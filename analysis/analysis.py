@@ -20,7 +20,7 @@ from autoparser.analysis.core.text_format import ContentParts, TurnPart
 from autoparser.analysis.core.turn_format import Begun
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.formats.format_file import SavedTemplate
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.learning.continuations import (
     TemplateContinuation,
     render_continuations,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Analysis(LearntFormat):
+class Analysis(LearnedFormat):
     """All that was found out about a template."""
 
     template: ChatTemplate
@@ -200,7 +200,7 @@ class Analysis(LearntFormat):
 def analyze(
     template: TemplateGiven, *, name: str | None = None, isolate: bool | Limits = False
 ) -> Analysis:
-    """Analyse a template: in this process, or with `isolate` in a worker process, under limits.
+    """Analyze a template: in this process, or with `isolate` in a worker process, under limits.
 
     A stranger's template is a program that a stranger wrote, so ask for it with `isolate=True`:
     without, its loops and its texts are this process's. The result and the errors are the same.
@@ -235,7 +235,7 @@ def analyze(
 
 
 def _analyzed(template: ChatTemplate) -> Analysis:
-    """Analyse as transformers renders, and once more where its sandbox alone is in the way."""
+    """Analyze as transformers renders, and once more where its sandbox alone is in the way."""
     found: Analysis | TemplateUnusableError
     try:
         found = _learned(template)
@@ -259,7 +259,7 @@ def _meets_sandbox(found: Analysis | TemplateUnusableError) -> bool:
 
 
 def _freed(template: ChatTemplate) -> Analysis | None:
-    """Analyse in the sandbox that lets lists change; None where that is not all it takes.
+    """Analyze in the sandbox that lets lists change; None where that is not all it takes.
 
     A list that grows while it is read has no end there: what goes beyond a limit is not freed.
     """
@@ -285,15 +285,15 @@ def _learned(template: ChatTemplate) -> Analysis:
     found = find_switches(prober, suggestions, calls=negotiated.calls, showing=negotiated.showing)
     untried = max(0, len(switch_candidates(suggestions)) - MOST_VARIABLES)
     draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, found.switches, untried)
-    learnt = learn_formats(prober, draft, negotiated.showing)
-    checks = tuple(self_check(each, prober.using(setting=each.setting)) for each in learnt.formats)
+    learned = learn_formats(prober, draft, negotiated.showing)
+    checks = tuple(self_check(each, prober.using(setting=each.setting)) for each in learned.formats)
     form = unnoticed_departures(prober.shape, (form for check in checks for form in check.forms))
-    found_turns = render_continuations(learnt.formats, prober, form)
+    found_turns = render_continuations(learned.formats, prober, form)
     return Analysis(
         template=template,
-        formats=with_later_openings(learnt.formats, found_turns),
-        requires_nonnull_content=learnt.draft.requires_nonnull_content,
-        phases=learnt.findings,
+        formats=with_later_openings(learned.formats, found_turns),
+        requires_nonnull_content=learned.draft.requires_nonnull_content,
+        phases=learned.findings,
         checks=checks,
         continuations=found_turns,
         switches=found.switches,

@@ -43,7 +43,7 @@ from autoparser.analysis.export.export_limits import Export as Export
 from autoparser.analysis.export.response_template import response_template as response_template
 from autoparser.analysis.formats.analysis_document import SCHEMA as SCHEMA
 from autoparser.analysis.formats.format_view import MarkerRegistry as MarkerRegistry, View as View
-from autoparser.analysis.formats.learned_format import LearntFormat as LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat as LearnedFormat
 from autoparser.analysis.formats.saved_format import (
     SavedFormat as SavedFormat,
     load_format as load_format,

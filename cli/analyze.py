@@ -23,7 +23,7 @@ from .options import (
 )
 from .output import Outlet, open_outlet, print_note, protect_source
 from .request import check_standard_input, read_functions
-from .source import LearntSource, NamedSource
+from .source import LearnedSource, NamedSource
 
 FAILURES = 1
 """The exit code of an analysis that does not pass its self-check."""
@@ -42,7 +42,7 @@ class AnalysisForm(StrEnum):
 
 def analyze(
     *,
-    source: LearntSource,
+    source: LearnedSource,
     phase: Annotated[
         list[str] | None,
         "PHASE",

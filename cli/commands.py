@@ -138,7 +138,7 @@ SUMMARIES = {
     "rule": "Show a rule's page: what is wrong, why it matters.",
     "report": "Write one HTML page on a template, with the evidence.",
     "compare": "Compare what two templates do, not how they are written.",
-    "survey": "Analyse every template of a corpus, and sum them up.",
+    "survey": "Analyze every template of a corpus, and sum them up.",
     "serve": "Answer OpenAI's chat completions before a plain server.",
     "probe": "See what a running server makes of a template.",
     "plugins": "See whether vLLM and SGLang find this package's parser.",

@@ -79,7 +79,7 @@ def compare(
     conversations under every value of a switch and with every kind of content, and whether sampled
     turns come back in the next prompt. --full shows all, and what was asked and what was not. What
     --switch sets is set in every render and round trip, in both. Where one of the two is a saved
-    format, what was learnt is compared, and nothing is rendered.
+    format, what was learned is compared, and nothing is rendered.
 
     Exit code: 0 if nothing that was asked differs, 1 if anything does, 2 if there is nothing to
     compare.
@@ -116,7 +116,7 @@ def _compare_formats(
     *,
     exit_zero: bool,
 ) -> int:
-    """Compare what was learnt, where not both are templates; return the exit code."""
+    """Compare what was learned, where not both are templates; return the exit code."""
     if setting:
         raise AutoparserError(
             "a saved format has no template to render: it is compared with no switch set",

@@ -25,7 +25,7 @@ from .options import (
 )
 from .output import open_outlet, print_warning, progress_bar, protect_source
 from .request import ChatRequestOptions, warn_of_loosening, warn_of_request
-from .source import LearntSource, NamedSource
+from .source import LearnedSource, NamedSource
 
 FAULTS = 1
 """The exit code where any answer is not as it should be."""
@@ -73,7 +73,7 @@ def decode(
     loosen: LoosenOption = False,
     free_reasoning: Annotated[bool, "Leave the reasoning free, and hold what follows it."] = False,
     show: Annotated[bool, "Show every answer, and what was found out about it."] = False,
-    source: LearntSource,
+    source: LearnedSource,
     result: ResultOptions,
     limits: Limits | None = None,
 ) -> int:
@@ -173,18 +173,18 @@ def _check_use(
     free_reasoning: bool,
 ) -> None:
     """Raise AutoparserError for options that contradict each other."""
-    modelled = sampler is SamplerName.TRANSFORMERS
-    if modelled and model is None:
+    modeled = sampler is SamplerName.TRANSFORMERS
+    if modeled and model is None:
         raise AutoparserError(
             "--sampler transformers has no model to ask", hint="name one with --model DIR"
         )
-    if modelled and backend.server is not None:
+    if modeled and backend.server is not None:
         raise AutoparserError(
             "--sampler transformers and --server both write the answers", hint="give one of them"
         )
     of_model = {"--model": model, "--device": device, "--batch": batch}
     for option, value in of_model.items():
-        if value is not None and not modelled:
+        if value is not None and not modeled:
             raise AutoparserError(
                 f"{option} is for a model that runs here", hint="add --sampler transformers"
             )
@@ -245,7 +245,7 @@ def _load_quietly(directory: Path, device: str) -> wings.LoadedModel:
 def _decode_tokenizer(
     given: Path | None,
     source: NamedSource,
-    analysis: wings.LearntFormat,
+    analysis: wings.LearnedFormat,
     grammar: wings.Grammar,
     loaded: wings.LoadedModel | None,
     *,

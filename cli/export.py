@@ -20,7 +20,7 @@ from .options import (
 )
 from .output import open_outlet, print_report, print_warning, protect_source, report_width
 from .request import read_switches, warn_of_settings
-from .source import LearntSource
+from .source import LearnedSource
 
 FINDINGS = 1
 """The exit code where the target does not express all, or does not read what it should."""
@@ -66,7 +66,7 @@ def export(
     ] = None,
     switch: SwitchOption = None,
     tokenizer: TokenizerOption = None,
-    source: LearntSource,
+    source: LearnedSource,
 ) -> int:
     """Write the format of a chat template for another program.
 
@@ -98,7 +98,7 @@ def export(
     return 0 if good else FINDINGS
 
 
-def _export_warnings(analysis: wings.LearntFormat, text: str) -> Iterator[str]:
+def _export_warnings(analysis: wings.LearnedFormat, text: str) -> Iterator[str]:
     """Yield warnings about the document."""
     verdict = analysis.check
     if not verdict.ok:
@@ -112,7 +112,7 @@ def _export_warnings(analysis: wings.LearntFormat, text: str) -> Iterator[str]:
 
 
 def _try_export(
-    analysis: wings.LearntFormat, format_: wings.TurnFormat, exported: wings.Export, *, asked: bool
+    analysis: wings.LearnedFormat, format_: wings.TurnFormat, exported: wings.Export, *, asked: bool
 ) -> wings.ExportTrial | None:
     """Try the export out; None where there is nothing to try it with, and nobody insists."""
     if not isinstance(analysis, wings.Analysis):

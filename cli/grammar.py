@@ -21,7 +21,7 @@ from .options import (
 )
 from .output import Outlet, open_outlet, print_warning, protect_source
 from .request import ChatRequestOptions, read_output, warn_of_loosening, warn_of_request
-from .source import STANDARD_INPUT, LearntSource, NamedSource
+from .source import STANDARD_INPUT, LearnedSource, NamedSource
 
 REFUSED = 1
 """The exit code where the grammar does not accept what `--accepts` names."""
@@ -71,7 +71,7 @@ def grammar(
     lazy: Annotated[bool, "Begin with the calls, for engines that wait for a trigger."] = False,
     loosen: LoosenOption = False,
     output: OutputOption = None,
-    source: LearntSource,
+    source: LearnedSource,
 ) -> int:
     """Write the grammar that keeps a model to the format, the tools and their schemas.
 
@@ -159,7 +159,7 @@ def _write_acceptance(
 
 
 def _opaque_tokens(
-    source: NamedSource, tokenizer: Path | None, analysis: wings.LearntFormat, *, needed: bool
+    source: NamedSource, tokenizer: Path | None, analysis: wings.LearnedFormat, *, needed: bool
 ) -> wings.OpaqueTokens | None:
     """Return the tokens that a grammar is made for; None where there are none, nor need be."""
     loaded = source.tokenizer(

@@ -23,10 +23,10 @@ from .request import file_value, read_log, read_tools
 from .source import NamedSource
 
 ODD = 1
-"""The exit code where an example or an output does not fit the format that was learnt."""
+"""The exit code where an example or an output does not fit the format that was learned."""
 
 
-class LearntForm(StrEnum):
+class LearnedForm(StrEnum):
     """The forms of a learned format."""
 
     TEXT = "text"
@@ -50,7 +50,7 @@ def learn(
     ] = None,
     tools: ToolsOption = None,
     form: Annotated[
-        LearntForm | None,
+        LearnedForm | None,
         format_option(
             "text; json, which docs/json-schema.md describes; or file: the format, which"
             " load_format reads; with --output, file."
@@ -85,16 +85,16 @@ def learn(
         )
     source.check()
     protect_source(source.source, output)
-    form = chosen_form(form, as_json, LearntForm.JSON)
-    to_file = form is LearntForm.FILE or (form is None and output is not None)
+    form = chosen_form(form, as_json, LearnedForm.JSON)
+    to_file = form is LearnedForm.FILE or (form is None and output is not None)
     read = (
         _from_examples(examples)
         if examples is not None
         else _from_outputs(outputs or Path(), tools, source.added_tokens(tokenizer))
     )
-    learnt = read(source.analysis(source.template(tokenizer)))
-    _write_result(learnt, output, to_file=to_file, as_json=form is LearntForm.JSON)
-    return 0 if learnt.ok else ODD
+    learned = read(source.analysis(source.template(tokenizer)))
+    _write_result(learned, output, to_file=to_file, as_json=form is LearnedForm.JSON)
+    return 0 if learned.ok else ODD
 
 
 class _LearnResult(NamedTuple):
@@ -105,17 +105,17 @@ class _LearnResult(NamedTuple):
 
 
 def _write_result(
-    learnt: _LearnResult, output: Path | None, *, to_file: bool, as_json: bool
+    learned: _LearnResult, output: Path | None, *, to_file: bool, as_json: bool
 ) -> None:
     with open_outlet(output) as outlet:
         if to_file:
-            outlet.text(_file_text(learnt.found.analysis))
+            outlet.text(_file_text(learned.found.analysis))
         elif as_json:
-            outlet.json(wings.learned_document(learnt.found, ok=learnt.ok))
+            outlet.json(wings.learned_document(learned.found, ok=learned.ok))
         else:
-            outlet.report(wings.learned_report(learnt.found, outlet.width))
+            outlet.report(wings.learned_report(learned.found, outlet.width))
     if to_file:
-        print_report(wings.learned_report(learnt.found, report_width()), beside=True)
+        print_report(wings.learned_report(learned.found, report_width()), beside=True)
 
 
 def _file_text(analysis: wings.Analysis) -> str:
@@ -126,12 +126,12 @@ def _file_text(analysis: wings.Analysis) -> str:
 def _from_examples(path: Path) -> Callable[[wings.Analysis], _LearnResult]:
     given = wings.given_examples(file_value(path, "the examples"), str(path))
 
-    def learnt(analysis: wings.Analysis) -> _LearnResult:
+    def learned(analysis: wings.Analysis) -> _LearnResult:
         found = wings.learn(analysis, given)
         _name_contradictions(analysis, given)
         return _LearnResult(found, found.ok)
 
-    return learnt
+    return learned
 
 
 def _name_contradictions(analysis: wings.Analysis, given: Sequence[wings.Example]) -> None:
@@ -151,11 +151,11 @@ def _label_reader(analysis: wings.Analysis) -> wings.SuggestedReader | None:
 def _from_outputs(
     path: Path, tools: Path | None, tokens: Sequence[str]
 ) -> Callable[[wings.Analysis], _LearnResult]:
-    """Learn from outputs that nobody has labelled, by the tools or by the model's own files."""
+    """Learn from outputs that nobody has labeled, by the tools or by the model's own files."""
     offered = None if tools is None else read_tools(tools)
     given = wings.given_outputs(read_log(path), str(path))
 
-    def learnt(analysis: wings.Analysis) -> _LearnResult:
+    def learned(analysis: wings.Analysis) -> _LearnResult:
         if offered is None:
             return _from_suggestions(analysis, given, ())
         try:
@@ -166,7 +166,7 @@ def _from_outputs(
             return _from_suggestions(analysis, given, offered)
         return _LearnResult(found, found.ok)
 
-    return learnt
+    return learned
 
 
 def _from_suggestions(
@@ -180,9 +180,9 @@ def _from_suggestions(
             hint="add --tools FILE, or a response_template to the tokenizer_config.json beside"
             " the template, which is read where transformers is installed, or a response_schema",
         )
-    labelled = reader.labeled(given, offered)
-    read = f"its {reader.key} reads {len(labelled)} of {len(given)} outputs"
+    labeled = reader.labeled(given, offered)
+    read = f"its {reader.key} reads {len(labeled)} of {len(given)} outputs"
     print_note(f"{reader.file}: {read}, and suggests what they mean")
-    found = wings.learn(analysis, labelled, wings.EvidenceKind.OUTPUT)
-    ok = found.ok and len(labelled) == len(given)
+    found = wings.learn(analysis, labeled, wings.EvidenceKind.OUTPUT)
+    ok = found.ok and len(labeled) == len(given)
     return _LearnResult(found, ok)

@@ -183,7 +183,7 @@ TemplateOption = Annotated[
         "--template",
         metavar="PATH",
         help="Where the template of a saved format is; else where it was when the format was"
-        " learnt. It must be the same text.",
+        " learned. It must be the same text.",
     ),
 ]
 TokenizerOption = Annotated[

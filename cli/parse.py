@@ -21,7 +21,7 @@ from .options import (
 )
 from .output import Outlet, open_outlet, protect_source
 from .request import ChatRequestOptions, RequestValues, read_output, warn_of_request
-from .source import STANDARD_INPUT, LearntSource
+from .source import STANDARD_INPUT, LearnedSource
 
 NOT_ALL_READ = 1
 """The exit code where a call is malformed or unknown, a closer is stray, or the output was cut."""
@@ -69,7 +69,7 @@ def parse(
         ),
     ] = None,
     tokenizer: TokenizerOption = None,
-    source: LearntSource,
+    source: LearnedSource,
     result: ResultOptions,
 ) -> int:
     """Read a model's output as the template writes it: reasoning, content, tool calls.
@@ -119,7 +119,7 @@ def parse(
 
 
 def _explain_output(
-    analysis: wings.LearntFormat, request: RequestValues, text: str, *, complete: bool
+    analysis: wings.LearnedFormat, request: RequestValues, text: str, *, complete: bool
 ) -> tuple[wings.DeviationExplanation, ...]:
     """Explain what is not as the template writes it; the template's other prompts are tried."""
 
@@ -144,7 +144,7 @@ def _explain_output(
 
 
 def _write_message(
-    analysis: wings.LearntFormat,
+    analysis: wings.LearnedFormat,
     parser: wings.OutputParser,
     text: str,
     why: Sequence[wings.DeviationExplanation] | None,
@@ -176,7 +176,7 @@ def _write_explanations(
 
 
 def _write_stream(
-    analysis: wings.LearntFormat,
+    analysis: wings.LearnedFormat,
     parser: wings.OutputParser,
     text: str,
     why: Sequence[wings.DeviationExplanation] | None,

@@ -18,7 +18,7 @@ from .options import (
 )
 from .output import open_outlet, protect_source, status_line
 from .request import read_tools
-from .source import LearntSource, NamedSource
+from .source import LearnedSource, NamedSource
 
 
 class ReportForm(StrEnum):
@@ -33,7 +33,7 @@ def report(
     output: OutputOption = None,
     tools: ToolsOption = None,
     tokenizer: TokenizerOption = None,
-    source: LearntSource,
+    source: LearnedSource,
 ) -> int:
     """Write one HTML page on a template: its format, the evidence, round trips, plots.
 
@@ -75,9 +75,9 @@ def _template_page(source: NamedSource, tools: Path | None, tokenizer: Path | No
 def _saved_page(
     source: NamedSource, tools: Sequence[wings.Tool] | None, tokenizer: Path | None
 ) -> str:
-    learnt = source.saved_format()
-    loaded = source.tokenizer(tokenizer, learnt.template, segmenting=True)
+    learned = source.saved_format()
+    loaded = source.tokenizer(tokenizer, learned.template, segmenting=True)
     opaque = None if loaded is None else wings.tokenizer_of(loaded).opaque
     offered = tuple(wings.example_tools() if tools is None else tools)
-    grammar = wings.written_grammar(learnt, offered, opaque)
-    return wings.saved_page(learnt, grammar, offered, __version__)
+    grammar = wings.written_grammar(learned, offered, opaque)
+    return wings.saved_page(learned, grammar, offered, __version__)

@@ -114,10 +114,10 @@ def warn_of_request(
     warn_of_settings(source, analysis, request.switches)
 
 
-def warn_of_check(source: str, learnt: wings.LearntFormat, doubt: str) -> None:
+def warn_of_check(source: str, learned: wings.LearnedFormat, doubt: str) -> None:
     """Warn of a self-check that failed; `doubt` is what may be wrong for that."""
-    if not learnt.check.ok:
-        print_warning(source, wings.check_doubt(learnt.check, doubt))
+    if not learned.check.ok:
+        print_warning(source, wings.check_doubt(learned.check, doubt))
 
 
 def warn_of_loosening(source: str, loosened: Iterable[wings.Loosening]) -> None:
@@ -166,16 +166,16 @@ def warn_of_switches(
 
 
 def warn_of_settings(
-    source: str, learnt: wings.Analysis | wings.SavedFormat, switches: Mapping[str, object]
+    source: str, learned: wings.Analysis | wings.SavedFormat, switches: Mapping[str, object]
 ) -> None:
     """Warn of switches that change nothing in the learned format, as far as is known."""
     if not switches:
         return
 
-    if not isinstance(learnt, wings.SavedFormat):
-        warn_of_switches(source, learnt.template, switches)
+    if not isinstance(learned, wings.SavedFormat):
+        warn_of_switches(source, learned.template, switches)
         return
-    known = sorted(switch.name for switch in learnt.switches)
+    known = sorted(switch.name for switch in learned.switches)
     for name in switches:
         if name not in known:
             words = f"this saved format has no switch {name!r}"

@@ -147,19 +147,19 @@ def _report_log(
 
     A template can be asked which setting of its switches would have lost nothing.
     """
-    learnt = source.learned_format(tokenizer, noted=False)
-    loaded = source.tokenizer(tokenizer, learnt.template, segmenting=True)
-    warn_of_check(source.label, learnt, DOUBT)
+    learned = source.learned_format(tokenizer, noted=False)
+    loaded = source.tokenizer(tokenizer, learned.template, segmenting=True)
+    warn_of_check(source.label, learned, DOUBT)
     logged = wings.traffic_of(read_log(log), str(log), tokenizer=loaded)
     if logged.left_out:
         count = len(logged.left_out)
         lines = "a line is left out" if count == 1 else f"{count} lines are left out, the first"
         print_warning(log, f"{lines}: {logged.left_out[0].message} ({logged.left_out[0].place})")
-    found = wings.prefix_losses(learnt, logged.records, tokenizer=loaded)
+    found = wings.prefix_losses(learned, logged.records, tokenizer=loaded)
     causes = {loss.cause for loss in found.losses}
     settings = {}
-    if causes and isinstance(learnt, wings.Analysis):
-        played = wings.round_trip(learnt, wings.shipped_scenarios(), progress=_count_scenarios)
+    if causes and isinstance(learned, wings.Analysis):
+        played = wings.round_trip(learned, wings.shipped_scenarios(), progress=_count_scenarios)
         settings = wings.fixing_settings(played.rows, causes)
     with open_outlet(result.output) as outlet:
         if result.is_json:

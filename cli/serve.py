@@ -58,7 +58,7 @@ def serve(
         "Write prompts and completions there, as roundtrip --log reads them. Without it"
         " nothing that a user says is written anywhere.",
     ] = None,
-    learnt: Annotated[
+    learned: Annotated[
         Path | None,
         "FILE",
         "A format that autoparser learn wrote for this template: answers are read by it.",
@@ -96,7 +96,7 @@ def serve(
             loosen=loosen,
             done=None if log is None else _log_writer(log),
             limits=limits,
-            learnt=learnt,
+            learned=learned,
         )
         listening = opened.enter_context(_open_socket(host, port))
         where = listening.getsockname()
@@ -117,15 +117,15 @@ def _chat_endpoint(
     loosen: bool,
     done: Callable[[wings.AnsweredChat], None] | None,
     limits: Limits | None,
-    learnt: Path | None,
+    learned: Path | None,
 ) -> wings.ChatEndpoint:
     address, served = backend.server or "", backend.served_model
     kind = wings.ServerEngine(backend.engine or "")
     wings.CompletionServer(address, kind, served).check()
     template = source.template(tokenizer)
     analysis = source.analysis(template, isolate=limits)
-    if learnt is not None:
-        analysis = wings.with_saved(analysis, wings.load_format(learnt))
+    if learned is not None:
+        analysis = wings.with_saved(analysis, wings.load_format(learned))
     warn_of_switches(source.label, template, switches)
     found = source.tokenizer(tokenizer, template, segmenting=True)
     return wings.ChatEndpoint(

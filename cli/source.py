@@ -128,7 +128,7 @@ class NamedSource:
         """Load it; ``noted`` says on standard error what it is where its name does not say that.
 
         ``tokenizer`` reads the ids of an encoder that gives ids. Of a saved format it is the
-        template that was learnt from, where that is there and unchanged: else it raises
+        template that was learned from, where that is there and unchanged: else it raises
         TemplateNeededError.
         """
         if self.saved:
@@ -220,7 +220,7 @@ class NamedSource:
         return None
 
 
-LearntSource = Annotated[NamedSource, leave_out("template_place")]
+LearnedSource = Annotated[NamedSource, leave_out("template_place")]
 """A template, or a saved format whose template is not needed."""
 
 TemplateSource = Annotated[NamedSource, leave_out("encoder")]

@@ -66,7 +66,7 @@ def survey(
     *,
     limits: Limits | None = None,
 ) -> int:
-    """Analyse every template of a corpus, and say what it is made of.
+    """Analyze every template of a corpus, and say what it is made of.
 
     Counted are the modes, the ways to write a call, the switches, the verdicts of self-checks
     and round trips.
@@ -169,7 +169,7 @@ def _survey_records(
 def _source_digest(source: str) -> str:
     """Return the digest of a template's text; of its file where no text can be read from it.
 
-    A saved format is known by its file: the same template may have been learnt otherwise.
+    A saved format is known by its file: the same template may have been learned otherwise.
     """
     try:
         return wings.text_digest(wings.load_template(source).text)

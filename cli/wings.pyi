@@ -84,7 +84,7 @@ from autoparser.analysis.export.response_template import (
 from autoparser.analysis.formats.format_file import file_text as file_text
 from autoparser.analysis.formats.format_template import template_of_format as template_of_format
 from autoparser.analysis.formats.learned_format import (
-    LearntFormat as LearntFormat,
+    LearnedFormat as LearnedFormat,
 )
 from autoparser.analysis.formats.output_explanation import (
     DeviationExplanation as DeviationExplanation,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
@@ -62,29 +62,29 @@ def saved_report(saved: SavedFormat, width: int) -> Text:
     return report_text([*_format(saved), *_phases(saved), *_faults(saved)], width)
 
 
-def section_report(learnt: LearntFormat, name: str, width: int) -> Text:
+def section_report(learned: LearnedFormat, name: str, width: int) -> Text:
     """Return one of the `SECTIONS` alone."""
-    drawn = SECTIONS[name](learnt)
+    drawn = SECTIONS[name](learned)
     if not drawn:
         drawn = prose(f"{name}: there is nothing to show", indent=0)
     return report_text(drawn, width, first_gap=False)
 
 
-def _format(learnt: LearntFormat) -> Blocks:
-    return [block for name in _OF_FORMAT for block in SECTIONS[name](learnt)]
+def _format(learned: LearnedFormat) -> Blocks:
+    return [block for name in _OF_FORMAT for block in SECTIONS[name](learned)]
 
 
-def _faults(learnt: LearntFormat) -> Blocks:
-    drawn = [block for check in learnt.checks for block in failure_section(check)]
-    return drawn + fault_section(learnt.formats, learnt.gate)
+def _faults(learned: LearnedFormat) -> Blocks:
+    drawn = [block for check in learned.checks for block in failure_section(check)]
+    return drawn + fault_section(learned.formats, learned.gate)
 
 
-def _phases(learnt: LearntFormat) -> Blocks:
-    renders = NO_RENDERS if isinstance(learnt, SavedFormat) else RENDERS_SHOWN
-    return phases_section(learnt, renders)
+def _phases(learned: LearnedFormat) -> Blocks:
+    renders = NO_RENDERS if isinstance(learned, SavedFormat) else RENDERS_SHOWN
+    return phases_section(learned, renders)
 
 
-SECTIONS: Mapping[str, Callable[[LearntFormat], Blocks]] = {
+SECTIONS: Mapping[str, Callable[[LearnedFormat], Blocks]] = {
     "summary": summary_section,
     "findings": findings_section,
     "markers": marker_section,

@@ -63,7 +63,7 @@ def comparison_report(found: Comparison, width: int, *, in_full: bool = False) -
 
 def comparison_markdown(found: Comparison) -> str:
     """Write a comparison as Markdown, for a comment on a pull request."""
-    verdict = "no difference in behaviour" if found.equal else "they differ"
+    verdict = "no difference in behavior" if found.equal else "they differ"
     return markdown_text(f"Templates compared: {verdict}", _whole(found))
 
 
@@ -116,14 +116,14 @@ def format_comparison_report(found: FormatComparison, width: int) -> Text:
 
 def format_comparison_markdown(found: FormatComparison) -> str:
     """Write what differs in what was learned as Markdown."""
-    verdict = "nothing that was learnt differs" if found.equal else "they differ"
+    verdict = "nothing that was learned differs" if found.equal else "they differ"
     return markdown_text(f"Formats compared: {verdict}", _learned(found))
 
 
 def _learned(found: FormatComparison) -> Blocks:
     same = "the same text" if found.same_text else "different texts"
     alike = "The formats are alike" if found.equal else "They differ"
-    words = f"{alike}; they were learnt from {same}."
+    words = f"{alike}; they were learned from {same}."
     return [
         *_compared_sides(found),
         *prose(Text(words, style="green" if found.equal else ""), indent=0),
@@ -135,8 +135,8 @@ def _learned(found: FormatComparison) -> Blocks:
 def _compared_sides(found: Comparison | FormatComparison) -> Blocks:
     sides = (("-", _LEFT, found.left), ("+", _RIGHT, found.right))
     pairs: list[Row] = [
-        (sign, sentence((origin_of(learnt), style), ": ", verdict_with_basis(learnt.check)))
-        for sign, style, learnt in sides
+        (sign, sentence((origin_of(learned), style), ": ", verdict_with_basis(learned.check)))
+        for sign, style, learned in sides
     ]
     return rows(pairs, indent=0)
 

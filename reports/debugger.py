@@ -197,7 +197,7 @@ def switched_text(
 
 
 def beside_text(left: RenderTrace, right: RenderTrace, width: int) -> tuple[Text, Text]:
-    """Draw two prompts for two panes of this width, what each has alone in colour.
+    """Draw two prompts for two panes of this width, what each has alone in color.
 
     Each line has the number of the template's line that wrote its beginning.
     """

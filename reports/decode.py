@@ -159,19 +159,19 @@ def _answers(report: DecodingReport) -> Blocks:
     for one in report.each:
         drawn += heading(one.answer.name)
         pairs = [
-            ("is", Text(visible("; ".join(_verdict(one.judgement))))),
+            ("is", Text(visible("; ".join(_verdict(one.judgment))))),
             ("answer", Text(shown(one.answer.text))),
         ]
         drawn += rows(pairs, words=False)
     return drawn
 
 
-def _verdict(judgement: AnswerJudgment) -> Iterator[str]:
-    if judgement.clean:
+def _verdict(judgment: AnswerJudgment) -> Iterator[str]:
+    if judgment.clean:
         yield "clean"
-    elif not judgement.complaints and judgement.rendering is not None:
-        yield f"{judgement.rendering.value}: {judgement.difference}"
-    for complaint in judgement.complaints:
+    elif not judgment.complaints and judgment.rendering is not None:
+        yield f"{judgment.rendering.value}: {judgment.difference}"
+    for complaint in judgment.complaints:
         yield f"{complaint.fault.value}: {complaint.detail}"
 
 
@@ -317,7 +317,7 @@ def _decoded(report: DecodingReport) -> DecodedDocument:
 
 
 def _answer_document(one: JudgedAnswer) -> AnswerDocument:
-    judgment = one.judgement
+    judgment = one.judgment
     return copy_fields(
         AnswerDocument,
         judgment,

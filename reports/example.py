@@ -20,7 +20,7 @@ from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 from autoparser.analysis.core.text_format import TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.formats.format_view import MarkerRegistry
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .blocks import Blocks, Row, heading, prose, rows
 from .visible import lines
@@ -358,7 +358,7 @@ MARKUP_STYLE = "cyan"
 PROMPT_END = "(the generation prompt ends here, the model writes the rest)"
 
 
-def call_section(analysis: LearntFormat) -> Blocks:
+def call_section(analysis: LearnedFormat) -> Blocks:
     """Draw one call, its arguments taken apart; nothing where the template writes no calls."""
     calls = analysis.formats.united.calls
     if calls is None:
@@ -372,7 +372,7 @@ def call_section(analysis: LearntFormat) -> Blocks:
     ]
 
 
-def turn_section(analysis: LearntFormat) -> Blocks:
+def turn_section(analysis: LearnedFormat) -> Blocks:
     """Draw a turn with as many parts as the template writes in one, from an invented message."""
     format_ = analysis.formats.united
     message = example_message(format_)

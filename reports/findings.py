@@ -17,7 +17,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.core.verdicts import Check, TemplateCrash
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import LintFinding
 
@@ -53,20 +53,20 @@ class OwnFinding:
     """The template's line, from 1."""
 
 
-def own_findings(learnt: LearntFormat) -> Sequence[OwnFinding]:
+def own_findings(learned: LearnedFormat) -> Sequence[OwnFinding]:
     """Return what the verdicts and the format show to be wrong, the weightiest first."""
-    return sorted(_found(learnt), key=lambda finding: finding.level)
+    return sorted(_found(learned), key=lambda finding: finding.level)
 
 
-def _found(learnt: LearntFormat) -> Iterator[OwnFinding]:
+def _found(learned: LearnedFormat) -> Iterator[OwnFinding]:
     error, warning, info = FindingLevel
-    for format_, check in zip(learnt.formats, learnt.checks, strict=True):
-        under = setting_words(format_.setting) if len(learnt.formats) > 1 else ""
+    for format_, check in zip(learned.formats, learned.checks, strict=True):
+        under = setting_words(format_.setting) if len(learned.formats) > 1 else ""
         yield from _check_findings(check, f" with {under}" if under else "")
-    spoiled = {form.usual: form for check in learnt.checks for form in check.forms if not form.ok}
+    spoiled = {form.usual: form for check in learned.checks for form in check.forms if not form.ok}
     for form in spoiled.values():
         yield OwnFinding(error, spoiled_words(form))
-    gate = learnt.gate
+    gate = learned.gate
     # What is spoiled as users send it has its own words above.
     if not gate.own_form_ok or not (gate.ok or spoiled):
         fault = gate.faults[0]
@@ -76,19 +76,19 @@ def _found(learnt: LearntFormat) -> Iterator[OwnFinding]:
             f"{failed} texts after prompts are not as the template writes them:"
             f" {fault.title} is not {fault.question.value}: {visible(fault.detail)}",
         )
-    united = learnt.formats.united
+    united = learned.formats.united
     if united.retention.tool_loop is False:
         yield OwnFinding(error, "the reasoning of a call is dropped once the call is answered")
     calls = united.calls
     if calls is not None and calls.limit in (CallLimit.FIRST, CallLimit.LAST):
         yield OwnFinding(warning, LIMIT_WORDS[calls.limit])
-    texts = learnt.string_arguments
+    texts = learned.string_arguments
     if texts is not None and texts in _LOST:
         yield OwnFinding(warning, _LOST[texts])
     for part in united.unconfirmed:
         yield OwnFinding(warning, f"{part.value} {UNCONFIRMED}")
-    if learnt.stand_ins:
-        names = ", ".join(sorted(learnt.stand_ins))
+    if learned.stand_ins:
+        names = ", ".join(sorted(learned.stand_ins))
         yield OwnFinding(info, f"{names}: not known, shown by name in angle brackets")
 
 
@@ -125,9 +125,9 @@ _STYLES = {FindingLevel.ERROR: "red", FindingLevel.WARNING: "yellow", FindingLev
 NONE = "none by the analysis itself"
 
 
-def findings_words(learnt: LearntFormat) -> Text:
+def findings_words(learned: LearnedFormat) -> Text:
     """Count the findings by their level, and tell the worst."""
-    found = own_findings(learnt)
+    found = own_findings(learned)
     if not found:
         return Text(NONE)
     counts = Counter(finding.level for finding in found)
@@ -137,14 +137,14 @@ def findings_words(learnt: LearntFormat) -> Text:
         if (count := counts[level])
     ]
     worst = ": " if len(found) == 1 else "; the worst: "
-    return sentence(joined(told, ", "), worst, _finding_words(learnt, found[0]))
+    return sentence(joined(told, ", "), worst, _finding_words(learned, found[0]))
 
 
-def findings_section(learnt: LearntFormat) -> Blocks:
+def findings_section(learned: LearnedFormat) -> Blocks:
     """List the findings; the linter's rules find far more."""
-    found = own_findings(learnt)
-    told = [(finding.level.word, _finding_words(learnt, finding)) for finding in found]
-    origin = visible(learnt.template.origin or "TEMPLATE")
+    found = own_findings(learned)
+    told = [(finding.level.word, _finding_words(learned, finding)) for finding in found]
+    origin = visible(learned.template.origin or "TEMPLATE")
     return [
         *heading("Findings"),
         *(rows(told) if told else prose(NONE)),
@@ -152,11 +152,11 @@ def findings_section(learnt: LearntFormat) -> Blocks:
     ]
 
 
-def _finding_words(learnt: LearntFormat, finding: OwnFinding) -> Text:
+def _finding_words(learned: LearnedFormat, finding: OwnFinding) -> Text:
     if finding.line is None:
         return Text(finding.words)
-    text = learnt.template.text if isinstance(learnt, Analysis) else ""
-    place = place_of(learnt.template.origin or "a text", finding.line, text)
+    text = learned.template.text if isinstance(learned, Analysis) else ""
+    place = place_of(learned.template.origin or "a text", finding.line, text)
     return sentence(place_text(place), f" {finding.words}")
 
 
@@ -164,10 +164,10 @@ SHOWN = 4
 """So many tokens are shown, the others counted."""
 
 
-def unwritten_rows(learnt: LearntFormat, tokens: Sequence[str]) -> Iterator[Row]:
+def unwritten_rows(learned: LearnedFormat, tokens: Sequence[str]) -> Iterator[Row]:
     """Return the row of tokens that no render writes; nothing without any."""
     if tokens:
-        yield "Tokens", Text(unwritten_words(learnt.template.origin or "-", tokens))
+        yield "Tokens", Text(unwritten_words(learned.template.origin or "-", tokens))
 
 
 def unwritten_words(source: str, tokens: Sequence[str]) -> str:

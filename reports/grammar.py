@@ -20,7 +20,7 @@ from autoparser.analysis.core.call_notation import (
 )
 from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_format import StringText
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import (
     ArgumentList,
@@ -41,12 +41,12 @@ from .visible import LEGEND, quoted, visible
 NOTE_STYLE = "dim"
 
 
-def turn_expression(analysis: LearntFormat) -> TurnTree:
+def turn_expression(analysis: LearnedFormat) -> TurnTree:
     """Build the expression that stands for any request: every function may be called."""
     return build_expression(analysis.formats, request_of(None))
 
 
-def grammar_report(analysis: LearntFormat, width: int) -> Styled:
+def grammar_report(analysis: LearnedFormat, width: int) -> Styled:
     """Show the grammar alone."""
     return turn_report(turn_expression(analysis), width)
 

@@ -1,4 +1,4 @@
-"""What was learned from examples or unlabelled outputs: which format is used, and what is odd."""
+"""What was learned from examples or unlabeled outputs: which format is used, and what is odd."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome
@@ -71,16 +71,16 @@ class TurnGroup:
     spans: tuple[ExampleSpan, ...] = ()
 
 
-def turn_picture(learnt: LearntFormat) -> Picture:
+def turn_picture(learned: LearnedFormat) -> Picture:
     """Draw a whole turn as blocks: what opens it, its parts, what ends it."""
-    format_ = learnt.formats.united
+    format_ = learned.formats.united
     message = example_message(format_)
-    spans = turn_spans(format_, learnt.markers, message)
+    spans = turn_spans(format_, learned.markers, message)
     prompt = next((opening.text for opening in format_.openings if not opening.setting), "")
     before, after = cut_at_prompt(spans, prompt)
     cut = [TurnGroup("cut")] if before else []
-    groups = [*_groups(learnt, message, before), *cut, *_groups(learnt, message, after)]
-    return Picture("turn", groups, turn_section(learnt))
+    groups = [*_groups(learned, message, before), *cut, *_groups(learned, message, after)]
+    return Picture("turn", groups, turn_section(learned))
 
 
 _KINDS = {"header": "opening", "turn": "end", "between": "between", "separator": "calls"}
@@ -93,27 +93,27 @@ def _kind(span: ExampleSpan) -> str:
 
 
 def _groups(
-    learnt: LearntFormat, message: Message, spans: Sequence[ExampleSpan]
+    learned: LearnedFormat, message: Message, spans: Sequence[ExampleSpan]
 ) -> Iterator[TurnGroup]:
-    format_ = learnt.formats.united
+    format_ = learned.formats.united
     for kind, group in groupby(spans, key=_kind):
         inner = [each for span in group for each in call_parts(format_, message, span)]
         yield TurnGroup(kind, tuple(inner))
 
 
-def call_picture(learnt: LearntFormat) -> Blocks:
+def call_picture(learned: LearnedFormat) -> Blocks:
     """Take one call apart; nothing where the template writes no calls."""
-    calls = learnt.formats.united.calls
+    calls = learned.formats.united.calls
     if calls is None:
         return []
-    spans = call_spans(calls, example_call(learnt.formats.united, 0))
+    spans = call_spans(calls, example_call(learned.formats.united, 0))
     instead = rows([(span.label, quoted(span.text)) for span in spans], words=False)
     return [*heading("One call, taken apart"), Picture("call", spans, instead)]
 
 
 _TRACED = (
     "An invented conversation as this template renders it, piece by piece. A pointer over a piece"
-    " says which line wrote it; a click marks that line. Lines that did nothing here are grey."
+    " says which line wrote it; a click marks that line. Lines that did nothing here are gray."
 )
 
 

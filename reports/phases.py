@@ -10,7 +10,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, UserMessage
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.formats.format_file import SavedPhase
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 
 from .blocks import Blocks, Row, blank, difference, heading, joined, prose, rows, sentence
@@ -19,7 +19,7 @@ from .setting_words import DOUBT_STYLE, doubt, setting_words
 from .visible import LEGEND, literal, quoted, shown, visible
 
 
-def phases_section(analysis: LearntFormat, renders: str) -> Blocks:
+def phases_section(analysis: LearnedFormat, renders: str) -> Blocks:
     """List the phases with their conclusions, one row each; `renders` says where those are."""
     pairs = [(_title(finding), _conclusion(finding)) for finding in analysis.phases]
     return [
@@ -116,7 +116,7 @@ def _message(message: Message) -> Sequence[str]:
     return texts
 
 
-def marker_section(analysis: LearntFormat) -> Blocks:
+def marker_section(analysis: LearnedFormat) -> Blocks:
     """List every marker by its name, with the phase that found it."""
     if not analysis.markers.items():
         return [*heading("Markers"), *prose("none: nothing stands around any part")]
@@ -124,7 +124,7 @@ def marker_section(analysis: LearntFormat) -> Blocks:
     return [*heading("Markers"), *prose(LEGEND), *rows(pairs, words=False)]
 
 
-def marker_rows(analysis: LearntFormat) -> Iterator[tuple[str, str, Text]]:
+def marker_rows(analysis: LearnedFormat) -> Iterator[tuple[str, str, Text]]:
     """Return each marker: the phase that found it, its name, its text."""
     sources = {name: finding.phase for finding in analysis.phases for name in finding.markers}
     for name, text in analysis.markers.items().items():
@@ -134,7 +134,7 @@ def marker_rows(analysis: LearntFormat) -> Iterator[tuple[str, str, Text]]:
 _PARTS = {"reasoning": TurnPart.REASONING, "content": TurnPart.CONTENT}
 
 
-def _doubted(analysis: LearntFormat, name: str, text: Text) -> Text:
+def _doubted(analysis: LearnedFormat, name: str, text: Text) -> Text:
     part = _PARTS.get(name.partition("_")[0], TurnPart.CALLS)
     if part not in analysis.formats.united.unconfirmed:
         return text

@@ -9,7 +9,7 @@ from rich.style import Style
 from rich.text import Text
 
 from autoparser.analysis.core.provenance import Provenance
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
@@ -69,17 +69,17 @@ def provenance_words(source: Provenance | None) -> str | None:
     return words if source.file is None else f"{words}, {visible(source.file)}"
 
 
-def origin_of(learnt: LearntFormat) -> str:
+def origin_of(learned: LearnedFormat) -> str:
     """Return where a template came from, or which file holds what was learned of it."""
-    if isinstance(learnt, SavedFormat):
-        return visible(learnt.file)
-    template = learnt.template
+    if isinstance(learned, SavedFormat):
+        return visible(learned.file)
+    template = learned.template
     name = f" (named {template.name})" if template.name not in (None, "default") else ""
     return visible(f"{template.origin or 'a text'}{name}")
 
 
-def short_name(learnt: LearntFormat) -> str:
+def short_name(learned: LearnedFormat) -> str:
     """Return the last part of where a template came from."""
-    template = learnt.template
+    template = learned.template
     origin = template.origin or template.name or "a template"
     return visible(origin.replace("\\", "/").rstrip("/").rpartition("/")[2] or origin)

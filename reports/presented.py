@@ -17,7 +17,7 @@ def presented(value: Shown, width: int, *, full: bool) -> Text:
     return _PRESENTERS[value.shown_as](value, width, full)
 
 
-def _learnt(value: Any, width: int, full: bool) -> Text:
+def _learned(value: Any, width: int, full: bool) -> Text:
     if not full:
         return autoparser.reports.screen_report(value, width)
     if isinstance(value, SavedFormat):
@@ -27,7 +27,7 @@ def _learnt(value: Any, width: int, full: bool) -> Text:
 
 _PRESENTERS: Mapping[str, Callable[[Any, int, bool], Text]] = {
     # Each is imported by the face of the reports when it is first asked for.
-    "learnt": _learnt,
+    "learned": _learned,
     "message": lambda value, width, _: autoparser.reports.parsed_report(value, width),
     "grammar": lambda value, width, _: autoparser.reports.turn_report(value.turn, width),
     "findings": lambda value, width, _: autoparser.reports.lint_findings_report(

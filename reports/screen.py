@@ -16,7 +16,7 @@ from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
@@ -49,7 +49,7 @@ HEIGHT = 40
 
 
 def screen_report(
-    learnt: LearntFormat,
+    learned: LearnedFormat,
     width: int,
     unwritten: Sequence[str] = (),
     tools: ToolsInPrompt | None = None,
@@ -58,15 +58,15 @@ def screen_report(
 
     `unwritten` are added tokens of the model's tokenizer that no render writes.
     """
-    head = _short_rows(_head(learnt), width)
+    head = _short_rows(_head(learned), width)
     rest = [
-        *screen_switches(learnt, width),
+        *screen_switches(learned, width),
         Text(),
-        *_short_rows(screen_rows(learnt), width),
-        *_short_rows(unwritten_rows(learnt, unwritten), width),
-        *_short_rows([("Next", _next(learnt, width - LABEL - 2))], width),
+        *_short_rows(screen_rows(learned), width),
+        *_short_rows(unwritten_rows(learned, unwritten), width),
+        *_short_rows([("Next", _next(learned, width - LABEL - 2))], width),
     ]
-    drawn = [*head, *screen_turn(learnt, width, HEIGHT - len(head) - len(rest)), *rest]
+    drawn = [*head, *screen_turn(learned, width, HEIGHT - len(head) - len(rest)), *rest]
     more = [] if tools is None else tools_in_prompt_section(tools)
     return text_of([*drawn, *drawn_lines(more, width)])
 
@@ -83,73 +83,73 @@ def _short_rows(pairs: Iterable[Row], width: int) -> Lines:
     return drawn
 
 
-def _head(learnt: LearntFormat) -> Iterator[Row]:
-    template = learnt.template
+def _head(learned: LearnedFormat) -> Iterator[Row]:
+    template = learned.template
     origin = Text(visible(template.origin or "a text"))
     if template.name not in (None, "default"):
         origin.append(f" (named {visible(str(template.name))})")
     came = provenance_words(template.source)
     if came is not None:
         origin.append(f", {came}")
-    if isinstance(learnt, SavedFormat):
-        origin.append(f", read from the saved format {visible(learnt.file)}")
+    if isinstance(learned, SavedFormat):
+        origin.append(f", read from the saved format {visible(learned.file)}")
     yield "Template", origin
-    yield "Verdict", _verdict(learnt)
+    yield "Verdict", _verdict(learned)
 
 
-def _verdict(learnt: LearntFormat) -> Text:
+def _verdict(learned: LearnedFormat) -> Text:
     """Give both scores, and what they mean in a word."""
-    gate = learnt.gate
-    said = verdict_text(learnt.check)
+    gate = learned.gate
+    said = verdict_text(learned.check)
     if gate.asked:
-        said = sentence(said, ", ", (gate_score(gate), gate_style(learnt)))
-    if len(learnt.formats) > 1:
-        failed = sum(not check.ok for check in learnt.checks)
-        said.append(f" ({len(learnt.formats)} formats")
+        said = sentence(said, ", ", (gate_score(gate), gate_style(learned)))
+    if len(learned.formats) > 1:
+        failed = sum(not check.ok for check in learned.checks)
+        said.append(f" ({len(learned.formats)} formats")
         said.append(f", {failed} fail)" if failed else ")")
-    if learnt.ok:
+    if learned.ok:
         return said.append(": as the template renders")
-    own_form = learnt.gate.own_form_ok and not any(check.failures for check in learnt.checks)
+    own_form = learned.gate.own_form_ok and not any(check.failures for check in learned.checks)
     return said.append(": spoiled as users send it" if own_form else ": not as it renders")
 
 
-def screen_rows(learnt: LearntFormat) -> Iterator[Row]:
+def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
     """Return what no example shows: what callers give, what is kept, where a turn stops."""
-    format_ = learnt.formats.united
+    format_ = learned.formats.united
     if format_.reasoning is None:
-        yield "Reasoning", Text(absent_words(learnt, Presence(reasoning=True)))
+        yield "Reasoning", Text(absent_words(learned, Presence(reasoning=True)))
     else:
-        field = learnt.shape.reasoning_field
+        field = learned.shape.reasoning_field
         cut = "cut out of the content" if format_.reasoning_cut else "no field brings it in"
         given = f"given as {visible(field)}" if field else cut
         yield "Reasoning", sentence(given, kept_words(format_.retention))
     if format_.calls is None:
-        yield "Calls", Text(absent_words(learnt, Presence(calls=True)))
+        yield "Calls", Text(absent_words(learned, Presence(calls=True)))
     else:
-        yield "Calls", Text(f"{limit_words(format_.calls)}; {_arguments(learnt)}")
-    wants = wants_words(learnt)
+        yield "Calls", Text(f"{limit_words(format_.calls)}; {_arguments(learned)}")
+    wants = wants_words(learned)
     if wants:
         yield "It wants", Text("; ".join(wants))
-    yield "Stops", stops_words(learnt)
-    yield "Findings", findings_words(learnt)
+    yield "Stops", stops_words(learned)
+    yield "Findings", findings_words(learned)
 
 
-def _arguments(learnt: LearntFormat) -> str:
+def _arguments(learned: LearnedFormat) -> str:
     """Say in which form callers give arguments; a form that is lost is among the findings."""
-    if learnt.formats.united.argument_form is ArgumentForm.STRING:
+    if learned.formats.united.argument_form is ArgumentForm.STRING:
         return "arguments are given as JSON text"
     also = {
         StringArguments.SAME: ", or as JSON text",
         StringArguments.PASTED: ", or as JSON text, which is pasted as it is",
     }
-    texts = learnt.string_arguments
+    texts = learned.string_arguments
     return f"arguments are given as an object{also.get(texts, '') if texts else ''}"
 
 
-def _next(learnt: LearntFormat, width: int) -> Text:
+def _next(learned: LearnedFormat, width: int) -> Text:
     """Name the command that tells most that is not here, so that it can be copied."""
-    words = ("lint", "") if learnt.ok else ("analyze", " --show faults")
-    source = shlex.quote(visible(learnt.template.origin or "-"))
+    words = ("lint", "") if learned.ok else ("analyze", " --show faults")
+    source = shlex.quote(visible(learned.template.origin or "-"))
     command = source.join((f"autoparser {words[0]} ", words[1]))
     if len(command) > width:
         command = command.replace(source, "TEMPLATE")
@@ -166,41 +166,41 @@ LINE_LONGEST = 400
 """Characters of a line that are shown."""
 
 
-def screen_turn(learnt: LearntFormat, width: int, height: int) -> Lines:
+def screen_turn(learned: LearnedFormat, width: int, height: int) -> Lines:
     """Draw a turn on about `height` lines, of what looks like a constant and is none its name."""
-    format_ = learnt.formats.united
+    format_ = learned.formats.united
     message = example_message(format_)
     notes = drawn_lines(_note_blocks(format_, message), width)
     longest = min(max(height - len(notes) - 2, SHORTEST), LONGEST)
-    drawn = fact_lines(list(_part_rows(learnt, message)), width, words=False)
+    drawn = fact_lines(list(_part_rows(learned, message)), width, words=False)
     if len(drawn) > longest and len(message.calls) > 1:
         message = structs.replace(message, calls=message.calls[:1])
-        drawn = fact_lines(list(_part_rows(learnt, message)), width, words=False)
+        drawn = fact_lines(list(_part_rows(learned, message)), width, words=False)
         notes = drawn_lines(_note_blocks(format_, message), width)
     if len(drawn) > longest:
         hidden = len(drawn) - longest + 1
         drawn = drawn[: longest - 1]
         more = prose(Text(f"… {hidden} more lines: --show turn", style="dim"))
         drawn += drawn_lines(more, width)
-    return [*drawn_lines(heading(_title(learnt)), width), *drawn, *notes]
+    return [*drawn_lines(heading(_title(learned)), width), *drawn, *notes]
 
 
 def _note_blocks(format_: TurnFormat, message: Message) -> Blocks:
     return [block for note in _notes(format_, message) for block in prose(note)]
 
 
-def _title(learnt: LearntFormat) -> str:
-    formats = learnt.formats
+def _title(learned: LearnedFormat) -> str:
+    formats = learned.formats
     setting = formats.fullest.setting
     under = "" if setting == formats.base else f" with {setting_words(setting)}"
     return f"A turn{under}, as the model writes it after the prompt"
 
 
-def _part_rows(learnt: LearntFormat, message: Message) -> Iterator[Row]:
+def _part_rows(learned: LearnedFormat, message: Message) -> Iterator[Row]:
     """Return a row for every line of every part; a part that goes on in a line begins a new one."""
-    format_ = learnt.formats.united
-    spans = turn_spans(format_, learnt.markers, format_.with_naming_ids(message))
-    begun = learnt.formats.under(format_.setting)
+    format_ = learned.formats.united
+    spans = turn_spans(format_, learned.markers, format_.with_naming_ids(message))
+    begun = learned.formats.under(format_.setting)
     prompt = "" if begun is None or begun.opening is None else begun.opening.text
     before, after = cut_at_prompt(spans, prompt)
     if before:

@@ -10,7 +10,7 @@ from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Formats, StopText, TurnFormat
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.core.verdicts import Gate
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .setting_words import setting_words
@@ -20,12 +20,12 @@ from .visible import quoted, shown, visible
 FAULTS_SHOWN = 4
 
 
-def gate_words(learnt: LearntFormat) -> Text:
+def gate_words(learned: LearnedFormat) -> Text:
     """Say in one sentence what became of what the template writes after its prompts."""
-    gate = learnt.gate
+    gate = learned.gate
     if not gate.asked:
         return Text("not asked: no turn that was tried goes on from a generation prompt")
-    counted = Text(gate_score(gate), style=gate_style(learnt))
+    counted = Text(gate_score(gate), style=gate_style(learned))
     words = ": what the template writes after its prompts is accepted by the grammar and read back"
     if not gate.ok:
         failed = gate.asked - gate.passed + gate.usual_asked - gate.usual_passed
@@ -42,14 +42,14 @@ def gate_score(gate: Gate) -> str:
     return f"gate {gate.passed}/{gate.asked}{usual}"
 
 
-def gate_style(learnt: LearntFormat) -> str:
+def gate_style(learned: LearnedFormat) -> str:
     """Return the style of the gate's score: green only where users' own form is asked, too."""
-    if not learnt.gate.ok:
+    if not learned.gate.ok:
         return "bold red"
-    return "bold" if learnt.spoiled else "bold green"
+    return "bold" if learned.spoiled else "bold green"
 
 
-def settings_section(analysis: LearntFormat) -> Blocks:
+def settings_section(analysis: LearnedFormat) -> Blocks:
     """List the settings that change how a turn is written; nothing where none does."""
     formats = analysis.formats
     if len(formats) == 1:
@@ -83,7 +83,7 @@ def settings_words(formats: Formats) -> str:
     )
 
 
-def setting_rows(analysis: LearntFormat) -> Iterator[Row]:
+def setting_rows(analysis: LearnedFormat) -> Iterator[Row]:
     """Say of each format under what it is so, what it writes, and whether it holds."""
     for format_, check in zip(analysis.formats, analysis.checks, strict=True):
         words = sentence(_writes(format_), "; ", verdict_text(check))
@@ -157,19 +157,19 @@ INSIDE_WORDS = (
 )
 
 
-def stops_words(learnt: LearntFormat) -> Text:
+def stops_words(learned: LearnedFormat) -> Text:
     """Name what ends turns, by its place where calls end otherwise than content."""
-    return _by_place(learnt, lambda stop: quoted(stop.text))
+    return _by_place(learned, lambda stop: quoted(stop.text))
 
 
-def stop_notes(learnt: LearntFormat) -> Text:
+def stop_notes(learned: LearnedFormat) -> Text:
     """Name what ends turns as `stops_words` does, and what an engine must know of each."""
-    words = _by_place(learnt, _told)
-    return sentence(words, f". {INSIDE_WORDS}") if _any_inside(learnt) else words
+    words = _by_place(learned, _told)
+    return sentence(words, f". {INSIDE_WORDS}") if _any_inside(learned) else words
 
 
-def _by_place(learnt: LearntFormat, words: Callable[[StopText], Text]) -> Text:
-    texts = learnt.stop_texts
+def _by_place(learned: LearnedFormat, words: Callable[[StopText], Text]) -> Text:
+    texts = learned.stop_texts
     content, calls = (
         joined([words(stop) for stop in stops], ", ") or Text("nothing")
         for stops in (texts.after_content, texts.after_calls)
@@ -179,14 +179,14 @@ def _by_place(learnt: LearntFormat, words: Callable[[StopText], Text]) -> Text:
     told = {stop.text: stop for stop in texts.after_content}
     named = [
         words(told[text]) if text in told else quoted(text)
-        for text in learnt.formats.united.stop_strings
+        for text in learned.formats.united.stop_strings
     ]
     return joined(named, ", ") or Text("none: nothing closes a turn")
 
 
-def stops_section(learnt: LearntFormat) -> Blocks:
+def stops_section(learned: LearnedFormat) -> Blocks:
     """List what ends a turn after content and after calls."""
-    texts = learnt.stop_texts
+    texts = learned.stop_texts
     pairs: list[Row] = [
         (f"after {part}", _told(stop))
         for part, stops in (("content", texts.after_content), ("calls", texts.after_calls))
@@ -195,11 +195,11 @@ def stops_section(learnt: LearntFormat) -> Blocks:
     if not pairs:
         return []
     drawn = [*heading("Where a turn ends"), *rows(pairs)]
-    return drawn + (prose(INSIDE_WORDS) if _any_inside(learnt) else [])
+    return drawn + (prose(INSIDE_WORDS) if _any_inside(learned) else [])
 
 
-def _any_inside(learnt: LearntFormat) -> bool:
-    texts = learnt.stop_texts
+def _any_inside(learned: LearnedFormat) -> bool:
+    texts = learned.stop_texts
     return any(stop.inside for stop in (*texts.after_content, *texts.after_calls))
 
 

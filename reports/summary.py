@@ -26,7 +26,7 @@ from autoparser.analysis.formats.format_view import (
     ReasoningMode,
     ToolFormat,
 )
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.overview.format_facts import slot_text
 
@@ -38,12 +38,12 @@ from .verdict import sandbox_words, verdict_basis, verdict_text, wanted_words
 from .visible import quoted, visible
 
 
-def summary_section(analysis: LearntFormat) -> Blocks:
+def summary_section(analysis: LearnedFormat) -> Blocks:
     """Say how the model reasons, speaks and calls, and how sure that is."""
     return rows(list(summary_rows(analysis)), indent=0)
 
 
-def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
+def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
     """Return the summary as labels and texts."""
     template, format_ = analysis.template, analysis.formats.united
     origin = Text(visible(template.origin or "a text"))
@@ -95,17 +95,17 @@ def _basis(check: Check) -> str:
     return verdict_basis(check) if check.ok else f"{verdict_basis(check)}; see the end"
 
 
-def absent_words(learnt: LearntFormat, presence: Presence) -> str:
+def absent_words(learned: LearnedFormat, presence: Presence) -> str:
     """Say of a part that the format has not whether a message of it alone reaches the text."""
     found = any(
         failure.message.presence == presence
-        for check in learnt.checks
+        for check in learned.checks
         for failure in check.different
     )
     return "in no form that was found, see the findings" if found else "none reaches the text"
 
 
-def _reasoning(analysis: LearntFormat) -> Text:
+def _reasoning(analysis: LearnedFormat) -> Text:
     mode, markers, format_ = analysis.view.reasoning, analysis.markers, analysis.formats.united
     if mode is ReasoningMode.NONE:
         return sentence(absent_words(analysis, Presence(reasoning=True)), " ", _mode(mode))
@@ -143,9 +143,9 @@ def _forced(formats: Formats) -> str:
     return f"the generation prompt opens it {opens}, and writes an empty block {closes}"
 
 
-def default_mode(learnt: LearntFormat) -> ReasoningMode:
+def default_mode(learned: LearnedFormat) -> ReasoningMode:
     """Return how reasoning begins with nothing set, where a switch changes that."""
-    mode, opening = learnt.view.reasoning, learnt.formats.default.opening
+    mode, opening = learned.view.reasoning, learned.formats.default.opening
     if mode is not ReasoningMode.FORCED_CLOSED or opening is None:
         return mode
     by_default = {
@@ -171,7 +171,7 @@ def _mode(mode: str) -> Text:
     return Text(f"({mode})", style="dim")
 
 
-def _content(analysis: LearntFormat) -> Text:
+def _content(analysis: LearnedFormat) -> Text:
     mode, markers = analysis.view.content, analysis.markers
     if mode is ContentMode.PLAIN:
         return sentence("as it is, nothing around it ", _mode(mode))
@@ -198,7 +198,7 @@ def limit_words(calls: CallFormat) -> str:
     return f"{LIMIT_WORDS[calls.limit]}{counted}"
 
 
-def _calls(analysis: LearntFormat) -> Text:
+def _calls(analysis: LearnedFormat) -> Text:
     view, calls = analysis.view, analysis.formats.united.calls
     if calls is None:
         return sentence(absent_words(analysis, Presence(calls=True)), " ", _mode(view.tools))
@@ -237,7 +237,7 @@ _STRING_ARGUMENTS = {
 }
 
 
-def _arguments(analysis: LearntFormat, calls: CallFormat) -> Text:
+def _arguments(analysis: LearnedFormat, calls: CallFormat) -> Text:
     form, texts = analysis.formats.united.argument_form, analysis.string_arguments
     wanted = "an object" if form is ArgumentForm.OBJECT else "a JSON string"
     said = Text(f"the template wants them as {wanted}")
@@ -251,7 +251,7 @@ def _arguments(analysis: LearntFormat, calls: CallFormat) -> Text:
     return said
 
 
-def _ids(analysis: LearntFormat) -> Text:
+def _ids(analysis: LearnedFormat) -> Text:
     fields, calls = analysis.view.json_fields, analysis.formats.united.calls
     if fields is not None and fields.id_field:
         return sentence("in the field ", quoted(fields.id_field))
@@ -282,15 +282,15 @@ def _prompt(begun: Begun) -> Text:
     return said
 
 
-def wants_words(learnt: LearntFormat) -> list[str]:
+def wants_words(learned: LearnedFormat) -> list[str]:
     """Say what a caller must know of the messages' shape: what differs from what users send.
 
     Where the template takes both alike, there is nothing to know. What was saved before the usual
     form was asked says what is wanted alone.
     """
-    told = {form.usual: wanted_words(form) for check in learnt.checks for form in check.forms}
-    each = [told.get(one.usual, one.wanted) for one in departures_of(learnt.shape)]
-    return [words for words in each if words] + ["an answer to every call"] * learnt.shape.answered
+    told = {form.usual: wanted_words(form) for check in learned.checks for form in check.forms}
+    each = [told.get(one.usual, one.wanted) for one in departures_of(learned.shape)]
+    return [words for words in each if words] + ["an answer to every call"] * learned.shape.answered
 
 
 _NAMES = {MediaKind.IMAGE: "images", MediaKind.VIDEO: "videos", MediaKind.AUDIO: "audio"}

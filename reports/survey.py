@@ -39,12 +39,12 @@ MOST_ON_PAGE = 40
 def survey_report(summary: SurveySummary, width: int) -> Text:
     """Report on a corpus in lines of at most `width` cells."""
     everything = summary.all
-    analysed = everything.templates - len(summary.failed)
+    analyzed = everything.templates - len(summary.failed)
     words = sentence(
         (f"{everything.templates}", "bold"),
         " templates, ",
-        (f"{analysed}", "bold"),
-        " analysed, the whole self-check passes for ",
+        (f"{analyzed}", "bold"),
+        " analyzed, the whole self-check passes for ",
         (f"{everything.ok}", "bold"),
         "; of the round trips ",
         (_percent(everything.held, everything.played), "bold"),
@@ -103,13 +103,13 @@ def _percent(part: int, whole: int) -> str:
 
 def _badges(summary: SurveySummary) -> Iterator[Text]:
     everything, failed = summary.all, len(summary.failed)
-    analysed = everything.templates - failed
-    yield badge(f"{analysed} analysed", "plain")
-    kind = "good" if everything.ok == analysed else "doubt"
+    analyzed = everything.templates - failed
+    yield badge(f"{analyzed} analyzed", "plain")
+    kind = "good" if everything.ok == analyzed else "doubt"
     yield badge(f"self-check passes for {everything.ok}", kind)
     yield badge(f"round trips: {_percent(everything.held, everything.played)} hold", "doubt")
     if failed:
-        yield badge(f"{failed} not analysed", "bad")
+        yield badge(f"{failed} not analyzed", "bad")
 
 
 def _sections(summary: SurveySummary, folder: str, most: int) -> Blocks:
@@ -145,7 +145,7 @@ def _sections(summary: SurveySummary, folder: str, most: int) -> Blocks:
             most,
         ),
         *_pairs(
-            Heading(Text("Not analysed"), "failed"),
+            Heading(Text("Not analyzed"), "failed"),
             [(each.source.removeprefix(folder), each.error or "") for each in summary.failed],
             most,
         ),
@@ -229,7 +229,7 @@ class ColumnFilter:
 
 
 _SEVERITIES = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "notes"}
-_WORDS = {"passes": "good", "fails": "bad", "not analysed": "bad"}
+_WORDS = {"passes": "good", "fails": "bad", "not analyzed": "bad"}
 """Verdicts of the self-check, and how each looks."""
 
 
@@ -263,7 +263,7 @@ def _name(record: SurveyRecord, folder: str, pages: Mapping[str, str]) -> Text:
 
 
 def _verdict(record: SurveyRecord) -> str:
-    return "not analysed" if record.error else "passes" if record.ok else "fails"
+    return "not analyzed" if record.error else "passes" if record.ok else "fails"
 
 
 def _cells(record: SurveyRecord, *, linted: bool) -> Iterator[Text]:

@@ -10,7 +10,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVariable
 from autoparser.analysis.core.turn_format import Formats
 from autoparser.analysis.core.turn_shape import PromptProgress
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .setting_words import value_words
@@ -22,22 +22,22 @@ LONGEST = 8
 NO_EFFECT = "No effect found"
 
 
-def screen_switches(learnt: LearntFormat, width: int) -> Lines:
+def screen_switches(learned: LearnedFormat, width: int) -> Lines:
     """List the switches, a row each; the rest is counted where they are many."""
-    if not learnt.switches and not learnt.unmoved:
+    if not learned.switches and not learned.unmoved:
         return []
     drawn = drawn_lines(heading("Switches, set as chat_template_kwargs"), width)
-    most = max((len(switch.name) for switch in learnt.switches), default=0)
+    most = max((len(switch.name) for switch in learned.switches), default=0)
     left = LONGEST
-    for at, row in enumerate(switch_sentences(learnt)):
+    for at, row in enumerate(switch_sentences(learned)):
         lines = fact_lines([row], width, label=most)
-        if len(lines) > left or (len(lines) == left and at + 1 < len(learnt.switches)):
-            more = f"… {len(learnt.switches) - at} more: --show switches"
+        if len(lines) > left or (len(lines) == left and at + 1 < len(learned.switches)):
+            more = f"… {len(learned.switches) - at} more: --show switches"
             drawn += drawn_lines(prose(Text(more, style="dim")), width)
             break
         drawn += lines
         left -= len(lines)
-    return [*drawn, *drawn_lines(_unmoved(learnt.unmoved), width)]
+    return [*drawn, *drawn_lines(_unmoved(learned.unmoved), width)]
 
 
 def _unmoved(variables: Sequence[UnmovedVariable]) -> Blocks:
@@ -50,11 +50,13 @@ def unmoved_words(variables: Sequence[UnmovedVariable]) -> Text:
     return Text(", ".join(words))
 
 
-def switch_sentences(learnt: LearntFormat) -> Iterator[Row]:
+def switch_sentences(learned: LearnedFormat) -> Iterator[Row]:
     """Say of each switch what is so when it is unset, and what values do."""
-    for switch in learnt.switches:
-        told = [Text(unset_words(switch, learnt.formats))]
-        told += [sentence((label, "bold"), does) for label, does in _values(learnt.formats, switch)]
+    for switch in learned.switches:
+        told = [Text(unset_words(switch, learned.formats))]
+        told += [
+            sentence((label, "bold"), does) for label, does in _values(learned.formats, switch)
+        ]
         raising = _raising(switch)
         if raising:
             told.append(Text(f"{raising} raises"))
@@ -64,7 +66,7 @@ def switch_sentences(learnt: LearntFormat) -> Iterator[Row]:
         yield visible(switch.name), words
 
 
-def switch_section(analysis: LearntFormat) -> Blocks:
+def switch_section(analysis: LearnedFormat) -> Blocks:
     """List the variables that a caller may set, and what each value changes."""
     drawn = heading("Switches")
     if not analysis.switches:
@@ -89,7 +91,7 @@ def unset_words(switch: Switch, formats: Formats) -> str:
     return f"unset by default, as {' or '.join(map(value_words, named))}"
 
 
-def switch_rows(analysis: LearntFormat, switch: Switch) -> Iterator[Row]:
+def switch_rows(analysis: LearnedFormat, switch: Switch) -> Iterator[Row]:
     """Say of each value what it changes, with the text of each generation prompt."""
     for label, value, effects, only in _each(switch):
         words = sentence(f"only {only}: " if only else "", _effects(effects))

@@ -18,7 +18,7 @@ from autoparser.analysis.core.text_alignment import diff_split
 from autoparser.analysis.core.turn_format import joints_of
 from autoparser.analysis.core.verdicts import AskedForm, Check, Failure
 from autoparser.analysis.formats.format_file import SavedPhase
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
@@ -166,17 +166,17 @@ def _badges(portrait: Portrait) -> Iterator[Text]:
     yield from _mode_badges(portrait.analysis)
 
 
-def _verdict_badges(learnt: LearntFormat) -> Iterator[Text]:
-    check, gate = learnt.check, learnt.gate
+def _verdict_badges(learned: LearnedFormat) -> Iterator[Text]:
+    check, gate = learned.check, learned.gate
     yield badge(check_score(check), "good" if check.ok else "bad")
     if gate.asked:
-        kind = "bad" if not gate.ok else "plain" if learnt.spoiled else "good"
+        kind = "bad" if not gate.ok else "plain" if learned.spoiled else "good"
         yield badge(gate_score(gate), kind)
 
 
-def _mode_badges(learnt: LearntFormat) -> Iterator[Text]:
-    view = learnt.view
-    modes = (("reasoning", default_mode(learnt)), ("content", view.content), ("calls", view.tools))
+def _mode_badges(learned: LearnedFormat) -> Iterator[Text]:
+    view = learned.view
+    modes = (("reasoning", default_mode(learned)), ("content", view.content), ("calls", view.tools))
     return (badge(f"{name} {mode.value}", "plain") for name, mode in modes)
 
 
@@ -184,17 +184,17 @@ _OWN_FINDINGS = "Findings"
 """Of the analysis itself: on a page the rules have looked, which find these, too."""
 
 
-def _screen(learnt: LearntFormat) -> Blocks:
+def _screen(learned: LearnedFormat) -> Blocks:
     """Draw a turn, and say what it does not show: what each switch does, where turns stop."""
-    format_ = learnt.formats.united
+    format_ = learned.formats.united
     notes = turn_notes(format_, example_message(format_))
-    switches = [(code(name), text) for name, text in switch_sentences(learnt)]
-    if learnt.unmoved:
-        switches.append((Text(NO_EFFECT), unmoved_words(learnt.unmoved)))
+    switches = [(code(name), text) for name, text in switch_sentences(learned)]
+    if learned.unmoved:
+        switches.append((Text(NO_EFFECT), unmoved_words(learned.unmoved)))
     return [
         *(Paragraph(Text(note), look="note") for note in notes),
-        turn_picture(learnt),
-        *rows(row for row in screen_rows(learnt) if row[0] != _OWN_FINDINGS),
+        turn_picture(learned),
+        *rows(row for row in screen_rows(learned) if row[0] != _OWN_FINDINGS),
         *(heading("Switches, set as chat_template_kwargs") if switches else []),
         *rows(switches),
     ]
@@ -303,37 +303,37 @@ def _whole_text(title: str, text: str) -> Fold:
     return Fold(Text(title), [Excerpt(lines, label=title)], printed=False)
 
 
-def _summary(learnt: LearntFormat) -> Blocks:
-    return rows(row for row in summary_rows(learnt) if row[0] != "Template")
+def _summary(learned: LearnedFormat) -> Blocks:
+    return rows(row for row in summary_rows(learned) if row[0] != "Template")
 
 
-def _provenance(learnt: LearntFormat, tokenizer: str, version: str) -> Blocks:
+def _provenance(learned: LearnedFormat, tokenizer: str, version: str) -> Blocks:
     """Say what was looked at, and by what; `tokenizer` is its file, empty where there is none."""
-    template = learnt.template
+    template = learned.template
     facts = [("Template", Text(visible(template.origin or "a text")))]
     if template.name not in (None, "default"):
         facts.append(("Named", Text(visible(str(template.name)))))
     facts += [
-        ("Text", Text(f"{learnt.characters} characters")),
-        ("SHA-256", code(learnt.sha256)),
-        ("Renders", Text(f"{learnt.renders} for the analysis")),
+        ("Text", Text(f"{learned.characters} characters")),
+        ("SHA-256", code(learned.sha256)),
+        ("Renders", Text(f"{learned.renders} for the analysis")),
         ("Tokenizer", Text(visible(tokenizer) or "none: --tokenizer PATH gives one")),
         ("Made by", Text(f"autoparser {version}")),
     ]
     return [Heading(Text("Provenance"), "provenance"), Facts(tuple(facts), look="small")]
 
 
-def _format(learnt: LearntFormat) -> Blocks:
+def _format(learned: LearnedFormat) -> Blocks:
     """Take the turn apart, and list markers, modes, switches and settings."""
     return [
         Heading(Text("The turn, taken apart"), "turn"),
-        *call_picture(learnt),
-        *_openings(learnt),
-        *_joints(learnt),
-        *_markers(learnt),
-        *_modes(learnt),
-        *_switches(learnt),
-        *(_settings(learnt) if len(learnt.formats) > 1 else []),
+        *call_picture(learned),
+        *_openings(learned),
+        *_joints(learned),
+        *_markers(learned),
+        *_modes(learned),
+        *_switches(learned),
+        *(_settings(learned) if len(learned.formats) > 1 else []),
     ]
 
 
@@ -346,8 +346,8 @@ def _page_table(
     return Table(tuple(map(TableColumn, heads)), listed, caption=caption, look=look)
 
 
-def _openings(learnt: LearntFormat) -> Blocks:
-    openings = learnt.formats.united.openings
+def _openings(learned: LearnedFormat) -> Blocks:
+    openings = learned.formats.united.openings
     if not openings:
         return []
     cells = [
@@ -363,28 +363,28 @@ def _openings(learnt: LearntFormat) -> Blocks:
     return [*heading("The generation prompt"), _page_table(caption, heads, cells, "texts-2")]
 
 
-def _joints(learnt: LearntFormat) -> Blocks:
+def _joints(learned: LearnedFormat) -> Blocks:
     cells = [
         (
             f"{joint.before} → {joint.after}",
             quoted(joint.text) if joint.text else "nothing",
             ", ".join(str(presence) for presence in joint.presences),
         )
-        for joint in joints_of(learnt.formats.united)
+        for joint in joints_of(learned.formats.united)
     ]
-    caption = "What stands between neighbours"
+    caption = "What stands between neighbors"
     table = _page_table(caption, ("from → to", "text", "in a turn of"), cells, "texts-2")
     return [*heading(caption), table]
 
 
-def _markers(learnt: LearntFormat) -> Blocks:
+def _markers(learned: LearnedFormat) -> Blocks:
     """List every marker, with the phase whose renders show it."""
     cells: list[tuple[Text, Text, Text]] = [
-        (code(name), text, _phase_link(phase)) for phase, name, text in marker_rows(learnt)
+        (code(name), text, _phase_link(phase)) for phase, name, text in marker_rows(learned)
     ]
-    stops = learnt.formats.united.stop_strings
+    stops = learned.formats.united.stop_strings
     cells += [(code("stop string"), quoted(text), _phase_link("")) for text in stops]
-    count = str(len(learnt.markers.items()))
+    count = str(len(learned.markers.items()))
     title = Heading(Text("Markers"), "markers", count)
     if not cells:
         return [title, _lead("None: nothing stands around any part.")]
@@ -426,9 +426,9 @@ MEANINGS = {
 }
 
 
-def _modes(learnt: LearntFormat) -> Blocks:
+def _modes(learned: LearnedFormat) -> Blocks:
     """List what kind of format this is."""
-    view = learnt.view
+    view = learned.view
     modes = {
         "reasoning": view.reasoning.value,
         "content": view.content.value,
@@ -448,13 +448,13 @@ def _modes(learnt: LearntFormat) -> Blocks:
     return [Heading(Text("Modes"), "modes", lead=lead), table]
 
 
-def _switches(learnt: LearntFormat) -> Blocks:
+def _switches(learned: LearnedFormat) -> Blocks:
     """List the variables that a caller may set, and what each value changes."""
     cells: list[tuple[Text, Text, Text]] = []
-    for switch in learnt.switches:
-        unset = unset_words(switch, learnt.formats)
+    for switch in learned.switches:
+        unset = unset_words(switch, learned.formats)
         name = visible(switch.name)
-        for at, (value, words) in enumerate(switch_rows(learnt, switch)):
+        for at, (value, words) in enumerate(switch_rows(learned, switch)):
             again = tagged(name, "span", **{"class": "unseen"})
             first = sentence(code(name), " ", small(unset))
             cells.append((again if at else first, code(value), words))
@@ -463,24 +463,24 @@ def _switches(learnt: LearntFormat) -> Blocks:
         Heading(
             Text("Switches"),
             "switches",
-            str(len(learnt.switches)),
+            str(len(learned.switches)),
             lead=lead if cells else "None: no variable changes a render.",
         )
     ]
     if cells:
         drawn.append(_page_table("Switches", ("switch", "value", "effect"), cells))
-    if learnt.unmoved:
-        drawn += prose(sentence(f"{NO_EFFECT}: ", unmoved_words(learnt.unmoved)))
+    if learned.unmoved:
+        drawn += prose(sentence(f"{NO_EFFECT}: ", unmoved_words(learned.unmoved)))
     return drawn
 
 
-def _settings(learnt: LearntFormat) -> Blocks:
+def _settings(learned: LearnedFormat) -> Blocks:
     """List the formats: under what each is so, what it writes, whether it holds."""
-    lead = settings_words(learnt.formats)
+    lead = settings_words(learned.formats)
     heads = ("chat_template_kwargs", "how turns begin, and the self-check")
     return [
-        Heading(Text("Settings"), "settings", str(len(learnt.formats)), lead=lead),
-        _page_table("Settings", heads, setting_rows(learnt)),
+        Heading(Text("Settings"), "settings", str(len(learned.formats)), lead=lead),
+        _page_table("Settings", heads, setting_rows(learned)),
     ]
 
 
@@ -543,7 +543,7 @@ def _tools_in_prompt(found: ToolsInPrompt) -> Blocks:
 
 _PHASES = (
     "Each phase renders two conversations that differ in one thing. Their words are invented, so"
-    " that a render shows where each of them went; what only one of the renders has is coloured."
+    " that a render shows where each of them went; what only one of the renders has is colored."
 )
 
 
@@ -610,7 +610,7 @@ def _probe_panel(name: str, probe: Probe, render: Block, side: str) -> Panel:
     return Panel(title, [Facts(tuple(dialogue_rows(probe.dialogue)), look="said"), render], side)
 
 
-def _parser(learnt: LearntFormat) -> Blocks:
+def _parser(learned: LearnedFormat) -> Blocks:
     """Draw the tree of rules by which a model's output is read."""
     lead = sentence(
         "How a model's output is read: ",
@@ -624,7 +624,7 @@ def _parser(learnt: LearntFormat) -> Blocks:
         " repeats. Literals are as the template writes them; the reader forgives whitespace at"
         " their edges.",
     )
-    rules = Facts(tuple(grammar_rows(turn_expression(learnt))), look="rules")
+    rules = Facts(tuple(grammar_rows(turn_expression(learned))), look="rules")
     return [Heading(Text("The parser"), "parser"), _lead(lead), rules]
 
 
@@ -655,16 +655,16 @@ def _texts(texts: Sequence[str], none: str) -> Text:
     return joined([quoted(text) for text in texts], " ") if texts else Text(none)
 
 
-def _verdicts(learnt: LearntFormat) -> Blocks:
+def _verdicts(learned: LearnedFormat) -> Blocks:
     """Say how every setting's format does on the fixed messages, and behind real prompts."""
-    passed = sum(check.passed for check in learnt.checks)
-    total = sum(check.total for check in learnt.checks)
+    passed = sum(check.passed for check in learned.checks)
+    total = sum(check.total for check in learned.checks)
     drawn: Blocks = [Heading(Text("Self-check"), "check", f"{passed}/{total}")]
-    for format_, check in zip(learnt.formats, learnt.checks, strict=True):
-        if len(learnt.checks) > 1:
+    for format_, check in zip(learned.formats, learned.checks, strict=True):
+        if len(learned.checks) > 1:
             drawn += heading(setting_words(format_.setting) or "nothing set")
         drawn += _self_check(check)
-    gate = learnt.gate
+    gate = learned.gate
     faults = [
         (
             visible(fault.title),
@@ -677,7 +677,7 @@ def _verdicts(learnt: LearntFormat) -> Blocks:
     return [
         *drawn,
         Heading(Text("Gate"), "gate", f"{gate.passed}/{gate.asked}"),
-        *prose(gate_words(learnt)),
+        *prose(gate_words(learned)),
         *([_page_table("Gate", heads, faults)] if faults else []),
     ]
 

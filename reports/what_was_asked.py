@@ -11,7 +11,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.question_bounds import AskedBounds
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.learning.tool_crashes import ToolCrash
 from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolsInPrompt
 from autoparser.analysis.overview.comparison import Comparison
@@ -36,11 +36,11 @@ def equal_words(found: Comparison) -> str:
     )
 
 
-def bounds_section(learnt: LearntFormat) -> Blocks:
+def bounds_section(learned: LearnedFormat) -> Blocks:
     """Show over what an analysis says what it says; a saved format does not know."""
-    if not isinstance(learnt, Analysis):
+    if not isinstance(learned, Analysis):
         return []
-    pairs = [("renders", str(learnt.renders)), *bounds_rows(learnt.asked)]
+    pairs = [("renders", str(learned.renders)), *bounds_rows(learned.asked)]
     drawn = [(label, Text(words)) for label, words in pairs]
     return [*heading("What was asked"), *rows(drawn)]
 

@@ -13,8 +13,8 @@ TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 
 
 @cache
-def analysed(name: str) -> Analysis:
-    """Analyse a template from its file, with the special tokens that its model would bring.
+def analyzed(name: str) -> Analysis:
+    """Analyze a template from its file, with the special tokens that its model would bring.
 
     One analysis serves the tests of parsers, grammars, reports and documents: 127 of them take
     seconds, and each worker that runs tests makes its own.

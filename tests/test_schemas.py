@@ -42,7 +42,7 @@ PUBLISHED = (
     Published(DecodeDocument, "decode", "Answers under a grammar"),
     Published(FetchedDocument, "fetch", "What was fetched of a model"),
     Published(FixDocument, "fix", "What autoparser fix did"),
-    Published(FormatFile, "format", "A saved format: what was learnt of a chat template"),
+    Published(FormatFile, "format", "A saved format: what was learned of a chat template"),
     Published(GrammarDocument, "grammar", "A grammar in every form"),
     Published(LearnedDocument, "learn", "What autoparser learn found"),
     Published(LintDocument, "lint", "Findings of autoparser lint"),

@@ -131,7 +131,7 @@ def _description(node: inspect.Type) -> str:
 #
 # Contract: a value that is not of the wanted kind is an AutoparserError with the file, the place
 # in it, such as `tools[1].function.parameters`, what stands there, what was expected, and the
-# known word that a misspelt key or choice was probably meant to be.
+# known word that a misspelled key or choice was probably meant to be.
 #
 # The kinds are msgspec's: it weighs a tenth of pydantic, is imported in half the time, and has
 # its first value read before pydantic has built the first of its validators. It tells what is

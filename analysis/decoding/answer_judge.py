@@ -199,7 +199,7 @@ class JudgedAnswer:
     """One answer with its judgment."""
 
     answer: DecodedAnswer
-    judgement: AnswerJudgment
+    judgment: AnswerJudgment
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,17 +233,17 @@ class DecodingReport:
     @property
     def clean(self) -> int:
         """Number of answers without a fault that the template writes the same."""
-        return sum(one.judgement.clean for one in self.each)
+        return sum(one.judgment.clean for one in self.each)
 
     @property
     def wrong(self) -> int:
         """Number of answers with a fault."""
-        return sum(bool(one.judgement.complaints) for one in self.each)
+        return sum(bool(one.judgment.complaints) for one in self.each)
 
     @property
     def not_asked(self) -> int:
         """Number of answers for which the template does not show how it writes them."""
-        return sum(one.judgement.not_asked for one in self.each)
+        return sum(one.judgment.not_asked for one in self.each)
 
     @property
     def reformed(self) -> int:
@@ -275,17 +275,17 @@ class DecodingReport:
     @property
     def calling(self) -> int:
         """Number of answers that hold calls."""
-        return sum(one.judgement.calls > 0 for one in self.each)
+        return sum(one.judgment.calls > 0 for one in self.each)
 
     @property
     def calls(self) -> int:
         """Number of calls in all answers."""
-        return sum(one.judgement.calls for one in self.each)
+        return sum(one.judgment.calls for one in self.each)
 
     @property
     def faults(self) -> Mapping[AnswerFault, int]:
         """Number of answers by fault; an answer may count more than once."""
-        found = Counter(fault for one in self.each for fault in one.judgement.faults)
+        found = Counter(fault for one in self.each for fault in one.judgment.faults)
         return {fault: found[fault] for fault in AnswerFault if found[fault]}
 
     @property
@@ -293,7 +293,7 @@ class DecodingReport:
         """The first answer with each fault."""
         found: dict[AnswerFault, AnswerExample] = {}
         for one in self.each:
-            for complaint in one.judgement.complaints:
+            for complaint in one.judgment.complaints:
                 example = AnswerExample(one.answer.name, complaint.detail, one.answer.text)
                 found.setdefault(complaint.fault, example)
         return {fault: found[fault] for fault in AnswerFault if fault in found}
@@ -301,7 +301,7 @@ class DecodingReport:
     @property
     def renderings(self) -> Mapping[MessageRendering, int]:
         """Number of answers without an earlier fault by how the template renders them."""
-        found = Counter(one.judgement.rendering for one in self.each)
+        found = Counter(one.judgment.rendering for one in self.each)
         return {each: found[each] for each in MessageRendering if found[each]}
 
     @property
@@ -309,8 +309,8 @@ class DecodingReport:
         """The shortest answer of each kind that is neither clean nor wrong."""
         found: dict[MessageRendering, AnswerExample] = {}
         for one in sorted(self.each, key=lambda one: len(one.answer.text)):
-            rendering, difference = one.judgement.rendering, one.judgement.difference
-            if rendering is not None and not (one.judgement.clean or one.judgement.complaints):
+            rendering, difference = one.judgment.rendering, one.judgment.difference
+            if rendering is not None and not (one.judgment.clean or one.judgment.complaints):
                 example = AnswerExample(one.answer.name, difference, one.answer.text)
                 found.setdefault(rendering, example)
         return {each: found[each] for each in MessageRendering if each in found}
@@ -325,10 +325,10 @@ def judge_answers(
     each: list[JudgedAnswer] = []
     for answer in answers:
         if answer.broken:
-            judgement = AnswerJudgment((AnswerComplaint(AnswerFault.REFUSED, answer.broken),))
+            judgment = AnswerJudgment((AnswerComplaint(AnswerFault.REFUSED, answer.broken),))
         else:
-            judgement = judge.judge(answer.text, answer.tokens, ended=answer.ended)
-        each.append(JudgedAnswer(answer, judgement))
+            judgment = judge.judge(answer.text, answer.tokens, ended=answer.ended)
+        each.append(JudgedAnswer(answer, judgment))
         progress()
     return DecodingReport(tuple(each), judge.unknown_formats)
 

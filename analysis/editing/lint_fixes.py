@@ -56,7 +56,7 @@ class TemplateTrials:
     """A template, and what becomes of it by edits."""
 
     def __init__(self, template: ChatTemplate, mends: Sequence[MendedFault] | None = None) -> None:
-        """Analyse a template of whose faults these are to be mended; None takes all.
+        """Analyze a template of whose faults these are to be mended; None takes all.
 
         Raises AutoparserError if that cannot be done.
         """
@@ -235,7 +235,7 @@ def fix_template(
         if not finding.rule.fixable:
             fixes.append(FindingFix(finding, reason=UnfixedReason.MISSING))
             continue
-        # Analysed where that is of use alone: of many templates nothing can be fixed.
+        # Analyzed where that is of use alone: of many templates nothing can be fixed.
         trials = TemplateTrials(known, mends) if trials is None else trials
         if known.text != text and hits_of(trials.subject, finding.rule) == []:
             # What was fixed before has fixed this, too.

@@ -22,7 +22,7 @@ import msgspec
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError, is_mapping
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import load_format
 from autoparser.analysis.grammar.schema_loosening import log_loosening
 from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning
@@ -184,7 +184,7 @@ ReasoningPlace = Literal["separate", "raw"]
 class ServedFormat:
     """A format and its tokenizer; shared by all requests of a server."""
 
-    learnt: LearntFormat
+    learned: LearnedFormat
     tokenizer: ModelTokenizer
 
     def parser(
@@ -204,7 +204,7 @@ class ServedFormat:
         text = None if prompt is None else self.text(prompt[-_TAIL:])
 
         def made(settings: Mapping[str, object] | None) -> OutputParser:
-            return self.learnt.parser(
+            return self.learned.parser(
                 request.tools,
                 prompt=text,
                 chat_template_kwargs=settings,
@@ -230,13 +230,13 @@ class ServedFormat:
     @property
     def reasoning_markers(self) -> tuple[str, str]:
         """The texts that open and close reasoning, or empty ones."""
-        reasoning = self.learnt.format.reasoning
+        reasoning = self.learned.format.reasoning
         return ("", "") if reasoning is None else (reasoning.open.core, reasoning.close.core)
 
     @cached_property
     def caller(self) -> OutputParser:
         """The parser of any call after the reasoning."""
-        return self.learnt.parser(reasoning_over=True)
+        return self.learned.parser(reasoning_over=True)
 
     def tag(self, request: ServedRequest, *, reasoning_apart: bool) -> dict[str, Json] | None:
         """Return the structural tag that constrains an answer to its tools, or None if none does.
@@ -248,7 +248,7 @@ class ServedFormat:
         """
         if not (request.forced or request.strict):
             return None
-        grammar = self.learnt.grammar(
+        grammar = self.learned.grammar(
             request.tools,
             chat_template_kwargs=self._switches_in(request),
             tool_choice=request.tool_choice,
@@ -270,7 +270,7 @@ class ServedFormat:
     @cached_property
     def _ends(self) -> frozenset[int]:
         hf = self.tokenizer.hf
-        stops = [hf.token_to_id(text) for text in self.learnt.format.stop_strings]
+        stops = [hf.token_to_id(text) for text in self.learned.format.stop_strings]
         named = self.tokenizer.eos
         ends = named if isinstance(named, Sequence) and not isinstance(named, str) else [named]
         numbers = [hf.token_to_id(end) if isinstance(end, str) else end for end in ends]
@@ -283,7 +283,7 @@ class ServedFormat:
         return b"".join(known).decode(errors="replace")
 
     def _switches_in(self, request: ServedRequest) -> dict[str, object] | None:
-        names = {switch.name for switch in self.learnt.switches}
+        names = {switch.name for switch in self.learned.switches}
         found = {name: value for name, value in request.settings.items() if name in names}
         return found or None
 
@@ -308,8 +308,8 @@ def served_format(tokenizer: object) -> ServedFormat:
         found = _formats.get(known)
         if found is None:
             file = os.environ.get(FORMAT_VARIABLE)
-            learnt = _loaded(file) if file else _learnt(served_template(tokenizer))
-            found = _formats[known] = ServedFormat(learnt, known)
+            learned = _loaded(file) if file else _learned(served_template(tokenizer))
+            found = _formats[known] = ServedFormat(learned, known)
         return found
 
 
@@ -320,5 +320,5 @@ _loaded = lru_cache(maxsize=4)(load_format)
 
 
 @lru_cache(maxsize=4)
-def _learnt(template: ChatTemplate) -> LearntFormat:
+def _learned(template: ChatTemplate) -> LearnedFormat:
     return analyze(template, isolate=True)

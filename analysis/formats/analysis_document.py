@@ -42,7 +42,7 @@ from autoparser.analysis.parsing.expression_document import ExpressionDocument
 
 from .format_document import ONE, FormatDocument
 from .format_view import CallIdPosition, ContentMode, FormatFlags, ReasoningMode, ToolFormat
-from .learned_format import LearntFormat
+from .learned_format import LearnedFormat
 from .verdict_document import CheckDocument
 
 # What the phases and the self-check found, as they are told.
@@ -195,7 +195,7 @@ def _placeholder_document(pieces: Placeholder) -> tuple[PlaceholderPieceDocument
     )
 
 
-# What a switch does, put together from where it was learnt.
+# What a switch does, put together from where it was learned.
 
 
 class AnyTextDocument(JsonDocument, frozen=True):
@@ -278,7 +278,7 @@ class SandboxDocument(JsonDocument, frozen=True):
 
 
 class AnalyzedTemplateDocument(JsonDocument, frozen=True):
-    """The template that was analysed."""
+    """The template that was analyzed."""
 
     name: str | None
     origin: str | None
@@ -370,15 +370,15 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """What becomes of the tools that were given."""
 
 
-def describe_format(learnt: LearntFormat) -> dict[str, Any]:
+def describe_format(learned: LearnedFormat) -> dict[str, Any]:
     """Return what a document says of a format beside turns, verdicts and evidence, by its keys."""
-    view = learnt.view
+    view = learned.view
     return {
         "modes": convert(view, ModesDocument, from_attributes=True),
         "flags": view.flags,
         "json_fields": convert(view.json_fields, JsonFieldsDocument | None, from_attributes=True),
         "markers": dict(view.markers.items()),
-        "switches": tuple(_switch_document(each, learnt.formats) for each in learnt.switches),
-        "unmoved": learnt.unmoved,
-        "shape": learnt.shape,
+        "switches": tuple(_switch_document(each, learned.formats) for each in learned.switches),
+        "unmoved": learned.unmoved,
+        "shape": learned.shape,
     }

@@ -1,4 +1,4 @@
-"""What was learnt of a template as a file: its classes, its versions, its text.
+"""What was learned of a template as a file: its classes, its versions, its text.
 
 Contract: what is read is what was written: a format that is equal, verdicts in full, and of each
 phase its conclusion without its renders. Nothing of it is run, and Jinja is not imported. A file is
@@ -39,7 +39,7 @@ AGAIN = "make it again: autoparser analyze TEMPLATE --format file -o FILE"
 
 
 class SavedTemplate(JsonDocument, frozen=True):
-    """The template that it was learnt from; its text is not here."""
+    """The template that it was learned from; its text is not here."""
 
     name: str | None
     """Its name among the templates of a model."""

@@ -1,7 +1,7 @@
-"""The template that a saved format was learnt from, where it still is and has not changed.
+"""The template that a saved format was learned from, where it still is and has not changed.
 
 Contract: only the very text that the file's digest names is taken, so that what is rendered is what
-was learnt; where it lies is no more than a suggestion. Nothing is fetched, and no encoder is run.
+was learned; where it lies is no more than a suggestion. Nothing is fetched, and no encoder is run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HERE = (SourceKind.DIRECTORY, SourceKind.FILE, SourceKind.GGUF)
 
 
 def template_of_format(saved: SavedFormat, named: str | None = None) -> ChatTemplate:
-    """Load the template that a saved format was learnt from, with the special tokens of then.
+    """Load the template that a saved format was learned from, with the special tokens of then.
 
     `named` says where it is; else it is looked for where it was, from here and from the file's
     folder, and by its name beside the file. Raises TemplateNeededError where it is not there, or is
@@ -39,14 +39,14 @@ def template_of_format(saved: SavedFormat, named: str | None = None) -> ChatTemp
             return replace(found, special_tokens=dict(saved.template.special_tokens))
     if places:
         raise TemplateNeededError(
-            f"this takes renders, and {places[0]} has changed since this was learnt from it",
+            f"this takes renders, and {places[0]} has changed since this was learned from it",
             file=saved.file,
             hint=f"pass the template itself, or make the file again: autoparser analyze {places[0]}"
             f" --format file -o {saved.file}",
         )
     origin = saved.template.origin
     raise TemplateNeededError(
-        "this takes renders, and the template that it was learnt from"
+        "this takes renders, and the template that it was learned from"
         f"{f', {origin},' if origin else ''} is not here",
         file=saved.file,
         hint="say where it is: --template PATH",

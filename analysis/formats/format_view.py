@@ -200,7 +200,7 @@ def json_call_markers(calls: CallFormat, fields: JsonFields) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Literals:
-    """The literals of a call's row, by their neighbours."""
+    """The literals of a call's row, by their neighbors."""
 
     opening: str
     name_to_id: str

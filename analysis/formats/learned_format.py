@@ -1,4 +1,4 @@
-"""What was learnt of a template's turns, and all that follows from it without a render."""
+"""What was learned of a template's turns, and all that follows from it without a render."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class LearntFormat(Shown, ABC):
-    """What was learnt of a template's turns: it makes parsers, grammars and backends."""
+class LearnedFormat(Shown, ABC):
+    """What was learned of a template's turns: it makes parsers, grammars and backends."""
 
-    shown_as: ClassVar[str] = "learnt"
+    shown_as: ClassVar[str] = "learned"
 
     template: ChatTemplate | SavedTemplate
     formats: Formats
@@ -95,7 +95,7 @@ class LearntFormat(Shown, ABC):
 
     @abstractmethod
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
-        """Find what belongs to a setting that was not learnt."""
+        """Find what belongs to a setting that was not learned."""
 
     def parser(
         self,
@@ -235,7 +235,7 @@ class LearntFormat(Shown, ABC):
     def under(self, setting: Mapping[str, object], *, tools: bool = True) -> Begun:
         """Find how turns are written under a setting of the switches, and how its prompt begins.
 
-        Callers know the setting as `chat_template_kwargs`. A setting that was not learnt is
+        Callers know the setting as `chat_template_kwargs`. A setting that was not learned is
         rendered, where the template is at hand: TemplateNeededError where it is not. Switches that
         change neither make no difference.
         """
@@ -306,7 +306,7 @@ class LearntFormat(Shown, ABC):
         return self._saved_template.characters
 
     def to_file(self) -> FormatFile:
-        """Return what a file holds: all that was learnt, without the template and its renders."""
+        """Return what a file holds: all that was learned, without the template and its renders."""
         formats = self.formats
         return FormatFile(
             schema=SCHEMA,
@@ -329,7 +329,7 @@ class LearntFormat(Shown, ABC):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learnt to a file, from which `load_format` reads it without a template.
+        """Write what was learned to a file, from which `load_format` reads it without a template.
 
         Raises OSError where it cannot be written.
         """

@@ -1,4 +1,4 @@
-"""What was learnt of a template, read from a file: an analysis that renders nothing."""
+"""What was learned of a template, read from a file: an analysis that renders nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .format_file import (
     file_read,
     is_format_text,
 )
-from .learned_format import LearntFormat
+from .learned_format import LearnedFormat
 from .verdict_document import check_read
 
 _LARGEST = 64 << 20
@@ -35,7 +35,7 @@ _HEAD = 4096
 
 
 @dataclass(frozen=True, repr=False)
-class SavedFormat(LearntFormat):
+class SavedFormat(LearnedFormat):
     """What a file holds of a template.
 
     What asks for a render raises TemplateNeededError, with what to do instead.
@@ -63,7 +63,7 @@ class SavedFormat(LearntFormat):
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
         del tools
         words = ", ".join(f"{name}={json.dumps(value)}" for name, value in setting.items())
-        self._refuse(f"how turns are written with {words} was not learnt")
+        self._refuse(f"how turns are written with {words} was not learned")
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse what an analysis has, and a file has not. Raises TemplateNeededError."""

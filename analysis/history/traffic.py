@@ -22,7 +22,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.sources.tokenizer import TokenText
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
@@ -127,7 +127,7 @@ CONTEXT = 60
 
 
 def prefix_losses(
-    analysis: LearntFormat, records: Sequence[TrafficRecord], *, tokenizer: Tokenizer | None = None
+    analysis: LearnedFormat, records: Sequence[TrafficRecord], *, tokenizer: Tokenizer | None = None
 ) -> Traffic:
     """Return what each request lost of the text computed for the request before it.
 
@@ -153,7 +153,7 @@ class _TrafficReader:
     """Reads the records of one log."""
 
     def __init__(
-        self, analysis: LearntFormat, records: Sequence[TrafficRecord], tokenizer: Tokenizer | None
+        self, analysis: LearnedFormat, records: Sequence[TrafficRecord], tokenizer: Tokenizer | None
     ) -> None:
         self._analysis = analysis
         self._read_line = records

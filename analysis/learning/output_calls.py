@@ -331,16 +331,16 @@ def entry_calls(
     gaps = list(_gaps(sightings, offered, escape))
     shown = _value_surroundings(gaps)
     values: dict[int, dict[str, tuple[Json, int]]] = {}
-    spoilt: set[int] = set()
+    spoiled: set[int] = set()
     for gap in gaps:
         value = _value(gap, shown)
         if value is None:
-            spoilt.add(gap.sighting)
+            spoiled.add(gap.sighting)
         else:
             found, end = value
             values.setdefault(gap.sighting, {})[gap.key.word] = (found, gap.key.end + end)
     calls: list[list[SightedCall]] = [[] for _ in texts]
-    broken = {sightings[at].output for at in spoilt}
+    broken = {sightings[at].output for at in spoiled}
     for at, sighting in enumerate(sightings):
         if sighting.output in broken:
             continue

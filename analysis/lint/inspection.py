@@ -177,7 +177,7 @@ class SeenHits:
     wrong_comments: tuple[InputProblem, ...] = ()
     """What is wrong with other comments for autoparser; their path is the reader's affair."""
     evidence: tuple[tuple[TurnPart, EvidenceKind], ...] = ()
-    """What is the evidence for each part of the format; empty where it cannot be analysed."""
+    """What is the evidence for each part of the format; empty where it cannot be analyzed."""
     unwritten: tuple[str, ...] = ()
     """Added tokens of the tokenizer that no render writes; they suggest what the model writes."""
     looked: bool = True

@@ -79,7 +79,7 @@ class RuleNeed(StrEnum):
 
     SOURCE = "a template"
     RENDERS = "a template that compiles"
-    ANALYSIS = "a template that can be analysed"
+    ANALYSIS = "a template that can be analyzed"
     CALLS = "a template that writes tool calls"
     REASONING = "a template that writes reasoning"
     TOKENIZER = "a tokenizer"

@@ -108,7 +108,7 @@ class Subject:
 
     @property
     def failure(self) -> AutoparserError | None:
-        """Why the template cannot be analysed; None where it can.
+        """Why the template cannot be analyzed; None where it can.
 
         Raises TemplateLimitError where no render of it ends in time.
         """
@@ -370,7 +370,7 @@ class Subject:
 
     @property
     def usual_setting(self) -> Mapping[str, Json]:
-        """The switches under which the format was seen; none where it cannot be analysed."""
+        """The switches under which the format was seen; none where it cannot be analyzed."""
         return {} if self._nothing_set or self.failure is not None else self.format.setting
 
     @cached_property

@@ -16,7 +16,7 @@ from autoparser.analysis.core.text_format import ContentParts, EdgeStrip, MediaS
 from autoparser.analysis.core.turn_format import joints_of
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 from autoparser.analysis.formats.analysis_document import describe_format
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.verdict_document import check_counts
 
 DOCUMENTED: Mapping[str, tuple[str, ...]] = {
@@ -42,7 +42,7 @@ class FactChange:
     """The kinds of turns that it is about, by their parts; empty: it is about no one kind."""
 
 
-def changed_facts(left: LearntFormat, right: LearntFormat) -> tuple[FactChange, ...]:
+def changed_facts(left: LearnedFormat, right: LearnedFormat) -> tuple[FactChange, ...]:
     """Return the facts that differ, by aspects; those that only one of them has, too."""
     ours, theirs = dict(_format_facts(left)), dict(_format_facts(right))
     # A format without its template knows nothing of parts: renders alone tell what becomes of them.
@@ -82,7 +82,7 @@ Fact = tuple[tuple[str, str, str], Json]
 """Aspect, name, the kind of turn it is about or nothing; and the value."""
 
 
-def _format_facts(analysis: LearntFormat) -> Iterator[Fact]:
+def _format_facts(analysis: LearnedFormat) -> Iterator[Fact]:
     whole = json_of(describe_format(analysis))
     yield from _documented_facts(whole, "modes", "flags", "markers")
     yield from _turn_facts(analysis)
@@ -115,7 +115,7 @@ def _document_leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
         yield path, value
 
 
-def _turn_facts(analysis: LearntFormat) -> Iterator[Fact]:
+def _turn_facts(analysis: LearnedFormat) -> Iterator[Fact]:
     format_ = analysis.formats.united
     for joint in joints_of(format_):
         for presence in joint.presences:
@@ -256,8 +256,8 @@ def _json_text(value: Json) -> str:
 class FormatComparison:
     """All that differs in what was learned; nothing was rendered."""
 
-    left: LearntFormat
-    right: LearntFormat
+    left: LearnedFormat
+    right: LearnedFormat
     facts: tuple[FactChange, ...]
 
     @property
@@ -271,6 +271,6 @@ class FormatComparison:
         return not self.facts and check_counts(self.left.check) == check_counts(self.right.check)
 
 
-def compare_formats(left: LearntFormat, right: LearntFormat) -> FormatComparison:
+def compare_formats(left: LearnedFormat, right: LearnedFormat) -> FormatComparison:
     """Compare what was learned of two templates, or of one at two times."""
     return FormatComparison(left, right, changed_facts(left, right))

@@ -27,7 +27,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.decoding.answer_judge import DecodingTrial
 from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
 from autoparser.analysis.decoding.matcher_grammar import new_mask
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.history.conversation_replay import ReplayStage
 from autoparser.analysis.history.round_trips import RoundTrip, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
@@ -141,7 +141,7 @@ class GrammarForms:
 
 
 def written_grammar(
-    analysis: LearntFormat, tools: Sequence[Tool], opaque: OpaqueTokens | None = None
+    analysis: LearnedFormat, tools: Sequence[Tool], opaque: OpaqueTokens | None = None
 ) -> GrammarForms:
     """Write the grammar of a request that offers these tools.
 

@@ -28,7 +28,7 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.formats.format_template import template_of_format
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import is_saved_format, load_format
 from autoparser.analysis.history.round_trips import code_of, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
@@ -118,7 +118,7 @@ class SurveyCheck(Struct, frozen=True):
 
 
 class SurveyRecord(Struct, frozen=True):
-    """One template: what it is like, or why it cannot be analysed."""
+    """One template: what it is like, or why it cannot be analyzed."""
 
     schema: Literal["autoparser.survey/1"]
     """Name and version; a change that is more than an addition counts it up."""
@@ -166,7 +166,7 @@ class SurveyRecord(Struct, frozen=True):
         return self.round_trip.get(HOLDS, 0)
 
 
-def surveyed_format(source: str) -> LearntFormat:
+def surveyed_format(source: str) -> LearnedFormat:
     """Return what a saved format holds, with its template if that is there; else analyze it.
 
     Raises AutoparserError.
@@ -182,13 +182,13 @@ def surveyed_format(source: str) -> LearntFormat:
 
 
 def survey_record(
-    source: str, digest: str, learnt: LearntFormat, found: LintReport | None = None
+    source: str, digest: str, learned: LearnedFormat, found: LintReport | None = None
 ) -> SurveyRecord:
     """Return what is kept of an analysis, and of what lint found.
 
     Of a saved format without its template no round trip is played.
     """
-    view, check, calls = learnt.view, learnt.check, learnt.formats.fullest.calls
+    view, check, calls = learned.view, learned.check, learned.formats.fullest.calls
     return SurveyRecord(
         SURVEY,
         source,
@@ -198,14 +198,14 @@ def survey_record(
         view.content,
         view.tools,
         None if calls is None else _call_text(calls),
-        tuple(sorted(switch.name for switch in learnt.switches)),
+        tuple(sorted(switch.name for switch in learned.switches)),
         copy_fields(
             SurveyCheck,
             check,
             crash=_first_crash(check),
-            spoiled=None if learnt.spoiled is None else learnt.spoiled.usual,
+            spoiled=None if learned.spoiled is None else learned.spoiled.usual,
         ),
-        _count_trips(learnt) if isinstance(learnt, Analysis) else {},
+        _count_trips(learned) if isinstance(learned, Analysis) else {},
         None if found is None else _count_findings(found),
     )
 
@@ -346,18 +346,18 @@ EXAMPLES = 3
 
 def summary_of(records: Sequence[SurveyRecord]) -> SurveySummary:
     """Add records up."""
-    analysed = [record for record in records if not record.error]
-    switches = Counter(name for record in analysed for name in record.switches)
+    analyzed = [record for record in records if not record.error]
+    switches = Counter(name for record in analyzed for name in record.switches)
     return SurveySummary(
         _share_of("all", records),
         tuple(record for record in records if record.error),
-        tuple(record for record in analysed if record.check.crash),
-        _shares_by(analysed, lambda record: record.reasoning or ""),
-        _shares_by(analysed, lambda record: record.content or ""),
-        _shares_by(analysed, lambda record: record.tools or ""),
-        _call_families([record for record in analysed if record.call]),
+        tuple(record for record in analyzed if record.check.crash),
+        _shares_by(analyzed, lambda record: record.reasoning or ""),
+        _shares_by(analyzed, lambda record: record.content or ""),
+        _shares_by(analyzed, lambda record: record.tools or ""),
+        _call_families([record for record in analyzed if record.call]),
         tuple(sorted(switches.items(), key=lambda each: (-each[1], each[0]))),
-        _cause_counts(analysed),
+        _cause_counts(analyzed),
     )
 
 
@@ -436,16 +436,16 @@ class SurveyLook:
         """Look at one template, or saved format; whatever it does is a record."""
         source, digest = waiting
         try:
-            learnt = surveyed_format(source)
-            if not isinstance(learnt, Analysis):
-                return SurveyResult(survey_record(source, digest, learnt))
+            learned = surveyed_format(source)
+            if not isinstance(learned, Analysis):
+                return SurveyResult(survey_record(source, digest, learned))
             if self.draw is not None:
                 # No tokenizer: masks that are timed while other workers run say nothing.
-                portrait = portray_template(learnt)
+                portrait = portray_template(learned)
                 record = survey_record(source, digest, portrait.analysis, portrait.lint)
                 return SurveyResult(record, self.draw(portrait))
-            found = lint(Subject(learnt.template, analysis=learnt)) if self.linted else None
-            return SurveyResult(survey_record(source, digest, learnt, found))
+            found = lint(Subject(learned.template, analysis=learned)) if self.linted else None
+            return SurveyResult(survey_record(source, digest, learned, found))
         except AutoparserError as error:
             return SurveyResult(SurveyRecord.failed(source, digest, error.message))
 

@@ -409,7 +409,7 @@ def nested_opening(notation: ValueNotation, row: EntryRow, key: str) -> str:
             opens += key + inner.middle
             closes += key + inner.end if inner.keyed_close else ""
         end = key + row.end if row.keyed_close else ""
-        # Entries may share what stands between two of them with their neighbours.
+        # Entries may share what stands between two of them with their neighbors.
         begins = opens.endswith(f"{row.before}{key}{row.middle}")
         if begins and closes.strip() and f"{row.after}{end}".startswith(closes):
             return opens.strip()

@@ -159,7 +159,7 @@ def _in_json_file(source: str) -> FoundTemplates:
             raise TemplateNeededError(
                 "this is a saved format, which has no template",
                 file=source,
-                hint="pass the template that it was learnt from, or read it with load_format",
+                hint="pass the template that it was learned from, or read it with load_format",
             )
         raise TemplateNotFoundError(
             f"this file has no {TEMPLATE_KEY}",

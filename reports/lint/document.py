@@ -129,7 +129,7 @@ class LintedTemplateDocument(JsonDocument, frozen=True):
     """Rules that could not look."""
     evidence: dict[TurnPart, EvidenceKind]
     """What says how each part of a turn is written, by which rules go; empty where it cannot be
-    analysed."""
+    analyzed."""
     unwritten_tokens: tuple[str, ...]
     """Added tokens of the tokenizer in a model's directory that no render writes, where the
     template shows no calls or no reasoning; the model may write them."""

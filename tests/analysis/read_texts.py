@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autoparser import Message, ToolCall
-from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.parsing.parsed_message import message_of
 
 
@@ -32,7 +32,7 @@ def tools_for(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
 
 
 def assert_reads(
-    learned: LearntFormat, texts: Sequence[dict[str, Any]], tools: Sequence[object] | None = None
+    learned: LearnedFormat, texts: Sequence[dict[str, Any]], tools: Sequence[object] | None = None
 ) -> None:
     """Read texts as the messages beside them; `tools` are those of the calls by default."""
     for each in texts:

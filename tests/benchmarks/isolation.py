@@ -115,7 +115,7 @@ def table(title: str, names: Sequence[str], found: list[list[tuple[float, float]
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    options.add_argument("--every", type=int, default=1, help="analyse every nth template only")
+    options.add_argument("--every", type=int, default=1, help="analyze every nth template only")
     every: int = options.parse_args().every
     command()
     starts = in_turns([lambda: command("--no-isolation"), command], STARTS)

@@ -1,6 +1,6 @@
 """Measure how long a saved format takes to read: `python -m tests.benchmarks.saved_formats`.
 
-Every sixteenth of the fixtures is analysed and saved; each file is read several times, and the
+Every sixteenth of the fixtures is analyzed and saved; each file is read several times, and the
 quickest counts. `ratio` is to Python's own `json.loads` of the same bytes, which makes no format of
 them: it can be compared between machines, milliseconds cannot. The exit code is 1 where a file
 takes longer than it may. Nothing is left on the disk.

@@ -44,6 +44,6 @@ def test_no_page_shuts_anybody_out(
 
 def test_the_judge_finds_what_is_wrong(browser: Any) -> None:
     page = browser.new_page()
-    page.set_content("<html><body style='color:#999;background:#aaa'>grey on grey</body></html>")
+    page.set_content("<html><body style='color:#999;background:#aaa'>gray on gray</body></html>")
     assert {each[1] for each in faults(page)} >= {"color-contrast", "html-has-lang"}
     page.close()

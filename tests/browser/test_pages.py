@@ -172,7 +172,7 @@ def test_the_index_of_a_survey_sorts_and_filters(browser: Any, pages: Path, widt
         assert names_shown(page) == ["content-plain"]
         assert page.get_by_role("status").inner_text() == "1 of 4 templates"
         page.get_by_label("Search").fill("")
-        page.get_by_label("verdict").select_option("not analysed")
+        page.get_by_label("verdict").select_option("not analyzed")
         assert len(names_shown(page)) == 1
         page.get_by_label("verdict").select_option("passes")
         assert set(names_shown(page)) == set(given[:3])
@@ -203,7 +203,7 @@ def test_print_shows_what_is_closed(browser: Any, pages: Path) -> None:
 
 
 CONTRAST = """() => {
-    const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+    const parts = color => color.match(/[\\d.]+/g).map(Number);
     const over = (top, below) => {
         const a = top[3] ?? 1;
         return [0, 1, 2].map(at => top[at] * a + below[at] * (1 - a));
@@ -213,9 +213,9 @@ CONTRAST = """() => {
             .map(each => each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4);
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
-    const scale = colour => {
-        const named = colour.match(/color\\(srgb ([^)]+)\\)/);
-        if (!named) return parts(colour);
+    const scale = color => {
+        const named = color.match(/color\\(srgb ([^)]+)\\)/);
+        if (!named) return parts(color);
         const [r, g, b, a] = named[1].split(/[ \\/]+/).map(Number);
         return [r * 255, g * 255, b * 255, a ?? 1];
     };

@@ -39,7 +39,7 @@ def test_a_directory_that_cannot_be_made_is_an_error(autoparser: Run, tmp_path: 
     assert "name a directory that may be made" in ran.err
 
 
-def test_the_template_is_learnt_whole_and_its_output_is_read() -> None:
+def test_the_template_is_learned_whole_and_its_output_is_read() -> None:
     analysis = analyze(ROOT / "cli" / "demo_files" / "chat_template.jinja")
     assert analysis.ok
     text = (ROOT / "cli" / "demo_files" / "output.txt").read_text("utf-8")

@@ -31,7 +31,7 @@ class Moved:
         return self.autoparser(*(self.folder / each if each in NAMES else each for each in words))
 
 
-NAMES = ("x.jinja", "x.json", "MESSAGES", "elsewhere", "learnt", "log")
+NAMES = ("x.jinja", "x.json", "MESSAGES", "elsewhere", "learned", "log")
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_the_template_is_used_where_it_was_and_named_where_it_is_elsewhere(
     template.rename(moved.folder / "elsewhere")
     refused = moved.run(name, "x.json", *rest)
     assert refused.code == 2
-    told = f"the template that it was learnt from, {template}, is not here"
+    told = f"the template that it was learned from, {template}, is not here"
     assert told in refused.err + refused.out
     assert moved.run(name, "x.json", *rest, "--template", "elsewhere").code == 0
 
@@ -67,7 +67,7 @@ def test_a_template_that_has_changed_is_refused(named: tuple[str, ...], moved: M
     template.write_text(template.read_text("utf-8") + " ", "utf-8")
     ran = moved.run("render", "x.json", "--messages", "MESSAGES", *named)
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-    assert f"{template} has changed since this was learnt from it" in ran.err
+    assert f"{template} has changed since this was learned from it" in ran.err
 
 
 def test_a_template_beside_the_format_is_found_by_its_name(moved: Moved, tmp_path: Path) -> None:
@@ -113,14 +113,14 @@ def test_a_format_from_before_the_usual_form_was_asked_is_read(
 def test_what_examples_showed_is_asked_of_the_template(moved: Moved) -> None:
     lint = ("lint", "--isolated", "--no-cache", "--select", "AP502", "--format")
     examples = ("--examples", "fixtures/learning/examples.yaml")
-    assert moved.run("learn", "x.jinja", *examples, "-o", "learnt").code == 0
-    document = json.loads(moved.run(*lint, "json", "learnt").out)["templates"][0]
+    assert moved.run("learn", "x.jinja", *examples, "-o", "learned").code == 0
+    document = json.loads(moved.run(*lint, "json", "learned").out)["templates"][0]
     evidence = {"reasoning": "example", "content": "render", "calls": "example"}
     assert document["evidence"] == evidence
     # The model calls, and nobody tells it which tools there are.
     (finding,) = document["findings"]
     assert (finding["code"], finding["rests_on"]) == ("AP502", {"calls": "example"})
-    told = moved.run(*lint, "text", "learnt").out
+    told = moved.run(*lint, "text", "learned").out
     assert "note not from renders: reasoning, tool calls: examples" in told
     document = json.loads(moved.run(*lint, "json", "x.jinja").out)["templates"][0]
     assert (document["evidence"], document["findings"]) == ({"content": "render"}, [])

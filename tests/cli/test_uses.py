@@ -2,7 +2,7 @@
 
 A table of `uses/` has cases under `cases`, by titles that say what is expected:
 
-    a misspelt form is suggested:
+    a misspelled form is suggested:
       run: grammar $J1 --format gnbf     # names of `names` and of `files` are put in
       files: {tools.yaml: "- {name: f}"} # written to a folder of the test's own, $TMP
       tokenizers: {tokenizer.json: [<s>]} # one token a byte, and one for each of these markers

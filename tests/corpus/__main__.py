@@ -16,7 +16,7 @@ and counted by family beside what it publishes of engines; with `--field`, those
 outputs that were lost in production, and with `--learn` some of each model's cases are examples to
 learn from, and the others are read. With `--triggers`, what a lazy grammar waits for is looked for
 in what each template writes. With `--learn`, what a template renders of calls and reasoning is
-hidden, and learnt from examples that it wrote, with `--outputs` from outputs that nobody labelled;
+hidden, and learned from examples that it wrote, with `--outputs` from outputs that nobody labeled;
 `--also` names other templates, such as fixtures/novel. With `--structural-tags`, xgrammar compiles
 the tags of four kinds of requests, and is asked what of each template's turns they take. With
 `--stops`, an engine runs along each turn, and has to stop where it is over. With `--parts`, what

@@ -152,7 +152,7 @@ def _placeholder(media: MediaTreatment) -> str:
 
 
 def _lines(found: Sequence[JudgedParts]) -> Iterator[str]:
-    yield f"{len(found):>6}  templates analysed"
+    yield f"{len(found):>6}  templates analyzed"
     texts = Counter(each.parts.texts for each in found)
     for outcome in PartsOutcome:
         if texts[outcome]:

@@ -93,7 +93,7 @@ def _all_tried(codes: Sequence[str], path: Path) -> list[TriedFix]:
         found = fixes_apart(load_template(str(path)), [rule_of(code) for code in codes])
         return [row for each in found for row in _tried(path.stem, each)]
     except AutoparserError:
-        # What cannot be analysed has no such finding.
+        # What cannot be analyzed has no such finding.
         return []
 
 

@@ -33,7 +33,7 @@ class AskedFile(msgspec.Struct, frozen=True):
     wrong: tuple[str, ...] = ()
     """The questions that the file answers otherwise than the analysis."""
     problem: str = ""
-    """Why the template cannot be analysed."""
+    """Why the template cannot be analyzed."""
 
 
 def judged_files(
@@ -95,7 +95,7 @@ def _reading_seconds(path: Path) -> float:
 def _table(asked: Sequence[AskedFile]) -> Iterator[str]:
     files = [each for each in asked if not each.problem]
     yield f"{len(files):>6}  saved formats, which a process without jinja2 loaded"
-    yield f"{len(asked) - len(files):>6}  templates that cannot be analysed"
+    yield f"{len(asked) - len(files):>6}  templates that cannot be analyzed"
     yield f"{sum(each.texts for each in files):>6}  texts of them, each parsed whole and streamed"
     yield f"{sum(bool(each.wrong) for each in files):>6}  files that answer otherwise"
     if not files:

@@ -101,7 +101,7 @@ class Gated:
     words: tuple[TurnWord, ...] = ()
 
     @property
-    def analysed(self) -> bool:
+    def analyzed(self) -> bool:
         return not self.error and not self.crash
 
     @property
@@ -116,7 +116,7 @@ class Gated:
 
 
 def gated(path: Path) -> Gated:
-    """Analyse a template, and ask both judges."""
+    """Analyze a template, and ask both judges."""
     try:
         analysis = analysis_at(path)
     except AutoparserError as error:
@@ -267,7 +267,7 @@ def _some(judged: Sequence[Verdict], verdict: Verdict, *, tools: bool) -> bool:
 
 
 def _lines(found: Sequence[Gated]) -> Iterator[str]:
-    done = [each for each in found if each.analysed]
+    done = [each for each in found if each.analyzed]
     yield from _counted(found, done)
     for part in (_gate, _judge):
         yield ""
@@ -293,12 +293,12 @@ def _counted(found: Sequence[Gated], done: Sequence[Gated]) -> Iterator[str]:
         return sum(getattr(each.counts, name) for each in done)
 
     yield f"{len(found):>6}  templates"
-    yield f"{len(done):>6}  analysed"
+    yield f"{len(done):>6}  analyzed"
     crashes = [each for each in found if each.crash]
     yield f"{len(crashes):>6}  crashed"
     yield from (f"{'':8}  {each.name}: {each.crash}" for each in crashes)
     yield f"{total('formats'):>6}  formats, {_more(done, 'formats')} templates have several"
-    yield f"{total('settings'):>6}  settings learnt, {total('untried')} beyond the limit untried"
+    yield f"{total('settings'):>6}  settings learned, {total('untried')} beyond the limit untried"
     yield f"{total('prompts'):>6}  different generation prompts"
     yield f"{total('unprompted'):>6}  settings without one"
     yield f"{total('failed_checks'):>6}  formats whose self-check fails"

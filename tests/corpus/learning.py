@@ -263,14 +263,14 @@ def table_of(
     """Return the table; templates are named that are not read well in the row `named`."""
     lines = [
         head,
-        f"{what:>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learnt",
-        _row("analysed", [each.own for each in found]),
+        f"{what:>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learned",
+        _row("analyzed", [each.own for each in found]),
         *(_row(name, [each.learned[at] for each in found]) for at, name in enumerate(names)),
     ]
     odd = [reading for each in found for reading in each.learned if reading.odd]
     if odd:
         right = sum(each.named for each in odd)
-        lines.append(f"spoilt {what}: {sum(each.odd for each in odd)}, of them named: {right}")
+        lines.append(f"spoiled {what}: {sum(each.odd for each in odd)}, of them named: {right}")
     for each in found:
         reading = each.learned[names.index(named)]
         if not reading.enough:
@@ -280,7 +280,7 @@ def table_of(
 
 
 def _row(name: str, found: Sequence[Reading]) -> str:
-    """Return the row of a table of what was learnt one way."""
+    """Return the row of a table of what was learned one way."""
     enough = sum(each.enough for each in found)
     asked, read = sum(each.asked for each in found), sum(each.read for each in found)
     failed = sum(bool(each.error) for each in found)

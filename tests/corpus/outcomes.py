@@ -52,7 +52,7 @@ class Outcome:
 
 
 def outcome_of(path: Path) -> Outcome:
-    """Analyse one template and probe it; whatever happens is an outcome."""
+    """Analyze one template and probe it; whatever happens is an outcome."""
     template = read_template(path)
     found = _ending(path)
     try:

@@ -63,8 +63,8 @@ WORDS = (
 )
 
 
-def analysed(path: Path) -> Analysis | None:
-    """Analyse a template with special tokens of the vocabulary; None where that fails."""
+def analyzed(path: Path) -> Analysis | None:
+    """Analyze a template with special tokens of the vocabulary; None where that fails."""
     template = ChatTemplate(path.read_text(encoding="utf-8"), TOKENS, name=path.stem)
     try:
         return analyze(template)
@@ -414,8 +414,8 @@ class Survey:
 
 
 def surveyed(path: Path) -> Survey | None:
-    """Survey one template; None where it cannot be analysed."""
-    analysis = analysed(path)
+    """Survey one template; None where it cannot be analyzed."""
+    analysis = analyzed(path)
     if analysis is None:
         return None
     return Survey(
@@ -441,7 +441,7 @@ def render_table(paths: Sequence[Path]) -> tuple[str, bool]:
 def _lines(found: Sequence[Survey]) -> Iterator[str]:
     rendered = [each.attribution for each in found if each.attribution.rendered]
     right = sum(not each.faults for each in rendered)
-    yield f"{len(found):>6}  templates analysed"
+    yield f"{len(found):>6}  templates analyzed"
     yield f"{right:>6}  of {len(rendered)} that render: every text is its message's"
     for each in rendered:
         if each.faults:

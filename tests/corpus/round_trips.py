@@ -1,4 +1,4 @@
-"""Round trips over the corpus: every shipped scenario, for every template that can be analysed.
+"""Round trips over the corpus: every shipped scenario, for every template that can be analyzed.
 
 No template of the corpus comes with its vocabulary, so this is the string level, under each
 template's usual setting of the switches and under the others that may matter.

@@ -1,6 +1,6 @@
-"""Learning from labelled outputs of models, scored on the others: canitoolcall's cases, drawn.
+"""Learning from labeled outputs of models, scored on the others: canitoolcall's cases, drawn.
 
-Of a model's labelled cases some are drawn as examples, by a seed, and given with the template; the
+Of a model's labeled cases some are drawn as examples, by a seed, and given with the template; the
 others are read by what was learned, and by the template's own analysis. The checks are those of
 the package.
 """
@@ -134,7 +134,7 @@ def judged_taught_scores(processes: int, seeds: Sequence[int]) -> tuple[str, boo
 
 def _table(found: Sequence[TaughtScore]) -> Iterator[str]:
     models = len({each.model for each in found})
-    yield f"{models} models with labelled cases, drawn as examples; the others are read"
+    yield f"{models} models with labeled cases, drawn as examples; the others are read"
     yield f"{'examples':>9}   cases  template   learned  draws: less, more, misread"
     for count in COUNTS:
         rows = [each for each in found if each.count == count]

@@ -182,7 +182,7 @@ SAMPLE = 40
 
 
 def digests(paths: list[Path], seed: str) -> list[str]:
-    """Analyse in a process of its own, under this hash seed."""
+    """Analyze in a process of its own, under this hash seed."""
     script = Path(__file__).parent / "digest.py"
     done = subprocess.run(  # noqa: S603 - our own script
         [sys.executable, str(script), *map(str, paths)],

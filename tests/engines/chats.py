@@ -44,7 +44,7 @@ DONE = "data: [DONE]"
 
 @cache
 def analysis_of(name: str) -> Analysis:
-    """Analyse a fixture, which renders in a worker."""
+    """Analyze a fixture, which renders in a worker."""
     text = (ROOT / "fixtures" / "templates" / f"{name}.jinja").read_text("utf-8")
     template = ChatTemplate(text, {"bos_token": "", "eos_token": END}, name=name)
     return analyze(isolated(template))

@@ -28,7 +28,7 @@ from autoparser.analysis.engines.chat_application import ChatEndpoint
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ServingLimits
 from autoparser.analysis.engines.completion_backend import CompletionBackend
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 from .running_serve import running_serve
 
@@ -113,7 +113,7 @@ def answered(
         mocked = partial(httpx2.AsyncClient, transport=httpx2.MockTransport(backend))
         with mock.patch.object(httpx2, "AsyncClient", mocked):
             behind = CompletionBackend("http://backend", ServerEngine.LLAMA_SERVER)
-        preparer = ChatPreparer(analysed(TEMPLATE))
+        preparer = ChatPreparer(analyzed(TEMPLATE))
         endpoint = ChatEndpoint(preparer, behind, "parrot", limits or ServingLimits())
         before = httpx2.ASGITransport(app=endpoint.application())
         async with httpx2.AsyncClient(transport=before, base_url="http://serve") as client:
@@ -216,7 +216,7 @@ def test_a_request_that_makes_no_sense_names_its_place(
 
 
 def test_no_backend_is_one_error() -> None:
-    with running_serve(analysed(TEMPLATE), "http://127.0.0.1:9") as url:
+    with running_serve(analyzed(TEMPLATE), "http://127.0.0.1:9") as url:
         answer = ask(url)
         assert answer.status_code == 502
         assert words(answer.text) == ("backend_error", "the backend cannot be reached")
@@ -309,7 +309,7 @@ def metrics(url: str, wanted: str) -> str:
 
 @pytest.mark.parametrize("leave", [hang_up, pytest.param(give_up, marks=pytest.mark.slow)])
 def test_a_client_that_leaves_ends_the_completion(leave: Callable[[str], None]) -> None:
-    with backend(forever=True) as running, running_serve(analysed(TEMPLATE), running.url) as url:
+    with backend(forever=True) as running, running_serve(analyzed(TEMPLATE), running.url) as url:
         leave(url)
         assert running.gone.wait(10)
         assert "autoparser_hangups_total 1.0" in metrics(url, "autoparser_running 0.0")
@@ -317,7 +317,7 @@ def test_a_client_that_leaves_ends_the_completion(leave: Callable[[str], None]) 
 
 def test_a_body_that_does_not_come_is_one_error() -> None:
     limits = ServingLimits(body_seconds=0.2)
-    with running_serve(analysed(TEMPLATE), "http://127.0.0.1:9", limits=limits) as url:
+    with running_serve(analyzed(TEMPLATE), "http://127.0.0.1:9", limits=limits) as url:
         host, port = url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), 10) as slow:
             head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
@@ -329,7 +329,7 @@ def test_one_chat_too_many_is_told_to_come_back() -> None:
     limits = ServingLimits(requests=1, seconds=30)
     with (
         backend(forever=True) as running,
-        running_serve(analysed(TEMPLATE), running.url, limits=limits) as url,
+        running_serve(analyzed(TEMPLATE), running.url, limits=limits) as url,
     ):
         asked = {**BODY, "stream": True}
         with httpx2.stream("POST", f"{url}/v1/chat/completions", json=asked) as first:
@@ -351,7 +351,7 @@ def test_nothing_is_left_of_failed_chats() -> None:
     talks = [[EVENT], [EVENT, FAILING, b""], [EVENT, LAST, b""], [EVENT, b""]]
     with (
         backend(*talks) as running,
-        running_serve(analysed(TEMPLATE), running.url, limits=limits) as url,
+        running_serve(analyzed(TEMPLATE), running.url, limits=limits) as url,
     ):
         for _ in talks:
             ask(url, stream=True)
@@ -365,7 +365,7 @@ def test_nothing_is_left_of_failed_chats() -> None:
 
 @pytest.mark.slow
 def test_no_task_is_left_of_clients_that_hung_up() -> None:
-    with backend(forever=True) as running, running_serve(analysed(TEMPLATE), running.url) as url:
+    with backend(forever=True) as running, running_serve(analyzed(TEMPLATE), running.url) as url:
         ask(url, max_tokens=0)
         before = url.tasks
         for _ in range(20):

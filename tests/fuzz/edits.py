@@ -47,7 +47,7 @@ def double(rng: random.Random, text: str, _pieces: Sequence[str]) -> str:
 
 
 def swap(rng: random.Random, text: str, _pieces: Sequence[str]) -> str:
-    """Let two neighbouring stretches change places."""
+    """Let two neighboring stretches change places."""
     start, middle = _stretch(rng, text)
     end = min(len(text), middle + rng.randint(1, LONGEST))
     return text[:start] + text[middle:end] + text[start:middle] + text[end:]

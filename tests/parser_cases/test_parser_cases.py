@@ -19,7 +19,7 @@ import yaml
 
 from autoparser import Analysis, ParsedCall, ParsedMessage, analyze
 from tests.analysis.parsing.loop import disagreement
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
@@ -119,7 +119,7 @@ def cases() -> list[ParameterSet]:
 def analysis_of(stem: str, template: str) -> Analysis:
     """Analyze a template of the table itself, or a fixture."""
     text = tables()[stem].templates.get(template)
-    return analysed(template) if text is None else analyze(text)
+    return analyzed(template) if text is None else analyze(text)
 
 
 def _offered(case: Case) -> list[Tool] | None:

@@ -19,7 +19,7 @@ from autoparser.analysis.formats.format_view import (
     ToolFormat,
 )
 from autoparser.reports.template_page import MEANINGS
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "modes.md").read_text("utf-8")
@@ -55,7 +55,7 @@ def test_every_mode_is_explained(title: str) -> None:
     [(title, code(row[0]), code(row[2])) for title in MODES for row in table(title)],
 )
 def test_a_mode_is_shown_by_its_template(title: str, mode: str, fixture: str) -> None:
-    assert getattr(analysed(fixture).view, MODES[title][0]) == mode
+    assert getattr(analyzed(fixture).view, MODES[title][0]) == mode
 
 
 def test_every_marker_is_explained() -> None:
@@ -69,13 +69,13 @@ def test_every_marker_is_explained() -> None:
     [(code(row[0]), code(row[2]), code(row[3])) for row in table("Markers")],
 )
 def test_a_marker_is_in_its_template(marker: str, text: str, fixture: str) -> None:
-    assert getattr(analysed(fixture).markers, marker) == text
+    assert getattr(analyzed(fixture).markers, marker) == text
 
 
 def test_every_flag_effect_and_phase_is_explained() -> None:
     assert [code(row[0]) for row in table("Flags")] == [each.name for each in fields(FormatFlags)]
     assert [code(row[0]) for row in table("What a switch changes")] == [*SwitchEffect]
-    phases = [finding.phase for finding in analysed("a1-function-parameter").phases]
+    phases = [finding.phase for finding in analyzed("a1-function-parameter").phases]
     assert [code(row[0]) for row in table("Phases")] == phases
 
 

@@ -47,7 +47,7 @@ from autoparser.reports.page_pictures import trace_section
 from autoparser.reports.pages import PageTop, address, page
 from autoparser.reports.visible import quoted
 from tests.analysis.history.vocabularies import tiny
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
 
 from .hostile import hostile
@@ -111,7 +111,7 @@ def checked(text: str, script: str = "", beside: frozenset[str] = frozenset()) -
 
 @cache
 def page_of(name: str) -> str:
-    return report_page(portray_template(analysed(name)), "1.2.3")
+    return report_page(portray_template(analyzed(name)), "1.2.3")
 
 
 @pytest.mark.parametrize("name", sampled(TABLE["said"], 7))
@@ -123,7 +123,7 @@ def test_a_page_is_whole_and_says_what_it_rests_on(name: str) -> None:
 
 @pytest.mark.slow
 def test_the_same_template_gives_the_same_page() -> None:
-    again = analyze(analysed("history-last-query").template)
+    again = analyze(analyzed("history-last-query").template)
     assert report_page(portray_template(again), "1.2.3") == page_of("history-last-query")
 
 
@@ -134,7 +134,7 @@ def test_a_hostile_template_is_text() -> None:
     checked(text)
     assert "&lt;script&gt;document.title=&#34;owned&#34;&lt;/script&gt;" in text
     assert "\\u202e\\u200b\\u115f" in text.replace('</span><span class="sign">', "")
-    checked(comparison_page(compare_templates(analysis, analysed("content-plain")), "1"))
+    checked(comparison_page(compare_templates(analysis, analyzed("content-plain")), "1"))
 
 
 def test_a_hostile_corpus_is_text_and_its_templates_lead_to_their_pages() -> None:
@@ -166,7 +166,7 @@ def test_a_hostile_corpus_is_text_and_its_templates_lead_to_their_pages() -> Non
 def test_with_a_tokenizer_strips_are_tokens_and_masks_are_timed() -> None:
     vocabulary = tiny("<|im_start|>", "<|im_end|>")
     portrait = portray_template(
-        analysed("history-last-query"), tokenizer=vocabulary, tokenizer_name="tiny"
+        analyzed("history-last-query"), tokenizer=vocabulary, tokenizer_name="tiny"
     )
     text = report_page(portrait, "1.2.3")
     checked(text)
@@ -177,7 +177,7 @@ def test_with_a_tokenizer_strips_are_tokens_and_masks_are_timed() -> None:
 
 @pytest.mark.slow
 def test_every_value_of_a_switch_is_rendered() -> None:
-    analysis = analysed("history-last-query")
+    analysis = analyzed("history-last-query")
     views = switch_views(analysis, ())
     asked = [{each.name: value} for each in analysis.switches for value in each.values]
     assert [dict(each.setting) for each in views] == [{}, *asked]
@@ -188,7 +188,7 @@ def test_every_value_of_a_switch_is_rendered() -> None:
     assert len({each.prompt for each in views}) > 1
     section = page_of("history-last-query").partition('id="views"')[2].partition("</section>")[0]
     assert section.count("<details") == 3
-    assert switch_views(analysed("content-plain"), ()) == ()
+    assert switch_views(analyzed("content-plain"), ()) == ()
 
 
 @pytest.mark.slow
@@ -223,7 +223,7 @@ def test_a_self_check_that_fails_shows_both_texts() -> None:
 
 @pytest.mark.slow
 def test_pages_of_comparisons_show_what_differs_or_that_nothing_does() -> None:
-    left, right = (analysed(name) for name in ("history-last-query", "history-tool-cycle"))
+    left, right = (analyzed(name) for name in ("history-last-query", "history-tool-cycle"))
     found = checked(comparison_page(compare_templates(left, right), "1.2.3"))
     assert {"summary", "format", "renders", "round-trips"} <= set(found.ids)
     same = comparison_page(compare_templates(left, left), "1.2.3")

@@ -69,7 +69,7 @@ from autoparser.reports.example import call_spans, example_call, example_message
 from autoparser.reports.roundtrip import ABOUT, FAULTS
 from tests.analysis.history.vocabularies import tiny
 from tests.analysis.tiny import CONTENT, turn
-from tests.fixture_analyses import TEMPLATES, analysed
+from tests.fixture_analyses import TEMPLATES, analyzed
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 HOSTILE = "\x1b[31m\u202e[bold]\u200b" + "x" * 500
@@ -162,14 +162,14 @@ SWITCHED = (
 
 @cache
 def played(*, tokens: bool) -> tuple[Analysis, RoundTrip]:
-    analysis = analysed("history-last-query")
+    analysis = analyzed("history-last-query")
     tokenizer = tiny(*analysis.format.stop_strings) if tokens else None
     return analysis, round_trip(analysis, shipped_scenarios(), tokenizer=tokenizer)
 
 
 def grammars(width: int) -> Text:
     names = ("j1-json-in-tags", "a1-function-parameter", "j5-name-is-key")
-    return Text("\n\n").join([grammar_report(analysed(name), width) for name in names])
+    return Text("\n\n").join([grammar_report(analyzed(name), width) for name in names])
 
 
 SCREENS: dict[str, Callable[[int], Text]] = {
@@ -183,7 +183,7 @@ SCREENS: dict[str, Callable[[int], Text]] = {
     "export-whole": lambda width: export_report(Export({}), None, width),
     "grammars": grammars,
     "message": lambda width: message_report(MESSAGE, TEXT, width),
-    "phase": lambda width: phases_report(analysed("a1-function-parameter"), ["T1"], width),
+    "phase": lambda width: phases_report(analyzed("a1-function-parameter"), ["T1"], width),
     "roundtrip": lambda width: roundtrip_report(*played(tokens=False), width),
     "roundtrip-in-full": lambda width: roundtrip_report(*played(tokens=True), width, in_full=True),
     "roundtrip-screen": lambda width: roundtrip_screen(*played(tokens=False), width),
@@ -245,9 +245,9 @@ def test_a_report_says_when_earlier_reasoning_is_kept(condition: str) -> None:
         CONTENT,
         end="<end>",
     )
-    learnt = analyze(said)
-    assert TurnPart.REASONING in learnt.formats.united.shown
-    assert KEPT[condition] in " ".join(section_report(learnt, "summary", 200).plain.split())
+    learned = analyze(said)
+    assert TurnPart.REASONING in learned.formats.united.shown
+    assert KEPT[condition] in " ".join(section_report(learned, "summary", 200).plain.split())
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_a_report_says_what_the_default_prompt_does_with_reasoning(test: str, wo
 
 
 def test_a_call_is_colored_inside() -> None:
-    report = screen_report(analysed("a1-function-parameter"), 80)
+    report = screen_report(analyzed("a1-function-parameter"), 80)
     styles = {report.plain[span.start : span.end]: str(span.style) for span in report.spans}
     assert styles["weather"] == "bold yellow"
     assert (styles["city"], styles["Rio"]) == ("blue", "green")
@@ -280,15 +280,15 @@ NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_report_on_each_fixture_fits_a_narrow_terminal(name: str) -> None:
-    report = analysis_report(analysed(name), 40, diffs=True).plain
+    report = analysis_report(analyzed(name), 40, diffs=True).plain
     assert [line for line in report.split("\n") if cell_len(line) > 40] == []
-    assert len(screen_report(analysed(name), 80).plain.split("\n")) <= 40
-    assert all(line.isprintable() for line in grammar_report(analysed(name), 80).plain.split("\n"))
+    assert len(screen_report(analyzed(name), 80).plain.split("\n")) <= 40
+    assert all(line.isprintable() for line in grammar_report(analyzed(name), 80).plain.split("\n"))
 
 
 @pytest.mark.parametrize("width", [1, 10, 20])
 def test_no_width_is_too_narrow(width: int) -> None:
-    assert "self-check" in analysis_report(analysed("t8-recipient-lines"), width).plain
+    assert "self-check" in analysis_report(analyzed("t8-recipient-lines"), width).plain
 
 
 MARKS = "[bold red]{}[link=file:///x]:smile:\\x1b[31m\\x1b]0;t\\x07<\\x9b0m>\\u202e\\u200b\\r\\x0b"
@@ -312,16 +312,16 @@ def test_texts_of_a_template_and_its_name_are_neither_markup_nor_obeyed_by_a_ter
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_texts_of_the_named_parts_of_an_example_are_what_the_format_writes(name: str) -> None:
-    learnt = analysed(name)
-    message = example_message(learnt.format)
-    spans = turn_spans(learnt.format, learnt.markers, message)
-    assert "".join(span.text for span in spans) == learnt.format.write(message)
+    learned = analyzed(name)
+    message = example_message(learned.format)
+    spans = turn_spans(learned.format, learned.markers, message)
+    assert "".join(span.text for span in spans) == learned.format.write(message)
     assert "turn" not in {span.label for span in spans}
-    calls = learnt.format.calls
+    calls = learned.format.calls
     for position in range(2):
         if calls is None:
             continue
-        call = example_call(learnt.format, position)
+        call = example_call(learned.format, position)
         parts = call_spans(calls, call, position)
         assert "".join(span.text for span in parts) == calls.write_call(call, position)
         assert not {"call", "arguments"} & {span.label for span in parts}

@@ -6,7 +6,7 @@ import pytest
 
 from autoparser import analyze
 from tests.analysis.tiny import turn
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 PLANNED = turn(
     "{% if m.tool_calls %}<plan>{{ m.reasoning_content or '' }}</plan><acts>"
@@ -38,7 +38,7 @@ PLANNED = turn(
 def test_content_is_opened_and_closed(
     name: str, opening: str, others: list[str], close: str
 ) -> None:
-    block = analysed(name).format.content
+    block = analyzed(name).format.content
     assert (block.open.core, block.close.core) == (opening, close)
     assert [each.core for each in block.others] == others
 

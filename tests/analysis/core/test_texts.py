@@ -167,7 +167,7 @@ def test_an_id_that_is_written_is_read_back_and_fits_its_pattern(naming: NamingI
     assert re.fullmatch(pattern, written)
 
 
-def test_a_misspelt_word_has_a_hint_and_an_unlike_one_has_none() -> None:
+def test_a_misspelled_word_has_a_hint_and_an_unlike_one_has_none() -> None:
     assert nearest_word("t33", ["T2", "T3"]) == "T3"
     assert nearest_word("TOOLS", ["tools"]) == "tools"
     assert nearest_word("anything", []) is None

@@ -167,11 +167,11 @@ def test_walks_of_a_rewriting_template_are_not_all_clean() -> None:
     asked = trial(STRIPPING, tools=tools, tool_choice="required")
     report = judge_answers(asked.walks(40, seed=0, limit=2000), asked.judge)
     assert not report.ok
-    wrong = [one.answer.text for one in report.each if one.judgement.complaints]
+    wrong = [one.answer.text for one in report.each if one.judgment.complaints]
     assert wrong
     assert all("^" in text for text in wrong)
     assert report.examples[AnswerFault.RENDERING].text == wrong[0]
-    assert all("^" not in one.answer.text for one in report.each if one.judgement.clean)
+    assert all("^" not in one.answer.text for one in report.each if one.judgment.clean)
 
 
 PLAIN = turn(CONTENT, end="<end>\n")

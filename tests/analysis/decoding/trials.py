@@ -13,7 +13,7 @@ from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
 from autoparser.analysis.parsing.turn_expression import formats_of_request
 from autoparser.analysis.parsing.turn_request import request_of
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 ROOT = Path(__file__).parents[3]
 TOOLS = yaml.safe_load((ROOT / "fixtures" / "tools.yaml").read_text("utf-8"))
@@ -38,7 +38,7 @@ CITIES: list[object] = [
 """A tool whose calls no model can go on with for ever."""
 
 
-analysis_of = analysed
+analysis_of = analyzed
 
 
 def trial_of(

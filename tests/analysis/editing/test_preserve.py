@@ -20,7 +20,7 @@ from autoparser.analysis.history.trip_causes import Culprit
 from autoparser.analysis.lint.subject import Subject
 from tests.analysis.history.test_round_trips import scenario_from
 from tests.analysis.tiny import calls, turn
-from tests.fixture_analyses import TEMPLATES, analysed
+from tests.fixture_analyses import TEMPLATES, analyzed
 from tests.lanes import sampled
 
 pytestmark = pytest.mark.slow
@@ -61,7 +61,7 @@ HISTORIES = ["history-last-query", "history-content-stripped", "history-tool-cyc
 
 @pytest.mark.parametrize("name", sampled(HISTORIES, 3))
 def test_by_the_edits_more_steps_hold_and_those_that_held_render_the_same(name: str) -> None:
-    analysis = analysed(name)
+    analysis = analyzed(name)
     found = preserving_template(analysis, shipped_scenarios())
     before, after = (
         {
@@ -82,7 +82,7 @@ def test_by_the_edits_more_steps_hold_and_those_that_held_render_the_same(name: 
 
 
 def test_a_switch_under_which_a_scenario_holds_becomes_the_default() -> None:
-    analysis = analysed("history-last-query")
+    analysis = analyzed("history-last-query")
     found = preserving_template(analysis, [scenario_from("reasoning + answer")])
     assert found.template.text == (
         "{% set preserve_thinking = preserve_thinking|default(true) %}\n" + analysis.template.text

@@ -332,9 +332,9 @@ def test_where_the_template_is_found() -> None:
 
 
 def test_a_saved_format_needs_no_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    learnt: Any = served_format(tokenizer_for(NAMES[0])).learnt
-    learnt.save(tmp_path / "model.format.json")
+    learned: Any = served_format(tokenizer_for(NAMES[0])).learned
+    learned.save(tmp_path / "model.format.json")
     monkeypatch.setenv(FORMAT_VARIABLE, str(tmp_path / "model.format.json"))
     bare = tokenizer_for(NAMES[0])
     bare.chat_template = ""
-    assert served_format(bare).learnt.formats == learnt.formats
+    assert served_format(bare).learned.formats == learned.formats

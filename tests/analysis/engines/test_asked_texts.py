@@ -11,7 +11,7 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.engines.parser_questions import AskedTexts, asked_texts
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
 NAMES = ("j1-json-in-tags", "a1-function-parameter", "reasoning-forced-open", "content-plain")
@@ -19,12 +19,12 @@ NAMES = ("j1-json-in-tags", "a1-function-parameter", "reasoning-forced-open", "c
 
 @cache
 def asked(name: str) -> AskedTexts:
-    return asked_texts(analysed(name))
+    return asked_texts(analyzed(name))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_text_stands_in_a_render_after_its_prompt_without_its_end(name: str) -> None:
-    analysis = analysed(name)
+    analysis = analyzed(name)
     ends = tuple(end.core for end in analysis.format.end_literals)
     assert asked(name).texts
     assert ends
@@ -56,7 +56,7 @@ class ReadsNothing:
 def test_what_no_reader_can_tell_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module("autoparser.analysis.engines.parser_questions")
     monkeypatch.setattr(module, "OutputParser", ReadsNothing)
-    found, usual = asked_texts(analysed("j1-json-in-tags")), asked("j1-json-in-tags")
+    found, usual = asked_texts(analyzed("j1-json-in-tags")), asked("j1-json-in-tags")
     assert [each.title for each in found.texts] == [
         each.title for each in usual.texts if not each.hostile
     ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoparser import (
     AutoparserError,
-    LearntFormat,
+    LearnedFormat,
     RefusedMessageError,
     load_format,
     response_template,
@@ -78,28 +78,28 @@ def _rendered(analysis: Analysis, format_: TurnFormat, opening: TurnOpening) -> 
     return [each for each in written if each]
 
 
-def openings(learnt: LearntFormat) -> Iterator[tuple[TurnFormat, TurnOpening]]:
+def openings(learned: LearnedFormat) -> Iterator[tuple[TurnFormat, TurnOpening]]:
     """Return the generation prompts of all settings."""
-    return ((each, opening) for each in learnt.formats for opening in each.openings)
+    return ((each, opening) for each in learned.formats for opening in each.openings)
 
 
-def behavior(learnt: LearntFormat, texts: list[list[str]]) -> dict[str, Any]:
+def behavior(learned: LearnedFormat, texts: list[list[str]]) -> dict[str, Any]:
     """Answer everything; an error stands for what cannot be answered.
 
     `texts` are the outputs to parse after every generation prompt, in the order of the prompts.
     """
-    asked = zip(openings(learnt), texts, strict=True)
+    asked = zip(openings(learned), texts, strict=True)
     return {
         "written": [
             _answer(lambda: format_.write(case.message))  # noqa: B023 - called at once
-            for format_ in learnt.formats
+            for format_ in learned.formats
             for case in battery_messages()
         ],
         "export": [
-            response_template(each).document for each in (*learnt.formats, learnt.formats.united)
+            response_template(each).document for each in (*learned.formats, learned.formats.united)
         ],
-        "grammars": _grammars(learnt, None),
-        "prompts": [_behind(learnt, opening, outputs) for (_, opening), outputs in asked],
+        "grammars": _grammars(learned, None),
+        "prompts": [_behind(learned, opening, outputs) for (_, opening), outputs in asked],
     }
 
 
@@ -110,18 +110,18 @@ def _answer(ask: Callable[[], Any]) -> Any:
         return f"refused: {error}"
 
 
-def _behind(learnt: LearntFormat, opening: TurnOpening, texts: list[str]) -> list[Any]:
+def _behind(learned: LearnedFormat, opening: TurnOpening, texts: list[str]) -> list[Any]:
     tools = list(loose_tools()) if opening.tools else None
     by_setting: dict[str, Any] = {"chat_template_kwargs": opening.setting}
     by_prompt: dict[str, Any] = {"prompt": f"a conversation, and then {opening.text}"}
     found: list[Any] = []
     for request in (by_setting, by_prompt):
-        parser = learnt.parser(tools, call_ids=1, **request)
-        for each in learnt.begun(tools, **request):
+        parser = learned.parser(tools, call_ids=1, **request)
+        for each in learned.begun(tools, **request):
             found += [json_of(turn_document(each.format)), repr(each.opening)]
         found += [repr(parser.parse(text)) for text in texts]
-        found += _grammars(learnt, tools, **request)
-    parser = learnt.parser(tools, call_ids=1, **by_setting)
+        found += _grammars(learned, tools, **request)
+    parser = learned.parser(tools, call_ids=1, **by_setting)
     for text in texts:
         stream = parser.stream()
         chunks = [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
@@ -129,9 +129,9 @@ def _behind(learnt: LearntFormat, opening: TurnOpening, texts: list[str]) -> lis
     return found
 
 
-def _grammars(learnt: LearntFormat, tools: Any, **request: Any) -> list[Any]:
+def _grammars(learned: LearnedFormat, tools: Any, **request: Any) -> list[Any]:
     def forms(*, lazy: bool) -> list[Any]:
-        made = learnt.grammar(tools, lazy=lazy, **request)
+        made = learned.grammar(tools, lazy=lazy, **request)
         written = [made.gbnf, lambda: made.lark(OpaqueTokens()), made.structural_tag]
         kept = [*made.triggers, *made.preserved_tokens, *made.stop_strings]
         return [*map(_answer, written), kept]

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from autoparser import document
 from autoparser.analysis.core.documents import json_value_of
-from tests.fixture_analyses import TEMPLATES, analysed
+from tests.fixture_analyses import TEMPLATES, analyzed
 
 DOCS = Path(__file__).parents[3] / "docs"
 SCHEMA = json.loads((DOCS / "analysis.schema.json").read_text("utf-8"))
@@ -21,7 +21,7 @@ NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_document_of_each_fixture_is_as_the_schema_says(name: str) -> None:
-    analysis = analysed(name)
+    analysis = analyzed(name)
     whole: dict[str, Any] = json.loads(json.dumps(analysis.to_dict(), allow_nan=False))
     Draft202012Validator(SCHEMA).validate(whole)
     assert {**whole, "parser": None} == {
@@ -38,7 +38,7 @@ def test_the_document_of_each_fixture_is_as_the_schema_says(name: str) -> None:
 
 
 def test_the_messages_of_a_render_give_its_text() -> None:
-    analysis = analysed("j1-json-in-tags")
+    analysis = analyzed("j1-json-in-tags")
     evidence: Any = document(analysis)
     evidence = evidence["phases"][0]["evidence"][0]["right"]
     assert not evidence["add_generation_prompt"]

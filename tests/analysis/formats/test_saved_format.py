@@ -22,7 +22,7 @@ from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.formats.format_template import template_of_format
 from autoparser.analysis.teaching.taught_analysis import with_saved
-from tests.fixture_analyses import TEMPLATES, analysed
+from tests.fixture_analyses import TEMPLATES, analyzed
 
 from .behavior import ROOT, differing
 
@@ -38,7 +38,7 @@ PLAIN = (
 @pytest.mark.slow
 @pytest.mark.parametrize("share", range(4))
 def test_files_do_where_jinja_is_missing_what_the_analyses_do(share: int, tmp_path: Path) -> None:
-    wrong, counts = differing({name: analysed(name) for name in NAMES[share::32]}, tmp_path)
+    wrong, counts = differing({name: analyzed(name) for name in NAMES[share::32]}, tmp_path)
     assert not any(wrong.values()), wrong
     assert all(counts.values())
 
@@ -47,7 +47,7 @@ def test_files_do_where_jinja_is_missing_what_the_analyses_do(share: int, tmp_pa
 def test_all_but_the_renders_is_kept_and_saved_again_as_the_same_file(
     name: str, tmp_path: Path
 ) -> None:
-    analysis, file = analysed(name), tmp_path / "a.json"
+    analysis, file = analyzed(name), tmp_path / "a.json"
     analysis.save(file)
     saved = load_format(file)
     for part in ("formats", "view", "checks", "gate", "switches", "shape", "stand_ins", "ok"):
@@ -55,8 +55,8 @@ def test_all_but_the_renders_is_kept_and_saved_again_as_the_same_file(
     assert (saved.sha256, saved.characters) == (analysis.sha256, len(analysis.template.text))
     assert analysis.template.text not in file.read_text()
     phases, own = (
-        [(each.phase, each.conclusion, each.kind) for each in learnt.phases]
-        for learnt in (saved, analysis)
+        [(each.phase, each.conclusion, each.kind) for each in learned.phases]
+        for learned in (saved, analysis)
     )
     assert phases == own
     saved.save(tmp_path / "b.json")
@@ -64,14 +64,14 @@ def test_all_but_the_renders_is_kept_and_saved_again_as_the_same_file(
 
 
 def test_each_part_of_a_saved_format_has_its_kind_of_evidence(tmp_path: Path) -> None:
-    analysed("calls-in-prompt-words").save(tmp_path / "a.json")
+    analyzed("calls-in-prompt-words").save(tmp_path / "a.json")
     evidence = load_format(tmp_path / "a.json").format.evidence
     assert evidence[TurnPart.CALLS] is EvidenceKind.WORDS
     assert evidence[TurnPart.CONTENT] is EvidenceKind.RENDER
 
 
 def test_a_setting_that_was_not_tried_is_refused(tmp_path: Path) -> None:
-    analysis = analysed(SWITCHED)
+    analysis = analyzed(SWITCHED)
     analysis.save(tmp_path / "a.json")
     saved = load_format(tmp_path / "a.json")
     assert saved.under({"enable_thinking": True}) == analysis.under({"enable_thinking": True})
@@ -80,7 +80,7 @@ def test_a_setting_that_was_not_tried_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TemplateNeededError) as caught:
         saved.parser(chat_template_kwargs=new)
     words = str(caught.value)
-    assert 'how turns are written with enable_thinking="entirely new" was not learnt' in words
+    assert 'how turns are written with enable_thinking="entirely new" was not learned' in words
     assert f"autoparser analyze {analysis.template.origin} --format file -o {tmp_path}" in words
 
 
@@ -163,7 +163,7 @@ def test_a_format_at_its_template_has_the_gate_of_the_analysis(tmp_path: Path) -
     assert again.gate == analysis.gate
     assert again.gate.asked
     template.write_text(f"{text} ", "utf-8")
-    with pytest.raises(TemplateNeededError, match="has changed since this was learnt from it"):
+    with pytest.raises(TemplateNeededError, match="has changed since this was learned from it"):
         template_of_format(saved)
 
 

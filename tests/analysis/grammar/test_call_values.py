@@ -18,7 +18,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import UnheldKeywordError
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.request_grammar import Grammar
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 TABLE: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "call_values.yaml").read_text("utf-8")
@@ -36,7 +36,7 @@ class Case(NamedTuple):
     @property
     def analysis(self) -> Analysis:
         folder, _, name = self.template.rpartition("/")
-        return analysed(f"../{folder}/{name}" if folder else name)
+        return analyzed(f"../{folder}/{name}" if folder else name)
 
     @property
     def tool(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from autoparser.analysis.history.client_memory import (
 )
 from autoparser.analysis.history.round_trips import round_trip
 from autoparser.analysis.history.scenarios import PROFILES, EngineHabits, UnreadCalls
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 from .renderers import analysis_of, read_cases
 from .test_round_trips import scenario_from
@@ -77,7 +77,7 @@ def test_parts_are_given_by_vllm_alone_to_a_template_that_takes_them(engine: str
 
 
 def test_a_broken_block_is_dropped_or_kept_as_content() -> None:
-    analysis = analysed("a1-function-parameter")
+    analysis = analyzed("a1-function-parameter")
     # It begins otherwise than calls of this format do.
     sampled = 'Hm.\n</think>\n\nLet me look.\n\n<tool_call>\n{"name": get\n</tool_call><|im_end|>'
     parsed = analysis.parser().parse(sampled)

@@ -32,7 +32,7 @@ from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Verdict
 from tests.analysis.tiny import turn
 from tests.corpus.corpus_templates import PACKAGE, corpus_paths, read_template
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 from .renderers import FIXTURES, analysis_of, read_cases
 from .vocabularies import deepseek, stand_in, tiny
@@ -57,7 +57,7 @@ def real_analysis(name: str) -> Analysis:
 
 def analysis_for(case: dict[str, Any]) -> Analysis:
     if "fixture" in case:
-        return analysed(case["fixture"])
+        return analyzed(case["fixture"])
     if "media" in case:
         return media_analysis(case["media"])
     parts = (TABLE["parts"].get(each, each) for each in case["parts"])
@@ -175,7 +175,7 @@ def test_a_real_template_goes_as_the_fixture_of_the_table(case: dict[str, Any]) 
     ],
 )
 def test_the_switches_that_may_matter_are_tried(name: str, settings: list[Any]) -> None:
-    found = [dict(each) for each in settings_of(analysed(name))]
+    found = [dict(each) for each in settings_of(analyzed(name))]
     assert found[0] == settings[0]
     assert sorted(map(repr, found)) == sorted(map(repr, settings))
 
@@ -185,7 +185,7 @@ def test_advice_names_the_setting_under_which_a_row_holds() -> None:
     scenarios = [scenario_from(name) for name in names]
     progress: list[tuple[int, int]] = []
     found = round_trip(
-        analysed("history-last-query"),
+        analyzed("history-last-query"),
         scenarios,
         progress=lambda done, total: progress.append((done, total)),
     )
@@ -210,7 +210,7 @@ def test_advice_names_the_setting_under_which_a_row_holds() -> None:
         assert tuple(each.scenario.name for each in failing_rows(found.rows, [kind])) == wanted
     assert len({*map(code_of, Cause)}) == len(Cause)
     assert all(len(cause_advice(cause)) == len(AdviceReader) for cause in Cause)
-    alone = round_trip(analysed("history-last-query"), scenarios[:1], setting=other.setting)
+    alone = round_trip(analyzed("history-last-query"), scenarios[:1], setting=other.setting)
     assert ([*alone.settings], alone.rows[0].others) == ([other.setting], ())
 
 
@@ -223,7 +223,7 @@ def test_advice_names_the_setting_under_which_a_row_holds() -> None:
     ],
 )
 def test_a_template_is_not_blamed_for_a_call_that_could_not_be_read(name: str, engine: str) -> None:
-    row = round_trip(analysed("t2-recipient-header"), [scenario_from(name)]).rows[0]
+    row = round_trip(analyzed("t2-recipient-header"), [scenario_from(name)]).rows[0]
     assert row.verdict.cause is Cause.CALL_LOST
     texts = {each.reader: each.text for each in advice_of(row)}
     assert texts[AdviceReader.TEMPLATE].startswith("nothing to do")
@@ -231,7 +231,7 @@ def test_a_template_is_not_blamed_for_a_call_that_could_not_be_read(name: str, e
 
 
 def test_a_tokenizer_that_splits_a_stop_is_reported_and_one_that_cannot_encode_raises() -> None:
-    analysis, scenarios = analysed("j1-json-in-tags"), [scenario_from("answer")]
+    analysis, scenarios = analyzed("j1-json-in-tags"), [scenario_from("answer")]
     ((stop, size),) = round_trip(analysis, scenarios, tokenizer=tiny()).split_stops
     assert (stop, size > 1) == ("<|im_end|>", True)
     unable = Tokenizer(models.WordLevel({"word": 0}, unk_token="<unk>"))
@@ -247,7 +247,7 @@ def test_the_format_is_asked_for_variations_alone(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(trip_verdict, "sample_turn", refuse)
     scenarios = [scenario_from(name) for name in ("answer", "newline ends answer")]
-    found = round_trip(analysed("content-plain"), scenarios)
+    found = round_trip(analyzed("content-plain"), scenarios)
     assert {row.scenario.name for row in found.rows} == {"answer"}
     assert {reason for _, _, reason in found.left_out} == {"the format was asked"}
 

@@ -16,7 +16,7 @@ from autoparser.analysis.history.traffic import (
     traffic_of,
 )
 from autoparser.analysis.history.trip_verdict import exchange_of
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 from .renderers import analysis_of, read_cases
 from .test_round_trips import TABLE, analysis_for, scenario_from
@@ -65,7 +65,7 @@ def test_the_texts_alone_show_the_cause_that_a_replay_finds(case: dict[str, Any]
 def test_a_log_loses_what_the_table_says(case: dict[str, Any]) -> None:
     templates = LOGS["templates"]
     fixture = case.get("fixture")
-    analysis = analysed(fixture) if fixture else analysis_of(templates[case["template"]])
+    analysis = analyzed(fixture) if fixture else analysis_of(templates[case["template"]])
     records = [
         TrafficRecord(prompt, completion, conversation=next(iter(name), None))
         for prompt, completion, *name in case["requests"]

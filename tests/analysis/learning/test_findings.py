@@ -11,7 +11,7 @@ from autoparser.analysis.formats.format_view import MarkerRegistry
 from autoparser.analysis.learning.found_switches import MOST_SETTINGS
 from tests.analysis.parsing.loop import fixture_names
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
-from tests.fixture_analyses import analysed
+from tests.fixture_analyses import analyzed
 
 PHASES = ("R1", "R2", "R3", "C1", "T1", "T2", "T3", "T4", "T5", "T6", "T7", "A1", "A2", "A3")
 CALLED = calls(f"<do>{JSON_CALL}</do>")
@@ -78,7 +78,7 @@ def with_switches(count: int, changes: str) -> Analysis:
 
 @pytest.mark.slow
 def test_the_fixtures_cost_no_more_renders_than_they_should() -> None:
-    renders = [analysed(name).renders for name in fixture_names()]
+    renders = [analyzed(name).renders for name in fixture_names()]
     assert median(renders) <= 140
     assert max(renders) <= 430
     assert sum(renders) <= 155 * len(renders)

@@ -23,7 +23,7 @@ from autoparser.analysis.lint.linting import LintReport, lint
 from autoparser.analysis.lint.other_jinjas import OtherJinja, installed_jinjas
 from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.rule import Profile, Rule, RuleNeed, profiles_of, read_rule
-from autoparser.analysis.lint.rules.marker_near_a_token import misspelt
+from autoparser.analysis.lint.rules.marker_near_a_token import misspelled
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
 from tests.lanes import sampled
@@ -168,8 +168,8 @@ def test_a_generation_config_may_name_the_end_of_a_turn(
 def test_one_wrong_letter_is_a_misspelling_and_another_word_is_not() -> None:
     wrong = ("<|asistant|>", "<|asssistant|>", "<|assistent|>", "<|assitsant|>")
     others = ("<|assistants|>", "<|/assistant|>", "<|assistant2|>", "<|asstant|>", "<|system|>")
-    assert all(misspelt(each, "<|assistant|>") for each in wrong)
-    assert not any(misspelt(each, "<|assistant|>") for each in (*others, "<|assistant|>"))
+    assert all(misspelled(each, "<|assistant|>") for each in wrong)
+    assert not any(misspelled(each, "<|assistant|>") for each in (*others, "<|assistant|>"))
 
 
 def test_each_rule_has_one_page_one_module_and_one_folder_of_fixtures() -> None:

@@ -9,14 +9,14 @@ import pytest
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.overview.portrait import Portrait, portray_template
 from tests.analysis.history.vocabularies import tiny
-from tests.fixture_analyses import TEMPLATES, analysed
+from tests.fixture_analyses import TEMPLATES, analyzed
 
 MARKERS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
 
 
 @cache
 def portrait_of(name: str, *, tokens: bool = False) -> Portrait:
-    return portray_template(analysed(name), tokenizer=tiny(*MARKERS) if tokens else None)
+    return portray_template(analyzed(name), tokenizer=tiny(*MARKERS) if tokens else None)
 
 
 @pytest.mark.slow

@@ -27,10 +27,10 @@ from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedM
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
-from tests.fixture_analyses import TEMPLATES, analysed
+from tests.fixture_analyses import TEMPLATES, analyzed
 
 TOOLS = trial_tools()
-analysis_of = analysed
+analysis_of = analyzed
 
 
 class ComparedMessage(NamedTuple):

@@ -142,7 +142,7 @@ def end_of(error: AutoparserError | None) -> str:
     """Name the way in which an analysis ended, as the fixtures do."""
     match error:
         case None:
-            return "analysed"
+            return "analyzed"
         case TemplateLimitError() | TaskLimitError():
             return "time" if error.limit in TIMES else error.limit.value
         case TemplateSyntaxError() if error.limit is None:

@@ -1,6 +1,6 @@
-"""A format that was learnt from a log, in front of a real server: the page on it, run to its end.
+"""A format that was learned from a log, in front of a real server: the page on it, run to its end.
 
-The template writes neither calls nor reasoning. The judge is labelled outputs that are not in the
+The template writes neither calls nor reasoning. The judge is labeled outputs that are not in the
 log: the server writes one, and the client gets the message that its label says.
 """
 
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.engine]
 LEARNING = Path(__file__).parents[2] / "fixtures" / "learning"
 TEMPLATE = LEARNING / "chat-only.jinja"
 STOP = "<|eot|>"
-LABELLED: list[dict[str, Any]] = yaml.safe_load((LEARNING / "examples.yaml").read_text("utf-8"))
+LABELED: list[dict[str, Any]] = yaml.safe_load((LEARNING / "examples.yaml").read_text("utf-8"))
 TOOLS: list[Any] = yaml.safe_load((LEARNING / "tools.yaml").read_text("utf-8"))
 
 
@@ -40,9 +40,9 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningLlama]:
 
 @pytest.fixture(scope="module")
 def commands(llama: RunningLlama, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Return the page's commands, the learnt file's among them."""
-    folder = tmp_path_factory.mktemp("learnt")
-    (folder / "answer.txt").write_text(LABELLED[0]["output"], "utf-8")
+    """Return the page's commands, the learned file's among them."""
+    folder = tmp_path_factory.mktemp("learned")
+    (folder / "answer.txt").write_text(LABELED[0]["output"], "utf-8")
     put_in = {
         "autoparser learn chat_template.jinja": f"autoparser learn {TEMPLATE}",
         "autoparser serve chat_template.jinja": f"autoparser serve {TEMPLATE} --port 0",
@@ -54,10 +54,10 @@ def commands(llama: RunningLlama, tmp_path_factory: pytest.TempPathFactory) -> d
     }
     found = commands_of("learn", put_in)
     assert list(found) == ["learn", "parse", "serve"]
-    learnt = ran(found["learn"])
+    learned = ran(found["learn"])
     # One line of the log was cut.
-    assert learnt.returncode == 1, learnt.stderr
-    assert "9 of 10 outputs are read whole" in learnt.stderr
+    assert learned.returncode == 1, learned.stderr
+    assert "9 of 10 outputs are read whole" in learned.stderr
     return found
 
 
@@ -76,7 +76,7 @@ def meant(message: dict[str, Any]) -> tuple[object, ...]:
 def test_an_answer_is_parsed_as_the_page_shows(commands: dict[str, list[str]]) -> None:
     parsed = ran([*commands["parse"], "--json"])
     assert parsed.returncode == 0, parsed.stderr
-    assert meant(json.loads(parsed.stdout)) == meant(LABELLED[0]["message"])
+    assert meant(json.loads(parsed.stdout)) == meant(LABELED[0]["message"])
 
 
 def test_clients_get_what_the_labels_say(
@@ -88,7 +88,7 @@ def test_clients_get_what_the_labels_say(
         return render([{"role": "user", "content": user}], None, add_generation_prompt=True)
 
     with endpoint(commands["serve"]) as url:
-        for each in LABELLED:
+        for each in LABELED:
             user = padded_message(llama.parrot, f"{each['output']}{STOP}", prompt_of)
             body = {"messages": [{"role": "user", "content": user}], "tools": TOOLS}
             told = [answered(url, {**body, "max_tokens": 200}), streamed(url, body)]
