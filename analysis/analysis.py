@@ -249,12 +249,12 @@ def _analyzed(template: ChatTemplate) -> Analysis:
     return found
 
 
-def _meets_sandbox(found: Analysis | TemplateUnusableError) -> bool:
+def _meets_sandbox(outcome: Analysis | TemplateUnusableError) -> bool:
     """Whether the sandbox forbids something without which there is no format, or not all of it."""
-    if isinstance(found, TemplateUnusableError):
-        cause = found.__cause__
+    if isinstance(outcome, TemplateUnusableError):
+        cause = outcome.__cause__
         return isinstance(cause, TemplateRenderError) and cause.forbidden
-    crashes = [failure.crash for failure in found.check.failures]
+    crashes = [failure.crash for failure in outcome.check.failures]
     return any(crash is not None and crash.forbidden for crash in crashes)
 
 

@@ -155,7 +155,7 @@ def _counted(found: Comparison) -> Iterator[str]:
     if found.renders:
         yield from _counted_renders(found.asked)
     if found.trips:
-        yield f"{len(found.trips)} of {found.played} round trips"
+        yield f"{len(found.trips)} of {found.trip_count} round trips"
     if not found.same_check:
         yield "the self-check"
     if found.findings:
@@ -314,9 +314,9 @@ def _trips(found: Comparison) -> Blocks:
 
 def _trips_heading(found: Comparison) -> Heading:
     return Heading(
-        Text(f"Round trips: {len(found.trips)} of {found.played} verdicts differ"),
+        Text(f"Round trips: {len(found.trips)} of {found.trip_count} verdicts differ"),
         "round-trips",
-        f"{len(found.trips)}/{found.played}",
+        f"{len(found.trips)}/{found.trip_count}",
         short="Round trips",
         lead="Whether a sampled turn comes back in the next prompt, and if not, why.",
     )

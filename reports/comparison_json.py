@@ -217,7 +217,7 @@ def comparison_document(found: Comparison) -> dict[str, Json]:
             ),
             left_out=LeftOutRendersDocument(asked.left_out, asked.left_out_pairs, asked.unanswered),
         ),
-        round_trips=RoundTripsDocument(found.played, tuple(found.trips)),
+        round_trips=RoundTripsDocument(found.trip_count, tuple(found.trips)),
         findings=tuple(_finding_change(each, found) for each in found.findings),
     )
 

@@ -350,7 +350,7 @@ def _break(step: PortraitStep) -> tuple[str, Text]:
         "after ",
         quoted(step.before[-24:]),
         " was ",
-        quoted(step.written),
+        quoted(step.cached_text),
         " is ",
         quoted(step.instead),
     )

@@ -47,7 +47,7 @@ def survey_report(summary: SurveySummary, width: int) -> Text:
         " analyzed, the whole self-check passes for ",
         (f"{everything.ok}", "bold"),
         "; of the round trips ",
-        (_percent(everything.held, everything.played), "bold"),
+        (_percent(everything.trips_holding, everything.trip_count), "bold"),
         " hold.",
     )
     folder = shared_folder([each.source for each in (*summary.failed, *summary.crashing)])
@@ -107,7 +107,9 @@ def _badges(summary: SurveySummary) -> Iterator[Text]:
     yield badge(f"{analyzed} analyzed", "plain")
     kind = "good" if everything.ok == analyzed else "doubt"
     yield badge(f"self-check passes for {everything.ok}", kind)
-    yield badge(f"round trips: {_percent(everything.held, everything.played)} hold", "doubt")
+    yield badge(
+        f"round trips: {_percent(everything.trips_holding, everything.trip_count)} hold", "doubt"
+    )
     if failed:
         yield badge(f"{failed} not analyzed", "bad")
 
@@ -173,7 +175,7 @@ def _table(
             code(name),
             Text(str(share.templates)),
             Text(_percent(share.ok, share.templates)),
-            Text(_percent(share.held, share.played)),
+            Text(_percent(share.trips_holding, share.trip_count)),
         )
         for name, share in named
     )
@@ -270,7 +272,7 @@ def _cells(record: SurveyRecord, *, linted: bool) -> Iterator[Text]:
     verdict = _verdict(record)
     figure = "" if record.error else small(f"{record.check.passed}/{record.check.total}")
     yield sentence(badge(verdict, _WORDS[verdict]), " " if figure else "", figure)
-    yield Text(f"{record.held}/{record.played}" if record.played else "")
+    yield Text(f"{record.trips_holding}/{record.trip_count}" if record.trip_count else "")
     if linted:
         found = record.findings
         yield from (Text("" if found is None else str(found.get(each, 0))) for each in _SEVERITIES)

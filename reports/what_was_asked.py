@@ -31,7 +31,7 @@ def equal_words(found: Comparison) -> str:
     under = f", {asked.switched} under switches" if asked.switched else ""
     return (
         f"{same}; they are alike in what was asked: {asked.renders} renders with"
-        f" {_usual(found)}{under} and {found.played} round trips, {bounds_words(asked.bounds)};"
+        f" {_usual(found)}{under} and {found.trip_count} round trips, {bounds_words(asked.bounds)};"
         " format and findings are equal."
     )
 
@@ -93,7 +93,7 @@ def asked_rows(found: Comparison) -> Iterator[tuple[str, str]]:
             "two at once",
             f"{asked.pairs} pairs of values, on a question and on a long conversation",
         )
-    yield "round trips", f"{found.played}, with {_usual(found)}"
+    yield "round trips", f"{found.trip_count}, with {_usual(found)}"
     if asked.refused:
         yield "both refuse", "; ".join(_refused(found))
     yield "not asked", "; ".join(_not_asked(found))

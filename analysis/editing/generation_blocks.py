@@ -439,6 +439,6 @@ def _owner(uses: list[_Use]) -> StretchOwner:
 def marks_what_the_model_writes(analysis: Analysis, marked: ChatTemplate) -> bool:
     """Return whether every text is the same, and what is marked is what the renderer samples."""
     try:
-        return prove_training_template(analysis, marked, written=True).passed
+        return prove_training_template(analysis, marked, written_calls=True).passed
     except TrainingTemplateError:
         return False

@@ -218,7 +218,7 @@ class _EditSearch:
         holding = missing = 0
         for step in targets:
             try:
-                other = stage.again(step.replay)
+                other = stage.render_again(step.replay)
             except AutoparserError:
                 return None
             if not other.prompt.text.endswith(step.replay.prompt.opening):
@@ -311,7 +311,7 @@ def _play_scenarios(stage: ReplayStage, scenarios: Sequence[Scenario]) -> Iterat
 def _texts(stage: ReplayStage, replay: Replay) -> tuple[str, str] | None:
     """Return the next prompt and the one of a step, or None if that one cannot be rendered."""
     try:
-        other = stage.again(replay)
+        other = stage.render_again(replay)
     except AutoparserError:
         return None
     return other.text, other.prompt.text
@@ -319,7 +319,7 @@ def _texts(stage: ReplayStage, replay: Replay) -> tuple[str, str] | None:
 
 def _holds(stage: ReplayStage, step: PlayedStep) -> bool:
     try:
-        return stage.again(step.replay).holds
+        return stage.render_again(step.replay).holds
     except AutoparserError:
         return False
 

@@ -25,16 +25,16 @@ _HERE = (SourceKind.DIRECTORY, SourceKind.FILE, SourceKind.GGUF)
 """Sources that are read again without a word; others are named by whoever asks."""
 
 
-def template_of_format(saved: SavedFormat, named: str | None = None) -> ChatTemplate:
+def template_of_format(saved: SavedFormat, template_place: str | None = None) -> ChatTemplate:
     """Load the template that a saved format was learned from, with the special tokens of then.
 
-    `named` says where it is; else it is looked for where it was, from here and from the file's
-    folder, and by its name beside the file. Raises TemplateNeededError where it is not there, or is
-    another text by now.
+    `template_place` says where it is; else it is looked for where it was, from here and from the
+    file's folder, and by its name beside the file. Raises TemplateNeededError where it is not
+    there, or is another text by now.
     """
-    places = [named] if named is not None else list(_places(saved))
+    places = [template_place] if template_place is not None else list(_places(saved))
     for place in places:
-        found = _unchanged(saved, place, wanted=named is not None)
+        found = _unchanged(saved, place, wanted=template_place is not None)
         if found is not None:
             return replace(found, special_tokens=dict(saved.template.special_tokens))
     if places:

@@ -133,7 +133,7 @@ class LearnedFormat(Shown, ABC):
         tokenizer.
         """
         request = self._request(tools, chat_template_kwargs, **asked)
-        model = None if tokenizer is None else _known(tokenizer)
+        model = None if tokenizer is None else _model_tokenizer(tokenizer)
 
         def parser_of(turn: TurnTree) -> OutputParser:
             return OutputParser(
@@ -176,7 +176,7 @@ class LearnedFormat(Shown, ABC):
         return grammar_of(
             self.formats,
             tools,
-            begun=self._begun(tools, chat_template_kwargs),
+            begun=self._setting_format(tools, chat_template_kwargs),
             strict=strict,
             lazy=lazy,
             loosen=loosen,
@@ -196,10 +196,10 @@ class LearnedFormat(Shown, ABC):
         from autoparser.analysis.decoding.grammar_backend import GrammarBackend  # noqa: PLC0415 - llguidance
         from autoparser.analysis.grammar.request_grammar import format_slices  # noqa: PLC0415 - grammars
 
-        known = _known(tokenizer)
+        known = _model_tokenizer(tokenizer)
         ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
         if known.eos is None and ends:
-            known = _known(known, eos=ends)
+            known = _model_tokenizer(known, eos=ends)
         slices = format_slices(self.formats, known.opaque)
         return GrammarBackend(known, workers=workers, capacity=capacity, slices=slices)
 
@@ -265,9 +265,9 @@ class LearnedFormat(Shown, ABC):
         setting: Mapping[str, object] | None,
         **asked: Unpack[RequestOptions],
     ) -> ParserRequest:
-        return request_of(tools, begun=self._begun(tools, setting), **asked)
+        return request_of(tools, begun=self._setting_format(tools, setting), **asked)
 
-    def _begun(
+    def _setting_format(
         self, tools: Sequence[object] | None, setting: Mapping[str, object] | None
     ) -> Begun | None:
         return None if setting is None else self.under(setting, tools=tools is None or bool(tools))
@@ -354,15 +354,15 @@ class LearnedFormat(Shown, ABC):
         return next((check.spoiled for check in self.checks if check.spoiled is not None), None)
 
 
-def _same(begun: Begun | None, formats: Formats, also: Formats) -> Begun | None:
+def _same(prompt_format: Begun | None, formats: Formats, also: Formats) -> Begun | None:
     """Return what belongs to a setting among formats that stand in the same order."""
-    if begun is None:
+    if prompt_format is None:
         return None
-    at = next((at for at, each in enumerate(formats) if each is begun.format), 0)
-    return structs.replace(begun, format=also.each[at])
+    at = next((at for at, each in enumerate(formats) if each is prompt_format.format), 0)
+    return structs.replace(prompt_format, format=also.each[at])
 
 
-def _known(tokenizer: object, *, eos: Sequence[str] | None = None) -> ModelTokenizer:
+def _model_tokenizer(tokenizer: object, *, eos: Sequence[str] | None = None) -> ModelTokenizer:
     # Where no tokenizer is given, neither what reads one is needed, nor where one may be from.
     from autoparser.analysis.sources.tokenizer_loading import tokenizer_of  # noqa: PLC0415
 

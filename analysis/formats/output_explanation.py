@@ -106,12 +106,12 @@ class _Region:
     offset: int
     """In the model's text."""
     expected: str
-    found: str
+    actual: str
 
     @property
     def deviation(self) -> OutputDeviation:
         """Say how they differ."""
-        wanted, there = _bare(self.expected), _bare(self.found)
+        wanted, there = _bare(self.expected), _bare(self.actual)
         if wanted == there:
             return OutputDeviation.SPACE
         if not there:
@@ -121,34 +121,34 @@ class _Region:
         return OutputDeviation.ORDER if Counter(wanted) == Counter(there) else OutputDeviation.OTHER
 
 
-def group_differences(expected: str, found: str) -> tuple[DeviationExplanation, ...]:
+def group_differences(expected: str, actual: str) -> tuple[DeviationExplanation, ...]:
     """Name the differences, those that are alike together.
 
     `<f>{"a": 1}</f>` against `<f>{"a":1}` lacks a space after the colon, and lacks `</f>`.
     """
-    regions = _moved(list(_regions(expected, found)))
+    regions = _moved(list(_regions(expected, actual)))
     alike = (
-        (kind if kind is OutputDeviation.SPACE else (kind, each.expected, each.found), each)
+        (kind if kind is OutputDeviation.SPACE else (kind, each.expected, each.actual), each)
         for each in regions
         for kind in [each.deviation]
     )
     return _grouped(
-        (key, DeviationExplanation(each.deviation, each.offset, each.expected, each.found))
+        (key, DeviationExplanation(each.deviation, each.offset, each.expected, each.actual))
         for key, each in alike
     )
 
 
-def _regions(expected: str, found: str) -> Iterator[_Region]:
-    start = prefix_length(expected, found)
+def _regions(expected: str, actual: str) -> Iterator[_Region]:
+    start = prefix_length(expected, actual)
     # No marker is cut in two: the tokens begin where the texts do.
-    left, right = _tokens(expected), _tokens(found)
+    left, right = _tokens(expected), _tokens(actual)
     pairs = enumerate(zip(left, right, strict=False))
     same = next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
     at = sum(map(len, right[:same]))
     before = right[:same]
     left, right = left[same:], right[same:]
     if max(len(left), len(right)) > MOST_TOKENS:
-        yield _Region(start, expected[start:], found[start:])
+        yield _Region(start, expected[start:], actual[start:])
         return
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     for kind, from_left, to_left, from_right, to_right in matcher.get_opcodes():
@@ -210,7 +210,7 @@ def _moved(regions: list[_Region]) -> list[_Region]:
             found[at] = _Region(
                 min(other.offset, region.offset),
                 other.expected if _bare(other.expected) else region.expected,
-                other.found if _bare(other.found) else region.found,
+                other.actual if _bare(other.actual) else region.actual,
             )
     return found
 
@@ -218,18 +218,18 @@ def _moved(regions: list[_Region]) -> list[_Region]:
 def _swaps(one: _Region, other: _Region) -> bool:
     kinds = {one.deviation, other.deviation}
     wanted = _bare(one.expected) + _bare(other.expected)
-    there = _bare(one.found) + _bare(other.found)
+    there = _bare(one.actual) + _bare(other.actual)
     return kinds == {OutputDeviation.MISSING, OutputDeviation.SURPLUS} and Counter(
         wanted
     ) == Counter(there)
 
 
 def _grouped(
-    found: Iterable[tuple[object, DeviationExplanation]],
+    keyed: Iterable[tuple[object, DeviationExplanation]],
 ) -> tuple[DeviationExplanation, ...]:
     """Return the first place of each key, with how many more there are."""
     first: dict[object, DeviationExplanation] = {}
-    for key, each in found:
+    for key, each in keyed:
         known = first.get(key)
         first[key] = each if known is None else replace(known, more=known.more + 1)
     return tuple(first.values())
@@ -251,7 +251,7 @@ _OF_ANOTHER_PROMPT = (
 class OutputReading:
     """How an output was read."""
 
-    begun: Begun
+    prompt_format: Begun
     """What the prompt belongs to."""
     parser: OutputParser
     """It keeps the reasoning apart from the content."""
@@ -325,14 +325,15 @@ def _calls(
     reader: OutputReading, message: ParsedMessage, text: str, *, complete: bool
 ) -> Iterator[DeviationExplanation]:
     """Explain the calls that were not read, or that nobody offered."""
-    skeleton = "" if reader.begun.format.calls is None else _skeleton(reader.begun.format.calls)
+    calls = reader.prompt_format.format.calls
+    skeleton = "" if calls is None else _skeleton(calls)
     if message.status is Status.MALFORMED:
         at = _broken_at(reader.parser, text)
         yield DeviationExplanation(OutputDeviation.UNREADABLE, at, skeleton, text[at:], more=0)
     names = [span for span in message.spans if span.kind is SpanKind.NAME]
     for call in message.tool_calls:
         if call.status is Status.UNKNOWN_TOOL:
-            at = _named(names, text, call.name)
+            at = _name_start(names, text, call.name)
             close = nearest_word(call.name, sorted(reader.parser.turn.offered or ()))
             yield DeviationExplanation(OutputDeviation.UNKNOWN_TOOL, at, close or "", call.name)
     if message.partial_call is not None or (message.status is Status.CUT and complete):
@@ -362,7 +363,7 @@ def _broken_at(parser: OutputParser, text: str) -> int:
     return max(0, bisect_left(range(len(text) + 1), True, key=broken) - 1)
 
 
-def _named(names: Sequence[Span], text: str, name: str) -> int:
+def _name_start(names: Sequence[Span], text: str, name: str) -> int:
     return next((span.start for span in names if text[span.start : span.end] == name), 0)
 
 
@@ -372,7 +373,9 @@ def _rewritten(
     """Explain what the template writes otherwise for the message that was read."""
     if message.partial_call is not None or message.status in (Status.MALFORMED, Status.CUT):
         return []
-    rewriter = AnswerRewriter(FormatTurns(reader.begun), reader.begun.format, reader.parser)
+    rewriter = AnswerRewriter(
+        FormatTurns(reader.prompt_format), reader.prompt_format.format, reader.parser
+    )
     try:
         found = rewriter.compare(text, message)
     except (ValueError, RecursionError):
@@ -388,17 +391,19 @@ def _rewritten(
     placed = [replace(each, offset=ats[min(lead + each.offset, len(written))]) for each in shown]
     # What is missing at the very end was rather never written.
     missing = (each for each in placed if each.deviation is OutputDeviation.MISSING)
-    gone = units_in(each.expected for each in missing if text[each.offset :].strip())
-    gone = tuple(marker for marker in gone if marker not in text)
-    if gone and not group_differences(without_markers(expected, gone).strip(), written.strip()):
-        cause = PossibleCause(CauseKind.STRIPPED, gone)
+    lost_markers = units_in(each.expected for each in missing if text[each.offset :].strip())
+    lost_markers = tuple(marker for marker in lost_markers if marker not in text)
+    if lost_markers and not group_differences(
+        without_markers(expected, lost_markers).strip(), written.strip()
+    ):
+        cause = PossibleCause(CauseKind.STRIPPED, lost_markers)
         placed = [replace(each, cause=cause) for each in placed]
     return placed
 
 
-def _ended(again: str, message: ParsedMessage, ends: Sequence[str]) -> str:
+def _ended(expected: str, message: ParsedMessage, ends: Sequence[str]) -> str:
     """Leave out the end that a message does not have."""
-    bare = again.rstrip()
+    bare = expected.rstrip()
     end = next((end for end in ends if bare.endswith(end)), "")
     return bare.removesuffix(end) if message.missing_end else bare
 
@@ -415,20 +420,21 @@ def _foreign(reader: OutputReading, text: str) -> Iterator[DeviationExplanation]
     if found is None:
         return
     at, piece = found
-    expected = "" if reader.begun.format.calls is None else _skeleton(reader.begun.format.calls)
+    calls = reader.prompt_format.format.calls
+    expected = "" if calls is None else _skeleton(calls)
     yield DeviationExplanation(
         OutputDeviation.FOREIGN, at, expected, piece, PossibleCause(CauseKind.OTHER_FORMAT)
     )
 
 
 def _of_another_prompt(
-    reader: OutputReading, found: Sequence[DeviationExplanation], text: str
+    reader: OutputReading, explanations: Sequence[DeviationExplanation], text: str
 ) -> Iterator[DeviationExplanation]:
     """Name the setting whose prompt would explain an output that is not regular."""
     setting: Mapping[str, Json] | None = None
-    if any(each.deviation in _OF_ANOTHER_PROMPT for each in found):
+    if any(each.deviation in _OF_ANOTHER_PROMPT for each in explanations):
         setting = other_setting(reader.others, text)
-    for each in found:
+    for each in explanations:
         if setting is not None and each.deviation in _OF_ANOTHER_PROMPT:
             yield replace(each, cause=PossibleCause(CauseKind.OTHER_PROMPT, setting=setting))
         else:

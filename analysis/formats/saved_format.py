@@ -72,11 +72,11 @@ class SavedFormat(LearnedFormat):
         self._refuse(f"{name} takes renders")
 
     def _refuse(self, words: str) -> NoReturn:
-        again = f"autoparser analyze {self.template.origin or 'TEMPLATE'} --format file"
+        command = f"autoparser analyze {self.template.origin or 'TEMPLATE'} --format file"
         raise TemplateNeededError(
             f"{words}, and a saved format has no template",
             file=self.file,
-            hint=f"pass the template in its place; {again} -o {self.file} makes the file anew",
+            hint=f"pass the template in its place; {command} -o {self.file} makes the file anew",
         )
 
 

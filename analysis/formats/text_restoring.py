@@ -73,7 +73,7 @@ def without_markers(text: str, markers: Iterable[str]) -> str:
 class PromptedParser:
     """A generation prompt of the template, and the parser of what follows it."""
 
-    begun: Begun
+    prompt_format: Begun
     parser: OutputParser
 
 
@@ -84,8 +84,10 @@ def other_setting(others: Sequence[PromptedParser], text: str) -> Mapping[str, J
         junk = any(span.kind is SpanKind.JUNK for span in message.spans)
         if not message.status.regular or junk:
             continue
-        rewriter = AnswerRewriter(FormatTurns(other.begun), other.begun.format, other.parser)
-        rendering, opening = rewriter.compare(text, message).rendering, other.begun.opening
+        rewriter = AnswerRewriter(
+            FormatTurns(other.prompt_format), other.prompt_format.format, other.parser
+        )
+        rendering, opening = rewriter.compare(text, message).rendering, other.prompt_format.opening
         if opening is not None and (
             rendering.same_text or rendering is MessageRendering.WHITESPACE
         ):
@@ -107,7 +109,7 @@ def foreign_markup(
     if any(marker in text for marker in ours if marker not in ends):
         return None
     for name in sorted(offered or ()):
-        found = _called(name).search(text)
+        found = _call_pattern(name).search(text)
         if found is not None:
             return _around(text, found.start(), name)
     ours = (*markers_of(turn), *units_in([turn.header.core]))
@@ -116,7 +118,7 @@ def foreign_markup(
     return _at_an_edge(text, ends)
 
 
-def _called(name: str) -> re.Pattern[str]:
+def _call_pattern(name: str) -> re.Pattern[str]:
     """Match a name as calls have it: in a tag, as a value, or before an opening bracket."""
     word = re.escape(name)
     before = r"(?:(?<=[=<])|(?<=[=:][\"'])|(?<=: [\"']))"
@@ -170,18 +172,18 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
     if len(text) > LONGEST:
         return None
     turn = parser.turn
-    gone = tuple(marker for marker in markers_of(turn) if marker not in text)
+    lost_markers = tuple(marker for marker in markers_of(turn) if marker not in text)
     body, end = _without_end(text, [end.core for end in turn.ends])
     found: list[tuple[tuple[int, bool, int], RestoredOutput]] = []
     for row in turn.strict.rows:
-        written = _row(row, turn.strict.calls, body, gone, turn.offered)
+        written = _row(row, turn.strict.calls, body, lost_markers, turn.offered)
         if written is None:
             continue
         whole = written + (end or row.end.core)
         message = parser.parse(whole)
-        markers = tuple(marker for marker in gone if marker in whole)
+        markers = tuple(marker for marker in lost_markers if marker in whole)
         if message.status.regular and _says(message, row) and set(markers) - {row.end.core}:
-            exact = without_markers(written, gone).rstrip() == body.rstrip()
+            exact = without_markers(written, lost_markers).rstrip() == body.rstrip()
             fits = (len(message.tool_calls), exact, len(row.items))
             found.append((fits, RestoredOutput(whole, message, markers)))
     # The row with the most calls, one that leaves the very text, the one with the most parts.
@@ -222,26 +224,26 @@ def _row(
     row: StrictRow,
     calls: CallFormat | None,
     text: str,
-    gone: Sequence[str],
+    lost_markers: Sequence[str],
     offered: Collection[str] | None,
 ) -> str | None:
     """Put the markers of one row back; None where the text is not what is left of it."""
     items = list(row.items)
     at = next((at for at, item in enumerate(items) if _is_calls(item)), None)
     if at is None:
-        both = row.has(TurnPart.REASONING) and row.has(TurnPart.CONTENT)
-        return _texts(items, text, gone) if both else None
+        has_both = row.has(TurnPart.REASONING) and row.has(TurnPart.CONTENT)
+        return _texts(items, text, lost_markers) if has_both else None
     behind = items[at + 1 :]
     if calls is None or any(isinstance(item, PartBody) for item in behind):
         return None
-    section = _Calls(calls, gone, offered)
+    section = _Calls(calls, lost_markers, offered)
     start = section.start(text)
     if start is None:
         return None
     tail = "".join(item for item in behind if isinstance(item, str))
-    rest = _cut(text[start:], without_markers(tail, gone))
+    rest = _cut(text[start:], without_markers(tail, lost_markers))
     written = section.put_back(rest)
-    before = _texts(items[:at], text[:start], gone)
+    before = _texts(items[:at], text[:start], lost_markers)
     return None if before is None or written is None else f"{before}{written}{tail}"
 
 
@@ -249,7 +251,7 @@ def _is_calls(item: StrictItem) -> bool:
     return isinstance(item, PartBody) and item.part is TurnPart.CALLS
 
 
-def _texts(items: Sequence[StrictItem], text: str, gone: Sequence[str]) -> str | None:
+def _texts(items: Sequence[StrictItem], text: str, lost_markers: Sequence[str]) -> str | None:
     """Put the literals between texts back; None where what is left of them is not there."""
     pieces: list[str] = []
     at = 0
@@ -258,7 +260,7 @@ def _texts(items: Sequence[StrictItem], text: str, gone: Sequence[str]) -> str |
         if isinstance(item, PartBody):
             body = True
             continue
-        bare = without_markers(item, gone)
+        bare = without_markers(item, lost_markers)
         last = place == len(items) - 1
         start = _find(text, bare, at, free=body, last=last)
         if start is None:
@@ -294,10 +296,10 @@ class _Calls:
     """What is left of a section of calls."""
 
     def __init__(
-        self, calls: CallFormat, gone: Sequence[str], offered: Collection[str] | None
+        self, calls: CallFormat, lost_markers: Sequence[str], offered: Collection[str] | None
     ) -> None:
         self._calls = calls
-        self._gone = gone
+        self._lost_markers = lost_markers
         at = calls.row.index(RowSlot.ARGUMENTS) if RowSlot.ARGUMENTS in calls.row else 0
         self._head, self._tail = calls.row[:at], calls.row[at + 1 :]
         names = (
@@ -310,7 +312,7 @@ class _Calls:
 
     def _left(self, piece: str) -> str:
         """Return what is left of a literal; of a slot, nothing."""
-        return without_markers(piece, self._gone) if type(piece) is str else ""
+        return without_markers(piece, self._lost_markers) if type(piece) is str else ""
 
     def _regex(self, names: str) -> str:
         pieces: list[str] = []
@@ -342,20 +344,20 @@ class _Calls:
         heads = [] if self._pattern is None else list(self._pattern.finditer(text))
         stops = [*(head.start() for head in heads[1:]), len(text)]
         bodies = [text[head.end() : stop] for head, stop in zip(heads, stops, strict=True)]
-        calls = list(self._written(heads, bodies))
+        calls = list(self._restored_calls(heads, bodies))
         if not calls or None in calls:
             return None
         joined = self._calls.separator.join(filter(None, calls))
         return f"{self._calls.section_open}{joined}{self._calls.section_close}"
 
-    def _written(
+    def _restored_calls(
         self, heads: Sequence[re.Match[str]], bodies: Sequence[str]
     ) -> Iterator[str | None]:
         closing = "".join(piece for piece in self._tail if type(piece) is str)
         for at, (head, body) in enumerate(zip(heads, bodies, strict=True)):
             last = at == len(heads) - 1
             behind = self._calls.section_close if last else self._calls.separator
-            left = without_markers(closing + behind, self._gone).strip()
+            left = without_markers(closing + behind, self._lost_markers).strip()
             bare = body.rstrip()
             if not bare.endswith(left):
                 yield None

@@ -113,15 +113,15 @@ class EngineMessages:
                     messages += shape.messages((entry,))
         return messages
 
-    def turn(self, said: Message, arguments: Sequence[str]) -> Mapping[str, Json]:
+    def turn(self, turn: Message, arguments: Sequence[str]) -> Mapping[str, Json]:
         """Return the message of a turn; `arguments` has those of each call, as JSON text."""
         engine, shape = self.engine, self._shape
-        content = said.content
-        if said.calls and engine.beside_calls is not BesideCalls.VERBATIM:
+        content = turn.content
+        if turn.calls and engine.beside_calls is not BesideCalls.VERBATIM:
             content = content.strip() if engine.beside_calls is BesideCalls.STRIPPED else ""
-        reasoning = said.reasoning.rstrip() if engine.reasoning == "stripped" else said.reasoning
+        reasoning = turn.reasoning.rstrip() if engine.reasoning == "stripped" else turn.reasoning
         fields = engine.reasoning_fields
-        message = shape.message(Message(content, reasoning if fields is None else "", said.calls))
+        message = shape.message(Message(content, reasoning if fields is None else "", turn.calls))
         if fields is None and shape.reasoning_field is None:
             fields = ("reasoning_content",)
         if reasoning:
@@ -205,10 +205,10 @@ def remember_message(
     seen = _visible_calls(format_, parsed, engine)
     content = _content_text(format_, parsed, sampled, engine)
     naming = format_.calls is not None and format_.calls.naming is not None
-    made = engine.ids is Ids.MADE or (engine.ids is Ids.NAMED and not naming)
-    calls = tuple(_tool_call(call, at, made=made) for at, call in enumerate(seen))
-    said = Message(content, parsed.reasoning_content or "", calls)
-    return Remembered(messages.turn(said, [_arguments_text(call, engine) for call in seen]), calls)
+    made_id = engine.ids is Ids.MADE or (engine.ids is Ids.NAMED and not naming)
+    calls = tuple(_tool_call(call, at, made_id=made_id) for at, call in enumerate(seen))
+    turn = Message(content, parsed.reasoning_content or "", calls)
+    return Remembered(messages.turn(turn, [_arguments_text(call, engine) for call in seen]), calls)
 
 
 _BROKEN = (Status.REPAIRED, Status.MALFORMED)
@@ -258,9 +258,9 @@ def _content_text(
 
 def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
     """Return the text from after the reasoning or the content on, where a call was cut."""
-    said = (SpanKind.CONTENT, SpanKind.REASONING)
+    text_kinds = (SpanKind.CONTENT, SpanKind.REASONING)
     broke = _break_offset(parsed) if parsed.malformed_calls else len(sampled)
-    spans = (span for span in parsed.spans if span.kind in said and span.start < broke)
+    spans = (span for span in parsed.spans if span.kind in text_kinds and span.start < broke)
     start = max((span.end for span in spans), default=0)
     text = _without_stop(format_, sampled[start:].removeprefix("" if start else format_.header))
     block = None if parsed.content else format_.reasoning
@@ -292,11 +292,11 @@ def call_opener(format_: TurnFormat) -> str:
     return (calls.section_open.strip() or ("" if isinstance(first, RowSlot) else first)).strip()
 
 
-def _tool_call(call: ParsedCall, at: int, *, made: bool) -> ToolCall:
+def _tool_call(call: ParsedCall, at: int, *, made_id: bool) -> ToolCall:
     plain = PLAIN_IDS[at] if at < len(PLAIN_IDS) else f"{PLAIN_IDS[0][:7]}{at:02}"
     value = json_value(call.arguments)
     arguments = value if isinstance(value, dict) else {}
-    return ToolCall(call.name, arguments, MADE_ID.format(at + 1) if made else call.id or plain)
+    return ToolCall(call.name, arguments, MADE_ID.format(at + 1) if made_id else call.id or plain)
 
 
 def _arguments_text(call: ParsedCall, engine: EngineHabits) -> str:

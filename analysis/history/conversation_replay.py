@@ -57,7 +57,7 @@ class Replay:
     """How turns are written under its setting."""
     prompt: Prompt
     parsed: ParsedMessage
-    kept: Remembered
+    memory: Remembered
     """The message as it stands in the history."""
     text: str = ""
     """The next prompt, or empty if the template raised."""
@@ -162,7 +162,7 @@ class ReplayStage:
         asked = prober.variables(messages, tools=bool(tools), generation=True, setting=setting)
         return prober.template.step_through(asked)
 
-    def begun(self, prompt: Prompt, tools: tuple[Tool, ...], setting: Setting) -> Begun:
+    def prompt_format(self, prompt: Prompt, tools: tuple[Tool, ...], setting: Setting) -> Begun:
         """Say how turns are written under a setting, and how much of one a prompt has written."""
         key = repr((bool(tools), dict(setting)))
         if key not in self._formats:
@@ -173,7 +173,7 @@ class ReplayStage:
     def read(self, exchange: Exchange) -> ParsedMessage:
         """Parse what was sampled. Raises TemplateRenderError if there is no prompt."""
         prompt = self._prompt_of(exchange)
-        begun = self.begun(prompt, exchange.tools, exchange.setting)
+        begun = self.prompt_format(prompt, exchange.tools, exchange.setting)
         return self._parser(begun, prompt, exchange).parse(
             exchange.sampled, complete=not exchange.cut
         )
@@ -184,14 +184,14 @@ class ReplayStage:
         Raises TemplateRenderError if there is no prompt to begin with.
         """
         prompt = self._prompt_of(exchange)
-        begun = self.begun(prompt, exchange.tools, exchange.setting)
+        begun = self.prompt_format(prompt, exchange.tools, exchange.setting)
         parsed = self.read(exchange)
         kept = remember_message(
             self._messages(exchange.engine), begun.format, parsed, exchange.sampled
         )
         return self._rendered(Replay(exchange, begun.format, prompt, parsed, kept))
 
-    def again(self, replay: Replay) -> Replay:
+    def render_again(self, replay: Replay) -> Replay:
         """Render a step that was played through another template, as far as it was read there.
 
         Raises TemplateRenderError if there is no prompt to begin with.
@@ -235,7 +235,7 @@ class ReplayStage:
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Return the next prompt with another message in the history, or empty if it raises."""
-        return self._rendered(replace(replay, kept=replace(replay.kept, message=message))).text
+        return self._rendered(replace(replay, memory=replace(replay.memory, message=message))).text
 
     def _rendered(self, replay: Replay) -> Replay:
         """Render the next prompt of a step that was parsed."""
@@ -268,7 +268,7 @@ class ReplayStage:
 
     def _history(self, replay: Replay, *, following: bool) -> list[Mapping[str, Json]]:
         """Return the messages up to the turn, or those that follow it, too."""
-        exchange, kept = replay.exchange, replay.kept
+        exchange, kept = replay.exchange, replay.memory
         messages = self._messages(exchange.engine)
         history = [*messages.conversation(exchange.history, SYSTEM), kept.message]
         if following:
@@ -276,15 +276,15 @@ class ReplayStage:
             history += messages.conversation(coming)
         return history
 
-    def _parser(self, begun: Begun, prompt: Prompt, exchange: Exchange) -> OutputParser:
-        opening, tools = begun.opening, exchange.tools
+    def _parser(self, prompt_format: Begun, prompt: Prompt, exchange: Exchange) -> OutputParser:
+        opening, tools = prompt_format.opening, exchange.tools
         tail = prompt.text if opening is None else opening.text
-        key = (tail, repr(tools), id(begun.format))
+        key = (tail, repr(tools), id(prompt_format.format))
         if key not in self._parsers:
             # Where the prompt writes nothing of the turn, its end tells nothing of it.
-            asked = prompt.text if tail.strip() else None
+            whole_prompt = prompt.text if tail.strip() else None
             self._parsers[key] = self.analysis.parser(
-                list(tools) or None, prompt=asked, chat_template_kwargs=exchange.setting
+                list(tools) or None, prompt=whole_prompt, chat_template_kwargs=exchange.setting
             )
         return self._parsers[key]
 

@@ -50,7 +50,7 @@ class History:
         """Store the arguments; rendering is lazy."""
         self._skeletons = skeletons
         self._text = tokens
-        self._known: dict[tuple[object, ...], EarlierTurns] = {}
+        self._known_fates: dict[tuple[object, ...], EarlierTurns] = {}
         block = format_.reasoning
         self._open, self._close = ("", "") if block is None else (block.open.core, block.close.core)
         self._header = format_.header.strip()
@@ -75,12 +75,12 @@ class History:
         many calls, stand before it.
         """
         key = (presence, roles, bool(base.renders.tools), base.ends_with_result)
-        known = self._known.get(key)
+        known = self._known_fates.get(key)
         if known is None:
             known = self._examine_history(base, turn, new, rest)
             if known is EarlierTurns.ALL and self._drops_at_first(base, turn, new):
                 known = EarlierTurns.NOT_AT_FIRST
-            self._known[key] = known
+            self._known_fates[key] = known
         return known
 
     def _drops_at_first(self, base: Base, turn: Message, new: Messages) -> bool:
@@ -113,11 +113,11 @@ class History:
         header = self._header
         if not header or not self._is_headed(base):
             return False
-        if header not in past.found:
+        if header not in past.contents:
             before = past.text.removesuffix(opening).removesuffix(header)
             if header in before:
-                past.found.add(header)
-        return header not in past.found
+                past.contents.add(header)
+        return header not in past.contents
 
     def has_answer(self, past: PromptPast, opening: str) -> bool:
         """Whether a prompt holds more turns before its `opening` than calls, by what begins them.
@@ -210,14 +210,14 @@ class History:
         ends = (*self._ends, after) if self._header and self._header not in after else self._ends
         return bool(self._open) and any(self._close in each for each in ends)
 
-    def dropped_words(self, kept: EarlierTurns, base: Base, past: PromptPast, opening: str) -> str:
+    def dropped_words(self, fate: EarlierTurns, base: Base, past: PromptPast, opening: str) -> str:
         """Name the block of a prompt before its `opening` that is dropped; return "" if none is.
 
-        `kept` says which blocks are: those with reasoning, those that hold none, or both.
+        `fate` says which blocks are: those with reasoning, those that hold none, or both.
         """
         if not self._close:
             return _EARLIER
-        known = past.dropped.get(kept)
+        known = past.dropped.get(fate)
         if known is not None:
             return known
         close = self._text.single(self._close)
@@ -225,11 +225,11 @@ class History:
             return ""
         text = past.text.removesuffix(opening)
         opened = self._is_opened(base)
-        for end, blank in self._reasoning_blocks(text, past.looked.get(kept, 0), opened=opened):
-            if kept is EarlierTurns.NOT_BLOCKS or blank is (kept is EarlierTurns.NOT_BLANKS):
-                past.dropped[kept] = dropped_block(_EARLIER, is_empty=blank)
-                return past.dropped[kept]
-            past.looked[kept] = end
+        for end, blank in self._reasoning_blocks(text, past.looked.get(fate, 0), opened=opened):
+            if fate is EarlierTurns.NOT_BLOCKS or blank is (fate is EarlierTurns.NOT_BLANKS):
+                past.dropped[fate] = dropped_block(_EARLIER, is_empty=blank)
+                return past.dropped[fate]
+            past.looked[fate] = end
         return ""
 
     def _reasoning_blocks(

@@ -94,18 +94,18 @@ class Purpose:
 
     def keep_reasoning(self, reason: Reason, detail: str) -> None:
         """Note that reasoning is kept. Raises RefusedBridge if nobody asked for that."""
-        self._keep(reason, detail, asked=self.force or self.retention.keeps(self.roles))
+        self._keep(reason, detail, on_purpose=self.force or self.retention.keeps(self.roles))
 
     def keep_end(self, reason: Reason, detail: str) -> None:
         """Note that another end of the turn is kept. Raises RefusedBridge."""
-        self._keep(reason, detail, asked=self.force or self.retention is Retention.ALL)
+        self._keep(reason, detail, on_purpose=self.force or self.retention is Retention.ALL)
 
     def keep(self, reason: Reason, detail: str = "") -> None:
         """Note that other text is kept. Raises RefusedBridge."""
-        self._keep(reason, detail, asked=self.force)
+        self._keep(reason, detail, on_purpose=self.force)
 
-    def _keep(self, reason: Reason, detail: str, *, asked: bool) -> None:
-        if not asked:
+    def _keep(self, reason: Reason, detail: str, *, on_purpose: bool) -> None:
+        if not on_purpose:
             raise RefusedBridge(reason, detail)
         self.notes.append(f"kept, although {BridgeRefusal(reason, detail)}")
 
@@ -129,7 +129,7 @@ class Clock:
     def still(self) -> bool:
         """Whether what it has told is still so; a date is, until midnight."""
         now = datetime.now()  # noqa: DTZ005 - as above
-        return all(now.strftime(form) == said for form, said in self._texts.items())
+        return all(now.strftime(form) == text for form, text in self._texts.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,35 +98,37 @@ def media_spans(
 
 
 def _settle_spans(
-    found: Sequence[MediaSpan], text: str, without: str | None, media: MediaTreatment
+    spans: Sequence[MediaSpan], text: str, without: str | None, media: MediaTreatment
 ) -> list[MediaSpan]:
     """Give each part of a kind the one placeholder in its stretch, or its own of the whole text."""
     pattern = _placeholder_pattern(media)
-    asked = [each for each in found if each.part.kind is media.kind]
+    asked = [each for each in spans if each.part.kind is media.kind]
     if pattern is None or not asked:
-        return [*found]
+        return [*spans]
     inside = [[*pattern.finditer(text, each.start, each.end)] for each in asked]
     if all(len(matches) == 1 for matches in inside):
         places = [matches[0].span() for matches in inside]
     else:
         places = [match.span() for match in pattern.finditer(text)]
         if len(places) != len(asked) or without is None or pattern.search(without):
-            return [*found]
+            return [*spans]
     settled = iter(places)
     return [
         MediaSpan(each.part, *next(settled)) if each.part.kind is media.kind else each
-        for each in found
+        for each in spans
     ]
 
 
 def _placeholder_pattern(media: MediaTreatment) -> re.Pattern[str] | None:
     """Return what finds the placeholder of each part, or None if there is no such text."""
-    said = media.placeholder
-    if not said or not media.each or MediaSlot.DATA in said:
+    placeholder = media.placeholder
+    if not placeholder or not media.each or MediaSlot.DATA in placeholder:
         return None
     # Whitespace at its edges parts it from what is around it.
-    first, last = ("" if isinstance(piece, MediaSlot) else piece for piece in (said[0], said[-1]))
-    pieces = [r"\d+" if isinstance(piece, MediaSlot) else re.escape(piece) for piece in said]
+    first, last = (
+        "" if isinstance(piece, MediaSlot) else piece for piece in (placeholder[0], placeholder[-1])
+    )
+    pieces = [r"\d+" if isinstance(piece, MediaSlot) else re.escape(piece) for piece in placeholder]
     pieces[0] = pieces[0].removeprefix(re.escape(first[: len(first) - len(first.lstrip())]))
     pieces[-1] = pieces[-1].removesuffix(re.escape(last[len(last.rstrip()) :]))
     return re.compile("".join(pieces))
@@ -141,32 +143,34 @@ def _with_texts(messages: Messages, part: MediaPart, *texts: str) -> list[Messag
 
 
 def _find_span(
-    part: MediaPart, text: str, seen: str | None, marked: str | None, plain: str | None, word: str
+    part: MediaPart, text: str, render: str | None, marked: str | None, plain: str | None, word: str
 ) -> MediaSpan:
-    """Find a part in `seen`, the render without later parts, and so in the whole `text`."""
-    if seen is None:
+    """Find a part in `render`, the render without later parts, and so in the whole `text`."""
+    if render is None:
         return MediaSpan(part)
-    stretch = _stretch_in_place(seen, marked or "", word) or _additional_stretch(seen, plain or "")
-    core = seen[slice(*stretch)].strip() if stretch else ""
-    start = seen.find(core, stretch[0]) if stretch else 0
+    stretch = _stretch_in_place(render, marked or "", word) or _additional_stretch(
+        render, plain or ""
+    )
+    core = render[slice(*stretch)].strip() if stretch else ""
+    start = render.find(core, stretch[0]) if stretch else 0
     if not core or not text.startswith(core, start):
         return MediaSpan(part)
     return MediaSpan(part, start, start + len(core))
 
 
-def _stretch_in_place(seen: str, marked: str, word: str) -> tuple[int, int] | None:
+def _stretch_in_place(render: str, marked: str, word: str) -> tuple[int, int] | None:
     """Return the stretch that stands where the word stands."""
     if marked.count(word) != 1:
         return None
     before, _, after = marked.partition(word)
-    end = len(seen) - len(after)
-    right = seen.startswith(before) and seen.endswith(after) and end > len(before)
+    end = len(render) - len(after)
+    right = render.startswith(before) and render.endswith(after) and end > len(before)
     return (len(before), end) if right else None
 
 
-def _additional_stretch(seen: str, plain: str) -> tuple[int, int] | None:
+def _additional_stretch(render: str, plain: str) -> tuple[int, int] | None:
     """Return the one stretch that a render has more than another, but for whitespace."""
-    split = diff_split(plain, seen)
+    split = diff_split(plain, render)
     if not plain or split.left.strip() or not split.right.strip():
         return None
     return len(split.prefix), len(split.prefix) + len(split.right)

@@ -172,7 +172,7 @@ class PromptPast:
     def __init__(self, tokens: TokenText, ids: Ids) -> None:
         """Store the ids; nothing is decoded yet."""
         self.ids = ids
-        self.found: set[Hashable] = set()
+        self.contents: set[Hashable] = set()
         """The things found in it, as far as they were searched for."""
         self.dropped: dict[Hashable, str] = {}
         """The block of it that the template drops, by what becomes of earlier turns."""
@@ -182,16 +182,16 @@ class PromptPast:
         self._text = ""
         self._unread: tuple[_UnreadIds, ...] = (_UnreadIds(0, len(ids), ""),)
 
-    def followed_by(self, ids: Ids, written: int, text: str) -> PromptPast:
+    def followed_by(self, ids: Ids, sampled_count: int, text: str) -> PromptPast:
         """Return the past of a prompt that begins with this one.
 
-        After it come `written` ids of the model, and then this text.
+        After it come `sampled_count` ids of the model, and then this text.
         """
         past, known = PromptPast(self._tokens, ids), len(self.ids)
-        past.found, past.looked = {*self.found}, {**self.looked}
+        past.contents, past.looked = {*self.contents}, {**self.looked}
         past.dropped = {**self.dropped}
         past._text = self._text
-        past._unread = (*self._unread, _UnreadIds(known, known + written, text))
+        past._unread = (*self._unread, _UnreadIds(known, known + sampled_count, text))
         return past
 
     @property
@@ -199,16 +199,16 @@ class PromptPast:
         """The prompt's text. Raises TokenizerError."""
         if self._unread:
             decode = self._tokens.decode_between
-            said = (decode(self.ids, start, end) + text for start, end, text in self._unread)
-            self._text, self._unread = "".join((self._text, *said)), ()
+            texts = (decode(self.ids, start, end) + text for start, end, text in self._unread)
+            self._text, self._unread = "".join((self._text, *texts)), ()
         return self._text
 
     def holds(self, id_: int) -> bool:
         """Whether an id is in it."""
-        if id_ not in self.found and id_ in self.ids[self.looked.get(id_, 0) :]:
-            self.found.add(id_)
+        if id_ not in self.contents and id_ in self.ids[self.looked.get(id_, 0) :]:
+            self.contents.add(id_)
         self.looked[id_] = len(self.ids)
-        return id_ in self.found
+        return id_ in self.contents
 
 
 class GivenPrompts:
@@ -216,25 +216,25 @@ class GivenPrompts:
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._known: dict[tuple[int, Ids], PromptPast] = {}
+        self._known_pasts: dict[tuple[int, Ids], PromptPast] = {}
         self._length = 0
 
     def find(self, ids: Ids) -> PromptPast | None:
         """Return the past of a prompt that was returned, or None for other ids."""
-        found = self._known.get(_prompt_key(ids))
+        found = self._known_pasts.get(_prompt_key(ids))
         return found if found is not None and found.ids == ids else None
 
     def keep(self, past: PromptPast) -> None:
         """Cache a prompt that is about to be returned."""
         key = _prompt_key(past.ids)
         self._drop(key)
-        self._known[key] = past
+        self._known_pasts[key] = past
         self._length += len(past.ids)
         while self._length > MOST_IDS:
-            self._drop(next(iter(self._known)))
+            self._drop(next(iter(self._known_pasts)))
 
     def _drop(self, key: tuple[int, Ids]) -> None:
-        known = self._known.pop(key, None)
+        known = self._known_pasts.pop(key, None)
         self._length -= 0 if known is None else len(known.ids)
 
 

@@ -92,8 +92,8 @@ class RoundTrip(Shown):
     def __repr__(self) -> str:
         """Count the outcomes, in one line."""
         counts = Counter(row.verdict.outcome.value for row in self.rows)
-        told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-        return f"<{type(self).__name__}: {told or 'no scenario applies'}>"
+        summary = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+        return f"<{type(self).__name__}: {summary or 'no scenario applies'}>"
 
 
 def round_trip(

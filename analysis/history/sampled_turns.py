@@ -134,7 +134,7 @@ def _write_turn(format_: TurnFormat, message: Message, *, opened: bool) -> Piece
 
 
 def _with_content(
-    format_: TurnFormat, written: list[SampledPiece], message: Message
+    format_: TurnFormat, pieces: list[SampledPiece], message: Message
 ) -> list[SampledPiece]:
     """Put content where it stands in a turn without calls, if that place is in this turn, too.
 
@@ -144,18 +144,18 @@ def _with_content(
     usual = format_.layouts[structs.replace(message, calls=()).presence]
     place = usual.parts.index(TurnPart.CONTENT) if TurnPart.CONTENT in usual.parts else -1
     front = usual.literals[place].rstrip() if place >= 0 else None
-    kinds = [piece.kind for piece in written[:-1]]
+    kinds = [piece.kind for piece in pieces[:-1]]
     at = kinds.index(SampledKind.REASONING) if SampledKind.REASONING in kinds else -1
-    here = written[at + 1].text
+    here = pieces[at + 1].text
     if front is None or not here.startswith(front):
         raise NotWrittenError("nothing shows where content stands beside these parts")
     opened = common_start(usual.literals[place], here)
     return [
-        *written[: at + 1],
+        *pieces[: at + 1],
         SampledPiece(SampledKind.MARKUP, usual.literals[place]),
         SampledPiece(SampledKind.CONTENT, message.content),
         SampledPiece(SampledKind.MARKUP, here[len(opened) :]),
-        *written[at + 2 :],
+        *pieces[at + 2 :],
     ]
 
 
@@ -241,11 +241,11 @@ def _reasoning_block(format_: TurnFormat) -> MarkerBlock:
 
 
 def _drop_prompted(
-    format_: TurnFormat, pieces: Pieces, asked: Prompt, opening: TurnOpening | None
+    format_: TurnFormat, pieces: Pieces, whole_prompt: Prompt, opening: TurnOpening | None
 ) -> Pieces:
     """Leave out what the prompt has written, and close what it has opened."""
-    text, prompt = text_of(pieces), asked.opening
-    shared = _overlap_length(asked.text, text)
+    text, prompt = text_of(pieces), whole_prompt.opening
+    shared = _overlap_length(whole_prompt.text, text)
     if shared >= len(prompt) and _is_beginning(format_, text[:shared], prompt):
         return drop_characters(pieces, shared)
     if not prompt:
@@ -267,7 +267,7 @@ def _drop_prompted(
         space = len(common_start(prompt[len(core) :], text[len(core) :]))
         return drop_characters(pieces, len(core) + space)
     units = TemplateLiteral.of(format_.header).units
-    if prompt.strip() and units and asked.text.rstrip().endswith(units[-1]):
+    if prompt.strip() and units and whole_prompt.text.rstrip().endswith(units[-1]):
         # The prompt ends in the header, however it began it.
         return drop_characters(pieces, len(format_.header))
     return drop_characters(pieces, len(common_start(prompt, text)))

@@ -150,10 +150,12 @@ def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
     return _scenarios(given, tools, file)
 
 
-def _scenarios(given: _ScenarioFile, tools: tuple[Tool, ...], file: str) -> tuple[Scenario, ...]:
+def _scenarios(
+    scenario_file: _ScenarioFile, tools: tuple[Tool, ...], file: str
+) -> tuple[Scenario, ...]:
     reader = _ScenarioReader(file)
     found: dict[str, Scenario] = {}
-    for at, each in enumerate(given.scenarios):
+    for at, each in enumerate(scenario_file.scenarios):
         place = f"scenarios[{at}]"
         if each.name in found:
             words = f"there are two scenarios {each.name!r}"
@@ -171,68 +173,68 @@ class _ScenarioReader:
     def wrong(self, place: str, words: str, hint: str) -> ScenarioError:
         return ScenarioError(words, file=self.file, place=place or None, hint=hint)
 
-    def known(self, place: str, what: str, given: str, known: Iterable[str]) -> None:
+    def check_name(self, place: str, what: str, name: str, known_names: Iterable[str]) -> None:
         """Raise an error if a name is not among the known ones."""
-        names = list(known)
-        if given not in names:
-            hint = spelling_hint(given, names, f"there are {', '.join(names)}")
-            raise self.wrong(place, f"there is no {what} {given!r}", hint)
+        names = list(known_names)
+        if name not in names:
+            hint = spelling_hint(name, names, f"there are {', '.join(names)}")
+            raise self.wrong(place, f"there is no {what} {name!r}", hint)
 
-    def scenario(self, given: _FileScenario, place: str, tools: tuple[Tool, ...]) -> Scenario:
-        said, sampled = given.message, given.sampled
-        if sampled is None and said is None:
+    def scenario(self, entry: _FileScenario, place: str, tools: tuple[Tool, ...]) -> Scenario:
+        message_entry, sampled = entry.message, entry.sampled
+        if sampled is None and message_entry is None:
             raise self.wrong(place, "there is nothing to write", "add message, or sampled")
-        if sampled is not None and (said is not None or given.variation is not None):
+        if sampled is not None and (message_entry is not None or entry.variation is not None):
             raise self.wrong(place, "sampled is the text itself", "leave out message and variation")
-        offered = tools if given.tools else ()
-        message = self.message(said or _FileMessage(), f"{place}.message")
+        offered = tools if entry.tools else ()
+        message = self.message(message_entry or _FileMessage(), f"{place}.message")
         for at, call in enumerate(message.calls if offered else ()):
             names = (str(tool.get("name")) for tool in offered)
-            self.known(f"{place}.message.calls[{at}]", "tool", call.name, names)
+            self.check_name(f"{place}.message.calls[{at}]", "tool", call.name, names)
         variations = (
-            (given.variation,) if isinstance(given.variation, str) else given.variation or ()
+            (entry.variation,) if isinstance(entry.variation, str) else entry.variation or ()
         )
         for name in variations:
-            self.known(f"{place}.variation", "variation", name, VARIATIONS)
+            self.check_name(f"{place}.variation", "variation", name, VARIATIONS)
         usual = Scenario("").history
         return Scenario(
-            name=given.name,
-            about=given.about,
+            name=entry.name,
+            about=entry.about,
             message=message,
-            silent=said is not None and said.reasoning is not None,
+            silent=message_entry is not None and message_entry.reasoning is not None,
             variations=variations,
             sampled=sampled,
-            cut=given.cut,
-            history=usual if given.history is None else self.history(given.history, place),
+            cut=entry.cut,
+            history=usual if entry.history is None else self.history(entry.history, place),
             tools=offered,
-            next=(given.next,) if isinstance(given.next, Next) else given.next,
-            answers=given.answers,
-            engine=self.engine(given.engine, place),
+            next=(entry.next,) if isinstance(entry.next, Next) else entry.next,
+            answers=entry.answers,
+            engine=self.engine(entry.engine, place),
         )
 
-    def engine(self, given: str | _FileEngine, place: str) -> EngineHabits:
-        if isinstance(given, _FileEngine):
-            fields = (given.field,) if isinstance(given.field, str) else given.field
-            return copy_fields(EngineHabits, given, reasoning_fields=fields)
-        self.known(f"{place}.engine", "engine", given, PROFILES)
-        return PROFILES[given].engine
+    def engine(self, value: str | _FileEngine, place: str) -> EngineHabits:
+        if isinstance(value, _FileEngine):
+            fields = (value.field,) if isinstance(value.field, str) else value.field
+            return copy_fields(EngineHabits, value, reasoning_fields=fields)
+        self.check_name(f"{place}.engine", "engine", value, PROFILES)
+        return PROFILES[value].engine
 
-    def message(self, given: _FileMessage | _ScenarioEntry, place: str) -> Message:
+    def message(self, entry: _FileMessage | _ScenarioEntry, place: str) -> Message:
         calls = (
-            self.call(call, f"{place}.calls[{at}]", at) for at, call in enumerate(given.calls or ())
+            self.call(call, f"{place}.calls[{at}]", at) for at, call in enumerate(entry.calls or ())
         )
-        return Message(given.content or "", given.reasoning or "", tuple(calls))
+        return Message(entry.content or "", entry.reasoning or "", tuple(calls))
 
-    def call(self, given: _FileCall, place: str, at: int) -> ToolCall:
-        for where, what in beyond_json(given.arguments, f"{place}.arguments"):
+    def call(self, entry: _FileCall, place: str, at: int) -> ToolCall:
+        for where, what in beyond_json(entry.arguments, f"{place}.arguments"):
             raise self.wrong(where, f"{what} is nothing that JSON has", "put it in quotes")
-        plain = PLAIN_IDS[at % len(PLAIN_IDS)] if given.id is None else given.id
-        return ToolCall(given.name, given.arguments, plain)
+        plain = PLAIN_IDS[at % len(PLAIN_IDS)] if entry.id is None else entry.id
+        return ToolCall(entry.name, entry.arguments, plain)
 
-    def history(self, given: tuple[_ScenarioEntry, ...], place: str) -> Dialogue:
+    def history(self, history_entries: tuple[_ScenarioEntry, ...], place: str) -> Dialogue:
         entries: list[Entry] = []
         waiting: list[ToolCall] = []
-        for at, each in enumerate(given):
+        for at, each in enumerate(history_entries):
             here = f"{place}.history[{at}]"
             spoken = (each.reasoning, each.content, each.calls)
             speakers = (each.user, each.tool, next((e for e in spoken if e is not None), None))

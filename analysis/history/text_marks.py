@@ -189,12 +189,12 @@ class Marks:
         return "".join(pieces), found
 
     def runs(
-        self, text: str, found: Sequence[tuple[int, int]], styles: Mapping[int, Style]
+        self, text: str, mark_places: Sequence[tuple[int, int]], styles: Mapping[int, Style]
     ) -> list[Run]:
         """Return which stretches of a text the marks stand for; `styles` are those of the texts."""
         runs: list[Run] = []
         opened: dict[int, int] = {}
-        for number, place in found:
+        for number, place in mark_places:
             leaf, closes = divmod(number, 2)
             if styles[leaf] is Style.MIDDLE:
                 runs.append(self._run_around(text, leaf, place))

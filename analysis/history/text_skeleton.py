@@ -84,10 +84,10 @@ class RenderPiece:
 
     def text(self, words: Words) -> str:
         """Return the text of this piece with other words; a missing word is empty."""
-        said = "".join(
+        text = "".join(
             part if isinstance(part, str) else words.get(part, "") for part in self.parts
         )
-        return _SPELLINGS[self.spelling](said) if self.content else said
+        return _SPELLINGS[self.spelling](text) if self.content else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +101,13 @@ class RenderPattern:
         found: list[Segment] = []
         at = 0
         for piece in self.pieces:
-            said = piece.text(words)
-            if not text.startswith(said, at) or (piece.content and not said.strip()):
+            piece_text = piece.text(words)
+            if not text.startswith(piece_text, at) or (piece.content and not piece_text.strip()):
                 return None
-            found.append(Segment(at, at + len(said), piece.message, piece.content, False, False))
-            at += len(said)
+            found.append(
+                Segment(at, at + len(piece_text), piece.message, piece.content, False, False)
+            )
+            at += len(piece_text)
         return tuple(found) if at == len(text) else None
 
 
@@ -126,27 +128,31 @@ def pattern_of(segments: Sequence[Segment], words: Words, text: str) -> RenderPa
     """Return the pattern of an attributed text, or None if a content has another spelling."""
     pieces: list[RenderPiece] = []
     for segment in segments:
-        said = text[segment.start : segment.end]
+        segment_text = text[segment.start : segment.end]
         if not segment.content:
-            pieces.append(RenderPiece(segment.message, False, tuple(_split_words(said, words))))
+            pieces.append(
+                RenderPiece(segment.message, False, tuple(_split_words(segment_text, words)))
+            )
             continue
         word: Word = ("message", segment.message, "content")
         whole = words.get(word, "")
-        spelling = next((at for at, way in enumerate(_SPELLINGS) if way(whole) == said), None)
+        spelling = next(
+            (at for at, way in enumerate(_SPELLINGS) if way(whole) == segment_text), None
+        )
         if spelling is None:
             return None
         pieces.append(RenderPiece(segment.message, True, (word,), spelling))
     return RenderPattern(tuple(pieces))
 
 
-def _split_words(said: str, words: Words) -> Iterator[str | Word]:
+def _split_words(markup: str, words: Words) -> Iterator[str | Word]:
     """Split the template's text at the names and ids in it."""
     sources = {text: word for word, text in words.items() if word[2] != "content"}
     if not sources:
-        yield said
+        yield markup
         return
     longest_first = sorted(sources, key=len, reverse=True)
-    pieces = re.split(f"({'|'.join(map(re.escape, longest_first))})", said)
+    pieces = re.split(f"({'|'.join(map(re.escape, longest_first))})", markup)
     yield from (sources.get(piece, piece) for piece in pieces if piece)
 
 
@@ -226,7 +232,7 @@ class Skeletons:
         longest = max((len(base.tail) for base in fitting), default=0)
         return [base for base in fitting if len(base.tail) == longest] or known
 
-    def shorter(self, base: Base, named: Collection[str]) -> Iterator[Base]:
+    def shorter(self, base: Base, tool_names: Collection[str]) -> Iterator[Base]:
         """Yield shorter bases than this one, the shortest first.
 
         They have a user message instead of a call and its result, and no tools, or only those with
@@ -239,14 +245,14 @@ class Skeletons:
         )
         answered = partial(self._result_base, calls=base.call_count, has_answer=base.has_answer)
         make = [asked, answered] if base.ends_with_result else [asked]
-        for tools in self._fewer_tools(base.renders.tools, named):
+        for tools in self._fewer_tools(base.renders.tools, tool_names):
             renders = replace(base.renders, tools=tools)
             shorter = make if tools != base.renders.tools else make[:-1]
             for each in shorter:
                 yield from self._attempt_base(each, renders)
 
     def _fewer_tools(
-        self, tools: list[object] | None, named: Collection[str]
+        self, tools: list[object] | None, tool_names: Collection[str]
     ) -> Iterator[list[object] | None]:
         if not tools:
             yield tools
@@ -254,7 +260,7 @@ class Skeletons:
         yield None
         offered = tuple(request_of(tools).tools or ())
         if len(offered) == len(tools):
-            kept = [tool for name, tool in zip(offered, tools, strict=True) if name in named]
+            kept = [tool for name, tool in zip(offered, tools, strict=True) if name in tool_names]
             if 0 < len(kept) < len(tools):
                 yield kept
         yield tools
@@ -395,7 +401,7 @@ class Skeletons:
         close = end.removesuffix(ends[0]) if known else ""
         return LastText("".join(before), last + close, known)
 
-    def written(self, turn: Turn, number: int | None = None) -> str:
+    def turn_text(self, turn: Turn, number: int | None = None) -> str:
         """Return a turn as the format writes it, or ""; `number` is that of its first call."""
         try:
             return self._format_from(number).write(turn)

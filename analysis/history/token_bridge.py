@@ -70,7 +70,7 @@ MOST_KINDS = 256
 class PlacedTurn:
     """A turn as bridged after one base."""
 
-    written: str
+    whole_text: str
     """The turn as the template writes it, and all the text that follows."""
     rest: str
     """The text after the turn's last text."""
@@ -87,42 +87,42 @@ class ShorterBases:
     def __init__(self, skeletons: Skeletons) -> None:
         """Store the skeletons; rendering is lazy."""
         self._skeletons = skeletons
-        self._known: dict[_TurnKind, tuple[Base, tuple[str, ...]] | None] = {}
+        self._known_bases: dict[_TurnKind, tuple[Base, tuple[str, ...]] | None] = {}
         """None for a kind seen only once, which is not worth a proof, or one that needs all."""
-        self._asked: set[_TurnKind] = set()
+        self._tried_kinds: set[_TurnKind] = set()
 
     def base(self, kind: _TurnKind) -> tuple[Base, tuple[str, ...]] | None:
         """Return the shorter base for a kind of turn and the notes of its bridge, or None."""
-        return self._known.get(kind)
+        return self._known_bases.get(kind)
 
     def forget(self, kind: _TurnKind) -> None:
         """Bridge turns of this kind after the whole base from now on."""
-        self._known[kind] = None
+        self._known_bases[kind] = None
 
     def learn(
         self,
         kind: _TurnKind,
         base: Base,
-        named: tuple[str, ...],
+        tool_names: tuple[str, ...],
         place: Callable[[Base], PlacedTurn | None],
     ) -> None:
         """Find a base shorter than `base` when a kind of turn is seen for the second time.
 
-        `named` are the tools named by the turn and the messages after it.
+        `tool_names` are the tools named by the turn and the messages after it.
         """
-        if kind in self._asked:
+        if kind in self._tried_kinds:
             return
-        if kind not in self._known:
-            if len(self._known) >= MOST_KINDS:
-                self._known.clear()
-                self._asked.clear()
-            self._known[kind] = None
+        if kind not in self._known_bases:
+            if len(self._known_bases) >= MOST_KINDS:
+                self._known_bases.clear()
+                self._tried_kinds.clear()
+            self._known_bases[kind] = None
             return
-        self._asked.add(kind)
+        self._tried_kinds.add(kind)
         whole = place(base)
-        for shorter in self._skeletons.shorter(base, named):
+        for shorter in self._skeletons.shorter(base, tool_names):
             if whole is not None and place(shorter) == whole:
-                self._known[kind] = shorter, whole.notes
+                self._known_bases[kind] = shorter, whole.notes
                 return
 
 
@@ -394,9 +394,9 @@ class Bridge:
         last = self._skeletons.last_text(turn, new.number)
         return Continued(base, whole, messages, turn, new.new, text, last, new.lead)
 
-    def _place_of_end(self, found: Continued, purpose: Purpose) -> int:
+    def _place_of_end(self, continuation: Continued, purpose: Purpose) -> int:
         """Return the offset where the turn's last text ends, if the turn stays as written."""
-        base, text = found.base, found.text
+        base, text = continuation.base, continuation.text
         start = text.rfind(base.last) + len(base.last)
         first = len(base.prompt) - len(base.tail)
         own = base.before[first:]
@@ -409,25 +409,26 @@ class Bridge:
             purpose.keep(Reason.HISTORY_REWRITTEN, "what stands before the turn")
         if not text.startswith(own, start):
             purpose.keep(Reason.HISTORY_REWRITTEN, "the end of the message before the turn")
-        at = text.find(found.last.text, start)
+        at = text.find(continuation.last.text, start)
         if at < 0:
             purpose.keep(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
-            return self._end_of_turn(found)
-        place = at + len(found.last.text) - self._closer_length(found)
+            return self._end_of_turn(continuation)
+        place = at + len(continuation.last.text) - self._closer_length(continuation)
         thought = self._skeletons.marks.reasoning
-        if found.turn.reasoning and thought not in text[start:place]:
+        if continuation.turn.reasoning and thought not in text[start:place]:
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of the turn that the model wrote")
         elif not text.startswith(base.tail, start):
             purpose.keep_reasoning(Reason.PROMPT_REWRITTEN, repr(base.tail[len(own) :]))
         else:
-            self._check_turn(found, text[start + len(base.tail) : at], place, purpose)
+            self._check_turn(continuation, text[start + len(base.tail) : at], place, purpose)
         return place
 
-    def _closer_length(self, found: Continued) -> int:
+    def _closer_length(self, continuation: Continued) -> int:
         """Count the characters at the end of the last text that close it, such as calls' closer."""
-        stops = self._responses.stops.after_calls if found.turn.calls else ()
+        stops = self._responses.stops.after_calls if continuation.turn.calls else ()
         return max(
-            (len(stop.text) for stop in stops if found.last.text.endswith(stop.text)), default=0
+            (len(stop.text) for stop in stops if continuation.last.text.endswith(stop.text)),
+            default=0,
         )
 
     def _lead_of(self, response: ReadOutput) -> str | None:
@@ -450,103 +451,117 @@ class Bridge:
         """Return a text without its reasoning and the reasoning markers."""
         return self._history.without_marks(text.replace(self._skeletons.marks.reasoning, ""))
 
-    def _check_turn(self, found: Continued, lead: str, place: int, purpose: Purpose) -> None:
+    def _check_turn(self, continuation: Continued, lead: str, place: int, purpose: Purpose) -> None:
         """Raise RefusedBridge if the turn in the history differs from the turn as the last one.
 
         `lead` is the text between the prompt and the turn's last text.
         """
-        written = found.last.before
-        if lead == found.lead:
+        written = continuation.last.before
+        if lead == continuation.lead:
             # The last turn would have an empty reasoning block, which the model left out.
             return
-        if written.endswith(lead) and found.base.prompt.endswith(written.removesuffix(lead)):
+        if written.endswith(lead) and continuation.base.prompt.endswith(written.removesuffix(lead)):
             return
-        key = (found.turn.presence, len(found.turn.calls), lead, found.base.prompt, purpose.roles)
+        key = (
+            continuation.turn.presence,
+            len(continuation.turn.calls),
+            lead,
+            continuation.base.prompt,
+            purpose.roles,
+        )
         if key not in self._kept_turns:
-            self._kept_turns[key] = self._change_reason(found, found.text[:place])
+            self._kept_turns[key] = self._change_reason(continuation, continuation.text[:place])
         reason, whose = self._kept_turns[key], "the turn that the model wrote"
         if reason is Reason.HISTORY_REWRITTEN:
             purpose.keep(reason, whose)
         elif reason is not None:
-            is_empty = not found.turn.reasoning
+            is_empty = not continuation.turn.reasoning
             purpose.keep_reasoning(reason, dropped_block(f"of {whose}", is_empty=is_empty))
 
-    def _change_reason(self, found: Continued, text: str) -> Reason | None:
+    def _change_reason(self, continuation: Continued, text: str) -> Reason | None:
         """Return what changes if the turn is the last one, or None; `text` is up to its end."""
-        alone = found.base.renders.attempt(found.messages[: -len(found.new)])
+        alone = continuation.base.renders.attempt(continuation.messages[: -len(continuation.new)])
         if alone is None or alone.startswith(text):
             return None
         if self._without_reasoning(alone).startswith(self._without_reasoning(text)):
             return Reason.REASONING_DROPPED
         return Reason.HISTORY_REWRITTEN
 
-    def _end_of_turn(self, found: Continued) -> int:
+    def _end_of_turn(self, continuation: Continued) -> int:
         """Return the offset of a turn's end that the template wrote differently than the model."""
-        turn = len(found.base.messages)
+        turn = len(continuation.base.messages)
         whole = attribute_render(
-            found.base.renders, found.messages, self._joints, generation=True, text=found.text
+            continuation.base.renders,
+            continuation.messages,
+            self._joints,
+            generation=True,
+            text=continuation.text,
         )
         own = [each for each in whole.segments if each.message == turn]
         if not own:
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
         start, end = own[0].start, own[-1].end
         texts = [stop.text for stop in self._stops]
-        stops = [at for text in texts if (at := found.text.rfind(text, start, end)) >= 0]
+        stops = [at for text in texts if (at := continuation.text.rfind(text, start, end)) >= 0]
         return max(stops, default=end)
 
     def _check_history(
-        self, found: Continued, place: int, past: PromptPast, opening: str, purpose: Purpose
+        self, continuation: Continued, place: int, past: PromptPast, opening: str, purpose: Purpose
     ) -> None:
         """Raise RefusedBridge if turns before the last one would change."""
-        turn = found.messages[len(found.base.messages)]
+        turn = continuation.messages[len(continuation.base.messages)]
         kept = self._history.fate_of_turns(
-            found.whole,
-            found.turn.presence,
+            continuation.whole,
+            continuation.turn.presence,
             turn,
-            found.new,
+            continuation.new,
             purpose.roles,
-            partial(self._rest_after, found, place),
+            partial(self._rest_after, continuation, place),
         )
-        if kept is EarlierTurns.ALL or self._history.is_first_turn(found.whole, past, opening):
+        if kept is EarlierTurns.ALL or self._history.is_first_turn(
+            continuation.whole, past, opening
+        ):
             return
         if kept is EarlierTurns.DEPENDS:
             purpose.keep(Reason.DEPENDS)
         elif kept is EarlierTurns.CHANGED:
             purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        elif (words := self._history.dropped_words(kept, found.whole, past, opening)) and not (
-            kept is EarlierTurns.NOT_AT_FIRST and self._history.has_answer(past, opening)
-        ):
+        elif (
+            words := self._history.dropped_words(kept, continuation.whole, past, opening)
+        ) and not (kept is EarlierTurns.NOT_AT_FIRST and self._history.has_answer(past, opening)):
             purpose.keep_reasoning(Reason.REASONING_DROPPED, words)
 
-    def _note_spelling(self, found: Continued, response: ReadOutput, purpose: Purpose) -> None:
+    def _note_spelling(
+        self, continuation: Continued, response: ReadOutput, purpose: Purpose
+    ) -> None:
         """Note where the template would write the turn differently than the model did.
 
         The template is rendered only if the format differs; its render then decides.
         """
-        own, message, turn = response.text, response.message, found.turn
+        own, message, turn = response.text, response.message, continuation.turn
         if not own or purpose.notes:
             # Each note so far already reports a difference that is kept.
             return
         content = (message.content or "") if turn.content else ""
         reasoning = (message.reasoning_content or "") if turn.reasoning else ""
         # It is rendered already with sentinels; formats cut only the edges of texts.
-        shown, marks = found.last.before + found.last.text, self._skeletons.marks
-        for mark, said in ((marks.content, content), (marks.reasoning, reasoning)):
-            shown = shown.replace(mark, said) if said and said == said.strip() else shown
-        prompt = found.base.prompt
+        shown, marks = continuation.last.before + continuation.last.text, self._skeletons.marks
+        for mark, part in ((marks.content, content), (marks.reasoning, reasoning)):
+            shown = shown.replace(mark, part) if part and part == part.strip() else shown
+        prompt = continuation.base.prompt
         if shown.endswith(own) and prompt.endswith(shown.removesuffix(own)):
             return
         turn = structs.replace(turn, content=content, reasoning=reasoning)
         number = next(iter(self._skeletons.numbers(own)), None)
-        before, same, end = self._skeletons.written(turn, number).rpartition(own)
+        before, same, end = self._skeletons.turn_text(turn, number).rpartition(own)
         ends = tuple(each.text for each in self._stops)
         # The beginning of the turn may be missing, such as an empty reasoning block.
         if same and prompt.endswith(before) and (not end or end.lstrip().startswith(ends)):
             return
-        base = found.base
-        messages = [*base.messages, self._skeletons.message(turn), *found.new]
-        same_turn = turn == found.turn
-        text = found.text if same_turn else base.renders.attempt(messages, generation=True)
+        base = continuation.base
+        messages = [*base.messages, self._skeletons.message(turn), *continuation.new]
+        same_turn = turn == continuation.turn
+        text = continuation.text if same_turn else base.renders.attempt(messages, generation=True)
         if text is None:
             return
         template = text[text.rfind(base.last) + len(base.last) :].removeprefix(base.tail)
@@ -556,14 +571,14 @@ class Bridge:
             ours, theirs = (each[first : at + _SHOWN_AFTER] for each in (own, template))
             purpose.notes.append(f"kept the model's spelling: {ours!r}, not {theirs!r}")
 
-    def _rest_after(self, found: Continued, place: int, calls: int) -> str:
+    def _rest_after(self, continuation: Continued, place: int, calls: int) -> str:
         """Return the text after the turn's last text with this many calls before the turn."""
-        numbered = bool(found.turn.calls) and self._skeletons.numbered
-        base = self._skeletons.with_calls(found.whole, calls) if numbered else None
+        numbered = bool(continuation.turn.calls) and self._skeletons.numbered
+        base = self._skeletons.with_calls(continuation.whole, calls) if numbered else None
         if base is None:
-            return found.text[place:]
+            return continuation.text[place:]
         number = self._skeletons.first_number + calls
-        turn = NewTurn(found.turn, found.new, found.lead, number)
+        turn = NewTurn(continuation.turn, continuation.new, continuation.lead, number)
         counted = self._render_continued(base, base, turn)
         at = counted.text.find(counted.last.text, len(base.head))
         return counted.text[at + len(counted.last.text) - self._closer_length(counted) :]
@@ -583,17 +598,17 @@ class Bridge:
                 return "", rest[rest.index(written) + len(written) :]
             purpose.notes.append("the output had no stop token: the turn was closed")
             return "", rest
-        said = self._text.decode([completion[response.stop]])
-        begins = ended is not None and said != "" and ended.text.startswith(said)
+        stop_text = self._text.decode([completion[response.stop]])
+        begins = ended is not None and stop_text != "" and ended.text.startswith(stop_text)
         if ended is not None:
             # If the end has several markers, the model may have written only the first.
-            taken = said if begins else ended.text
-            stop, closed = said, rest[rest.index(ended.text) + len(taken) :]
+            taken = stop_text if begins else ended.text
+            stop, closed = stop_text, rest[rest.index(ended.text) + len(taken) :]
         if ended is None or not (begins or ended.eos == completion[response.stop]):
             close = next(filter(rest.startswith, historic_closes(self._format)), "")
             end = ended.text if ended else close
             wanted = f"not {end!r}" if end else "which it does not write"
-            purpose.keep_end(Reason.END_DIFFERS, f"{said!r}, {wanted}")
+            purpose.keep_end(Reason.END_DIFFERS, f"{stop_text!r}, {wanted}")
             if ended is None:
                 # The end that the model wrote replaces that of the history.
                 closed = rest.removeprefix(close)
@@ -601,12 +616,12 @@ class Bridge:
         extra = completion[response.stop + 1 :]
         if not extra:
             return stop, closed
-        said = self._text.decode(extra, completion[: response.stop + 1])
-        if not closed.startswith(said):
-            raise RefusedBridge(Reason.BEHIND_STOP, repr(said[:40]))
-        return "", closed[len(said) :]
+        extra_text = self._text.decode(extra, completion[: response.stop + 1])
+        if not closed.startswith(extra_text):
+            raise RefusedBridge(Reason.BEHIND_STOP, repr(extra_text[:40]))
+        return "", closed[len(extra_text) :]
 
-    def _encode_addition(self, found: Continued, stop: str, behind: str) -> RenderedTokens:
+    def _encode_addition(self, continuation: Continued, stop: str, behind: str) -> RenderedTokens:
         """Return the tokens of the text after the previous ids, with their owners."""
         # The stop string is in the ids already; it is encoded again so that the text after it is
         # encoded as in the middle of a text.
@@ -615,31 +630,40 @@ class Bridge:
         context = () if stop_id is None else (stop_id,)
         if not self._text.gives_back(tokens, behind, context):
             raise RefusedBridge(Reason.NOT_ENCODED)
-        return self._owned_tokens(found, tokens, len(found.text) - len(behind), len(stop))
+        return self._owned_tokens(
+            continuation, tokens, len(continuation.text) - len(behind), len(stop)
+        )
 
     def _owned_tokens(
-        self, found: Continued, tokens: EncodedText, start: int, first: int
+        self, continuation: Continued, tokens: EncodedText, start: int, first: int
     ) -> RenderedTokens:
         """Return the tokens after offset `start` with their owners, counted from `first`."""
-        text = found.text[start:]
-        key = (found.turn.presence, tuple(message.get("role") for message in found.new))
+        text = continuation.text[start:]
+        key = (
+            continuation.turn.presence,
+            tuple(message.get("role") for message in continuation.new),
+        )
         known = self._patterns.get(key, ())
-        words = words_of(found.turn.calls, found.new)
+        words = words_of(continuation.turn.calls, continuation.new)
         matching = (pattern.segments(words, text) for pattern in known)
         segments = next((each for each in matching if each is not None), None)
         if segments is None:
-            segments = self._attribute_addition(found, start)
+            segments = self._attribute_addition(continuation, start)
             pattern = pattern_of(segments, words, text)
             if pattern is not None:
                 self._patterns[key] = (pattern, *known)[:MOST_PATTERNS]
         return own_tokens(Attributed(text, segments, marked=False), tokens, first)
 
-    def _attribute_addition(self, found: Continued, start: int) -> tuple[Segment, ...]:
+    def _attribute_addition(self, continuation: Continued, start: int) -> tuple[Segment, ...]:
         """Attribute the text after `start` to the new messages."""
         whole = attribute_render(
-            found.base.renders, found.messages, self._joints, generation=True, text=found.text
+            continuation.base.renders,
+            continuation.messages,
+            self._joints,
+            generation=True,
+            text=continuation.text,
         )
-        before = len(found.messages) - len(found.new)
+        before = len(continuation.messages) - len(continuation.new)
         return tuple(
             replace(
                 segment,

@@ -136,17 +136,17 @@ def prefix_losses(
     """
     reader = _TrafficReader(analysis, records, tokenizer)
     losses: list[PrefixLoss] = []
-    continued = again = kept = 0
+    continued = repeats = kept = 0
     for at, origin in enumerate(reader.origins):
-        again += origin.again
-        if origin.before is None or origin.again:
+        repeats += origin.is_repeat
+        if origin.before is None or origin.is_repeat:
             continue
         continued += 1
         shared, whole = reader.shared(origin.before, at)
         kept += shared
         if shared < whole:
             losses.append(reader.loss(origin.before, at, whole - shared))
-    return Traffic(len(records), continued, again, kept, tuple(losses), reader.tokenized)
+    return Traffic(len(records), continued, repeats, kept, tuple(losses), reader.tokenized)
 
 
 class _TrafficReader:
@@ -230,27 +230,27 @@ class _TrafficReader:
                 Cause.REASONING_DROPPED if _is_gone(turns, earlier.prompt, text) else Cause.EARLIER
             )
         parsed = self._message(before)
-        begun = text[min(here, len(earlier.prompt)) :]
-        if _is_gone([parsed.reasoning_content], earlier.completion, begun):
+        later_text = text[min(here, len(earlier.prompt)) :]
+        if _is_gone([parsed.reasoning_content], earlier.completion, later_text):
             return Cause.REASONING_DROPPED
         if here < len(earlier.prompt):
             return Cause.HEADER
         stop = next((stop for stop in stops if earlier.completion.endswith(stop)), "")
         if stop and here >= len(earlier.whole) - len(stop):
             return Cause.END
-        begun = text[len(earlier.prompt) :]
-        again = self._read_again(before, begun, stops)
+        later_text = text[len(earlier.prompt) :]
+        later_message = self._read_again(before, later_text, stops)
         return (
-            _call_cause(parsed, again, earlier.completion, begun)
+            _call_cause(parsed, later_message, earlier.completion, later_text)
             or _cause_by_edit(parsed, earlier, text, here)
-            or _content_cause(parsed, again, earlier.completion, begun)
+            or _content_cause(parsed, later_message, earlier.completion, later_text)
         )
 
-    def _read_again(self, before: int, begun: str, stops: Sequence[str]) -> ParsedMessage:
+    def _read_again(self, before: int, later_text: str, stops: Sequence[str]) -> ParsedMessage:
         """Parse the turn as it stands in a later prompt, up to the first stop string."""
-        places = [at + len(stop) for stop in stops if stop and (at := begun.find(stop)) >= 0]
+        places = [at + len(stop) for stop in stops if stop and (at := later_text.find(stop)) >= 0]
         parser = self._analysis.parser(prompt=self._read_line[before].prompt)
-        return parser.parse(begun[: min(places, default=len(begun))])
+        return parser.parse(later_text[: min(places, default=len(later_text))])
 
     def _continued_requests(self, at: int) -> Iterator[int]:
         """Yield the requests that one continues, the last first."""
@@ -273,23 +273,23 @@ def _cause_by_edit(
 
 
 def _call_cause(
-    parsed: ParsedMessage, again: ParsedMessage, written: str, begun: str
+    parsed: ParsedMessage, later_message: ParsedMessage, completion: str, later_text: str
 ) -> Cause | None:
     """Compare the calls of a turn with those in its place in the next prompt."""
     read = parsed.begun_calls
-    named = [call.name for call in read] == [call.name for call in again.tool_calls]
+    named = [call.name for call in read] == [call.name for call in later_message.tool_calls]
     broken = [each for each in parsed.attempts if each.status in _BROKEN]
-    if any(written[each.start : each.end].strip() not in begun for each in broken):
+    if any(completion[each.start : each.end].strip() not in later_text for each in broken):
         return Cause.CALL_REPAIRED if read and named else Cause.CALL_LOST
     if not named:
-        written_again = again.attempts and all(call.name in begun for call in read)
+        written_again = later_message.attempts and all(call.name in later_text for call in read)
         return None if written_again or not read else Cause.CALL_LOST
-    pairs = [*zip(read, again.tool_calls, strict=True)]
+    pairs = [*zip(read, later_message.tool_calls, strict=True)]
     values = [
         (_argument_members(one.arguments), _argument_members(other.arguments))
         for one, other in pairs
     ]
-    if any(_is_encoded_twice(call.arguments, begun) for call in read):
+    if any(_is_encoded_twice(call.arguments, later_text) for call in read):
         return Cause.ENCODED_TWICE
     if any(sorted(one) != sorted(other) for one, other in values):
         return None
@@ -308,7 +308,7 @@ def _json_or_none(text: str) -> Json:
         return None
 
 
-def _is_encoded_twice(arguments: str, begun: str) -> bool:
+def _is_encoded_twice(arguments: str, later_text: str) -> bool:
     """Return whether a text has arguments as a JSON string, in a spelling that clients use."""
     value = _json_or_none(arguments)
     ways = (
@@ -318,7 +318,7 @@ def _is_encoded_twice(arguments: str, begun: str) -> bool:
         json.dumps(value, separators=(",", ":")),
     )
     # Without a quote in it the string looks like its content.
-    return any('"' in way and json.dumps(way)[1:-1] in begun for way in ways)
+    return any('"' in way and json.dumps(way)[1:-1] in later_text for way in ways)
 
 
 def _argument_members(arguments: str) -> list[tuple[str, str]]:
@@ -328,11 +328,13 @@ def _argument_members(arguments: str) -> list[tuple[str, str]]:
     return [(str(name), json.dumps(each, sort_keys=True)) for name, each in members]
 
 
-def _content_cause(parsed: ParsedMessage, again: ParsedMessage, written: str, begun: str) -> Cause:
+def _content_cause(
+    parsed: ParsedMessage, later_message: ParsedMessage, completion: str, later_text: str
+) -> Cause:
     """Tell content that is not in the next prompt from a turn that is written otherwise."""
-    gone = _is_gone([parsed.content], written, begun)
+    is_missing = _is_gone([parsed.content], completion, later_text)
     # Other words in the place of those are no content that was dropped.
-    return Cause.CONTENT_DROPPED if gone and not again.content else Cause.REWRITTEN
+    return Cause.CONTENT_DROPPED if is_missing and not later_message.content else Cause.REWRITTEN
 
 
 def _is_gone(texts: Iterable[str | None], there: str, here: str) -> bool:
@@ -466,14 +468,14 @@ def _read_line(line: str, file: str, number: int, model: TokenText | None) -> li
 
 
 def _text_and_ids(
-    given: _TextOrIds, ids: _Ids | None, model: TokenText | None, place: str
+    value: _TextOrIds, ids: _Ids | None, model: TokenText | None, place: str
 ) -> tuple[str, _Ids | None]:
     """Return a text and its ids, if known. Raises LookupError for ids alone without a tokenizer.
 
     The decoded ids are preferred, as the text in an engine's response may lack special tokens.
     """
-    text = "" if isinstance(given, tuple) else given
-    ids = given if isinstance(given, tuple) else ids
+    text = "" if isinstance(value, tuple) else value
+    ids = value if isinstance(value, tuple) else ids
     if ids is None or (text and model is None):
         return text, ids
     if model is None:

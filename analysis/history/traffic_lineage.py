@@ -46,7 +46,7 @@ class Ancestry(NamedTuple):
 
     before: int | None
     """The place of the earlier request, or None if it is the first of its conversation."""
-    again: bool
+    is_repeat: bool
     """Whether its prompt was asked before; then it goes on from what the first one does."""
 
 
@@ -57,7 +57,7 @@ class _Origin(NamedTuple):
     """Whether what led to its turn stands in the later prompt, not only what was said."""
     place: int
     """Where its turn begins in the later prompt."""
-    said: bool
+    words_stand: bool
     shared: int
     at: int
 
@@ -100,9 +100,9 @@ def request_lineage(turns: Sequence[LoggedTurn]) -> tuple[Ancestry, ...]:
         earlier = known.setdefault(turn.conversation, _Conversations())
         asked = earlier.by_head.get(turn.head)
         if asked is not None:
-            found.append(Ancestry(found[asked[0]].before, again=True))
+            found.append(Ancestry(found[asked[0]].before, is_repeat=True))
         else:
-            found.append(Ancestry(_find_origin(turns, turn, earlier), again=False))
+            found.append(Ancestry(_find_origin(turns, turn, earlier), is_repeat=False))
         earlier.add(at, turn.head)
     return tuple(found)
 
@@ -129,8 +129,8 @@ def _by_beginning(
     """Return the requests whose prompts begin the later one."""
     for at in beginning:
         one = turns[at]
-        said = _stand_after(one.words(), turn.head, len(one.head))
-        yield _Origin(True, len(one.head), said, prefix_length(one.whole, turn.head), at)
+        words_stand = _stand_after(one.words(), turn.head, len(one.head))
+        yield _Origin(True, len(one.head), words_stand, prefix_length(one.whole, turn.head), at)
 
 
 def _by_words(
@@ -141,8 +141,8 @@ def _by_words(
         one = turns[at]
         lead, words = one.head[-LEAD:], one.words()
         led = turn.head.rfind(lead) if lead else -1
-        said = turn.head.rfind(words[0]) if len(words[0]) >= SAID else -1
-        if led < 0 and said < 0:
+        words_at = turn.head.rfind(words[0]) if len(words[0]) >= SAID else -1
+        if led < 0 and words_at < 0:
             continue
         parted = prefix_length(one.head, turn.head)
         shared = prefix_length(one.whole, turn.head)
@@ -152,8 +152,8 @@ def _by_words(
             and _stand_after(words, turn.head, led + len(lead))
         ):
             yield _Origin(True, led + len(lead), True, shared, at)
-        elif said >= parted:
-            yield _Origin(False, said, True, shared, at)
+        elif words_at >= parted:
+            yield _Origin(False, words_at, True, shared, at)
 
 
 def _stand_after(words: Sequence[str], text: str, place: int) -> bool:

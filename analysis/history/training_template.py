@@ -74,12 +74,12 @@ class Proof:
 
 
 def prove_training_template(
-    analysis: Analysis, patched: ChatTemplate, *, briefly: bool = False, written: bool = False
+    analysis: Analysis, patched: ChatTemplate, *, briefly: bool = False, written_calls: bool = False
 ) -> Proof:
     """Render the battery by both. Raises TrainingTemplateError if a text differs.
 
-    `briefly` takes one message of each kind of turn, without a generation prompt; `written` leaves
-    out conversations of which the template writes no word of some message's calls.
+    `briefly` takes one message of each kind of turn, without a generation prompt; `written_calls`
+    leaves out conversations of which the template writes no word of some message's calls.
     """
     asked = _ProofConversations(analysis)
     renders = asked.renders
@@ -87,7 +87,7 @@ def prove_training_template(
     others = HistoryRenders(patched, renders.tools, renders.switches, renders.clock)
     conversations = refused = masked = 0
     deviations: dict[tuple[object, ...], MismarkedTurn] = {}
-    for dialogue, generation in asked.conversations(briefly=briefly, written=written):
+    for dialogue, generation in asked.conversations(briefly=briefly, written_calls=written_calls):
         messages = asked.messages(dialogue)
         text = renders.attempt(messages, generation=generation)
         other = others.attempt(messages, generation=generation)
@@ -125,13 +125,15 @@ class _ProofConversations:
     def messages(self, dialogue: Dialogue) -> Messages:
         return prepared_messages(self._shape.messages(dialogue, self._system))
 
-    def conversations(self, *, briefly: bool, written: bool) -> Iterator[tuple[Dialogue, bool]]:
+    def conversations(
+        self, *, briefly: bool, written_calls: bool
+    ) -> Iterator[tuple[Dialogue, bool]]:
         """Yield the conversations, each with whether a generation prompt follows."""
         messages = [case.message for case in battery_messages()]
         if briefly:
             one_of_each = {str(message.presence): message for message in reversed(messages)}
             messages = [*one_of_each.values()]
-        if written and not self._calls:
+        if written_calls and not self._calls:
             messages = [message for message in messages if not message.calls]
         yield from product(_proof_dialogues(messages), (False,) if briefly else (False, True))
 
@@ -160,7 +162,7 @@ class AttributedTurns:
 def attributed_turns(analysis: Analysis) -> Iterator[AttributedTurns]:
     """Return one conversation of each kind that the template takes, and writes every word of."""
     asked = _ProofConversations(analysis)
-    for dialogue, _ in asked.conversations(briefly=True, written=True):
+    for dialogue, _ in asked.conversations(briefly=True, written_calls=True):
         messages = asked.messages(dialogue)
         text = asked.renders.attempt(messages)
         if text is not None:
@@ -232,14 +234,15 @@ def _join_ranges(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _proof_dialogues(messages: Iterable[Turn]) -> Iterator[Dialogue]:
     """Return every message: alone, between others, and again after its results."""
-    done, again = Turn("All done.", "It is done."), UserMessage("Thanks. Anything else?")
+    done_turn = Turn("All done.", "It is done.")
+    next_question = UserMessage("Thanks. Anything else?")
     for message in messages:
         answers = tuple(ToolResult("done", call.name, call.id) for call in message.calls)
         asked: Dialogue = (UserMessage("Please look into it."), message, *answers)
         yield asked
-        yield (*asked, *([done] if answers else []), again, Turn("Nothing else."))
+        yield (*asked, *([done_turn] if answers else []), next_question, Turn("Nothing else."))
         if answers:
-            yield (*asked, message, *answers, done)
+            yield (*asked, message, *answers, done_turn)
 
 
 MARK_LETTERS = 8

@@ -109,7 +109,7 @@ class BrokenStep:
 
     def same_with(self, **changes: Json) -> bool:
         """Return whether the next prompt is the same with other fields of the message."""
-        message = {**self.replay.kept.message, **changes}
+        message = {**self.replay.memory.message, **changes}
         kept = {key: value for key, value in message.items() if value is not None}
         return self.stage.with_turn(self.replay, kept) == self.replay.text
 
@@ -161,7 +161,7 @@ def fault_of(
         return Culprit.MODEL
     if meant is not None:
         straight = stage.play(replace(exchange, sampled=meant, cut=False))
-        if straight.kept.message == replay.kept.message:
+        if straight.memory.message == replay.memory.message:
             return Culprit.MODEL
     return Culprit.TEMPLATE
 
@@ -294,8 +294,8 @@ def _match_around(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]
     return found
 
 
-def _splice_text(text: str, span: tuple[int, int], given: str) -> str:
-    return text[: span[0]] + given + text[span[1] :]
+def _splice_text(text: str, span: tuple[int, int], replacement: str) -> str:
+    return text[: span[0]] + replacement + text[span[1] :]
 
 
 def cause_of(stage: ReplayStage, replay: Replay) -> Cause | None:
@@ -335,7 +335,7 @@ def _reasoning_dropped(case: BrokenStep) -> bool:
     field = shape.reasoning_field or "reasoning_content"
     if shape.reasoning_form is not ReasoningForm.PART:
         return case.same_with(**{field: other})
-    parts = case.replay.kept.message.get("content")
+    parts = case.replay.memory.message.get("content")
     turned: list[Json] = [
         {**part, field: other} if isinstance(part, dict) and part.get("type") == field else part
         for part in (parts if isinstance(parts, list) else [])
@@ -368,14 +368,14 @@ def _stop_differs(case: BrokenStep) -> bool:
 
 def _ids_added(case: BrokenStep) -> bool:
     """Test whether other ids change the next prompt just where it departs from the sampled text."""
-    calls = case.replay.kept.message.get("tool_calls")
+    calls = case.replay.memory.message.get("tool_calls")
     if not isinstance(calls, list) or any(call.id for call in case.replay.parsed.tool_calls):
         return False
     other: list[Json] = [
         {**call, "id": str(call.get("id"))[::-1]} if isinstance(call, dict) else call
         for call in calls
     ]
-    message = {**case.replay.kept.message, "tool_calls": other}
+    message = {**case.replay.memory.message, "tool_calls": other}
     changed = prefix_length(case.replay.text, case.stage.with_turn(case.replay, message))
     return case.at <= changed < min(case.at + NEAR, len(case.replay.text))
 
@@ -386,7 +386,7 @@ NEAR = 64
 
 def _argument_form(case: BrokenStep) -> bool:
     """Test whether it helps to give the arguments as an object."""
-    if case.exchange.engine.arguments is ArgumentsAs.OBJECT or not case.replay.kept.calls:
+    if case.exchange.engine.arguments is ArgumentsAs.OBJECT or not case.replay.memory.calls:
         return False
     return case.moves_with(arguments=ArgumentsAs.OBJECT)
 
@@ -400,8 +400,10 @@ def _encoded_twice(case: BrokenStep) -> bool:
 
 def _order_lost(case: BrokenStep) -> bool:
     """Test whether arguments in another order give the same text."""
-    calls = case.replay.kept.message.get("tool_calls")
-    if not isinstance(calls, list) or not any(len(c.arguments) > 1 for c in case.replay.kept.calls):
+    calls = case.replay.memory.message.get("tool_calls")
+    if not isinstance(calls, list) or not any(
+        len(c.arguments) > 1 for c in case.replay.memory.calls
+    ):
         return False
     turned = [_reverse_arguments(call) for call in calls]
     return case.same_with(tool_calls=turned)
@@ -425,7 +427,7 @@ def _call_lost(case: BrokenStep) -> bool:
     parsed = case.replay.parsed
     if has_unreadable_call(parsed) or parsed.status in (Status.MALFORMED, Status.CUT):
         return True
-    calls = case.replay.kept.message.get("tool_calls")
+    calls = case.replay.memory.message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
         return False
     if len(calls) > 1 and (
@@ -438,11 +440,11 @@ def _call_lost(case: BrokenStep) -> bool:
 def _call_repaired(case: BrokenStep) -> bool:
     """Test whether the break is at or after the first of calls that were repaired."""
     parsed = case.replay.parsed
-    if len(case.replay.kept.calls) > len(parsed.tool_calls):
+    if len(case.replay.memory.calls) > len(parsed.tool_calls):
         return True
     here = case.at - len(case.replay.prompt.text)
     names = [span.start for span in parsed.spans if span.kind is SpanKind.NAME]
-    read = bool(case.replay.kept.calls)
+    read = bool(case.replay.memory.calls)
     return parsed.status is Status.REPAIRED and read and bool(names) and here >= names[0]
 
 
@@ -459,12 +461,12 @@ def _by_habit(field: str, faithful: object, *habits: object) -> Callable[[Broken
     Without `habits` any but the faithful one is meant.
     """
 
-    def found(case: BrokenStep) -> bool:
+    def breaks_by_habit(case: BrokenStep) -> bool:
         habit = getattr(case.exchange.engine, field)
         meant = habit in habits if habits else habit != faithful
         return meant and case.moves_with(**{field: faithful})
 
-    return found
+    return breaks_by_habit
 
 
 def _by_edit(*causes: Cause) -> Callable[[BrokenStep], bool]:
@@ -484,9 +486,9 @@ def _explaining_edits(case: BrokenStep, *causes: Cause) -> Iterator[Exchange]:
 
 def _spacing_differs(case: BrokenStep) -> bool:
     """Test whether other whitespace in the arguments helps and leaves their values the same."""
-    values = [call.arguments for call in case.replay.kept.calls]
+    values = [call.arguments for call in case.replay.memory.calls]
     return any(
-        [call.arguments for call in case.stage.play(exchange).kept.calls] == values
+        [call.arguments for call in case.stage.play(exchange).memory.calls] == values
         for exchange in _explaining_edits(case, Cause.JSON_SPACING)
     )
 

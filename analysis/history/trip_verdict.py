@@ -106,13 +106,13 @@ class Encoder:
     def __init__(self, tokenizer: Tokenizer) -> None:
         """Store the tokenizer; special tokens in a text are encoded as special."""
         self._tokenizer = tokenizer_of(tokenizer)
-        self._known: dict[str, list[int]] = {}
+        self._encoded_texts: dict[str, list[int]] = {}
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text. Raises TokenizerError if it cannot be encoded."""
-        if text not in self._known:
-            self._known[text] = self._tokenizer.encode(text)
-        return self._known[text]
+        if text not in self._encoded_texts:
+            self._encoded_texts[text] = self._tokenizer.encode(text)
+        return self._encoded_texts[text]
 
     def compare(self, prompt: str, sampled: str, text: str, *, newlines: bool) -> TokenVerdict:
         """Compare the cached tokens with those of the next prompt.
@@ -162,22 +162,22 @@ def template_sample(
 ) -> TemplateSample:
     """Render a message as the last turn and return the text after the prompt, up to a stop."""
 
-    def written(turn: Message) -> str:
+    def last_turn(turn: Message) -> str:
         return stage.last_turn(scenario.history, turn, scenario.tools, setting, scenario.engine)
 
     try:
-        whole = written(message)
+        whole = last_turn(message)
     except TemplateRenderError as error:
         return TemplateSample("", f"it refuses the turn as the last one: {error.reason}")
     if not whole.startswith(prompt.text):
         return TemplateSample("", "its turn does not go on from the prompt")
     rest = whole[len(prompt.text) :]
     parts = {"reasoning": message.reasoning, "content": message.content}
-    missing = [name for name, said in parts.items() if said and said not in rest]
+    missing = [name for name, part in parts.items() if part and part not in rest]
     missing += ["call"] * any(call.name not in rest for call in message.calls)
     for fewer in _without_one_call(message):
         try:
-            missing += ["call"] * (written(fewer) == whole)
+            missing += ["call"] * (last_turn(fewer) == whole)
         except TemplateRenderError:
             continue  # refused without that call: the call does make a difference
     if missing:
@@ -340,11 +340,13 @@ def _sample_scenario(stage: ReplayStage, scenario: Scenario, setting: Setting) -
     prompt = stage.prompt(scenario.history, scenario.tools, setting, scenario.engine)
     if scenario.sampled is not None:
         return Sample(_single_piece(scenario.sampled), cut=scenario.cut)
-    begun = stage.begun(prompt, scenario.tools, setting)
+    begun = stage.prompt_format(prompt, scenario.tools, setting)
     usual, opening, names = begun.format, begun.opening, scenario.variations
     message = _with_reasoning(usual, scenario, opening)
-    told = usual.with_naming_ids(message)
-    said = template_sample(stage, scenario, setting, prompt, told, usual.stop_strings)
+    message_with_ids = usual.with_naming_ids(message)
+    template_turn = template_sample(
+        stage, scenario, setting, prompt, message_with_ids, usual.stop_strings
+    )
 
     def write(format_: TurnFormat) -> str:
         return sample_turn(format_, message, prompt, opening).text
@@ -353,37 +355,37 @@ def _sample_scenario(stage: ReplayStage, scenario: Scenario, setting: Setting) -
         exchange = _make_exchange(scenario, setting, scenario.next[0], text)
         return says_message(stage.read(exchange), text, message)
 
-    if not said.unwritten and not right(said.text):
+    if not template_turn.unwritten and not right(template_turn.text):
         formats = [usual]
         if usual.calls is not None:
             # The same with nothing stripped from strings in calls.
             formats.append(respell_calls(usual, Spelling(whole=True)))
         meant = next((each for each in formats if right(write(each))), None)
         if meant is None:
-            _check_alike(said, write(usual))
+            _check_alike(template_turn, write(usual))
         else:
-            usual, said = meant, TemplateSample("", REWRITTEN)
-    if not names and not said.unwritten:
-        return Sample(_single_piece(said.text), plain=said.text)
+            usual, template_turn = meant, TemplateSample("", REWRITTEN)
+    if not names and not template_turn.unwritten:
+        return Sample(_single_piece(template_turn.text), plain=template_turn.text)
     plain = sample_turn(usual, message, prompt, opening)
-    _check_alike(said, plain.text)
+    _check_alike(template_turn, plain.text)
     format_ = respelled_by(usual, names)
     spelled = sample_turn(format_, message, prompt, opening)
     varied = rewritten_by(spelled, format_, message, names)
     if names and varied.text == plain.text and not varied.single_newlines:
         raise NotWrittenError("the format itself writes it so")
-    return replace(varied, plain=plain.text, unconfirmed=said.unwritten)
+    return replace(varied, plain=plain.text, unconfirmed=template_turn.unwritten)
 
 
 def _single_piece(text: str) -> Pieces:
     return (SampledPiece(SampledKind.MARKUP, text),)
 
 
-def _check_alike(said: TemplateSample, plain: str) -> None:
+def _check_alike(sample: TemplateSample, plain: str) -> None:
     """Raise NotWrittenError if the format's text, to be varied, differs from the template's."""
-    if not said.unwritten and said.text != plain:
-        at = prefix_length(said.text, plain)
-        theirs, ours = said.text[at : at + CONTEXT], plain[at : at + CONTEXT]
+    if not sample.unwritten and sample.text != plain:
+        at = prefix_length(sample.text, plain)
+        theirs, ours = sample.text[at : at + CONTEXT], plain[at : at + CONTEXT]
         raise NotWrittenError(f"the template writes {theirs!r} where the format has {ours!r}")
 
 
@@ -411,7 +413,7 @@ def _with_reasoning(
 
 
 def _judge_replay(
-    stage: ReplayStage, replay: Replay, encoder: Encoder | None, written: Sample
+    stage: ReplayStage, replay: Replay, encoder: Encoder | None, sample: Sample
 ) -> Verdict:
     exchange = replay.exchange
     error = replay.error
@@ -422,7 +424,7 @@ def _judge_replay(
     tokens = None
     if encoder is not None and error is None:
         tokens = encoder.compare(
-            replay.prompt.text, exchange.sampled, replay.text, newlines=written.single_newlines
+            replay.prompt.text, exchange.sampled, replay.text, newlines=sample.single_newlines
         )
     cause = cause_of(stage, replay)
     if cause is None and tokens is not None and not tokens.holds:
@@ -438,8 +440,8 @@ def _judge_replay(
         "" if error is None else error.reason,
         sampled=exchange.sampled,
         status=replay.parsed.status,
-        fault=fault_of(stage, replay, cause, written.plain),
-        unconfirmed=written.unconfirmed,
+        fault=fault_of(stage, replay, cause, sample.plain),
+        unconfirmed=sample.unconfirmed,
     )
 
 

@@ -171,12 +171,12 @@ def pair_requests() -> Sequence[ComparedRequest]:
 
 def _battery() -> Iterator[ComparedRequest]:
     for case in battery_messages():
-        said = case.message
-        answers = _results(said)
+        message = case.message
+        answers = _results(message)
         yield ComparedRequest(
-            f"{case.title}, last", (_QUESTION, said), tools=True, generation=False
+            f"{case.title}, last", (_QUESTION, message), tools=True, generation=False
         )
-        dialogue: Dialogue = (_QUESTION, said, *answers)
+        dialogue: Dialogue = (_QUESTION, message, *answers)
         if answers:
             yield ComparedRequest(
                 f"{case.title}, then answers", dialogue, tools=True, generation=True
@@ -193,14 +193,17 @@ def _results(message: Message) -> Dialogue:
 def _scenes() -> Sequence[tuple[str, Dialogue]]:
     calls = next(case.message.calls for case in battery_messages() if len(case.message.calls) > 1)
     called = _turn(calls[:1])
-    both = structs.replace(_turn(calls[:2]), content="I look it up.")
+    double_call = structs.replace(_turn(calls[:2]), content="I look it up.")
     return (
         ("a question", (_QUESTION,)),
         ("an answer, last", (_QUESTION, _ANSWER)),
         ("a call, last", (_QUESTION, called)),
         ("an answer, then a user", (_QUESTION, _ANSWER, _THANKS)),
         ("a running tool loop", (_QUESTION, called, *_results(called))),
-        ("a tool loop that is over", (_QUESTION, both, *_results(both), _ANSWER, _THANKS)),
+        (
+            "a tool loop that is over",
+            (_QUESTION, double_call, *_results(double_call), _ANSWER, _THANKS),
+        ),
     )
 
 
@@ -221,8 +224,8 @@ def _part_requests(*, tools: bool = False) -> Iterator[ComparedRequest]:
     for kind in (*PARTS, *UNTYPED):
         yield _request(f"user parts: {kind.name}", (_QUESTION,), "user", kind, tools=tools)
     image = _kind("image")
-    again: Dialogue = (_QUESTION, _ANSWER, _THANKS)
-    yield _request("user parts: image in two messages", again, "user", image, tools=tools)
+    two_questions: Dialogue = (_QUESTION, _ANSWER, _THANKS)
+    yield _request("user parts: image in two messages", two_questions, "user", image, tools=tools)
     question = ContentKind("a string", _QUESTION.text)
     yield _request("user content: a string", (_QUESTION,), "user", question, tools=tools)
     answered: Dialogue = (_QUESTION, Message("It is sunny."), _THANKS)
@@ -325,7 +328,7 @@ class ComparisonStage:
             return error
 
     @property
-    def asked(self) -> AskedTally:
+    def tally(self) -> AskedTally:
         """What was rendered so far."""
         return self._prober.meter.asked
 

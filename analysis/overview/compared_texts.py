@@ -202,9 +202,9 @@ def play_requests(
     stages: tuple[ComparisonStage, ComparisonStage],
     setting: Setting,
     requests: Sequence[ComparedRequest],
-    told: Collection[SightingKey] = (),
+    known_keys: Collection[SightingKey] = (),
 ) -> ComparedRound:
-    """Play requests under a setting; differences whose keys are `told` are left out."""
+    """Play requests under a setting; differences whose keys are `known_keys` are left out."""
     marks: dict[RequestKey, int] = {}
     found: list[DifferenceSighting] = []
     refused: set[RequestKey] = set()
@@ -217,7 +217,9 @@ def play_requests(
         elif isinstance(left, TemplateRenderError) and isinstance(right, TemplateRenderError):
             refused.add(request.key)
         elif left != right:
-            new = [each for each in _find_sightings(request, left, right) if each.key not in told]
+            new = [
+                each for each in _find_sightings(request, left, right) if each.key not in known_keys
+            ]
             differing += bool(new)
             found += new
     return ComparedRound(setting, marks, tuple(found), differing, frozenset(refused), unanswered)
@@ -303,10 +305,10 @@ def group_differences_by_cause(
     )
 
 
-def _way_key(seen: Sequence[_SeenDifference]) -> tuple[str, ...]:
+def _way_key(differences: Sequence[_SeenDifference]) -> tuple[str, ...]:
     """Tell one way of parting from another: a word of a message makes no difference."""
-    sighting = seen[0].sighting
-    settings = dict.fromkeys(repr(each.round.setting) for each in seen)
+    sighting = differences[0].sighting
+    settings = dict.fromkeys(repr(each.round.setting) for each in differences)
     return (
         *settings,
         *sighting.place,
@@ -318,16 +320,16 @@ def _way_key(seen: Sequence[_SeenDifference]) -> tuple[str, ...]:
 
 
 def _make_change(
-    seen: Sequence[_SeenDifference], stages: tuple[ComparisonStage, ComparisonStage]
+    differences: Sequence[_SeenDifference], stages: tuple[ComparisonStage, ComparisonStage]
 ) -> RenderChange:
-    example = seen[0].sighting
+    example = differences[0].sighting
     difference = example.difference
-    rounds = {repr(each.round.setting): each.round.setting for each in seen}
-    renders = {(repr(each.round.setting), each.sighting.request.key) for each in seen}
+    rounds = {repr(each.round.setting): each.round.setting for each in differences}
+    renders = {(repr(each.round.setting), each.sighting.request.key) for each in differences}
     return RenderChange(
         tuple(rounds.values()),
-        tuple(dict.fromkeys(each.sighting.request.conversation for each in seen)),
-        tuple(_needed_axes(seen)),
+        tuple(dict.fromkeys(each.sighting.request.conversation for each in differences)),
+        tuple(_needed_axes(differences)),
         len(renders),
         difference.at,
         difference.before,
@@ -336,30 +338,30 @@ def _make_change(
         example.left_error,
         example.right_error,
         *(
-            stage.line_at(example.request, seen[0].round.setting, at)
+            stage.line_at(example.request, differences[0].round.setting, at)
             for stage, at in zip(stages, (difference.at, difference.right_at), strict=True)
         ),
     )
 
 
-def _needed_axes(seen: Sequence[_SeenDifference]) -> list[str]:
+def _needed_axes(differences: Sequence[_SeenDifference]) -> list[str]:
     """Say what is sent beside the messages in all of them, where it was played without, too."""
     found: list[str] = []
     for axis, words in AXES.items():
-        values = {getattr(each.sighting.request, axis) for each in seen}
+        values = {getattr(each.sighting.request, axis) for each in differences}
         value = next(iter(values))
         if len(values) > 1 or value is None:
             continue
-        if any(_rendered_without(each, axis) for each in seen):
+        if any(_rendered_without(each, axis) for each in differences):
             found.append(words[bool(value)])
     return found
 
 
-def _rendered_without(seen: _SeenDifference, axis: str) -> bool:
+def _rendered_without(difference: _SeenDifference, axis: str) -> bool:
     """Whether the same request without that, or with it, was rendered."""
-    request: Sequence[Json] = seen.sighting.request.key
+    request: Sequence[Json] = difference.sighting.request.key
     other = tuple(
         not value if name == axis else value
         for name, value in zip(("conversation", *AXES), request, strict=True)
     )
-    return other in seen.round.marks and other not in seen.round.refused
+    return other in difference.round.marks and other not in difference.round.refused

@@ -198,10 +198,10 @@ def changed_renders(
     usual = {**usual_setting(left, right), **asked}
     first = play_requests(stages, usual, all_requests())
     values = asked_values((left, right), stages, usual=asked)
-    told = first.keys
-    bare = [play_requests(stages, asked, switch_requests(), told)] if usual != asked else []
+    known_keys = first.keys
+    bare = [play_requests(stages, asked, switch_requests(), known_keys)] if usual != asked else []
     singles = [
-        play_requests(stages, {**usual, **value}, switch_requests(), told)
+        play_requests(stages, {**usual, **value}, switch_requests(), known_keys)
         for value in values.settings
     ]
     distinct = _distinct_rounds(first, [*bare, *singles])
@@ -211,7 +211,7 @@ def changed_renders(
             stages,
             _merge_settings(one, other, usual),
             pair_requests(),
-            told | one.keys | other.keys,
+            known_keys | one.keys | other.keys,
         )
         for one, other in pairs[:MOST_PAIRS]
     ]
@@ -219,7 +219,7 @@ def changed_renders(
     rounds = [first, *under]
     asked_of = AskedTally()
     for stage in stages:
-        asked_of.merge(stage.asked)
+        asked_of.merge(stage.tally)
     return group_differences_by_cause([first, *distinct, *twos], stages), AskedRenders(
         renders=first.compared,
         bounds=asked_of.bounds,
@@ -340,7 +340,7 @@ class Comparison:
     asked: AskedRenders
     """What was rendered, and what was not."""
     trips: tuple[TripChange, ...]
-    played: int
+    trip_count: int
     """Scenarios, with whose message comes next, that apply to either."""
     findings: tuple[FindingChange, ...]
 
@@ -429,10 +429,10 @@ def _changed_findings(
     left: Sequence[LintFinding], right: Sequence[LintFinding]
 ) -> tuple[FindingChange, ...]:
     ours, theirs = Counter(map(_finding_key, left)), Counter(map(_finding_key, right))
-    gone, come = ours - theirs, theirs - ours
+    ours_only, theirs_only = ours - theirs, theirs - ours
     changes = [
-        *(FindingChange(each, appeared=False) for each in left if _take_finding(gone, each)),
-        *(FindingChange(each, appeared=True) for each in right if _take_finding(come, each)),
+        *(FindingChange(each, appeared=False) for each in left if _take_finding(ours_only, each)),
+        *(FindingChange(each, appeared=True) for each in right if _take_finding(theirs_only, each)),
     ]
     return tuple(sorted(changes, key=lambda change: change.finding.code))
 

@@ -80,11 +80,11 @@ class DebuggedConversation:
             given["tools"] = [*self.tools]
         return yaml.safe_dump(given, allow_unicode=True, sort_keys=False, width=76)
 
-    def edited(self, given: object, name: str) -> DebuggedConversation:
+    def edited(self, value: object, name: str) -> DebuggedConversation:
         """Return it with the messages and tools of `as_yaml`. Raises AutoparserError."""
-        messages = tuple(given_messages(given, name))
-        there = is_mapping(given) and "tools" in given
-        tools = tuple(given_tools(given, name)) if there else None
+        messages = tuple(given_messages(value, name))
+        there = is_mapping(value) and "tools" in value
+        tools = tuple(given_tools(value, name)) if there else None
         return replace(self, name=name, messages=messages, tools=tools)
 
 

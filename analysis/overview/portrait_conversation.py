@@ -155,7 +155,7 @@ class PortraitStep:
     """What the bridge keeps that a render would not have."""
     before: str = ""
     """The end of what both have, where the prefix breaks."""
-    written: str = ""
+    cached_text: str = ""
     """What is cached from there on."""
     instead: str = ""
     """What the next prompt has there."""
@@ -270,7 +270,7 @@ class _TenTurns:
             verdict.prompt_reused + verdict.reused,
             *bridge,
             before=written[max(0, place - BREAK_CONTEXT) : place] if broken else "",
-            written=written[place : place + BREAK_CONTEXT] if broken else "",
+            cached_text=written[place : place + BREAK_CONTEXT] if broken else "",
             instead=after[place : place + BREAK_CONTEXT] if broken else "",
         )
 

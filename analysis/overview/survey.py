@@ -156,12 +156,12 @@ class SurveyRecord(Struct, frozen=True):
         return not self.error and passed
 
     @property
-    def played(self) -> int:
+    def trip_count(self) -> int:
         """Round trips that apply to it."""
         return sum(self.round_trip.values())
 
     @property
-    def held(self) -> int:
+    def trips_holding(self) -> int:
         """Those that hold."""
         return self.round_trip.get(HOLDS, 0)
 
@@ -182,7 +182,7 @@ def surveyed_format(source: str) -> LearnedFormat:
 
 
 def survey_record(
-    source: str, digest: str, learned: LearnedFormat, found: LintReport | None = None
+    source: str, digest: str, learned: LearnedFormat, lint_report: LintReport | None = None
 ) -> SurveyRecord:
     """Return what is kept of an analysis, and of what lint found.
 
@@ -206,7 +206,7 @@ def survey_record(
             spoiled=None if learned.spoiled is None else learned.spoiled.usual,
         ),
         _count_trips(learned) if isinstance(learned, Analysis) else {},
-        None if found is None else _count_findings(found),
+        None if lint_report is None else _count_findings(lint_report),
     )
 
 
@@ -223,8 +223,8 @@ def _count_trips(analysis: Analysis) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _count_findings(found: LintReport) -> dict[Severity, int]:
-    counts = Counter(finding.severity for finding in found.findings)
+def _count_findings(report: LintReport) -> dict[Severity, int]:
+    counts = Counter(finding.severity for finding in report.findings)
     return {severity: counts[severity] for severity in Severity}
 
 
@@ -307,9 +307,9 @@ class RecordShare:
     templates: int
     ok: int
     """Those of them whose self-check passes."""
-    held: int
+    trips_holding: int
     """Round trips that hold, over all of them."""
-    played: int
+    trip_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,8 +367,8 @@ def _share_of(name: str, records: Iterable[SurveyRecord]) -> RecordShare:
         name,
         len(listed),
         sum(record.ok for record in listed),
-        sum(record.held for record in listed),
-        sum(record.played for record in listed),
+        sum(record.trips_holding for record in listed),
+        sum(record.trip_count for record in listed),
     )
 
 

@@ -69,7 +69,7 @@ def test_another_spelling_is_equal(case: dict[str, Any]) -> None:
     found = compare(case)
     assert (found.equal, found.same_text) == (True, False)
     assert found.asked.renders > 100
-    assert found.played > 30
+    assert found.trip_count > 30
 
 
 @pytest.mark.slow

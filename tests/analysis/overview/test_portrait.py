@@ -77,7 +77,7 @@ def test_the_prefix_breaks_where_reasoning_is_dropped_unless_bridged(
     assert (found.breaks, found.thrown_away > 0) == (len(turns), bool(turns))
     for step in found.steps:
         assert 0 < step.reused <= min(step.cached, step.rendered)
-        assert (step.written != "") == step.breaks
+        assert (step.cached_text != "") == step.breaks
     lengths = [step.bridged or 0 for step in found.steps]
     assert lengths == sorted(lengths)
     assert lengths[0] > 0

@@ -136,7 +136,7 @@ def test_processes_give_the_records_in_order_and_an_endless_template_costs_its_o
 def test_records_add_up() -> None:
     summary = summary_of(RECORDS)
     assert (summary.all.templates, summary.all.ok, len(summary.failed)) == (3, 1, 1)
-    assert (summary.all.held, summary.all.played) == (7, 8)
+    assert (summary.all.trips_holding, summary.all.trip_count) == (7, 8)
     assert [(share.name, share.templates) for share in summary.tools] == [("JSON_NATIVE", 2)]
     assert [share.name for share in summary.reasoning] == ["NONE", "TAG_BASED"]
     assert [(family.share.templates, family.examples) for family in summary.families] == [
