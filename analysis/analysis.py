@@ -96,7 +96,7 @@ class Analysis(LearnedFormat):
             self.prober(),
             setting={**known, **given},
             tools=[*map(function_of, tools or ())],
-            named=begun.format.with_naming_ids,
+            add_naming_ids=begun.format.with_naming_ids,
         )
 
     def tools_in_prompt(self, tools: Sequence[object]) -> ToolsInPrompt:
@@ -303,7 +303,7 @@ def _learned(template: ChatTemplate) -> Analysis:
         trials=negotiated.trials,
         stand_ins=stand_ins,
         renders=prober.meter.renders,
-        asked=prober.meter.asked.bounds,
+        asked=prober.meter.tally.bounds,
         beyond=prober.meter.beyond,
     )
 

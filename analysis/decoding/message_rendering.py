@@ -236,7 +236,7 @@ _NO_REASONING = "the template does not write the reasoning"
 class TurnWriter(Protocol):
     """Protocol for writers of turns: the template, or a format in its place."""
 
-    def written(self, message: Message) -> WrittenTurn:
+    def written_turn(self, message: Message) -> WrittenTurn:
         """Write a message as the turn that follows the prompt."""
         ...
 
@@ -251,7 +251,7 @@ class FormatTurns:
 
     begun: Begun
 
-    def written(self, message: Message) -> WrittenTurn:
+    def written_turn(self, message: Message) -> WrittenTurn:
         """Write a message after the generation prompt alone."""
         format_, opening = self.begun.format, self.begun.opening
         prompt = format_.header if opening is None else opening.text
@@ -272,7 +272,7 @@ class NoTurns:
 
     reason: str
 
-    def written(self, message: Message) -> WrittenTurn:
+    def written_turn(self, message: Message) -> WrittenTurn:
         """Write nothing, and give the reason."""
         del message
         return WrittenTurn("", "", refusal=self.reason)
@@ -332,7 +332,7 @@ class AnswerRewriter:
         if not all(_finite(dict(call.arguments)) for call in message.calls):
             reason = "a number in it is beyond what a template can be given"
             return RenderedAgain(MessageRendering.UNWRITTEN, reason)
-        turn = self._turns.written(message)
+        turn = self._turns.written_turn(message)
         if turn.refusal:
             return RenderedAgain(MessageRendering.UNWRITTEN, turn.refusal)
         case = _AnsweredTurn(text, parsed, message, turn)
@@ -394,7 +394,7 @@ class AnswerRewriter:
         if not case.message.reasoning and self._parser.turn.start is not TurnStart.REASONING:
             return 0
         bare = replace(case.message, reasoning="")
-        if bare != case.message and self._turns.written(bare).text != case.turn.text:
+        if bare != case.message and self._turns.written_turn(bare).text != case.turn.text:
             return 0
         return self._behind_reasoning(case.text, case.parsed)
 

@@ -190,7 +190,7 @@ class _Turns:
         message, text = self._fitting(self._format.with_naming_ids(case.message))
         if text is None:
             return None
-        shown = self._turns.shown(message)
+        shown = self._turns.shown_message(message)
         if shown.calls and self._alike(shown, replace(shown, calls=())):
             return None
         text, end = self._stopped(text)
@@ -217,14 +217,14 @@ class _Turns:
         """
         for reasoning in (message.reasoning, message.reasoning or THOUGHT, ""):
             fitting = replace(message, reasoning=reasoning)
-            text = self._turns.written(fitting).continuation
+            text = self._turns.written_turn(fitting).continuation
             if text is not None:
                 return fitting, text
         return message, None
 
     def _alike(self, one: Message, other: Message) -> bool:
         turns = self._turns
-        first, second = turns.written(one), turns.written(other)
+        first, second = turns.written_turn(one), turns.written_turn(other)
         return not second.refusal and first.text == second.text
 
     def _told(self, message: Message, text: str) -> bool:

@@ -186,12 +186,12 @@ def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
     texts: dict[str, KnownText] = {}
     missing: list[str] = []
     for title, message, _ in _cases(analysis, turns):
-        written = turns.written(message).continuation if turns.prompted.rendered else None
+        written = turns.written_turn(message).continuation if turns.prompted.rendered else None
         text = "" if written is None else _until_end(written, analysis.format.stop_strings)
         if text.strip():
             other = _other(turns, message, tools)
             # What the template writes as it writes an earlier message has two meanings.
-            texts.setdefault(text, KnownText(title, turns.shown(message), text, other))
+            texts.setdefault(text, KnownText(title, turns.shown_message(message), text, other))
         else:
             missing.append(title)
     question: Mapping[str, Json] = {"role": "user", "content": QUESTION}
@@ -212,7 +212,7 @@ def _cases(analysis: Analysis, turns: TemplateTurns) -> Iterator[BatteryCase]:
         yield BatteryCase("an argument that holds what closes a call", Message(calls=(said,)))
     calls = analysis.format.calls
     quoted = "" if calls is None else calls.write((call,)).strip()
-    if quoted and quoted in (turns.written(Message(calls=(call,))).continuation or ""):
+    if quoted and quoted in (turns.written_turn(Message(calls=(call,))).continuation or ""):
         thought = Message("Here it is.", f"I could write {quoted} and stop.")
         yield BatteryCase("reasoning that quotes a call", thought)
 
@@ -236,8 +236,8 @@ def _other(turns: TemplateTurns, message: Message, tools: Sequence[Json]) -> Mes
         for call in message.calls
     )
     other = replace(message, calls=calls)
-    same = other != message and turns.written(other).whole == turns.written(message).whole
-    return turns.shown(other) if same else None
+    same = other != message and turns.written_turn(other).whole == turns.written_turn(message).whole
+    return turns.shown_message(other) if same else None
 
 
 def _until_end(text: str, stops: Sequence[str]) -> str:

@@ -280,7 +280,9 @@ class _Tryout:
             }
             kinds.update(kind for kind, there in parts.items() if there)
             asked = [
-                turns for turns in self._turns if turns.written(message).continuation is not None
+                turns
+                for turns in self._turns
+                if turns.written_turn(message).continuation is not None
             ]
             foretold += not asked
             found = self._rendered(message, asked) or self._foretold(message, turn)
@@ -293,13 +295,13 @@ class _Tryout:
         """Parse what the template writes after its prompts, and let it write what is found."""
         for turns in asked:
             # Under another setting a turn may have fewer parts.
-            expected = _surviving(self._format, self._export, turns.shown(message))
-            prefix, text = turns.prompt, turns.written(message).continuation or ""
+            expected = _surviving(self._format, self._export, turns.shown_message(message))
+            prefix, text = turns.prompt, turns.written_turn(message).continuation or ""
             found = self._mismatch(expected, prefix, text)
             if isinstance(found, ExportMismatch):
                 return found
             read = _message(found, message)
-            again = text if read == message else turns.written(read).rest
+            again = text if read == message else turns.written_turn(read).rest
             if again != text:
                 error = f"the template writes it {again!r}"
                 return ExportMismatch("", prefix, text, expected, found, error)

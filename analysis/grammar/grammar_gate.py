@@ -193,9 +193,9 @@ def _misread(turns: TemplateTurns, parsed: ParsedMessage, asked: Message, text: 
         return ""
     # A call that is taken for content is written as the same text again.
     fewer = structs.replace(asked, calls=asked.calls[: len(message.calls)])
-    if len(message.calls) > len(asked.calls) or turns.written(fewer).continuation != text:
+    if len(message.calls) > len(asked.calls) or turns.written_turn(fewer).continuation != text:
         return f"calls are written: {len(asked.calls)}, read: {len(message.calls)}"
-    again = turns.written(message)
+    again = turns.written_turn(message)
     if again.refusal:
         return f"what was read is refused: {again.refusal}"
     return "" if again.continuation == text else f"what was read is written {again.rest!r}"

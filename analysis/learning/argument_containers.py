@@ -141,7 +141,7 @@ def known_object(types: TypedRows) -> ValueNotation | None:
 
 
 def writes_alike(
-    members: ContainerNotation, known: ValueNotation, entries: EntryOrder, marks: Sentinels
+    members: ContainerNotation, notation: ValueNotation, entries: EntryOrder, marks: Sentinels
 ) -> bool:
     """Whether objects of a known notation are written as these pieces.
 
@@ -150,10 +150,10 @@ def writes_alike(
     line, end = entries.margin + entries.indent, entries.margin
     # T6 covers names that are escaped: their quotes may depend on the name.
     rich = {name: value for name, value in every_type(marks).items() if name.isalnum()}
-    body = members.write(list(rich.items()), members.values or known, line)
-    if known.object.indent:
+    body = members.write(list(rich.items()), members.values or notation, line)
+    if notation.object.indent:
         body = f"\n{line}{body}\n{end}"
-    return known.write(rich, end) == f"{known.object.open}{body}{known.object.close}"
+    return notation.write(rich, end) == f"{notation.object.open}{body}{notation.object.close}"
 
 
 _Signs: TypeAlias = Mapping[JsonType, tuple[str, str, Row]]
@@ -274,7 +274,7 @@ def _place(observer: Observer, quoted: tuple[str, str] | None) -> Place:
 def _unquoted(site: Site, before: str, after: str) -> Site:
     """Return a site that shows the content of a JSON string instead of the string."""
 
-    def shown(value: Json) -> str | None:
+    def unquoted_text(value: Json) -> str | None:
         text = site(value)
         if text is None or not text.startswith(before) or not text.endswith(after):
             return None
@@ -284,7 +284,7 @@ def _unquoted(site: Site, before: str, after: str) -> Site:
             return None
         return f"{before}{held}{after}"
 
-    return shown
+    return unquoted_text
 
 
 class Enclosure(NamedTuple):
@@ -309,8 +309,8 @@ def learn_enclosure(observer: Observer, listed: SeenArguments, types: TypedRows)
     return Enclosure(known, observer.text_of_arguments({}) if differs else None)
 
 
-def _names_too(place: Place, known: ValueNotation, margin: str) -> bool:
+def _names_too(place: Place, notation: ValueNotation, margin: str) -> bool:
     """Whether the arguments' names are written as the keys of a known notation are."""
     strange: dict[str, Json] = {hostile_string(place.sentinels.keys[1]): place.sentinels.values[0]}
     text = place.site(strange)
-    return text is None or known.write(strange, margin) in text
+    return text is None or notation.write(strange, margin) in text

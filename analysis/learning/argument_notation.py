@@ -171,12 +171,12 @@ def learn_strings(place: Place, entries: EntryOrder, key: SeenSlot | None) -> St
         if each is None:
             continue
 
-        def written(value: str, row: Row = each) -> str | None:
+        def render_string(value: str, row: Row = each) -> str | None:
             entry = entries.inside(place.site(place.one(value)))
             return None if entry is None else match_row(row, entry, place.key(JsonType.STRING))
 
-        shown = written(hostile_string(word))
-        text = None if shown is None else learn_text(shown, word, written)
+        shown = render_string(hostile_string(word))
+        text = None if shown is None else learn_text(shown, word, render_string)
         if text is not None:
             return Strings(row, text)
     return Strings(row, StringText())
@@ -192,7 +192,7 @@ def hostile_string(word: str) -> str:
 
 
 def learn_text(
-    written: str, word: str, write_again: Callable[[str], str | None]
+    rendering: str, word: str, write_again: Callable[[str], str | None]
 ) -> StringText | None:
     """Return how `hostile_string(word)` was written, or None if nothing explains it.
 
@@ -200,9 +200,9 @@ def learn_text(
     """
     original = hostile_string(word)
     return (
-        next((text for text in _styles() if text.write(original) == written), None)
-        or _guarded(written, original, word, write_again)
-        or _tabled(written, word)
+        next((text for text in _styles() if text.write(original) == rendering), None)
+        or _guarded(rendering, original, word, write_again)
+        or _tabled(rendering, word)
     )
 
 
@@ -218,12 +218,12 @@ def _styles() -> Sequence[StringText]:
 
 
 def _guarded(
-    written: str, original: str, word: str, write_again: Callable[[str], str | None]
+    rendering: str, original: str, word: str, write_again: Callable[[str], str | None]
 ) -> StringText | None:
     """Recognize a wrapper that is written around some strings only."""
     for escape in (StringEscape.VERBATIM, StringEscape.JSON):
         plain = StringText(escape=escape)
-        opening, found, close = written.partition(plain.write(original))
+        opening, found, close = rendering.partition(plain.write(original))
         if not found:
             continue
         guarded = ""
@@ -235,9 +235,9 @@ def _guarded(
     return None
 
 
-def _tabled(written: str, word: str) -> StringText | None:
+def _tabled(rendering: str, word: str) -> StringText | None:
     """Read an escape for each character off the text between the words."""
-    parts = written.split(word)
+    parts = rendering.split(word)
     if len(parts) != len(_HOSTILE) + 2:
         return None
     edges = _edges(parts[0], parts[-1])
@@ -333,13 +333,13 @@ def learn_key(place: Place) -> StringText:
     # Some formats write a key twice: `<K>value</K>`.
     around = re.compile("(?P<key>.*)".join((first, "(?P=key)".join(others))), re.DOTALL)
 
-    def written(key: str) -> str | None:
+    def render_key(key: str) -> str | None:
         text = place.site({key: value})
         match = None if text is None else around.fullmatch(text)
         return None if match is None else match["key"]
 
-    inside = written(hostile_string(word))
-    text = None if inside is None else learn_text(inside, word, written)
+    inside = render_key(hostile_string(word))
+    text = None if inside is None else learn_text(inside, word, render_key)
     return text or StringText()
 
 

@@ -162,7 +162,7 @@ def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
     unseen = [
         text
         for each in suggestions.constants
-        if is_unit(text := each.strip()) and not observer.prober.seen(text)
+        if is_unit(text := each.strip()) and not observer.prober.has_rendered(text)
     ]
     usual = observer.sample(_CALLS)
     markers, stops = dict.fromkeys(unseen[:_MOST]), dict[str, None]()
@@ -295,7 +295,7 @@ class CallsFrame:
         """One whole call of sentinels, with marks for its number."""
         return f"{self.repetition.open}{self.inner}{self.repetition.close}"
 
-    def written(self, at: int) -> str:
+    def call_text(self, at: int) -> str:
         """Return call number `at`, in the sentinels of the first."""
         return fill_number(self.call, self.index_base + at)
 
@@ -359,7 +359,7 @@ def _goes_on(observer: Observer, frame: CallsFrame) -> bool:
     answers = [ToolResult(prober.sentinels.answer, each.name, each.id) for each in (other, one)]
     dialogue = (prober.user, Message(calls=(other,)), answers[0], Message(calls=(one,)))
     shown = prober.probe((*dialogue, answers[1]) if prober.shape.answered else dialogue)
-    return frame.written(1) in shown.text and frame.written(0) not in shown.text
+    return frame.call_text(1) in shown.text and frame.call_text(0) not in shown.text
 
 
 def _limit(observer: Observer) -> CallLimit:

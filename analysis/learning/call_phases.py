@@ -168,7 +168,7 @@ def examine_t4(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 
 def _after(observer: Observer, frame: CallsFrame | None) -> str:
     """Describe the text right before a call's name: an opening, a namespace, an id's end."""
-    pieces = observer.pieces("" if frame is None else frame.written(0))
+    pieces = observer.pieces("" if frame is None else frame.call_text(0))
     kinds = [slot.kind for slot in pieces.slots]
     return surroundings_words(
         pieces.literals[kinds.index(SlotKind.NAME)] if SlotKind.NAME in kinds else "", ""

@@ -221,23 +221,23 @@ def match_row(row: Row, text: str, key: str | None) -> str | None:
     return match.group(1) if match else None
 
 
-def read_entry(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
+def read_entry(text: str, rows: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
     """Read the value of an entry by a matching row, or by the common part of the rows."""
-    for row in known:
+    for row in rows:
         value = match_row(row, text, key)
         if value is not None:
             return row, value
-    return _flagged(text, known[:2], key) if len(known) > 1 else None
+    return _flagged(text, rows[:2], key) if len(rows) > 1 else None
 
 
-def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
+def _flagged(text: str, rows: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
     """Read an entry whose literals name its type: rows differ in the middle of a literal."""
-    known = [_padded(row, *literals_around(row, RowSlot.VALUE)) for row in known]
-    if len({shape_of(row) for row in known}) != 1 or len({len(row) for row in known}) != 1:
+    rows = [_padded(row, *literals_around(row, RowSlot.VALUE)) for row in rows]
+    if len({shape_of(row) for row in rows}) != 1 or len({len(row) for row in rows}) != 1:
         return None
     pattern = ""
     names: list[str] = []
-    for at, column in enumerate(zip(*known, strict=True)):
+    for at, column in enumerate(zip(*rows, strict=True)):
         piece = column[0]
         if piece is RowSlot.VALUE:
             pattern += "(?P<value>.*)"
@@ -251,7 +251,7 @@ def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str
         return None
     row = tuple(
         piece if isinstance(piece, RowSlot) else match.group(f"literal{at}")
-        for at, piece in enumerate(known[0])
+        for at, piece in enumerate(rows[0])
     )
     return tuple(piece for piece in row if piece != ""), match.group("value")
 
@@ -312,24 +312,24 @@ def put_together(
     frame: CallsFrame,
     slots: Sequence[SeenSlot],
     arguments: ArgumentFormat,
-    written: str,
+    arguments_text: str,
     section: tuple[str, str],
 ) -> CallFormat | None:
     """Build the row of one call, or return None if it lacks the arguments in one piece.
 
-    `written` are the arguments of the frame's call.
+    `arguments_text` holds the arguments of the frame's call.
     """
     opening, close = section
     call = frame.call
     around = f"{opening}{call}{close}"
-    if call.count(written) != 1 or frame.limit is not CallLimit.MANY:
-        if around.count(written) != 1:
+    if call.count(arguments_text) != 1 or frame.limit is not CallLimit.MANY:
+        if around.count(arguments_text) != 1:
             return None
         # The surroundings of a single call belong to it; or the arguments share their last
         # characters with the close of the section.
         call, opening, close = around, "", ""
     return CallFormat(
-        row=row_of(call, [*slots, SeenSlot(RowSlot.ARGUMENTS, written)]),
+        row=row_of(call, [*slots, SeenSlot(RowSlot.ARGUMENTS, arguments_text)]),
         arguments=arguments,
         section_open=opening,
         section_close=close,

@@ -123,28 +123,30 @@ def _behind(
             dialogue = (*_history(format_, earlier), UserMessage(QUESTION), message)
             if form is not None and form.same(dialogue, tools=turns.offers):
                 continue
-            text = turns.written(message).continuation if turns.prompted.rendered else None
+            text = turns.written_turn(message).continuation if turns.prompted.rendered else None
             if form is None or text is not None:
                 yield TemplateContinuation(
                     opening, case.title, message, text, earlier, turns.prompt, turns.before, form
                 )
 
 
-def with_later_openings(formats: Formats, found: Sequence[TemplateContinuation]) -> Formats:
+def with_later_openings(formats: Formats, continuations: Sequence[TemplateContinuation]) -> Formats:
     """Add the ends of prompts after earlier turns that no opening of their format has.
 
-    Nothing is rendered; `found` are all continuations of these formats.
+    Nothing is rendered; `continuations` are all continuations of these formats.
     """
-    each = tuple(replace(one, later_openings=_later_openings(one, found)) for one in formats)
+    each = tuple(
+        replace(one, later_openings=_later_openings(one, continuations)) for one in formats
+    )
     full = each[next(at for at, one in enumerate(formats) if one is formats.fullest)]
     return replace(formats, each=each, fullest=full)
 
 
 def _later_openings(
-    format_: TurnFormat, found: Sequence[TemplateContinuation]
+    format_: TurnFormat, continuations: Sequence[TemplateContinuation]
 ) -> tuple[TurnOpening, ...]:
     groups: dict[tuple[str, Earlier], list[TemplateContinuation]] = {}
-    for one in found:
+    for one in continuations:
         if one.form is None and any(one.opening is each for each in format_.openings):
             groups.setdefault((repr(one.opening.setting), one.earlier), []).append(one)
     later: list[TurnOpening] = []
@@ -167,16 +169,16 @@ def _later_openings(
     return tuple(later)
 
 
-def _identifying_end(found: TemplateContinuation, alone: str) -> str:
+def _identifying_end(continuation: TemplateContinuation, alone: str) -> str:
     """Return the text at a prompt's end that identifies it, or an empty text.
 
     If `add_generation_prompt` adds nothing, that is the last marker before it, unless `alone`, a
     conversation that ends with a user's message, ends with it as well.
     """
-    added = found.prompt.removeprefix(found.before)
-    if any(map(str.isalnum, added)) and found.prompt != added:
+    added = continuation.prompt.removeprefix(continuation.before)
+    if any(map(str.isalnum, added)) and continuation.prompt != added:
         return added
-    units = edge_units(found.prompt.rpartition(QUESTION)[2])
+    units = edge_units(continuation.prompt.rpartition(QUESTION)[2])
     at = max((at for at, unit in enumerate(units) if is_unit(unit)), default=None)
     last = "" if at is None else "".join(units[at:])
     return "" if alone.rstrip().endswith(last.rstrip()) else last
@@ -222,7 +224,7 @@ def turns_after(
         prober if form is None else prober.using(shape=form.shape),
         setting=opening.setting,
         tools=tools,
-        named=format_.with_naming_ids,
+        add_naming_ids=format_.with_naming_ids,
         history=_history(format_, earlier),
     )
 
@@ -239,7 +241,7 @@ def _history(format_: TurnFormat, earlier: Earlier) -> Dialogue:
             return (UserMessage(question), Message(answer))
 
 
-def _cases(asked: Sequence[str], *, calls: bool) -> Iterator[BatteryCase]:
+def _cases(titles: Sequence[str], *, calls: bool) -> Iterator[BatteryCase]:
     for case in battery_messages():
-        if case.title in asked and (calls or not case.message.calls):
+        if case.title in titles and (calls or not case.message.calls):
             yield case

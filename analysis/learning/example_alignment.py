@@ -202,7 +202,7 @@ class ValueFrames:
         suffixes = (literal[at:] for literal in afters for at in range(len(literal)))
         ends = [fill_marks(each, words) + following for each in suffixes]
         for begin in self._begins(text, start):
-            for end in sorted(_found(text, begin, ends)):
+            for end in sorted(_end_offsets(text, begin, ends)):
                 if _may_be(text[begin:end], value):
                     yield WordSpan(begin, end)
 
@@ -214,20 +214,20 @@ class ValueFrames:
                 yield start + len(middle)
 
 
-def _found(text: str, begin: int, ends: Sequence[str]) -> set[int]:
+def _end_offsets(text: str, begin: int, ends: Sequence[str]) -> set[int]:
     """Return the first offset of each of the ends."""
     found = {text.find(each, begin) for each in ends if each.strip()}
     return {at for at in found if at >= 0}
 
 
-def _may_be(written: str, value: Json) -> bool:
+def _may_be(text: str, value: Json) -> bool:
     """Whether a text may be a value: a word, or a text that contains all members of the value."""
     if value is None or isinstance(value, bool):
-        return 0 < len(written) <= _LONGEST_WORD and not re.search(r"\s", written)
-    return isinstance(value, (list, dict)) and _holds(written, 0, value) is not None
+        return 0 < len(text) <= _LONGEST_WORD and not re.search(r"\s", text)
+    return isinstance(value, (list, dict)) and _holds(text, 0, value) is not None
 
 
-def _holds(written: str, at: int, value: Json) -> int | None:
+def _holds(text: str, at: int, value: Json) -> int | None:
     """Return where the last text of a value ends, or None if one is missing."""
     if isinstance(value, dict):
         parts: list[Json] = [part for pair in value.items() for part in pair]
@@ -237,10 +237,10 @@ def _holds(written: str, at: int, value: Json) -> int | None:
         return at  # It may be escaped.
     else:
         word = "" if value is None or isinstance(value, bool) else str(value)
-        found = written.find(word, at)
+        found = text.find(word, at)
         return None if found < 0 else found + len(word)
     for part in parts:
-        reached = _holds(written, at, part)
+        reached = _holds(text, at, part)
         if reached is None:
             return None
         at = reached
@@ -331,18 +331,18 @@ def align_message(
     guess: Hypothesis,
     frames: ValueFrames | None = None,
     *,
-    known: bool = False,
+    only_known: bool = False,
 ) -> AlignedExample | None:
     """Find all of a message in a turn's text from an offset on, or return None.
 
     A message with an empty text has no place for it, so the result is None, too. `frames` are the
     literals around values in other examples: of several places of a value the one with the most
     usual literals counts, and a value whose spelling is unknown is searched for there. With
-    `known`, values that the text does not hold in a known notation are left out.
+    `only_known`, values that the text does not hold in a known notation are left out.
     """
     for parts in permutations(parts_of(message.presence)):
         wanted = [each for part in parts for each in _wanted(part, message, guess)]
-        if known:
+        if only_known:
             wanted = [each for each in wanted if not _unknown(each, text)]
         budget = [_STEPS]
         marks = _placed(text, start, wanted, budget, frames)
@@ -485,9 +485,9 @@ _ENTRIES = (RowSlot.KEY, RowSlot.VALUE)
 _Kind = TypeVar("_Kind", bound=Hashable)
 
 
-def most_frequent(seen: Iterable[_Kind]) -> _Kind | None:
+def most_frequent(candidates: Iterable[_Kind]) -> _Kind | None:
     """Return the most frequent item, the first of equals, which tolerates a few odd examples."""
-    counted = Counter(seen)
+    counted = Counter(candidates)
     return max(counted, key=lambda each: counted[each], default=None)
 
 
@@ -522,7 +522,7 @@ def shown_calls(aligned: AlignedExample) -> Iterator[ShownCall]:
         places = list(group)
         call = aligned.message.calls[call_at]
         before = aligned.between(places[0])
-        yield _shown(
+        yield _shown_call(
             aligned,
             call,
             places,
@@ -532,7 +532,7 @@ def shown_calls(aligned: AlignedExample) -> Iterator[ShownCall]:
         previous = call
 
 
-def _shown(
+def _shown_call(
     aligned: AlignedExample, call: ToolCall, places: Sequence[int], before: str, *, last: bool
 ) -> ShownCall:
     fields: list[tuple[RowSlot, tuple[Mark, ...]]] = []

@@ -61,22 +61,22 @@ class _Equation:
     signs: tuple[_Sign, ...]
     text: str
 
-    def rest(self, known: Mapping[_Sign, str]) -> _Equation | None:
+    def rest(self, known_signs: Mapping[_Sign, str]) -> _Equation | None:
         """Strip the known signs from both ends, or return None if the literal lacks one."""
         signs, text = list(self.signs), self.text
-        while signs and signs[0] in known:
-            if not text.startswith(known[signs[0]]):
+        while signs and signs[0] in known_signs:
+            if not text.startswith(known_signs[signs[0]]):
                 return None
-            text = text.removeprefix(known[signs.pop(0)])
-        while signs and signs[-1] in known:
-            if not text.endswith(known[signs[-1]]):
+            text = text.removeprefix(known_signs[signs.pop(0)])
+        while signs and signs[-1] in known_signs:
+            if not text.endswith(known_signs[signs[-1]]):
                 return None
-            text = text.removesuffix(known[signs.pop()])
+            text = text.removesuffix(known_signs[signs.pop()])
         return _Equation(tuple(signs), text)
 
 
 def own_containers(
-    seen: Sequence[tuple[Json, str]], outer: ValueNotation, members: ContainerNotation
+    samples: Sequence[tuple[Json, str]], outer: ValueNotation, members: ContainerNotation
 ) -> tuple[Mapping[JsonType, ContainerNotation], int]:
     """Return the notations of arrays and objects inside arguments, and how many have them.
 
@@ -85,14 +85,14 @@ def own_containers(
     best, right = outer, 0
     for string in _strings(outer.string):
         inner = replace(outer, string=string)
-        found = [each for value, text in seen if (each := _equations(value, text, inner))]
+        found = [each for value, text in samples if (each := _equations(value, text, inner))]
         equations = [equation for each in found for equation in each]
         for known in islice(_solved(equations, {}), _MOST_CUTS):
             tried = _notation(inner, known, members)
-            count = sum(tried.write(value) == text for value, text in seen)
+            count = sum(tried.write(value) == text for value, text in samples)
             if count > right:
                 best, right = tried, count
-        if right == len(seen):
+        if right == len(samples):
             break
     values = None if best.string == outer.string else best
     containers = {
@@ -102,9 +102,9 @@ def own_containers(
     return containers, right
 
 
-def _strings(known: StringText) -> Iterator[StringText]:
+def _strings(outer_string: StringText) -> Iterator[StringText]:
     """Yield the possible notations of strings inside, first the one outside."""
-    yield known
+    yield outer_string
     for escape, outer in (
         (StringEscape.JSON, StringEscape.VERBATIM),
         (StringEscape.JSON_HTML, StringEscape.HTML),
@@ -177,32 +177,32 @@ _MOST_CUTS = 64
 
 
 def _solved(
-    equations: Sequence[_Equation], known: Mapping[_Sign, str]
+    equations: Sequence[_Equation], known_signs: Mapping[_Sign, str]
 ) -> Iterator[Mapping[_Sign, str]]:
     """Solve the equations one by one; if each has two unknowns, try every cut of one."""
-    known = dict(known)
+    known_signs = dict(known_signs)
     while True:
-        open_ = [rest for each in equations if (rest := each.rest(known)) and rest.signs]
+        open_ = [rest for each in equations if (rest := each.rest(known_signs)) and rest.signs]
         single = next((each for each in open_ if len(set(each.signs)) == 1), None)
         if single is None:
             break
         size = len(single.text) // len(single.signs)
-        known[single.signs[0]] = single.text[:size]
+        known_signs[single.signs[0]] = single.text[:size]
     if not open_:
-        yield known
+        yield known_signs
         return
     first = min(open_, key=lambda each: len(each.text))
-    for size in _cuts(first, known):
-        yield from _solved(equations, {**known, first.signs[0]: first.text[:size]})
+    for size in _cuts(first, known_signs):
+        yield from _solved(equations, {**known_signs, first.signs[0]: first.text[:size]})
 
 
 _OPENING = {_Sign.CLOSE_ARRAY: _Sign.OPEN_ARRAY, _Sign.CLOSE_OBJECT: _Sign.OPEN_OBJECT}
 
 
-def _cuts(equation: _Equation, known: Mapping[_Sign, str]) -> Sequence[int]:
+def _cuts(equation: _Equation, known_signs: Mapping[_Sign, str]) -> Sequence[int]:
     """Return where the first sign may end: without cutting a unit, then by its open's length."""
     text = equation.text
-    like = known.get(_OPENING.get(equation.signs[0], equation.signs[0]), "")
+    like = known_signs.get(_OPENING.get(equation.signs[0], equation.signs[0]), "")
 
     def unlikely(size: int) -> tuple[bool, int]:
         return len(common_prefix(text, text[:size])) != size, abs(size - len(like))
@@ -211,18 +211,24 @@ def _cuts(equation: _Equation, known: Mapping[_Sign, str]) -> Sequence[int]:
 
 
 def _notation(
-    inner: ValueNotation, known: Mapping[_Sign, str], members: ContainerNotation
+    inner: ValueNotation, known_signs: Mapping[_Sign, str], members: ContainerNotation
 ) -> ValueNotation:
     """Build the notation from signs; an unseen separator of members is taken from arguments."""
     array, object_ = inner.array, inner.object
-    if _Sign.OPEN_ARRAY in known and _Sign.CLOSE_ARRAY in known:
-        separator = known.get(_Sign.NEXT_ITEM, known.get(_Sign.NEXT_MEMBER, members.separator))
-        array = _container(known[_Sign.OPEN_ARRAY], separator, known[_Sign.CLOSE_ARRAY])
-    if _Sign.OPEN_OBJECT in known and _Sign.CLOSE_OBJECT in known:
-        separator = known.get(_Sign.NEXT_MEMBER, known.get(_Sign.NEXT_ITEM, members.separator))
-        seen = _Sign.MIDDLE in known
-        row = (RowSlot.KEY, known[_Sign.MIDDLE], RowSlot.VALUE) if seen else members.entry
-        object_ = _container(known[_Sign.OPEN_OBJECT], separator, known[_Sign.CLOSE_OBJECT], row)
+    if _Sign.OPEN_ARRAY in known_signs and _Sign.CLOSE_ARRAY in known_signs:
+        separator = known_signs.get(
+            _Sign.NEXT_ITEM, known_signs.get(_Sign.NEXT_MEMBER, members.separator)
+        )
+        array = _container(known_signs[_Sign.OPEN_ARRAY], separator, known_signs[_Sign.CLOSE_ARRAY])
+    if _Sign.OPEN_OBJECT in known_signs and _Sign.CLOSE_OBJECT in known_signs:
+        separator = known_signs.get(
+            _Sign.NEXT_MEMBER, known_signs.get(_Sign.NEXT_ITEM, members.separator)
+        )
+        seen = _Sign.MIDDLE in known_signs
+        row = (RowSlot.KEY, known_signs[_Sign.MIDDLE], RowSlot.VALUE) if seen else members.entry
+        object_ = _container(
+            known_signs[_Sign.OPEN_OBJECT], separator, known_signs[_Sign.CLOSE_OBJECT], row
+        )
         object_ = replace(object_, key=_key_text(inner))
     return replace(inner, array=array, object=object_)
 
@@ -320,7 +326,7 @@ def _entry_by_entry(calls: Sequence[ShownCall], escape: StringEscape) -> ShownAr
     rows.setdefault(JsonType.STRING, string)
     if rows.keys() == {JsonType.STRING}:
         rows[JsonType.INTEGER] = without_equal_quotes(string) or string
-    held = _held(shown)
+    held = _nested_values(shown)
     containers, known = _containers(held)
     members = container_of(
         EntryOrder(frame.repetition),
@@ -335,40 +341,40 @@ def _entry_by_entry(calls: Sequence[ShownCall], escape: StringEscape) -> ShownAr
     return ShownArguments(ArgumentFormat(replace(members, values=None), values), frame, guesses)
 
 
-def _held(shown: ShownEntries) -> list[tuple[Json, str]]:
+def _nested_values(entries: ShownEntries) -> list[tuple[Json, str]]:
     """Return the arrays and objects among the arguments."""
-    return [(value, text) for value, text in shown.texts if isinstance(value, (list, dict))]
+    return [(value, text) for value, text in entries.texts if isinstance(value, (list, dict))]
 
 
 def _guesses(
-    calls: Sequence[ShownCall], shown: ShownEntries, frame: EntryFrame, escape: StringEscape
+    calls: Sequence[ShownCall], entries: ShownEntries, frame: EntryFrame, escape: StringEscape
 ) -> Iterator[str]:
     """Yield, in words, what the examples do not show of arguments."""
     if frame.guessed:
         yield "no example has a call with two arguments: what separates them"
-    if JsonType.STRING not in shown.middles:
+    if JsonType.STRING not in entries.middles:
         yield "no example has an argument that is a string: its quotes and escapes"
-    if shown.middles.keys() == {JsonType.STRING}:
+    if entries.middles.keys() == {JsonType.STRING}:
         yield "no example has an argument of another type than string"
-    strings = [value for value, _ in shown.texts if isinstance(value, str)]
+    strings = [value for value, _ in entries.texts if isinstance(value, str)]
     quoted = bool(frame.closes.get(JsonType.STRING)) or escape is StringEscape.PYTHON
     if quoted and not any(set("\"'\\\n") & set(each) for each in strings):
         yield "no example has a quote or a line break in a string: how they are escaped"
-    if shown.guard is not None:
+    if entries.guard is not None:
         yield "no example has every sign for which a string gets a wrapper of its own"
-    if not _held(shown):
+    if not _nested_values(entries):
         yield "no example has an array or an object as an argument: how it is written"
     if all(any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields) for call in calls):
         yield "no example has a call without arguments"
 
 
-def _key(shown: ShownEntries, escape: StringEscape) -> StringText:
+def _key(entries: ShownEntries, escape: StringEscape) -> StringText:
     """Return how keys are written: verbatim, unless they or the signs around are escaped."""
     text = StringText(escape=escape)
-    around = [*shown.middles.values(), *shown.betweens.values()]
+    around = [*entries.middles.values(), *entries.betweens.values()]
     html = escape in (StringEscape.HTML, StringEscape.JSON_HTML)
     escaped = html and any(text.read(each) != each for each in around)
-    return text if escaped or any(key != seen for key, seen in shown.keys) else StringText()
+    return text if escaped or any(key != seen for key, seen in entries.keys) else StringText()
 
 
 def _words(texts: Sequence[tuple[Json, str]]) -> dict[str, str]:
@@ -383,10 +389,12 @@ def _words(texts: Sequence[tuple[Json, str]]) -> dict[str, str]:
     return {"true": worded.true, "false": worded.false, "null": worded.null, **words}
 
 
-def _containers(held: Sequence[tuple[Json, str]]) -> tuple[dict[JsonType, ContainerNotation], int]:
+def _containers(
+    samples: Sequence[tuple[Json, str]],
+) -> tuple[dict[JsonType, ContainerNotation], int]:
     """Return the known notations of arrays and objects, and how many values have them."""
-    arrays = [(value, text) for value, text in held if isinstance(value, list)]
-    objects = [(value, text) for value, text in held if isinstance(value, dict)]
+    arrays = [(value, text) for value, text in samples if isinstance(value, list)]
+    objects = [(value, text) for value, text in samples if isinstance(value, dict)]
     array, object_ = _best(arrays or objects), _best(objects or arrays)
     right = sum(array.write(value) == text for value, text in arrays)
     right += sum(object_.write(value) == text for value, text in objects)
@@ -397,7 +405,9 @@ def _containers(held: Sequence[tuple[Json, str]]) -> tuple[dict[JsonType, Contai
     return containers, right
 
 
-def _best(seen: Sequence[tuple[Json, str]]) -> ValueNotation:
+def _best(samples: Sequence[tuple[Json, str]]) -> ValueNotation:
     """Return the known notation that fits most of these values, the usual one of equals."""
     notations = [notation for notation, _ in _notations(())]
-    return max(notations, key=lambda each: sum(each.write(value) == text for value, text in seen))
+    return max(
+        notations, key=lambda each: sum(each.write(value) == text for value, text in samples)
+    )

@@ -53,7 +53,7 @@ class ShownFormat:
     """A format concluded from examples."""
 
     format: TurnFormat
-    written: int
+    written_count: int
     """How many of the examples it writes exactly."""
     others: tuple[int, ...]
     """The numbers of the other examples: cut, malformed, or of another format."""
@@ -63,7 +63,7 @@ class ShownFormat:
     @property
     def rank(self) -> tuple[int, bool, int]:
         """Count the examples written; then prefer the usual escape, then few guesses."""
-        return self.written, _has_usual_escape(self.format), -len(self.guesses)
+        return self.written_count, _has_usual_escape(self.format), -len(self.guesses)
 
 
 def learn_examples(
@@ -116,13 +116,13 @@ def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
     return text, len(begun)
 
 
-def is_turn(written: str | None, text: str, start: int, output: str) -> bool:
-    """Whether the text `written` is the turn `text`, in which an output begins at `start`.
+def is_turn(rendering: str | None, text: str, start: int, output: str) -> bool:
+    """Whether the text `rendering` is the turn `text`, in which an output begins at `start`.
 
     The end of the turn may be missing if the output lacks it; whitespace at the end is ignored.
     """
     turns = (text.rstrip(), f"{text[:start]}{output}".rstrip())
-    return written is not None and written.rstrip() in turns
+    return rendering is not None and rendering.rstrip() in turns
 
 
 def _opening(example: Example, base: TurnFormat) -> TurnOpening | None:
@@ -209,8 +209,8 @@ class _ExampleTrial:
             return None
         # Conclude again from the examples that the format writes: the others blur it.
         rest = [each for at, each in aligned.items() if at not in best.others]
-        again = self._judged(rest) if 0 < len(rest) < len(aligned) else None
-        return best if again is None or again.written < best.written else again
+        second = self._judged(rest) if 0 < len(rest) < len(aligned) else None
+        return best if second is None or second.written_count < best.written_count else second
 
     def _framed(self, guess: Hypothesis) -> dict[int, AlignedExample]:
         """Align the examples, then again with the literals around values of the first pass."""
@@ -222,7 +222,8 @@ class _ExampleTrial:
             for at, (example, (text, start)) in self._numbered()
             if at not in aligned
             and may_be_unknown(example.message, text)
-            and (each := align_message(text, start, example.message, guess, known=True)) is not None
+            and (each := align_message(text, start, example.message, guess, only_known=True))
+            is not None
         }
         frames = frames_of((*aligned.values(), *known.values()))
         if len(frames.middles) > 1 or (known and frames.middles):
@@ -351,12 +352,12 @@ def _header(aligned: Sequence[AlignedExample], base: TurnFormat) -> str:
 
 
 def _outer(
-    layouts: dict[Presence, TurnLayout], known: dict[Presence, TurnLayout], header: str
+    layouts: dict[Presence, TurnLayout], template_layouts: dict[Presence, TurnLayout], header: str
 ) -> str:
     """Return the beginning of turns without reasoning, including an empty block of it."""
     plain = [
         each.literals[0]
-        for presence, each in {**known, **layouts}.items()
+        for presence, each in {**template_layouts, **layouts}.items()
         if each.parts[:1] == (TurnPart.CONTENT,) and not presence.reasoning
     ]
     called = [each.literals[0] for each in layouts.values() if each.parts[:1] == (TurnPart.CALLS,)]
@@ -384,11 +385,11 @@ def _guessed_empty_row(calls: CallFormat) -> Row | None:
 
 def _calls(
     calls: Sequence[ShownCall],
-    shown: ShownArguments,
+    shown_arguments: ShownArguments,
     framed: ShownFrame,
     section: tuple[str, str],
 ) -> CallFormat | None:
-    found = put_together(framed.frame, (), shown.arguments, ARGUMENTS_MARK, section)
+    found = put_together(framed.frame, (), shown_arguments.arguments, ARGUMENTS_MARK, section)
     if found is None:
         return None
     row = row_with_slots(framed.frame.call)
@@ -399,9 +400,9 @@ def _calls(
     if not empty:
         return replace(found, empty_row=_guessed_empty_row(found))
     frame = framed.frame
-    text = before_of(empty[0], shown)[-len(frame.repetition.open) or None :]
+    text = before_of(empty[0], shown_arguments)[-len(frame.repetition.open) or None :]
     opening = frame.repetition.open if text == frame.repetition.open else ""
-    body = inner_text(empty[0], shown) + after_of(empty[0], shown)
+    body = inner_text(empty[0], shown_arguments) + after_of(empty[0], shown_arguments)
     cut = body.find(frame.repetition.close) if frame.repetition.close.strip() else -1
     if not opening or cut < 0:
         return found

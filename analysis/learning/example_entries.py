@@ -166,16 +166,16 @@ def _guard(entries: Sequence[ShownEntry]) -> StringGuard | None:
     return StringGuard(signs, opening, close) if close and signs else None
 
 
-def _telling_signs(held: Sequence[str], others: str) -> str:
+def _telling_signs(wrapped_texts: Sequence[str], others: str) -> str:
     """Return signs such that every one of these texts has one, and the others have none."""
     signs = Counter(
         char
-        for text in held
+        for text in wrapped_texts
         for char in dict.fromkeys(text)
         if not char.isalnum() and char != " " and char not in others
     )
     telling = ""
-    rest: tuple[str, ...] = tuple(held)
+    rest: tuple[str, ...] = tuple(wrapped_texts)
     while rest:
         most = max(signs.values(), default=0)
         if not most:
@@ -259,22 +259,22 @@ class EntryFrame:
         return literal.removeprefix(close).removeprefix(own)
 
 
-def conclude_entry_frame(shown: ShownEntries, escape: StringEscape) -> EntryFrame:
+def conclude_entry_frame(entries: ShownEntries, escape: StringEscape) -> EntryFrame:
     """Conclude the literals around entries from those that were seen."""
-    tags = _tags_by_type(shown)
+    tags = _tags_by_type(entries)
     opens = {kind: opening for kind, (opening, _) in tags.items()}
-    closes = {kind: close for kind, (_, close) in tags.items()} or _closes(shown, escape)
+    closes = {kind: close for kind, (_, close) in tags.items()} or _closes(entries, escape)
     tail = common_prefix(
         *(
             text.removeprefix(closes.get(kind, ""))
-            for kind, texts in shown.tails.items()
+            for kind, texts in entries.tails.items()
             for text in texts
         )
     )
-    lead = common_suffix(*(_unopened(text, kind, opens) for kind, text in shown.leads))
+    lead = common_suffix(*(_unopened(text, kind, opens) for kind, text in entries.leads))
     between = most_frequent(
         _unopened(text.removeprefix(closes.get(kind, "")), following, opens)
-        for kind, following, text in shown.pairs
+        for kind, following, text in entries.pairs
     )
     if between is None:
         return EntryFrame(_guessed(lead, tail), opens, closes, guessed=True)
@@ -286,17 +286,17 @@ def _unopened(text: str, kind: JsonType, opens: Mapping[JsonType, str]) -> str:
     return text.removesuffix(opens[kind]) + _OPEN_MARK if kind in opens else text
 
 
-def _tags_by_type(shown: ShownEntries) -> dict[JsonType, tuple[str, str]]:
+def _tags_by_type(entries: ShownEntries) -> dict[JsonType, tuple[str, str]]:
     """Find units that open and close entries by type, as `<text a>` and `</text>` do.
 
     The close of the entry repeats a word of its opening, and the word differs by type.
     """
-    befores = [*shown.leads, *((kind, text) for _, kind, text in shown.pairs)]
-    afters = [(kind, text) for kind, _, text in shown.pairs]
-    afters += [(kind, text) for kind, texts in shown.tails.items() for text in texts]
+    befores = [*entries.leads, *((kind, text) for _, kind, text in entries.pairs)]
+    afters = [(kind, text) for kind, _, text in entries.pairs]
+    afters += [(kind, text) for kind, texts in entries.tails.items() for text in texts]
     tags: dict[JsonType, tuple[str, str]] = {}
     words: dict[JsonType, frozenset[str]] = {}
-    for kind in shown.middles:
+    for kind in entries.middles:
         opening = most_frequent(
             edge_units(text)[-1] for each, text in befores if each is kind and text
         )
@@ -318,20 +318,20 @@ def _first_unit(text: str) -> str:
     return space + next(iter(edge_units(text[len(space) :])), "")
 
 
-def _closes(shown: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
+def _closes(entries: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
     """Find the closes of values by type: text that others lack, else equal signs."""
-    closes: dict[JsonType, str] = _closes_by_type(shown)
-    for kind, middle in shown.middles.items():
+    closes: dict[JsonType, str] = _closes_by_type(entries)
+    for kind, middle in entries.middles.items():
         if kind in closes:
             continue
-        texts = [*shown.tails.get(kind, ())]
-        texts += [shown.betweens[kind]] if kind in shown.betweens else []
+        texts = [*entries.tails.get(kind, ())]
+        texts += [entries.betweens[kind]] if kind in entries.betweens else []
         shorter = [
-            each for each in shown.middles.values() if each != middle and middle.startswith(each)
+            each for each in entries.middles.values() if each != middle and middle.startswith(each)
         ]
         quote = middle[len(max(shorter, key=len)) :] if shorter else ""
-        others = [text for other, text in shown.betweens.items() if other is not kind]
-        rest = shown.betweens.get(kind, "")
+        others = [text for other, text in entries.betweens.items() if other is not kind]
+        rest = entries.betweens.get(kind, "")
         extra = [rest[: len(rest) - len(other)] for other in others if rest.endswith(other)]
         if any(extra):
             closes[kind] = max(extra, key=len)
@@ -339,12 +339,15 @@ def _closes(shown: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
             closes[kind] = quote
         elif quote and texts:
             plain = [
-                text for other, tails in shown.tails.items() if other is not kind for text in tails
+                text
+                for other, tails in entries.tails.items()
+                if other is not kind
+                for text in tails
             ]
             closes[kind] = _up_to(texts[-1], {text[:1] for text in [*others, *plain]})
         elif (
             kind is JsonType.STRING
-            and len(shown.middles) == 1
+            and len(entries.middles) == 1
             and escape is not StringEscape.PYTHON
         ):
             sign = middle[-1:]
@@ -354,15 +357,15 @@ def _closes(shown: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
     return closes
 
 
-def _closes_by_type(shown: ShownEntries) -> dict[JsonType, str]:
+def _closes_by_type(entries: ShownEntries) -> dict[JsonType, str]:
     """Find closes that differ by type, as `</text>` and `</number>`, none a suffix of another."""
-    texts = set(shown.betweens.values())
+    texts = set(entries.betweens.values())
     shared = common_suffix(*texts) if len(texts) > 1 else ""
     if not shared.strip() or shared in texts:
         return {}
-    closes = {kind: text.removesuffix(shared) for kind, text in shown.betweens.items()}
+    closes = {kind: text.removesuffix(shared) for kind, text in entries.betweens.items()}
     known = sorted(set(closes.values()), key=len, reverse=True)
-    for kind, tails in shown.tails.items():
+    for kind, tails in entries.tails.items():
         fitting = (close for close in known if tails[0].startswith(close))
         closes.setdefault(kind, next(fitting, ""))
     return closes

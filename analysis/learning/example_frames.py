@@ -47,7 +47,7 @@ def row_with_slots(text: str) -> Row:
 
 def conclude_frame(
     calls: Sequence[ShownCall],
-    shown: ShownArguments,
+    shown_arguments: ShownArguments,
     header: str,
     turn_end: str,
     prompted: Collection[str] = (),
@@ -58,26 +58,26 @@ def conclude_frame(
     have written, with the header, and the close of reasoning.
     """
     whole = [call for call in calls if any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields)]
-    inner = most_frequent(inner_text(call, shown) for call in whole)
+    inner = most_frequent(inner_text(call, shown_arguments) for call in whole)
     if inner is None:
         return None
     base = 0
-    inners = [(call.at, inner_text(call, shown)) for call in whole]
+    inners = [(call.at, inner_text(call, shown_arguments)) for call in whole]
     for first in (0, 1):
         marked = {_numbered(text, first + at) for at, text in inners}
         if len(marked) == 1 and len({text for _, text in inners}) > 1:
             inner, base = marked.pop(), first
     befores = [
-        _behind_prompt(before_of(call, shown), prompted).removeprefix(header)
+        _behind_prompt(before_of(call, shown_arguments), prompted).removeprefix(header)
         for call in whole
         if not call.at
     ]
-    afters = [_before_end(after_of(call, shown), turn_end) for call in whole if call.last]
-    gaps = _gaps(whole, shown)
+    afters = [_before_end(after_of(call, shown_arguments), turn_end) for call in whole if call.last]
+    gaps = _gaps(whole, shown_arguments)
     if not befores or not afters:
         return None
     before, after = common_suffix(*befores), common_prefix(*afters)
-    later = _of_later_calls(whole, gaps, shown)
+    later = _of_later_calls(whole, gaps, shown_arguments)
     if later is not None:
         frame = split_repetition(before, later.gap, _before_end(later.only, turn_end))
         return ShownFrame(CallsFrame(frame, inner, base, later_close=later.close))
@@ -93,54 +93,56 @@ def conclude_frame(
     return ShownFrame(CallsFrame(split_repetition(before, gap, after), inner, base))
 
 
-def without_opened_calls(header: str, calls: Sequence[ShownCall], shown: ShownArguments) -> str:
+def without_opened_calls(
+    header: str, calls: Sequence[ShownCall], shown_arguments: ShownArguments
+) -> str:
     r"""Remove the opening of calls from a header: the prompt has written that of the first call.
 
     After a prompt that ends in `>>>`, `look {}` and `all\nWell.>>>look {}>>>note {}` open alike.
     """
-    firsts = [before_of(call, shown) for call in calls if not call.at]
+    firsts = [before_of(call, shown_arguments) for call in calls if not call.at]
     others = [text for text in firsts if not text.startswith(header)]
-    others += [text for _, text in _gaps(calls, shown)]
+    others += [text for _, text in _gaps(calls, shown_arguments)]
     opened = common_suffix(header, *others) if others and header in firsts else ""
     return header.removesuffix(opened) if opened.strip() else header
 
 
-def inner_text(call: ShownCall, shown: ShownArguments) -> str:
+def inner_text(call: ShownCall, shown_arguments: ShownArguments) -> str:
     """Return a call from its first to its last place, with marks for the places."""
     text = ""
     for at, (slot, _) in enumerate(call.fields):
         if at:
             literal = call.joints[at - 1]
             if slot is RowSlot.ARGUMENTS:
-                literal = shown.before(literal)
+                literal = shown_arguments.before(literal)
             if call.fields[at - 1][0] is RowSlot.ARGUMENTS:
-                literal = shown.after(literal, call.fields[at - 1][1])
+                literal = shown_arguments.after(literal, call.fields[at - 1][1])
             text += literal
         text += _MARKS[slot]
     return text
 
 
-def before_of(call: ShownCall, shown: ShownArguments) -> str:
+def before_of(call: ShownCall, shown_arguments: ShownArguments) -> str:
     """Return the literal before a call's first place."""
     first = call.fields[0][0]
-    return shown.before(call.before) if first is RowSlot.ARGUMENTS else call.before
+    return shown_arguments.before(call.before) if first is RowSlot.ARGUMENTS else call.before
 
 
-def after_of(call: ShownCall, shown: ShownArguments) -> str:
+def after_of(call: ShownCall, shown_arguments: ShownArguments) -> str:
     """Return the literal after a call's last place."""
     slot, marks = call.fields[-1]
-    return shown.after(call.after, marks) if slot is RowSlot.ARGUMENTS else call.after
+    return shown_arguments.after(call.after, marks) if slot is RowSlot.ARGUMENTS else call.after
 
 
-def _gaps(calls: Sequence[ShownCall], shown: ShownArguments) -> list[tuple[int, str]]:
+def _gaps(calls: Sequence[ShownCall], shown_arguments: ShownArguments) -> list[tuple[int, str]]:
     """Return the literals between two calls, each with the number of the second."""
     gaps: list[tuple[int, str]] = []
     for previous, call in pairwise(calls):
         if not call.at or previous.at != call.at - 1:
             continue
-        text = after_of(previous, shown)
+        text = after_of(previous, shown_arguments)
         first = call.fields[0][0]
-        gaps.append((call.at, shown.before(text) if first is RowSlot.ARGUMENTS else text))
+        gaps.append((call.at, shown_arguments.before(text) if first is RowSlot.ARGUMENTS else text))
     return gaps
 
 
@@ -155,21 +157,25 @@ class _LaterCalls(NamedTuple):
 
 
 def _of_later_calls(
-    calls: Sequence[ShownCall], gaps: Sequence[tuple[int, str]], shown: ShownArguments
+    calls: Sequence[ShownCall], gaps: Sequence[tuple[int, str]], shown_arguments: ShownArguments
 ) -> _LaterCalls | None:
     r"""Find the close of every call but the first, or return None if all are followed alike.
 
     Of turns `<c>A</c>`, `<c>A</c>\n<c>B</c></all>` and `<c>A</c>\n<c>B</c></all>\n<c>C</c></all>`
     it is `</all>`. If no turn has three calls, the end of those with two shows it.
     """
-    only = most_frequent(after_of(call, shown) for call in calls if call.last and not call.at)
-    several = most_frequent(after_of(call, shown) for call in calls if call.last and call.at)
+    only = most_frequent(
+        after_of(call, shown_arguments) for call in calls if call.last and not call.at
+    )
+    several = most_frequent(
+        after_of(call, shown_arguments) for call in calls if call.last and call.at
+    )
     gap = most_frequent(text for at, text in gaps if at == 1)
     if only is None or several is None or gap is None:
         return None
-    again = most_frequent(text for at, text in gaps if at > 1)
-    if again is not None:
-        close = close_of_later_calls(gap, again, only, several)
+    later_gap = most_frequent(text for at, text in gaps if at > 1)
+    if later_gap is not None:
+        close = close_of_later_calls(gap, later_gap, only, several)
     else:
         head = common_prefix(gap, only, several)
         rest = only[len(head) :]

@@ -165,7 +165,7 @@ _START, _END = "start", "end"
 
 def seen_layouts(
     examples: Sequence[AlignedExample],
-    shown: ShownArguments | None,
+    shown_arguments: ShownArguments | None,
     frame: CallsFrame | None = None,
 ) -> dict[Presence, TurnLayout]:
     """Return the most frequent layout of each combination of parts.
@@ -174,7 +174,9 @@ def seen_layouts(
     """
     found: dict[Presence, list[TurnLayout]] = {}
     for example in examples:
-        found.setdefault(example.message.presence, []).append(layout_of(example, shown, frame))
+        found.setdefault(example.message.presence, []).append(
+            layout_of(example, shown_arguments, frame)
+        )
     layouts: dict[Presence, TurnLayout] = {}
     for presence, seen in found.items():
         # The whitespace that a text loses shows only if it has some.
@@ -187,7 +189,7 @@ def seen_layouts(
 
 
 def layout_of(
-    example: AlignedExample, shown: ShownArguments | None, frame: CallsFrame | None = None
+    example: AlignedExample, shown_arguments: ShownArguments | None, frame: CallsFrame | None = None
 ) -> TurnLayout:
     """Return the layout of one example; a call extends from its first place to its last."""
     places = [
@@ -195,9 +197,9 @@ def layout_of(
     ]
     between = [example.between(at) for at in range(len(example.marks) + 1)]
     parts, literals = join_calls(places, between)
-    if shown is not None and TurnPart.CALLS in parts:
+    if shown_arguments is not None and TurnPart.CALLS in parts:
         calls, at = list(shown_calls(example)), parts.index(TurnPart.CALLS)
-        around = before_of(calls[0], shown), _behind_calls(calls, shown, frame)
+        around = before_of(calls[0], shown_arguments), _behind_calls(calls, shown_arguments, frame)
         literals = (*literals[:at], *around, *literals[at + 2 :])
     edges = {mark.what: mark.edges for mark in example.marks if isinstance(mark.what, TurnPart)}
     return TurnLayout(
@@ -209,9 +211,9 @@ def layout_of(
 
 
 def _behind_calls(
-    calls: Sequence[ShownCall], shown: ShownArguments, frame: CallsFrame | None
+    calls: Sequence[ShownCall], shown_arguments: ShownArguments, frame: CallsFrame | None
 ) -> str:
-    text = after_of(calls[-1], shown)
+    text = after_of(calls[-1], shown_arguments)
     if frame is None or len(calls) == 1:
         return text
     # `<c>A</c>` and `<c>A</c><c>B</c></all>` are turns of one layout.
@@ -221,24 +223,26 @@ def _behind_calls(
 
 
 def complete_layout(
-    seen: Mapping[Presence, TurnLayout],
-    known: Mapping[Presence, TurnLayout],
+    example_layouts: Mapping[Presence, TurnLayout],
+    template_layouts: Mapping[Presence, TurnLayout],
     header: str,
     turn_end: str,
 ) -> tuple[dict[Presence, TurnLayout], tuple[str, ...]]:
     """Return layouts of all parts that were seen, and the neighbors that never were.
 
-    `known` are layouts that the template renders; examples take precedence.
+    `template_layouts` are layouts that the template renders; examples take precedence.
     """
-    layouts = {**known, **seen}
+    layouts = {**template_layouts, **example_layouts}
     read = {part for layout in layouts.values() for part in layout.parts}
-    order = _order(list(seen.values()))
-    joints = _joints([*seen.values(), *known.values()])
+    order = _order(list(example_layouts.values()))
+    joints = _joints([*example_layouts.values(), *template_layouts.values()])
     unseen: dict[str, None] = {}
     for presence in PRESENCES:
         there = {*parts_of(presence)} & read
         parts = [part for part in order if part in there]
-        if presence in seen or (presence in known and set(known[presence].parts) == there):
+        if presence in example_layouts or (
+            presence in template_layouts and set(template_layouts[presence].parts) == there
+        ):
             continue
         literals: list[str] = []
         for pair in pairwise((_START, *(part.value for part in parts), _END)):
@@ -252,8 +256,8 @@ def complete_layout(
 
 
 def with_emptied_reasoning(
-    seen: Mapping[Presence, TurnLayout],
-    known: Mapping[Presence, TurnLayout],
+    example_layouts: Mapping[Presence, TurnLayout],
+    template_layouts: Mapping[Presence, TurnLayout],
     opening: str,
     header: str,
 ) -> tuple[dict[Presence, TurnLayout], tuple[str, ...]]:
@@ -261,12 +265,12 @@ def with_emptied_reasoning(
 
     A turn `<a><r></r>` CONTENT after a prompt that ends with `<a><r>` shows the place of reasoning.
     """
-    layouts = {**known, **seen}
+    layouts = {**template_layouts, **example_layouts}
     core = opening.rstrip()
     if core == header.rstrip() or any(
         TurnPart.REASONING in each.parts for each in layouts.values()
     ):
-        return dict(seen), ()
+        return dict(example_layouts), ()
     added = {
         presence._replace(reasoning=True): structs.replace(
             layout,
@@ -280,7 +284,7 @@ def with_emptied_reasoning(
         and (rest := layout.literals[0].removeprefix(opening).removeprefix(core)).strip()
     }
     guess = "no example has reasoning: it is taken to stand in the block that is empty in all turns"
-    return {**seen, **added}, (guess,) if added else ()
+    return {**example_layouts, **added}, (guess,) if added else ()
 
 
 def with_worded_calls(format_: TurnFormat) -> TurnFormat:

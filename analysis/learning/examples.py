@@ -106,15 +106,17 @@ def _example(value: object, file: str, place: str) -> Example:
     return Example(given.output, message, given.prompt, place)
 
 
-def _call(given: _CallMeant, file: str, place: str) -> ToolCall:
-    name = given.name if given.function is None else given.function.name
+def _call(meant_call: _CallMeant, file: str, place: str) -> ToolCall:
+    name = meant_call.name if meant_call.function is None else meant_call.function.name
     arguments: Mapping[str, Any] | str
-    arguments = given.arguments if given.function is None else given.function.arguments
+    arguments = (
+        meant_call.arguments if meant_call.function is None else meant_call.function.arguments
+    )
     if not name:
         raise ExampleError("there is no name", file=file, place=place, hint=f"write {_CALL}")
     if isinstance(arguments, str):
         arguments = _decoded(arguments or "{}", file, place)
-    return ToolCall(name, arguments, given.id or "")
+    return ToolCall(name, arguments, meant_call.id or "")
 
 
 def _decoded(text: str, file: str, place: str) -> Mapping[str, Any]:

@@ -133,13 +133,13 @@ class Ground:
 
         If the template raises on it with and without the variable, the shortest one is used.
         """
-        found = self._shown(self._history, setting, generation=True)
+        found = self._probe(self._history, setting, generation=True)
         long = found.rendered or self._takes_history
         return _outcome(found if long else self.prompt(setting))
 
     @cached_property
     def _takes_history(self) -> bool:
-        return self._shown(self._history, self.prober.setting, generation=True).rendered
+        return self._probe(self._history, self.prober.setting, generation=True).rendered
 
     def turn(self, setting: Setting) -> str:
         """Render a conversation that ends with the assistant's turn."""
@@ -147,25 +147,25 @@ class Ground:
 
     def prompt(self, setting: Setting) -> Probe:
         """Render the shortest conversation, with its generation prompt."""
-        return self._shown((self.prober.user,), setting, generation=True)
+        return self._probe((self.prober.user,), setting, generation=True)
 
     def views(self, setting: Setting) -> _Views:
         """Render the conversations that show what a switch does; sample and turn are known."""
         call = Message(calls=(call_of(self.prober),))
         return _Views(
             self.prompt(setting),
-            self._shown((self.prober.user,), setting),
-            self._shown(self._history, setting, generation=True),
+            self._probe((self.prober.user,), setting),
+            self._probe(self._history, setting, generation=True),
             self._turn(setting),
-            self._shown(answered_conversation(self.prober, call), setting) if self.calls else None,
+            self._probe(answered_conversation(self.prober, call), setting) if self.calls else None,
         )
 
     def _turn(self, setting: Setting) -> Probe:
         marks = self.prober.sentinels
         turn = Message(marks.content, marks.reasoning)
-        return self._shown(answered_conversation(self.prober, turn), setting)
+        return self._probe(answered_conversation(self.prober, turn), setting)
 
-    def _shown(self, dialogue: Dialogue, setting: Setting, *, generation: bool = False) -> Probe:
+    def _probe(self, dialogue: Dialogue, setting: Setting, *, generation: bool = False) -> Probe:
         if self.media:
             dialogue = tuple(
                 structs.replace(each, media=self.media) if isinstance(each, UserMessage) else each
@@ -208,12 +208,12 @@ class _Views(NamedTuple):
     alone: Probe
     history: Probe
     turn: Probe
-    called: Probe | None
+    call_turn: Probe | None
     """A turn that is a call, or None if no calls are tried."""
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        called = () if self.called is None else (self.called,)
+        called = () if self.call_turn is None else (self.call_turn,)
         return self.prompt, self.alone, self.history, self.turn, *called
 
 
@@ -300,8 +300,8 @@ _Seen: TypeAlias = dict[_Texts, list[Json]]
 """Values grouped by outcome: those that render alike are together."""
 
 
-def _add(seen: _Seen, texts: _Texts, value: Json) -> None:
-    known = seen.setdefault(texts, [])
+def _add(sightings: _Seen, texts: _Texts, value: Json) -> None:
+    known = sightings.setdefault(texts, [])
     # Compared by `repr`, since `True == 1` in Python.
     if repr(value) not in map(repr, known):
         known.append(value)
@@ -351,31 +351,35 @@ class _Trial:
             for texts in with_any
             for text in texts
         )
-        seen: _Seen = {}
-        raising = self._try(self._compared, seen)
+        sightings: _Seen = {}
+        raising = self._try(self._compared, sightings)
         if self._flag and not inserted:
             # A variable that is only compared with words is not tried with booleans.
-            raising += self._try((True, False), seen)
-        fitting = {} if inserted else self._fitting(seen)
+            raising += self._try((True, False), sightings)
+        fitting = {} if inserted else self._fitting(sightings)
         if fitting and any(isinstance(each, bool) for each in raising):
             # A variable whose members are read is not a flag: nobody sends it a boolean.
             raising = [each for each in raising if not isinstance(each, bool)]
-            seen = {at: each for at, each in seen.items() if not isinstance(each[0], bool)}
-        seen |= fitting
+            sightings = {
+                at: each for at, each in sightings.items() if not isinstance(each[0], bool)
+            }
+        sightings |= fitting
         # Nor does anybody send a text for its letters.
         plain = not inserted and (bool(self._compared) or not fitting)
-        any_other = self._any_other(with_any, seen) if plain else None
+        any_other = self._any_other(with_any, sightings) if plain else None
         # A word that is inserted like any other is not a distinct value.
         written = [
             texts
-            for texts, values in seen.items()
+            for texts, values in sightings.items()
             if inserted and self._put(with_any, values[0]) == texts
         ]
-        moving = [texts for texts in seen if texts != self._usual and texts not in written]
+        moving = [texts for texts in sightings if texts != self._usual and texts not in written]
         if not inserted and not moving:
             return UnmovedVariable(self._name, bool(raising) or self._refused(with_any, self._any))
-        default = self._default(seen)
-        values = {texts: seen[texts] for texts in seen if texts in moving or texts == default}
+        default = self._default(sightings)
+        values = {
+            texts: sightings[texts] for texts in sightings if texts in moving or texts == default
+        }
         differing = self._differing([*moving, *([with_any] if inserted else [])])
         effects = [self._effects(texts, equal[0]) for texts, equal in values.items()]
         firsts = [equal[0] for equal in values.values()]
@@ -384,7 +388,7 @@ class _Trial:
         return Switch(
             self._name,
             tuple(firsts),
-            None if default is None else seen[default][0],
+            None if default is None else sightings[default][0],
             tuple(changed for changed, _ in effects),
             inserted,
             self._effects(with_any, self._any)[0] if inserted else (),
@@ -397,22 +401,24 @@ class _Trial:
             numeric=self._numeric,
         )
 
-    def _fitting(self, seen: _Seen) -> _Seen:
-        """Return the objects and lists with an effect that no value in `seen` has."""
+    def _fitting(self, sightings: _Seen) -> _Seen:
+        """Return the objects and lists with an effect that no value in `sightings` has."""
         found: _Seen = {}
-        if any(isinstance(each[0], list) and texts != self._usual for texts, each in seen.items()):
+        if any(
+            isinstance(each[0], list) and texts != self._usual for texts, each in sightings.items()
+        ):
             # A list that contains a searched word is what the template expects.
             return found
         for value in self._structures:
             texts = self._all_texts(value)
-            known = texts == self._usual or texts in seen or texts in found
+            known = texts == self._usual or texts in sightings or texts in found
             # The first of those that render alike is the smallest.
             if not known and not self._refused(texts, value):
                 found[texts] = [value]
         return found
 
-    def _any_other(self, with_any: _Texts, seen: _Seen) -> Json:
-        """Add to `seen` the effect of a value that the template does not know; return that value.
+    def _any_other(self, with_any: _Texts, sightings: _Seen) -> Json:
+        """Add to `sightings` the effect of a value unknown to the template; return that value.
 
         Return None if it has no effect, or the variable is a list. A variable that is compared with
         nothing has no other values, unless neither boolean has an effect.
@@ -420,14 +426,14 @@ class _Trial:
         listed = any(isinstance(value, list) for value in self._compared)
         if with_any == self._usual or listed or self._refused(with_any, self._any):
             return None
-        if not self._compared and any(texts != self._usual for texts in seen):
+        if not self._compared and any(texts != self._usual for texts in sightings):
             return None
         # A template that iterates over the letters of a text writes each of them.
         value = self._any if self._numeric else ANY_WORD
-        texts = with_any if self._numeric or with_any in seen else self._all_texts(value)
+        texts = with_any if self._numeric or with_any in sightings else self._all_texts(value)
         if texts == self._usual or self._refused(texts, value):
             return None
-        _add(seen, texts, value)
+        _add(sightings, texts, value)
         return value
 
     def _put(self, with_any: _Texts, value: Json) -> _Texts:
@@ -436,18 +442,18 @@ class _Trial:
             tuple(text.replace(str(self._any), str(value)) for text in texts) for texts in with_any
         )
 
-    def _try(self, values: Sequence[Json], seen: _Seen) -> list[Json]:
-        """Add the values to `seen`; return those that raise."""
+    def _try(self, values: Sequence[Json], sightings: _Seen) -> list[Json]:
+        """Add the values to `sightings`; return those that raise."""
         raising: list[Json] = []
         for value in values:
             texts = self._all_texts(value)
             if self._refused(texts, value):
                 raising.append(value)
             else:
-                _add(seen, texts, value)
+                _add(sightings, texts, value)
         return raising
 
-    def _default(self, seen: _Seen) -> _Texts | None:
+    def _default(self, sightings: _Seen) -> _Texts | None:
         """Return the texts of the value that acts as the unset variable does, or None.
 
         Another switch may hide the effect of the value, so a difference under that switch counts
@@ -462,11 +468,11 @@ class _Trial:
                 for counts, one, other in zip(asked, texts, self._usual, strict=True)
             )
 
-        everywhere = not any(differs(texts, everywhere=False) for texts in seen)
-        alike = (texts for texts in seen if not differs(texts, everywhere=everywhere))
+        everywhere = not any(differs(texts, everywhere=False) for texts in sightings)
+        alike = (texts for texts in sightings if not differs(texts, everywhere=everywhere))
         default = next(alike, None)
         # If no boolean has an effect, one of them is as good as any other value.
-        flags = [texts for texts, values in seen.items() if isinstance(values[0], bool)]
+        flags = [texts for texts, values in sightings.items() if isinstance(values[0], bool)]
         idle = default in flags and all(texts == default for texts in flags)
         return None if idle else default
 
@@ -531,10 +537,10 @@ def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[SwitchEffect
         effects.append(SwitchEffect.HISTORY_REASONING)
     if _adds_otherwise(prober, (unset.turn, unset.alone), (views.turn, views.alone)):
         effects.append(SwitchEffect.TURN)
-    elif unset.called is not None and views.called is not None:
-        called = ((unset.called, unset.alone), (views.called, views.alone))
+    elif unset.call_turn is not None and views.call_turn is not None:
+        called = ((unset.call_turn, unset.alone), (views.call_turn, views.alone))
         if _adds_otherwise(prober, *called):
-            effects.append(_effect_on_calls(prober, unset.called, views.called))
+            effects.append(_effect_on_calls(prober, unset.call_turn, views.call_turn))
     raises = any(
         one.rendered and not other.rendered
         for one, other in zip(unset.probes, views.probes, strict=True)

@@ -98,9 +98,9 @@ def object_calls(
 def _names_first(
     text: str, names: list[WordSeen], offered: OfferedTools, *, encoded: bool
 ) -> Iterator[SightedCall]:
-    done = 0
+    last_end = 0
     for at, name in enumerate(names):
-        if name.start < done:
+        if name.start < last_end:
             continue
         end = next((each.start for each in names[at + 1 :]), len(text))
         for value in objects_in(text, name.end, encoded=encoded):
@@ -109,22 +109,22 @@ def _names_first(
             if offered.fits(name.word, value.value):
                 place = (value.start, value.end)
                 yield SightedCall(name.word, value.value, (name.start, name.end), place)
-                done = value.end
+                last_end = value.end
                 break
 
 
 def _arguments_first(
     text: str, start: int, names: list[WordSeen], offered: OfferedTools, *, encoded: bool
 ) -> Iterator[SightedCall]:
-    done = start
+    last_end = start
     for value in objects_in(text, start, encoded=encoded):
-        if value.start < done:
+        if value.start < last_end:
             continue
         name = next((each for each in names if each.start >= value.end), None)
         if name is not None and offered.fits(name.word, value.value):
             place = (value.start, value.end)
             yield SightedCall(name.word, value.value, (name.start, name.end), place)
-            done = name.end
+            last_end = name.end
 
 
 _HEAD = 4
@@ -310,7 +310,7 @@ def _is_json(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Shown:
+class _ValueSurroundings:
     """The literals around values."""
 
     middles: dict[JsonType, str] = field(default_factory=dict[JsonType, str])
@@ -329,11 +329,11 @@ def entry_calls(
     """
     sightings = keys_sighted(texts, offered, odd)
     gaps = list(_gaps(sightings, offered, escape))
-    shown = _value_surroundings(gaps)
+    surroundings = _value_surroundings(gaps)
     values: dict[int, dict[str, tuple[Json, int]]] = {}
     spoiled: set[int] = set()
     for gap in gaps:
-        value = _value(gap, shown)
+        value = _value(gap, surroundings)
         if value is None:
             spoiled.add(gap.sighting)
         else:
@@ -368,47 +368,47 @@ def _gaps(
             yield KeyGap(at, key, each.text[key.end : end], where, kinds, escape)
 
 
-def _value_surroundings(gaps: Sequence[KeyGap]) -> _Shown:
+def _value_surroundings(gaps: Sequence[KeyGap]) -> _ValueSurroundings:
     """Find the literals around values: first those recognized by themselves, then strings."""
-    shown = _Shown()
+    surroundings = _ValueSurroundings()
     literal = [gap for gap in gaps if JsonType.STRING not in gap.kinds]
     middles: dict[JsonType, Counter[str]] = {}
     for gap in literal:
         for value, start, _ in literals_in(gap):
             middles.setdefault(type_of(value), Counter())[gap.text[:start]] += 1
     # A word of the markup may look like a value, nearer to the key: `flag="false">false`.
-    shown.middles = {
+    surroundings.middles = {
         kind: max(counted, key=lambda middle: (counted[middle], len(middle)))
         for kind, counted in middles.items()
     }
     for gap in literal:
         for _, start, end in literals_in(gap):
-            if gap.text[:start] in shown.middles.values():
-                shown.rests.setdefault(gap.where, Counter())[gap.text[end:]] += 1
+            if gap.text[:start] in surroundings.middles.values():
+                surroundings.rests.setdefault(gap.where, Counter())[gap.text[end:]] += 1
                 break
     strings = [gap for gap in gaps if gap.kinds == TEXT_ALONE]
     strings = strings or [gap for gap in gaps if JsonType.STRING in gap.kinds]
-    shown.string_middle = _middle(strings, shown)
-    shown.string_rests = _string_rests(strings, shown)
-    return shown
+    surroundings.string_middle = _middle(strings, surroundings)
+    surroundings.string_rests = _string_rests(strings, surroundings)
+    return surroundings
 
 
-def _middle(strings: Sequence[KeyGap], shown: _Shown) -> str:
+def _middle(strings: Sequence[KeyGap], surroundings: _ValueSurroundings) -> str:
     if len(strings) > 1:
         return shared_beginning([gap.text for gap in strings])
-    usual = max(shown.middles.values(), key=len, default="")
+    usual = max(surroundings.middles.values(), key=len, default="")
     rest = strings[0].text.removeprefix(usual) if strings else ""
     return usual + (rest[:1] if rest[:1] in ("'", '"') else "")
 
 
-def _string_rests(strings: Sequence[KeyGap], shown: _Shown) -> dict[str, str]:
+def _string_rests(strings: Sequence[KeyGap], surroundings: _ValueSurroundings) -> dict[str, str]:
     """Return the literals after strings, by place; all of them begin alike."""
     by_place: dict[str, list[str]] = {}
     for gap in strings:
-        by_place.setdefault(gap.where, []).append(gap.text.removeprefix(shown.string_middle))
+        by_place.setdefault(gap.where, []).append(gap.text.removeprefix(surroundings.string_middle))
     ends: dict[str, str] = {}
     for where, texts in by_place.items():
-        known = [text for text, _ in shown.rests.get(where, Counter[str]()).most_common(1)]
+        known = [text for text, _ in surroundings.rests.get(where, Counter[str]()).most_common(1)]
         ends[where] = shared_end(texts if len(texts) > 1 else [*texts, *known])
     if not ends:
         return {}
@@ -423,26 +423,30 @@ def _aligned_end(end: str, model: str) -> str:
     return end[best:] if shared[best:] and shared[best] else end
 
 
-def _value(gap: KeyGap, shown: _Shown) -> tuple[Json, int] | None:
+def _value(gap: KeyGap, surroundings: _ValueSurroundings) -> tuple[Json, int] | None:
     """Return the value of a gap and its end offset in the gap, or None."""
-    string = _string(gap, shown) if JsonType.STRING in gap.kinds else None
+    string = _string(gap, surroundings) if JsonType.STRING in gap.kinds else None
     if gap.kinds == TEXT_ALONE:
         return string
-    for middle in sorted(set(shown.middles.values()), key=len, reverse=True):
+    for middle in sorted(set(surroundings.middles.values()), key=len, reverse=True):
         found = next(literals_in(gap, len(middle)), None) if gap.text.startswith(middle) else None
-        if found is not None and found[1] == len(middle) and _rest_fits(gap, found[2], shown):
+        if (
+            found is not None
+            and found[1] == len(middle)
+            and _rest_fits(gap, found[2], surroundings)
+        ):
             return found[0], found[2]
     return string
 
 
-def _rest_fits(gap: KeyGap, end: int, shown: _Shown) -> bool:
+def _rest_fits(gap: KeyGap, end: int, surroundings: _ValueSurroundings) -> bool:
     """Whether a literal that may begin a string is followed by text that follows other values."""
-    known = shown.rests.get(gap.where)
+    known = surroundings.rests.get(gap.where)
     return JsonType.STRING not in gap.kinds or not known or gap.text[end:] in known
 
 
-def _string(gap: KeyGap, shown: _Shown) -> tuple[Json, int] | None:
-    middle, rest = shown.string_middle, shown.string_rests.get(gap.where, "")
+def _string(gap: KeyGap, surroundings: _ValueSurroundings) -> tuple[Json, int] | None:
+    middle, rest = surroundings.string_middle, surroundings.string_rests.get(gap.where, "")
     if gap.escape is StringEscape.PYTHON:
         # `repr` chooses its quotes by the string's content.
         middle, rest = middle.rstrip(_QUOTES), rest.lstrip(_QUOTES)

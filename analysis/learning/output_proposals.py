@@ -100,13 +100,13 @@ def _all_there_is(framed: FramedBeginning, answers: Sequence[str]) -> bool:
     return 2 * sum(not rest.strip() for rest in rests) > len(rests)
 
 
-def _closing(begun: Sequence[tuple[str, Sequence[str]]]) -> str:
+def _closing(opened_texts: Sequence[tuple[str, Sequence[str]]]) -> str:
     """Return the marker that nearly all texts have once, the first of several."""
-    seen = Counter(unit for _, row in begun for unit in dict.fromkeys(row) if is_unit(unit))
+    seen = Counter(unit for _, row in opened_texts for unit in dict.fromkeys(row) if is_unit(unit))
     found = [
         unit
         for unit, count in seen.items()
-        if count >= max(_FEWEST_REASONING_TEXTS, _SHARE * len(begun))
+        if count >= max(_FEWEST_REASONING_TEXTS, _SHARE * len(opened_texts))
     ]
     return found[0] if found else ""
 
@@ -329,14 +329,14 @@ def _openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> li
     return [each for each in found if each.strip()] or [*found][:1]
 
 
-def _front(seen: SightedOutput, ends: Sequence[str], opening: str) -> str | None:
+def _front(output: SightedOutput, ends: Sequence[str], opening: str) -> str | None:
     """Return the text before the calls, without their opening; of turns without calls, all.
 
     Return None if something else opens them.
     """
-    if not seen.calls:
-        return _without_end(seen.text[seen.start :], ends)
-    begin = seen.text[seen.start : seen.calls[0].start]
+    if not output.calls:
+        return _without_end(output.text[output.start :], ends)
+    begin = output.text[output.start : output.calls[0].start]
     return begin.removesuffix(opening) if not begin or begin.endswith(opening) else None
 
 

@@ -128,12 +128,12 @@ class OfferedTools:
 
     def names_in(self, text: str) -> list[WordSeen]:
         """Return the places of functions' names that are whole words."""
-        return list(_seen(self._name, text, 0, len(text)))
+        return list(_find_words(self._name, text, 0, len(text)))
 
     def keys_in(self, name: str, text: str, start: int, end: int) -> Iterator[WordSeen]:
         """Yield the keys of one function between two offsets; each counts once."""
         used: set[str] = set()
-        for key in _seen(self._keys[name], text, start, end):
+        for key in _find_words(self._keys[name], text, start, end):
             if key.word not in used:
                 used.add(key.word)
                 yield key
@@ -162,7 +162,7 @@ def _any_of(words: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)")
 
 
-def _seen(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator[WordSeen]:
+def _find_words(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator[WordSeen]:
     for match in pattern.finditer(text, start, end):
         yield WordSeen(match.start(), match.end(), match.group())
 

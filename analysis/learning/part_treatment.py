@@ -177,7 +177,7 @@ def _failed(error: TemplateRenderError) -> _Added:
     return _Added(outcome, reason=reason)
 
 
-def _seen(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
+def _addition(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
     """Render the words with parts between them and without, and return the added text."""
     first, last = scene.words
     plain, text = scene.play([first, last]), scene.play([first, *parts, last])
@@ -214,7 +214,7 @@ def _difference(plain: _AroundParts, text: _AroundParts) -> _Added:
 
 def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTreatment:
     data = scene.prober.sentinels.values[2]
-    seen = {form: _seen(scene, [form.part(data)]) for form in MEDIA_FORMS if form.kind is kind}
+    seen = {form: _addition(scene, [form.part(data)]) for form in MEDIA_FORMS if form.kind is kind}
     outcomes = {form.name: each.outcome for form, each in seen.items()}
     outcome = best_outcome(outcomes.values())
     chosen = [form for form, each in seen.items() if each.outcome is outcome]
@@ -229,22 +229,22 @@ def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTrea
     )
     if outcome is not PartsOutcome.WRITTEN:
         return found
-    return _written(scene, form, seen[form], found, calls=calls)
+    return _full_treatment(scene, form, seen[form], found, calls=calls)
 
 
-def _written(
-    scene: _PartsScene, form: MediaForm, one: _Added, found: MediaTreatment, *, calls: bool
+def _full_treatment(
+    scene: _PartsScene, form: MediaForm, one: _Added, treatment: MediaTreatment, *, calls: bool
 ) -> MediaTreatment:
     part = form.part(scene.prober.sentinels.values[2])
-    both = _seen(scene, [part, part])
-    repeated = _repeated(one.added, both.added)
-    followed = _seen(replace(scene, followed=True), [part])
+    pair = _addition(scene, [part, part])
+    repeated = _repeated(one.added, pair.added)
+    followed = _addition(replace(scene, followed=True), [part])
     return structs.replace(
-        found,
+        treatment,
         placeholder=tuple(_with_data(repeated.placeholder, scene.prober.sentinels.values[2])),
         alone=tuple(_with_data(repeated.alone, scene.prober.sentinels.values[2])),
         place=one.place,
-        each=len(both.added) > len(one.added),
+        each=len(pair.added) > len(one.added),
         first_number=repeated.number,
         roles=tuple(_roles(scene, part, repeated.single, calls=calls)),
         earlier=followed.outcome is PartsOutcome.WRITTEN,
@@ -268,22 +268,22 @@ class _Repeated:
         return "".join(f"{self.number if piece is MediaSlot.NUMBER else piece}" for piece in pieces)
 
 
-def _repeated(one: str, both: str) -> _Repeated:
+def _repeated(one: str, pair: str) -> _Repeated:
     """Find the placeholder of each part from the text that one adds and that two add.
 
     For example `<image_«number»>` from `<image_1>` and `<image_1><image_2>`.
     """
-    second = both.removeprefix(one)
+    second = pair.removeprefix(one)
     if second == one:
         return _Repeated((one,))
-    if second != both:
+    if second != pair:
         return _counted(one, second) or _Repeated((one,))
-    split = diff_split(one, both)
+    split = diff_split(one, pair)
     if split.right.strip() and not split.left and split.right.strip() in one:
         return _Repeated((split.right,))
-    for cut in range(1, len(both)):
-        found = _counted(both[:cut], both[cut:])
-        if found is not None and one.strip() in both[:cut]:
+    for cut in range(1, len(pair)):
+        found = _counted(pair[:cut], pair[cut:])
+        if found is not None and one.strip() in pair[:cut]:
             return replace(found, alone=(one,))
     return _Repeated((one,))
 
@@ -313,7 +313,7 @@ def _roles(scene: _PartsScene, part: Json, single: str, *, calls: bool) -> Itera
         if role == "tool" and not calls:
             continue
         there = replace(scene, role=role, tools=scene.tools or role == "tool")
-        seen = _seen(there, [part])
+        seen = _addition(there, [part])
         # A header may be beside it, if parts are in separate lines or messages.
         if seen.outcome is PartsOutcome.WRITTEN and single.strip() in seen.added:
             yield role

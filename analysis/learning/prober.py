@@ -170,7 +170,7 @@ class Meter:
     """The number of renders that a limit ended."""
     slow: tuple[int, TemplateLimitError] | None = None
     """The least number of messages of a render that took too long, and its error."""
-    asked: AskedTally = field(default_factory=AskedTally)
+    tally: AskedTally = field(default_factory=AskedTally)
     """A tally of the messages that were rendered to a text."""
 
 
@@ -327,7 +327,7 @@ class Prober:
             self._check_text(text)
         self.meter.characters += len(text)
         chosen = self.setting if setting is None else setting
-        self.meter.asked.add(messages, self._offered if tools else None, chosen)
+        self.meter.tally.add(messages, self._offered if tools else None, chosen)
         return text
 
     def text_of_messages(self, messages: Sequence[Mapping[str, Json]]) -> str:
@@ -369,7 +369,7 @@ class Prober:
             file=self.template.origin or self.template.name,
         )
 
-    def seen(self, text: str) -> bool:
+    def has_rendered(self, text: str) -> bool:
         """Whether a render so far, under any setting, holds a text that is not from a message."""
         lacking: set[str] = set()
         # Later renders have more parts, and many are equal.

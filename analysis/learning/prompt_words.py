@@ -123,9 +123,11 @@ def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[Free
     return tuple(found)
 
 
-def place_stretches(calls: CallFormat, call: ToolCall, found: Sequence[FreeStretch]) -> CallFormat:
+def place_stretches(
+    calls: CallFormat, call: ToolCall, stretches: Sequence[FreeStretch]
+) -> CallFormat:
     """Locate these stretches of a call's render in the row of the call."""
-    words = {word for each in found if (word := _placed(calls, call, each)) is not None}
+    words = {word for each in stretches if (word := _placed(calls, call, each)) is not None}
     return replace(calls, free_words=tuple(sorted(words))) if words else calls
 
 
@@ -178,9 +180,9 @@ def _replaced(observer: Observer, text: str, word: str) -> FreeStretch | None:
     return FreeStretch(usual, len(before), end)
 
 
-def _placed(calls: CallFormat, call: ToolCall, found: FreeStretch) -> FreeWord | None:
+def _placed(calls: CallFormat, call: ToolCall, stretch: FreeStretch) -> FreeWord | None:
     """Find the literal of a call's row that holds a stretch of the call's text."""
-    begun = found.text.rfind(calls.write((call,)))
+    begun = stretch.text.rfind(calls.write((call,)))
     if begun < 0:
         return None
     texts: Mapping[RowSlot, str] = {
@@ -189,7 +191,7 @@ def _placed(calls: CallFormat, call: ToolCall, found: FreeStretch) -> FreeWord |
         RowSlot.INDEX: str(calls.index_base),
         RowSlot.ARGUMENTS: calls.arguments.write(call.arguments),
     }
-    at, size = found.start - begun - len(calls.section_open), found.end - found.start
+    at, size = stretch.start - begun - len(calls.section_open), stretch.end - stretch.start
     for number, piece in enumerate(calls.row):
         text = texts.get(piece, "") if isinstance(piece, RowSlot) else piece
         if not isinstance(piece, RowSlot) and at >= 0 and at + size <= len(text):
@@ -312,13 +314,13 @@ def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> Reas
         answered_loop = (marks.reasoning in over.text) if over.rendered else None
     return ReasoningRetention(
         tool_loop,
-        _kept(observer, tools=True),
+        _keeps_reasoning(observer, tools=True),
         answered_loop,
-        _kept(observer, tools=False),
+        _keeps_reasoning(observer, tools=False),
     )
 
 
-def _kept(observer: Observer, *, tools: bool) -> bool | None:
+def _keeps_reasoning(observer: Observer, *, tools: bool) -> bool | None:
     """Whether reasoning is retained after the next user message, or None if no turn shows it."""
     word = observer.prober.sentinels.reasoning
     last, later = before_next_user(observer, tools=tools)

@@ -94,11 +94,13 @@ def _without_unwritten(message: Message, format_: TurnFormat) -> Message:
 
 
 def _without_nulls(message: Message) -> Message:
-    calls = [structs.replace(call, arguments=_known(call.arguments)) for call in message.calls]
+    calls = [
+        structs.replace(call, arguments=_non_null_members(call.arguments)) for call in message.calls
+    ]
     return structs.replace(message, calls=tuple(calls))
 
 
-def _known(members: Mapping[str, Json]) -> dict[str, Json]:
+def _non_null_members(members: Mapping[str, Json]) -> dict[str, Json]:
     return {key: _without_null(value) for key, value in members.items() if value is not None}
 
 
@@ -107,7 +109,7 @@ def _without_null(value: Json) -> Json:
         case list():
             return [_without_null(item) for item in value if item is not None]
         case dict():
-            return _known(value)
+            return _non_null_members(value)
         case _:
             return value
 
@@ -179,7 +181,7 @@ class _Judge:
         strict = prober.as_transformers()
         self._strict = self.observer if strict is prober else Observer(strict)
         blocks = {TurnPart.REASONING: format_.reasoning, TurnPart.CALLS: format_.calls}
-        self._known = {part for part in TurnPart if blocks.get(part, True) is not None}
+        self._known_parts = {part for part in TurnPart if blocks.get(part, True) is not None}
 
     def cases(self) -> Iterable[tuple[BatteryCase, bool]]:
         """Return the cases, each with whether it differs from all before it."""
@@ -277,7 +279,7 @@ class _Judge:
 
     def difference(self, case: BatteryCase, turn: ObservedTurn) -> Failure | None:
         """Return the error of the format about a case, or None if it is right."""
-        written = self._written(case.message)
+        written = self._written_text(case.message)
         if turn.refusal:
             if written is None:
                 return None
@@ -295,7 +297,7 @@ class _Judge:
             reason = self._changed(case.message, written, turn.text) or TEXTS_DIFFER
         return Failure(case.title, case.message, written, turn.text, reason)
 
-    def _changed(self, message: Message, written: str, text: str) -> str:
+    def _changed(self, message: Message, rendering: str, text: str) -> str:
         """Describe the first part of a message that the turn changes.
 
         The format writes that part unchanged; or it has no such part, and another text in its place
@@ -304,12 +306,12 @@ class _Judge:
         for part in said_parts(message):
             if part.stands_in(text):
                 continue
-            if not part.stands_in(written) and part.part in self._known:
+            if not part.stands_in(rendering) and part.part in self._known_parts:
                 continue
             other = self.observer.turn(part.replaced)
             comparable = not (other.refusal or other.rewrites)
             now = differing_parts(text, other.text)[0].strip() if comparable else ""
-            if now or part.stands_in(written):
+            if now or part.stands_in(rendering):
                 return str(replace(part.lost, now=now if len(now) <= MOST_SHOWN else ""))
         return ""
 
@@ -331,13 +333,13 @@ class _Judge:
 
     def crashed(self, case: BatteryCase, crash: TemplateCrash) -> Failure:
         """Return the failure of a message whose crash the format predicts."""
-        written = self._written(case.message)
+        written = self._written_text(case.message)
         return Failure(case.title, case.message, written, None, crash.reason, crash, foretold=True)
 
     def _crash_on(self, message: Message) -> TemplateRenderError | None:
         return _crash_in(self._strict.turn(message))
 
-    def _written(self, message: Message) -> str | None:
+    def _written_text(self, message: Message) -> str | None:
         try:
             return self._format.write(message)
         except RefusedMessageError:

@@ -291,13 +291,15 @@ def _holding(inner: Mapping[str, _Structure]) -> _Structure:
 _NONE_REACHED: Mapping[str, set[str]] = {}
 
 
-def _plain_values(seen: Mapping[str, Json], keys: Collection[str]) -> Iterator[Json]:
+def _plain_values(values_by_repr: Mapping[str, Json], keys: Collection[str]) -> Iterator[Json]:
     """Return the values that are not keys of an object, which are searched for, not compared.
 
     A word that is searched for is present as the item of a list, too.
     """
-    sought = {repr(value) for key in keys if repr([key]) in seen for value in (key, [key])}
-    return (value for shown, value in seen.items() if shown not in sought)
+    sought = {
+        repr(value) for key in keys if repr([key]) in values_by_repr for value in (key, [key])
+    }
+    return (value for shown, value in values_by_repr.items() if shown not in sought)
 
 
 class _ValueFlow:
@@ -308,7 +310,7 @@ class _ValueFlow:
     """
 
     def __init__(self) -> None:
-        self._held: dict[str, list[nodes.Node]] = {}
+        self._name_values: dict[str, list[nodes.Node]] = {}
         """The expressions whose value a name may have."""
         self._items: dict[str, list[str]] = {}
         """The variables that are iterated over, by the name of the loop variable."""
@@ -318,7 +320,7 @@ class _ValueFlow:
         self._compared: list[tuple[nodes.Node, str, nodes.Node]] = []
         self._tests: list[nodes.Node] = []
         """Expressions that are tested for truth."""
-        self._either: list[nodes.Node] = []
+        self._or_operands: list[nodes.Node] = []
         """Expressions that are used if true: both a test and a value."""
         self._choices: list[nodes.Node] = []
         """Expressions in which a text may be the default of a variable."""
@@ -459,7 +461,7 @@ class _ValueFlow:
             case nodes.And(left=left, right=right):
                 self._tests += [left, right]
             case nodes.Or(left=left, right=right):
-                self._either += [left, right]
+                self._or_operands += [left, right]
             case nodes.Test(name="true" | "false" | "boolean", node=tested):
                 self._tests.append(tested)
             case _:
@@ -485,7 +487,7 @@ class _ValueFlow:
                 pass
 
     def _hold(self, name: str, value: nodes.Node) -> None:
-        self._held.setdefault(name, []).append(value)
+        self._name_values.setdefault(name, []).append(value)
 
     def _pass_arguments(self) -> None:
         """Bind the parameters of macros to the arguments of their calls."""
@@ -504,7 +506,7 @@ class _ValueFlow:
         self._pass_arguments()
         return {
             name: {each for value in values for each in _value_names(value)}
-            for name, values in self._held.items()
+            for name, values in self._name_values.items()
         }
 
     def _sources(
@@ -530,7 +532,7 @@ class _ValueFlow:
     def flags(self, variables: Collection[str]) -> frozenset[str]:
         """Return the variables that are tested for truth."""
         sources = self._sources(variables, _NONE_REACHED)
-        tests = (*self._tests, *self._either)
+        tests = (*self._tests, *self._or_operands)
         names = {name for test in tests for name in _value_names(test)}
         return frozenset(each for name in names for each in sources.get(name, ()))
 
@@ -556,7 +558,7 @@ class _ValueFlow:
         def add(names: Iterable[str], values: Sequence[Json]) -> None:
             found.extend((name, values) for name in names if values)
 
-        for name, expressions in self._held.items():
+        for name, expressions in self._name_values.items():
             add([name], [text for each in expressions for text in _texts(each)])
         for choice in self._choices:
             add(_value_names(choice), [*_texts(choice)])
@@ -575,7 +577,7 @@ class _ValueFlow:
         """Return the constants that an operand may be or contain."""
         found: list[Json] = []
         for each in _alternatives(node):
-            named = self._held.get(each.name, ()) if isinstance(each, nodes.Name) else ()
+            named = self._name_values.get(each.name, ()) if isinstance(each, nodes.Name) else ()
             for one in (each, *(inner for value in named for inner in _alternatives(value))):
                 found += _own_constants(one)
         return found

@@ -100,17 +100,17 @@ class FormOutcome(Enum):
 
 
 def departures_together(
-    found: Mapping[FormDeparture, FormOutcome],
+    outcomes: Mapping[FormDeparture, FormOutcome],
 ) -> Iterator[FormDeparture]:
     """Yield the departures of a conversation to try together, given the outcome of each alone.
 
     If one alone spoils the conversation, that is known, and none is yielded. Users send all in the
     usual form; if that raises, a caller fixes those that raise alone, and sends the others so.
     """
-    if FormOutcome.SPOILED in found.values():
+    if FormOutcome.SPOILED in outcomes.values():
         return
-    every = tuple(each for each, outcome in found.items() if outcome is not FormOutcome.UNREAD)
-    kept = tuple(each for each in every if found[each] is FormOutcome.KEPT)
+    every = tuple(each for each, outcome in outcomes.items() if outcome is not FormOutcome.UNREAD)
+    kept = tuple(each for each in every if outcomes[each] is FormOutcome.KEPT)
     for group in dict.fromkeys((every, kept)):
         if len(group) > 1:
             yield put_together(group)
@@ -198,9 +198,9 @@ def _lost_of_calls(calls: Sequence[ToolCall], usual: str, wanted: str) -> LostTe
             for spellings in _spelled(value):
                 if _rarer(spellings, usual, wanted):
                     return LostText(spellings[0], "a call's arguments", whole=False)
-        again = [f'\\"{key}\\"' for key in call.arguments if _WORD.fullmatch(key)]
-        if any(usual.count(key) > wanted.count(key) for key in again):
-            return LostText(again[0], "the arguments of a call", encoded=True)
+        escaped_keys = [f'\\"{key}\\"' for key in call.arguments if _WORD.fullmatch(key)]
+        if any(usual.count(key) > wanted.count(key) for key in escaped_keys):
+            return LostText(escaped_keys[0], "the arguments of a call", encoded=True)
     return None
 
 
@@ -293,18 +293,19 @@ class TemplateTurns:
         *,
         setting: Mapping[str, Json],
         tools: Sequence[Tool],
-        named: Callable[[Message], Message],
+        add_naming_ids: Callable[[Message], Message],
         history: Dialogue = (),
     ) -> None:
-        """Store the arguments; `prober` sets nothing, `named` adds ids that alone name the calls.
+        """Store the arguments; `prober` sets nothing.
 
-        `history` precedes the question, which is the result of a call if the history ends with one.
+        `add_naming_ids` adds ids that alone name the calls. `history` precedes the question, which
+        is the result of a call if the history ends with one.
         """
         shape = prober.shape
         # Reasoning without a known field is sent in the usual one, as agents do: that it is
         # dropped, not refused, must show.
         field = shape.reasoning_field or REASONING_FIELDS[0]
-        self._named = named
+        self._add_naming_ids = add_naming_ids
         self.offers = bool(tools) and shape.tools is not ToolForm.NONE
         """Whether tools are offered to the template."""
         self._observer = Observer(
@@ -334,7 +335,7 @@ class TemplateTurns:
         """The conversation before the prompt."""
         return self._observer.before
 
-    def written(self, message: Message) -> WrittenTurn:
+    def written_turn(self, message: Message) -> WrittenTurn:
         """Render a message as the following turn; calls without an id get one."""
         turn = self._observer.turn(self._with_ids(message))
         refusal = f"the template refuses it: {turn.refusal}" if turn.refusal else ""
@@ -354,13 +355,13 @@ class TemplateTurns:
         rewritten = first != kept and words == same
         return kept + same + behind if rewritten else self.prompt
 
-    def shown(self, message: Message) -> Message:
+    def shown_message(self, message: Message) -> Message:
         """Return the message without the texts whose removal changes nothing."""
-        whole = self.written(message).text
+        whole = self.written_turn(message).text
         reasoning, content = message.reasoning, message.content
-        if reasoning and self.written(structs.replace(message, reasoning="")).text == whole:
+        if reasoning and self.written_turn(structs.replace(message, reasoning="")).text == whole:
             message = structs.replace(message, reasoning="")
-        if content and self.written(structs.replace(message, content="")).text == whole:
+        if content and self.written_turn(structs.replace(message, content="")).text == whole:
             message = structs.replace(message, content="")
         return message
 
@@ -373,7 +374,7 @@ class TemplateTurns:
     def _with_ids(self, message: Message) -> Message:
         if all(call.id for call in message.calls):
             return message
-        message = self._named(message)
+        message = self._add_naming_ids(message)
         made = self._observer.prober.sentinels.ids[0]
         # As long as the sentinel: some templates require nine letters and digits.
         calls = (

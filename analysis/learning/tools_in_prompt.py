@@ -221,9 +221,9 @@ class _PartSearch:
     """Searches renders for the parts of tools on which the template does not raise."""
 
     def __init__(
-        self, render: RenderTools, tools: Sequence[Tool], given: Sequence[Tool], avoided: str
+        self, render: RenderTools, tools: Sequence[Tool], user_tools: Sequence[Tool], avoided: str
     ) -> None:
-        """Search for parts of `tools` that were `given`, not added to make them render."""
+        """Search for parts of `tools` that stand in `user_tools`, not added to make them render."""
         self._render = render
         self._tools = tools
         self._texts: dict[tuple[int, ...], RenderedTools] = {}
@@ -235,7 +235,7 @@ class _PartSearch:
             part
             for at, tool in enumerate(tools)
             for part in self._of_tool(at, tool)
-            if _stands_in(given[at], part.path)
+            if _stands_in(user_tools[at], part.path)
         ]
 
     def answers(self) -> tuple[tuple[LostPart, ...], tuple[ToolSpelling, ...]]:
@@ -320,7 +320,7 @@ class _PartSearch:
     def _folded(self, lost: Sequence[_ToolPart]) -> Iterator[LostPart]:
         """Merge parts of one kind, and parts in a place that is lost as a whole."""
         every = Counter(place for part in self.parts for place in part.around)
-        gone = Counter(place for part in lost for place in part.around)
+        lost_places = Counter(place for part in lost for place in part.around)
         named = {
             place
             for part in lost
@@ -332,7 +332,7 @@ class _PartSearch:
             """Whether to report a place instead of its members."""
             outer, last = ("", "", *place[1])[-2:]
             holds = last in _LISTING or outer in _DEFINITIONS or place in named
-            return gone[place] == every[place] and holds
+            return lost_places[place] == every[place] and holds
 
         kinds: dict[tuple[str, bool], dict[tuple[int, PartPath], list[_ToolPart]]] = {}
         for part in lost:

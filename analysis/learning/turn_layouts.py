@@ -39,7 +39,7 @@ class Cut(NamedTuple):
     """A text that is lost from the content, with everything before it."""
 
     text: str
-    kept: Probe
+    remainder: Probe
     """The render without the text and everything before it."""
 
 
@@ -90,9 +90,9 @@ def join_calls(
 ) -> tuple[tuple[TurnPart, ...], tuple[str, ...]]:
     """Make one place of the many that calls have in a turn, without the literals between them."""
     before = (None, *parts[:-1])
-    again = [part is last is TurnPart.CALLS for part, last in zip(parts, before, strict=False)]
-    joined = tuple(part for part, same in zip(parts, again, strict=True) if not same)
-    kept = (text for text, same in zip(literals, (*again, False), strict=True) if not same)
+    repeats = [part is last is TurnPart.CALLS for part, last in zip(parts, before, strict=False)]
+    joined = tuple(part for part, same in zip(parts, repeats, strict=True) if not same)
+    kept = (text for text, same in zip(literals, (*repeats, False), strict=True) if not same)
     return joined, tuple(kept)
 
 
@@ -284,7 +284,7 @@ def learn_ends(
     frame: CallsFrame | None,
 ) -> tuple[SeenEnd, ...]:
     """Learn the end of a turn after content and after calls."""
-    calls = "" if frame is None else f"{section.open}{frame.written(0)}{section.close}"
+    calls = "" if frame is None else f"{section.open}{frame.call_text(0)}{section.close}"
     found: list[SeenEnd] = []
     for part, presence, shown, later in (
         (

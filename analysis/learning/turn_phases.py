@@ -131,7 +131,7 @@ def examine_r1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         cut = find_cut(observer, draft.suggestions)
         if cut is not None:
             plain = observer.sample(PLAIN).probe
-            evidence.append(Evidence("content / content after a text", plain, cut.kept))
+            evidence.append(Evidence("content / content after a text", plain, cut.remainder))
     field = observer.prober.shape.reasoning_field
     if shown:
         conclusion = f"reasoning is written before the content (field {field})"
@@ -173,7 +173,7 @@ def examine_r2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         worded = find_worded_reasoning(observer, draft.switches)
     if worded is not None:
         pairs.append(Evidence("switch unset / set", worded.without, worded.with_words))
-    named = _named(observer, draft, worded)
+    named = _named_reasoning(observer, draft, worded)
     draft = replace(draft, named_reasoning=named)
     texts = {each.text for each in draft.prompts}
     if len(texts) > 1:
@@ -198,7 +198,9 @@ def examine_r2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     )
 
 
-def _named(observer: Observer, draft: Draft, worded: WordedPair | None) -> NamedReasoning | None:
+def _named_reasoning(
+    observer: Observer, draft: Draft, worded_pair: WordedPair | None
+) -> NamedReasoning | None:
     """Return the markers of reasoning that turns do not show, or None if they do."""
     parts = {part for layout in draft.layouts.values() for part in layout.parts}
     if draft.shows_reasoning or TurnPart.REASONING in parts:
@@ -208,8 +210,8 @@ def _named(observer: Observer, draft: Draft, worded: WordedPair | None) -> Named
         return None if block is None else NamedReasoning(block.open.text, block.close.text)
     cut = "" if draft.cut is None else draft.cut.text
     named = read_prompts(observer, draft.prompts, draft.header, cut)
-    if not named.close and worded is not None:
-        return NamedReasoning(worded.open, worded.close, confirmed=False)
+    if not named.close and worded_pair is not None:
+        return NamedReasoning(worded_pair.open, worded_pair.close, confirmed=False)
     return named
 
 

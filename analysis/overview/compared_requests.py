@@ -330,7 +330,7 @@ class ComparisonStage:
     @property
     def tally(self) -> AskedTally:
         """What was rendered so far."""
-        return self._prober.meter.asked
+        return self._prober.meter.tally
 
     def line_at(self, request: ComparedRequest, setting: Setting, at: int) -> int | None:
         """Return the template's line that wrote the character at a place; None: not known."""

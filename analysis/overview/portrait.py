@@ -118,7 +118,7 @@ def _switch_view(
         turns = analysis.turns(
             [{"type": "function", "function": tool} for tool in tools], chat_template_kwargs=setting
         )
-        turn = turns.written(message)
+        turn = turns.written_turn(message)
     except AutoparserError:
         return None
     return SwitchView(setting, turn, turn.prompt.rpartition(QUESTION)[2])

@@ -225,12 +225,12 @@ _FEWEST_BESIDE = 2
 """At least this many outputs show another notation of calls if others have the template's."""
 
 
-def _refused(kept: InferredFormat, learned: InferredFormat, spoiled: str) -> InferredFormat:
+def _refused(fallback: InferredFormat, learned: InferredFormat, spoiled: str) -> InferredFormat:
     """Return the template's own format, with the reason to keep it."""
     refusal = f"with the learned format it is {len(learned.readings) - len(learned.odd)}"
     if spoiled:
         refusal = f"the learned format misreads what the template itself writes: {spoiled}"
-    return replace(kept, refusal=refusal)
+    return replace(fallback, refusal=refusal)
 
 
 def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool]) -> LoggedReading:

@@ -108,16 +108,16 @@ def _groups(match: re.Match[str]) -> Any:
     return only
 
 
-def _parsed(found: Any, schema: Mapping[str, Any]) -> Any:
-    if schema["x-parser"] != "json" or not isinstance(found, str):
-        raise ResponseSchemaError(f"the parser {schema['x-parser']!r} cannot read {found!r}")
+def _parsed(raw_value: Any, schema: Mapping[str, Any]) -> Any:
+    if schema["x-parser"] != "json" or not isinstance(raw_value, str):
+        raise ResponseSchemaError(f"the parser {schema['x-parser']!r} cannot read {raw_value!r}")
     more: Mapping[str, Any] = schema.get("x-parser-args", {})
     try:
-        value = json.loads(found)
+        value = json.loads(raw_value)
     except ValueError:
         if not more.get("allow_non_json", False):
             raise
-        value = found
+        value = raw_value
     return _transform()(more["transform"], value) if more.get("transform") else value
 
 
@@ -131,18 +131,18 @@ def _transform() -> Callable[[str, Any], Any]:
     return search
 
 
-def _object(found: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _object(raw_value: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
     members: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
-    if isinstance(found, str):
+    if isinstance(raw_value, str):
         if not members:
             raise ResponseSchemaError("an object of a text has neither a pattern nor properties")
         # Every member searches the whole text.
-        every = {name: read_by_schema(found, each) for name, each in members.items()}
+        every = {name: read_by_schema(raw_value, each) for name, each in members.items()}
         read = {name: value for name, value in every.items() if value is not None}
-    elif is_mapping(found):
-        read = dict(_members(found, members, schema))
+    elif is_mapping(raw_value):
+        read = dict(_members(raw_value, members, schema))
     else:
-        raise ResponseSchemaError(f"not an object: {found!r}")
+        raise ResponseSchemaError(f"not an object: {raw_value!r}")
     missing = [name for name in schema.get("required", ()) if name not in read]
     if missing:
         raise ResponseSchemaError(f"there is no {', '.join(missing)}")
@@ -150,29 +150,31 @@ def _object(found: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _members(
-    found: Mapping[str, Any], members: Mapping[str, Mapping[str, Any]], schema: Mapping[str, Any]
+    raw_value: Mapping[str, Any],
+    members: Mapping[str, Mapping[str, Any]],
+    schema: Mapping[str, Any],
 ) -> Iterator[tuple[str, Any]]:
     for name, each in members.items():
-        if name in found or "const" in each:
-            yield name, read_by_schema(found.get(name), each)
+        if name in raw_value or "const" in each:
+            yield name, read_by_schema(raw_value.get(name), each)
         elif "default" in each:
             yield name, each["default"]
     others: Any = schema.get("additionalProperties", True)
     if others is not False:
         rest: Mapping[str, Any] = others if is_mapping(others) else {}
-        for name in found:
+        for name in raw_value:
             if name not in members:
-                yield name, read_by_schema(found[name], rest)
+                yield name, read_by_schema(raw_value[name], rest)
 
 
-def _array(found: Any, schema: Mapping[str, Any]) -> list[Any]:
-    if not found:
+def _array(raw_value: Any, schema: Mapping[str, Any]) -> list[Any]:
+    if not raw_value:
         return []
-    if "items" not in schema and len(schema.get("prefixItems", ())) == 1 and found:
-        found = found if is_list(found) else [found]
-    if not is_list(found):
-        raise ResponseSchemaError(f"not an array: {found!r}")
-    values: list[Any] = found
+    if "items" not in schema and len(schema.get("prefixItems", ())) == 1 and raw_value:
+        raw_value = raw_value if is_list(raw_value) else [raw_value]
+    if not is_list(raw_value):
+        raise ResponseSchemaError(f"not an array: {raw_value!r}")
+    values: list[Any] = raw_value
     rows: Sequence[Mapping[str, Any]] = schema.get("prefixItems", [schema.get("items", {})])
     if "items" in schema:
         rows = [schema["items"]] * len(values)
@@ -181,19 +183,19 @@ def _array(found: Any, schema: Mapping[str, Any]) -> list[Any]:
     return [read_by_schema(value, each) for value, each in zip(values, rows, strict=True)]
 
 
-def _scalar(found: Any, kind: str) -> Any:
+def _scalar(raw_value: Any, kind: str) -> Any:
     if kind == "boolean":
         known = {"true": True, "1": True, "false": False, "0": False}
-        if isinstance(found, bool):
-            return found
-        if isinstance(found, str) and found.lower() in known:
-            return known[found.lower()]
-        raise ResponseSchemaError(f"not a boolean: {found!r}")
-    if not isinstance(found, (str, int, float)):
-        raise ResponseSchemaError(f"not a number: {found!r}")
+        if isinstance(raw_value, bool):
+            return raw_value
+        if isinstance(raw_value, str) and raw_value.lower() in known:
+            return known[raw_value.lower()]
+        raise ResponseSchemaError(f"not a boolean: {raw_value!r}")
+    if not isinstance(raw_value, (str, int, float)):
+        raise ResponseSchemaError(f"not a number: {raw_value!r}")
     if kind == "integer":
-        return found if isinstance(found, int) else int(str(found))
-    return float(found)
+        return raw_value if isinstance(raw_value, int) else int(str(raw_value))
+    return float(raw_value)
 
 
 CONFIGURATION = "tokenizer_config.json"

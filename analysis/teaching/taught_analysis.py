@@ -109,12 +109,12 @@ class UsedFormat(StrEnum):
 
 
 def taught_analysis(
-    analysis: Analysis, format_: TurnFormat, shown: frozenset[TurnPart], kind: EvidenceKind
+    analysis: Analysis, format_: TurnFormat, shown_parts: frozenset[TurnPart], kind: EvidenceKind
 ) -> Analysis:
-    """Replace the default's format; `shown` are the parts that the new format is evidence for."""
+    """Replace the default's format; the new one is evidence for the `shown_parts`."""
     base = analysis.format
-    new = {part: kind for part in TurnPart if part in shown - base.shown}
-    known = {part: old for part, old in base.not_rendered.items() if part not in shown}
+    new = {part: kind for part in TurnPart if part in shown_parts - base.shown}
+    known = {part: old for part, old in base.not_rendered.items() if part not in shown_parts}
     format_ = structs.replace(format_, not_rendered={**known, **new})
     each = tuple(format_ if old is base else _taught(old, format_) for old in analysis.formats)
     formats = _among(analysis.formats, each)
@@ -124,7 +124,7 @@ def taught_analysis(
 def widened_analysis(analysis: Analysis, format_: TurnFormat, kind: EvidenceKind) -> Analysis:
     """Let the parser read calls of another format as well as the template's own."""
     known = structs.replace(format_, not_rendered={TurnPart.CALLS: kind})
-    each = tuple(_called(old, known) for old in analysis.formats)
+    each = tuple(_with_calls_of(old, known) for old in analysis.formats)
     return replace(analysis, also=_among(analysis.formats, each))
 
 
@@ -142,10 +142,10 @@ def _taught(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
     """Give another setting's format the calls that were learned for the default's."""
     if old.header != format_.header or old.calls is not None:
         return old
-    return _called(old, format_)
+    return _with_calls_of(old, format_)
 
 
-def _called(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
+def _with_calls_of(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
     called = {presence: layout for presence, layout in format_.layouts.items() if presence.calls}
     return structs.replace(
         old,

@@ -327,9 +327,9 @@ def _first_masks(analysis: Analysis, tokenizer: ModelTokenizer) -> dict[str, flo
     call = ToolCall("look_up_9", values)
     offered = [_look_up(at) for at in range(10)]
     turns = analysis.turns(offered)
-    written = turns.written(Message(texts[2], texts[0], (call,)))
+    written = turns.written_turn(Message(texts[2], texts[0], (call,)))
     if written.continuation is None:
-        written = turns.written(Message(texts[2], "", (call,)))
+        written = turns.written_turn(Message(texts[2], "", (call,)))
     prompt, turn = written.prompt, written.rest
     # What the prompt ends with may stand in the turn again.
     again = max(at for at in range(len(turn) + 1) if prompt.endswith(turn[:at]))

@@ -144,9 +144,9 @@ def _shown_by(analysis: Analysis) -> Iterator[ShownMessage]:
     titles = {case.title for case in battery_messages()}
     for title, given in loop_cases():
         message = format_.with_naming_ids(given)
-        text = turns.written(message).continuation
+        text = turns.written_turn(message).continuation
         if text is not None:
-            yield ShownMessage(title, text, turns.shown(message), title in titles)
+            yield ShownMessage(title, text, turns.shown_message(message), title in titles)
 
 
 def _learned_from(

@@ -108,7 +108,7 @@ def _walked(analysis: Analysis, count: int, choice: str) -> Iterator[str]:
                 continue
             try:
                 message = _reasoned(message_of(parser.parse(answer.text)), at)
-                text = turns.written(message).continuation
+                text = turns.written_turn(message).continuation
             except ValueError:
                 continue
             if text is None or not (message.calls or choice == "auto"):

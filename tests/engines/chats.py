@@ -121,7 +121,7 @@ def chats_of(name: str) -> Iterator[ScriptedChat]:
         return analysis.rendering.render(said, tools, add_generation_prompt=True)
 
     for at, message in enumerate(messages()):
-        text = turns.written(message).continuation
+        text = turns.written_turn(message).continuation
         if text is None:
             continue
         script = until_stop(text, analysis.format.stop_strings)

@@ -255,7 +255,7 @@ def _written_and_read(analysis: Analysis) -> Json:
     turns, parser = analysis.turns(tools), analysis.parser(tools, call_ids=1)
     found: dict[str, Json] = {}
     for name, message in MESSAGES.items():
-        turn = turns.written(message)
+        turn = turns.written_turn(message)
         if turn.refusal:
             found[name] = turn.refusal
             continue

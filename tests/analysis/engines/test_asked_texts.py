@@ -33,7 +33,7 @@ def test_each_text_stands_in_a_render_after_its_prompt_without_its_end(name: str
         if not (each.meant.calls or each.tools):
             setting = {**each.setting} or None
             turns = analysis.turns(None, prompt=each.prompt, chat_template_kwargs=setting)
-            assert turns.written(each.meant).text.find(each.text) >= 0, each.title
+            assert turns.written_turn(each.meant).text.find(each.text) >= 0, each.title
 
 
 def titles(name: str) -> set[str]:

@@ -70,7 +70,7 @@ def test_every_text_is_what_the_template_writes_after_its_prompt(name: str) -> N
     known = known_texts(analysis, {})
     assert len(known.texts) + len(known.not_asked) >= 13
     for each in known.texts:
-        turn = analysis.turns(known.chat.tools).written(each.message)
+        turn = analysis.turns(known.chat.tools).written_turn(each.message)
         assert turn.continuation is not None
         assert turn.continuation.startswith(each.text)
         stops = analysis.format.stop_strings

@@ -74,7 +74,7 @@ def _rendered(analysis: Analysis, format_: TurnFormat, opening: TurnOpening) -> 
     tools = list(loose_tools()) if opening.tools else None
     turns = analysis.turns(tools, chat_template_kwargs=opening.setting)
     messages = [case.message for case in battery_messages() if tools or not case.message.calls]
-    written = [turns.written(format_.with_naming_ids(each)).rest for each in messages]
+    written = [turns.written_turn(format_.with_naming_ids(each)).rest for each in messages]
     return [each for each in written if each]
 
 

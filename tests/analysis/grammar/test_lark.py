@@ -122,6 +122,6 @@ def test_hundreds_of_tools_whose_ids_carry_the_name_share_one_lexer() -> None:
     turns = analysis.turns(offered)
     for name in names[::6]:
         call = ToolCall(name, {}, f"{name}:0")
-        tokens = ids(byte_tokenizer(), turns.written(Message(calls=(call,))).rest)
+        tokens = ids(byte_tokenizer(), turns.written_turn(Message(calls=(call,))).rest)
         # Copies of a matcher share its lexer, and what it has built for other answers.
         assert start.deep_copy().validate_tokens(tokens) == len(tokens), name

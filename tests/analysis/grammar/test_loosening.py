@@ -123,5 +123,5 @@ def test_a_length_that_llguidance_gives_up_on_is_left_out_and_texts_are_accepted
     if form != "structural_tag":
         arguments: dict[str, Json] = {"domain": "a.bc", "domains": ["docs.a.bc", "x1.yz"]}
         calls = (ToolCall("crawl", arguments, "abcDEF123"),)
-        text = analysis.turns([]).written(Message(calls=calls)).rest
+        text = analysis.turns([]).written_turn(Message(calls=calls)).rest
         assert grammar.accepts(text, dialect=GrammarDialect(form)).accepted, text
