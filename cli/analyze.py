@@ -116,15 +116,15 @@ def analyze(
         if form is AnalysisForm.FILE:
             outlet.text(wings.file_text(analysis.to_file()))
         elif not as_text:
-            told = analysis.to_dict()
+            document = analysis.to_dict()
             if not of_file:
-                told["unwritten_tokens"] = [*unwritten]
+                document["unwritten_tokens"] = [*unwritten]
             if found is not None:
-                told["tools_in_prompt"] = wings.json_of(found)
-            outlet.json(told)
+                document["tools_in_prompt"] = wings.json_of(found)
+            outlet.json(document)
         else:
-            asked = AnalysisExtras(unwritten, found)
-            _write_report(analysis, wanted, outlet, asked, show=show, full=full, diffs=diffs)
+            extras = AnalysisExtras(unwritten, found)
+            _write_report(analysis, wanted, outlet, extras, show=show, full=full, diffs=diffs)
     check = analysis.check
     if output is not None and not analysis.ok:
         print_note(f"{source.label}: {wings.check_score(check)}, see {output}")
@@ -167,21 +167,21 @@ def _check_show(show: str | None, *, alone: bool) -> None:
         )
 
 
-def _phase_names(analysis: wings.Analysis | wings.SavedFormat, asked: Sequence[str]) -> list[str]:
+def _phase_names(analysis: wings.Analysis | wings.SavedFormat, names: Sequence[str]) -> list[str]:
     """Return the phases that are meant, in any case of letters. Raises AutoparserError."""
     known = [finding.phase for finding in analysis.phases]
-    for name in asked:
+    for name in names:
         if name.upper() not in known:
             hint = spelling_hint(name, known, f"the phases are {', '.join(known)}")
             raise AutoparserError(f"there is no phase {name!r}", hint=hint)
-    return [name.upper() for name in asked]
+    return [name.upper() for name in names]
 
 
 def _write_report(
     analysis: wings.Analysis | wings.SavedFormat,
     phases: Sequence[str],
     outlet: Outlet,
-    asked: AnalysisExtras,
+    extras: AnalysisExtras,
     *,
     show: str | None,
     full: bool,
@@ -191,13 +191,13 @@ def _write_report(
         shown = wings.grammar_report if show == PARSER else partial(wings.section_report, name=show)
         report = shown(analysis, width=outlet.width)
     elif not (full or diffs or phases):
-        report = wings.screen_report(analysis, outlet.width, asked.unwritten, asked.tools)
+        report = wings.screen_report(analysis, outlet.width, extras.unwritten, extras.tools)
     elif isinstance(analysis, wings.SavedFormat):
         report = wings.saved_report(analysis, outlet.width)
     elif phases:
         report = wings.phases_report(analysis, phases, outlet.width)
     else:
         report = wings.analysis_report(
-            analysis, outlet.width, diffs=diffs, unwritten=asked.unwritten, tools=asked.tools
+            analysis, outlet.width, diffs=diffs, unwritten=extras.unwritten, tools=extras.tools
         )
     outlet.report(report)

@@ -76,18 +76,18 @@ class _PlainConversion:
 
 
 def _plain_value(value: object, descriptor: Any, *, several: bool) -> object:
-    kind, asked = descriptor.annotation, descriptor.parameter_info
-    if asked.parser is not None:
+    kind, option_info = descriptor.annotation, descriptor.parameter_info
+    if option_info.parser is not None:
         raise _NoPlainValue
     if not several:
-        return _single_value(value, kind, asked)
+        return _single_value(value, kind, option_info)
     if get_origin(kind) is not list or not isinstance(value, (list, tuple)):
         raise _NoPlainValue
     (inner,) = get_args(kind)
-    return [_single_value(each, inner, asked) for each in cast("Sequence[object]", value)]
+    return [_single_value(each, inner, option_info) for each in cast("Sequence[object]", value)]
 
 
-def _single_value(value: object, kind: Any, asked: Any) -> object:
+def _single_value(value: object, kind: Any, option_info: Any) -> object:
     if isinstance(kind, type) and type(value) is kind and issubclass(kind, (str, Path)):
         found: object = value
     elif kind is Path and isinstance(value, str):
@@ -96,7 +96,9 @@ def _single_value(value: object, kind: Any, asked: Any) -> object:
         found = kind(cast("str", value))
     else:
         raise _NoPlainValue
-    if isinstance(found, Path) and (_PATH_WISHES & _path_wishes(asked) or not _is_readable(found)):
+    if isinstance(found, Path) and (
+        _PATH_WISHES & _path_wishes(option_info) or not _is_readable(found)
+    ):
         raise _NoPlainValue
     return found
 
@@ -104,9 +106,9 @@ def _single_value(value: object, kind: Any, asked: Any) -> object:
 _PATH_WISHES = frozenset({"exists", "writable", "resolve_path", "allow_dash", "path_type"})
 
 
-def _path_wishes(asked: Any) -> set[str]:
+def _path_wishes(option_info: Any) -> set[str]:
     """Return what is asked of a path beyond the usual."""
-    return {name for name in _PATH_WISHES if getattr(asked, name, None)}
+    return {name for name in _PATH_WISHES if getattr(option_info, name, None)}
 
 
 def _is_readable(path: Path) -> bool:
@@ -213,9 +215,9 @@ class LazyCommands(Mapping[str, Any]):
 class CommandGroup(PlainValueGroup):
     """The command ``autoparser``, which loads a command when it is run."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **settings: Any) -> None:
         """Store what typer passes on; the commands are loaded late."""
-        super().__init__(**given)
+        super().__init__(**settings)
         self.commands: Any = LazyCommands()
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -225,5 +227,5 @@ class CommandGroup(PlainValueGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write what the help says of each command."""
-        told = {name: TyperCommand(name, help=words) for name, words in SUMMARIES.items()}
-        TyperGroup(commands={**told}).format_commands(ctx, formatter)
+        commands = {name: TyperCommand(name, help=words) for name, words in SUMMARIES.items()}
+        TyperGroup(commands={**commands}).format_commands(ctx, formatter)

@@ -131,28 +131,28 @@ def _compare_formats(
 
 
 def _write_format_comparison(
-    found: wings.FormatComparison, form: ComparisonForm, outlet: Outlet
+    comparison: wings.FormatComparison, form: ComparisonForm, outlet: Outlet
 ) -> None:
     match form:
         case ComparisonForm.TEXT:
-            outlet.report(wings.format_comparison_report(found, outlet.width))
+            outlet.report(wings.format_comparison_report(comparison, outlet.width))
         case ComparisonForm.JSON:
-            outlet.json(wings.format_comparison_document(found))
+            outlet.json(wings.format_comparison_document(comparison))
         case ComparisonForm.MARKDOWN:
-            outlet.text(wings.format_comparison_markdown(found))
+            outlet.text(wings.format_comparison_markdown(comparison))
         case ComparisonForm.HTML:
-            outlet.text(wings.comparison_page(found, __version__))
+            outlet.text(wings.comparison_page(comparison, __version__))
 
 
 def _write_comparison(
-    found: wings.Comparison, form: ComparisonForm, outlet: Outlet, *, full: bool
+    comparison: wings.Comparison, form: ComparisonForm, outlet: Outlet, *, full: bool
 ) -> None:
     match form:
         case ComparisonForm.TEXT:
-            outlet.report(wings.comparison_report(found, outlet.width, in_full=full))
+            outlet.report(wings.comparison_report(comparison, outlet.width, in_full=full))
         case ComparisonForm.JSON:
-            outlet.json(wings.comparison_document(found))
+            outlet.json(wings.comparison_document(comparison))
         case ComparisonForm.MARKDOWN:
-            outlet.text(wings.comparison_markdown(found))
+            outlet.text(wings.comparison_markdown(comparison))
         case ComparisonForm.HTML:
-            outlet.text(wings.comparison_page(found, __version__))
+            outlet.text(wings.comparison_page(comparison, __version__))

@@ -91,18 +91,18 @@ def _has_terminal() -> bool:
 
 
 def _find_conversation(
-    named: str, shipped: Sequence[wings.DebuggedConversation], tools: tuple[wings.Tool, ...] | None
+    name: str, shipped: Sequence[wings.DebuggedConversation], tools: tuple[wings.Tool, ...] | None
 ) -> wings.DebuggedConversation:
     """Return the conversation of a name or of a file. Raises AutoparserError."""
-    found = next((each for each in shipped if each.name == named), None)
-    if found is None and not Path(named).exists():
+    found = next((each for each in shipped if each.name == name), None)
+    if found is None and not Path(name).exists():
         names = [each.name for each in shipped]
         raise AutoparserError(
             "there is no such file, and no conversation of this name",
-            file=named,
-            hint=spelling_hint(named, names, f"name a file, or one of {', '.join(names)}"),
+            file=name,
+            hint=spelling_hint(name, names, f"name a file, or one of {', '.join(names)}"),
         )
     if found is None:
-        value = file_value(Path(named), "the conversation")
-        found = replace(shipped[0], about="from a file").edited(value, named)
+        value = file_value(Path(name), "the conversation")
+        found = replace(shipped[0], about="from a file").edited(value, name)
     return found if tools is None else replace(found, tools=tools)

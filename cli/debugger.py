@@ -129,10 +129,10 @@ class DebuggerApp(App[None]):
 
     def _title(self) -> str:
         """Name the template, the conversation and its length; of a long path the end is shown."""
-        told = f"  ·  {self.conversation.name}  ·  {len(self.traced.prompt)} characters"
-        room = max(self.size.width - len(told) - 2, 20)
+        details = f"  ·  {self.conversation.name}  ·  {len(self.traced.prompt)} characters"
+        room = max(self.size.width - len(details) - 2, 20)
         label = self.label if len(self.label) <= room else f"…{self.label[1 - room :]}"
-        return label + told
+        return label + details
 
     def draw(self) -> None:
         """Draw all panes for the current piece."""

@@ -243,7 +243,7 @@ def _load_quietly(directory: Path, device: str) -> wings.LoadedModel:
 
 
 def _decode_tokenizer(
-    given: Path | None,
+    tokenizer_path: Path | None,
     source: NamedSource,
     analysis: wings.LearnedFormat,
     grammar: wings.Grammar,
@@ -257,19 +257,19 @@ def _decode_tokenizer(
     `stops`, what ends turns ends an answer in the one that is made, too.
     """
     if loaded is not None:
-        path = given or Path()
+        path = tokenizer_path or Path()
         return wings.tokenizer_of(path, vocab_size=loaded.width), str(path)
     # A GGUF file and a model on the Hub are their own tokenizers.
     beside = source.beside
-    local = given or (None if beside in (None, source.source) else Path(beside).parent)
+    local = tokenizer_path or (None if beside in (None, source.source) else Path(beside).parent)
     if local is not None and local.exists():
         return wings.tokenizer_of(local), str(local)
     # What is not a path has no directory that declares the end of an answer; the template does.
-    found = source.tokenizer(given, analysis.template, segmenting=False)
+    found = source.tokenizer(tokenizer_path, analysis.template, segmenting=False)
     if found is None:
         return wings.made_tokenizer(grammar, stops=stops), MADE
     end = analysis.template.special_tokens.get("eos_token")
-    return wings.tokenizer_of(found, eos=end), str(given or source.source)
+    return wings.tokenizer_of(found, eos=end), str(tokenizer_path or source.source)
 
 
 def _warn_of_markers(tokenizer: str, fit: wings.MarkerFit) -> None:

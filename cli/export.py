@@ -87,7 +87,9 @@ def export(
     format_ = analysis.under(switches).format if switches else analysis.formats.united
     eos = analysis.template.special_tokens.get("eos_token", "")
     exported = wings.response_template(format_, wings.TemplateDialect(dialect), eos)
-    trial = None if check is False else _try_export(analysis, format_, exported, asked=bool(check))
+    trial = (
+        None if check is False else _try_export(analysis, format_, exported, required=bool(check))
+    )
     with open_outlet(output) as outlet:
         outlet.json(exported.document)
     warnings = list(_export_warnings(analysis, wings.json_text(exported.document)))
@@ -112,11 +114,15 @@ def _export_warnings(analysis: wings.LearnedFormat, text: str) -> Iterator[str]:
 
 
 def _try_export(
-    analysis: wings.LearnedFormat, format_: wings.TurnFormat, exported: wings.Export, *, asked: bool
+    analysis: wings.LearnedFormat,
+    format_: wings.TurnFormat,
+    exported: wings.Export,
+    *,
+    required: bool,
 ) -> wings.ExportTrial | None:
     """Try the export out; None where there is nothing to try it with, and nobody insists."""
     if not isinstance(analysis, wings.Analysis):
-        if not asked:
+        if not required:
             return None
         raise AutoparserError(
             "the check takes renders, and a saved format has no template",
@@ -127,7 +133,7 @@ def _try_export(
     parse = wings.transformers_parser()
     if parse is not None:
         return wings.try_out(format_, exported, parse, analysis.prober())
-    if not asked:
+    if not required:
         return None
     raise AutoparserError(
         "there is no transformers whose parser could check the export",

@@ -58,7 +58,12 @@ def fix(
     run = wings.fix_sources(request, unsafe=unsafe_fixes)
     unwritten = write_fixes(run) if write else ()
     _write_result(
-        run, unwritten, result.output, as_json=as_json, written=write, shows_diff=diff or not write
+        run,
+        unwritten,
+        result.output,
+        as_json=as_json,
+        is_written=write,
+        shows_diff=diff or not write,
     )
     if run.problems or unwritten:
         return PROBLEMS
@@ -102,14 +107,14 @@ def _write_result(
     output: Path | None,
     *,
     as_json: bool,
-    written: bool,
+    is_written: bool,
     shows_diff: bool,
 ) -> None:
     with open_outlet(output) as outlet:
         if as_json:
-            outlet.json(wings.fix_document(run, written=written, unwritten=unwritten))
+            outlet.json(wings.fix_document(run, written=is_written, unwritten=unwritten))
             return
         if shows_diff:
             outlet.text(wings.fix_diff(run))
-    report = wings.fix_report(run, report_width(), written=written, unwritten=unwritten)
+    report = wings.fix_report(run, report_width(), written=is_written, unwritten=unwritten)
     print_report(report, beside=True)

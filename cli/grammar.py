@@ -134,7 +134,7 @@ def _read_answer(path: Path, source: str | None) -> str:
 
 
 def _write_acceptance(
-    made: wings.Grammar,
+    grammar: wings.Grammar,
     form: GrammarFormat | None,
     tokenizer: object | None,
     text: str,
@@ -148,9 +148,9 @@ def _write_acceptance(
         )
     by_bytes = form in (GrammarFormat.GBNF, GrammarFormat.EBNF)
     dialect = wings.GrammarDialect.GBNF if by_bytes else wings.GrammarDialect.LARK
-    found = made.accepts(text, tokenizer, dialect=dialect)
+    found = grammar.accepts(text, tokenizer, dialect=dialect)
     unit: Literal["byte", "token"] = "byte" if by_bytes or tokenizer is None else "token"
-    message = made.parser().parse(text) if found.accepted else None
+    message = grammar.parser().parse(text) if found.accepted else None
     if form is GrammarFormat.JSON:
         outlet.json(wings.acceptance_document(found, message, text, unit))
     else:
@@ -172,9 +172,9 @@ def _opaque_tokens(
 
 
 def _grammar_text(
-    made: wings.Grammar,
+    grammar: wings.Grammar,
     form: GrammarFormat,
-    known: wings.OpaqueTokens | None,
+    opaque_tokens: wings.OpaqueTokens | None,
     template: wings.NamedTemplate,
 ) -> str:
     """Write a grammar as text; as JSON, with what the template is.
@@ -184,18 +184,22 @@ def _grammar_text(
     match form:
         case GrammarFormat.GBNF | GrammarFormat.EBNF:
             # xgrammar reads what llama.cpp does.
-            return made.gbnf()
+            return grammar.gbnf()
         case GrammarFormat.LARK:
-            return made.lark(cast("wings.OpaqueTokens", known))
+            return grammar.lark(cast("wings.OpaqueTokens", opaque_tokens))
         case GrammarFormat.STRUCTURAL_TAG:
-            return wings.json_text(made.structural_tag(), indent=2)
+            return wings.json_text(grammar.structural_tag(), indent=2)
         case GrammarFormat.JSON:
-            return wings.json_text(wings.grammar_document(made, known, template), indent=2)
+            return wings.json_text(
+                wings.grammar_document(grammar, opaque_tokens, template), indent=2
+            )
 
 
-def _warn_of_markers(source: str, made: wings.Grammar, known: wings.OpaqueTokens) -> None:
+def _warn_of_markers(
+    source: str, grammar: wings.Grammar, opaque_tokens: wings.OpaqueTokens
+) -> None:
     """Warn of markers that are not tokens of the tokenizer."""
-    missing = [token for token in made.preserved_tokens if token not in known.ids]
+    missing = [token for token in grammar.preserved_tokens if token not in opaque_tokens.ids]
     if missing:
         print_warning(
             source,

@@ -96,7 +96,7 @@ def in_worker(
     here, unless a limit is asked for.
     """
 
-    def made(command: Command) -> Command:
+    def decorate(command: Command) -> Command:
         def run(limits: Limits | None, values: dict[str, Any]) -> object:
             arguments = grouped_values(command, values)
             if limits is None:
@@ -106,7 +106,7 @@ def in_worker(
 
         return _with_limits(command, run, seconds, one_render=one_render, harmless=harmless)
 
-    return made
+    return decorate
 
 
 def in_workers(command: Command) -> Command:

@@ -100,7 +100,7 @@ def learn(
 class _LearnResult(NamedTuple):
     """The format that was learned, and whether it reads all examples."""
 
-    found: wings.TaughtFormat | wings.InferredFormat
+    learned_format: wings.TaughtFormat | wings.InferredFormat
     ok: bool
 
 
@@ -109,13 +109,13 @@ def _write_result(
 ) -> None:
     with open_outlet(output) as outlet:
         if to_file:
-            outlet.text(_file_text(learned.found.analysis))
+            outlet.text(_file_text(learned.learned_format.analysis))
         elif as_json:
-            outlet.json(wings.learned_document(learned.found, ok=learned.ok))
+            outlet.json(wings.learned_document(learned.learned_format, ok=learned.ok))
         else:
-            outlet.report(wings.learned_report(learned.found, outlet.width))
+            outlet.report(wings.learned_report(learned.learned_format, outlet.width))
     if to_file:
-        print_report(wings.learned_report(learned.found, report_width()), beside=True)
+        print_report(wings.learned_report(learned.learned_format, report_width()), beside=True)
 
 
 def _file_text(analysis: wings.Analysis) -> str:
@@ -134,12 +134,12 @@ def _from_examples(path: Path) -> Callable[[wings.Analysis], _LearnResult]:
     return learned
 
 
-def _name_contradictions(analysis: wings.Analysis, given: Sequence[wings.Example]) -> None:
+def _name_contradictions(analysis: wings.Analysis, examples: Sequence[wings.Example]) -> None:
     """Report examples that the model's own files read differently."""
     reader = _label_reader(analysis)
-    odd = () if reader is None else reader.contradicted(given)
+    odd = () if reader is None else reader.contradicted(examples)
     if reader is not None and odd:
-        words = f"its {reader.key} reads {len(odd)} of {len(given)} examples otherwise"
+        words = f"its {reader.key} reads {len(odd)} of {len(examples)} examples otherwise"
         print_note(f"{reader.file}: {words}, the first {odd[0].place}: the examples count")
 
 
@@ -170,7 +170,7 @@ def _from_outputs(
 
 
 def _from_suggestions(
-    analysis: wings.Analysis, given: Sequence[wings.LoggedOutput], offered: Sequence[wings.Tool]
+    analysis: wings.Analysis, outputs: Sequence[wings.LoggedOutput], offered: Sequence[wings.Tool]
 ) -> _LearnResult:
     """Learn from outputs whose meaning the model's own files suggest; the outputs confirm it."""
     reader = _label_reader(analysis)
@@ -180,9 +180,9 @@ def _from_suggestions(
             hint="add --tools FILE, or a response_template to the tokenizer_config.json beside"
             " the template, which is read where transformers is installed, or a response_schema",
         )
-    labeled = reader.labeled(given, offered)
-    read = f"its {reader.key} reads {len(labeled)} of {len(given)} outputs"
+    labeled = reader.labeled(outputs, offered)
+    read = f"its {reader.key} reads {len(labeled)} of {len(outputs)} outputs"
     print_note(f"{reader.file}: {read}, and suggests what they mean")
     found = wings.learn(analysis, labeled, wings.EvidenceKind.OUTPUT)
-    ok = found.ok and len(labeled) == len(given)
+    ok = found.ok and len(labeled) == len(outputs)
     return _LearnResult(found, ok)

@@ -64,10 +64,12 @@ class ReportDetail:
         return wings.lint_report(run, width, evidence=self.evidence, explain=self.explain)
 
 
-def report_files(given: Sequence[str], output: Path | None) -> list[tuple[FindingForm, Path]]:
+def report_files(
+    report_texts: Sequence[str], output: Path | None
+) -> list[tuple[FindingForm, Path]]:
     """Read ``FORMAT=FILE`` texts. Raises AutoparserError for what is none, and for a file twice."""
     found: list[tuple[FindingForm, Path]] = []
-    for each in given:
+    for each in report_texts:
         form, equals, file = each.partition("=")
         if not equals or not file:
             raise AutoparserError(
@@ -82,11 +84,11 @@ def report_files(given: Sequence[str], output: Path | None) -> list[tuple[Findin
     return found
 
 
-def findings_text(run: wings.LintRun, form: FindingForm, shown: ReportDetail) -> str:
+def findings_text(run: wings.LintRun, form: FindingForm, detail: ReportDetail) -> str:
     """Return the text of a file in this form."""
     match form:
         case FindingForm.TEXT:
-            return f"{shown.report(run, PLAIN_WIDTH).plain}\n"
+            return f"{detail.report(run, PLAIN_WIDTH).plain}\n"
         case FindingForm.CONCISE:
             return wings.concise_report(run)
         case FindingForm.JSON:
@@ -217,10 +219,10 @@ def lint(
         run = _run_lint(lint_request())
         if write_baseline and options.baseline is not None:
             return _write_baseline(run, options.baseline)
-        shown = ReportDetail(statistics=statistics, explain=explain, evidence=show_evidence)
-        _write_findings(run, form, output, shown)
+        detail = ReportDetail(statistics=statistics, explain=explain, evidence=show_evidence)
+        _write_findings(run, form, output, detail)
         for other, file in also:
-            write_file(file, findings_text(run, other, shown))
+            write_file(file, findings_text(run, other, detail))
         if run.problems:
             return PROBLEMS
         return FINDINGS if run.failed and not exit_zero else 0
@@ -322,10 +324,10 @@ def _write_baseline(run: wings.LintRun, file: Path) -> int:
 
 
 def _write_findings(
-    run: wings.LintRun, form: FindingForm, output: Path | None, shown: ReportDetail
+    run: wings.LintRun, form: FindingForm, output: Path | None, detail: ReportDetail
 ) -> None:
     with open_outlet(output) as outlet:
         if form is FindingForm.TEXT:
-            outlet.report(shown.report(run, outlet.width))
+            outlet.report(detail.report(run, outlet.width))
         else:
-            outlet.text(findings_text(run, form, shown))
+            outlet.text(findings_text(run, form, detail))

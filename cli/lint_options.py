@@ -174,13 +174,13 @@ class LintOptions:
         )
 
 
-def _split_list(given: Sequence[str]) -> tuple[str, ...]:
-    return tuple(each.strip() for text in given for each in text.split(",") if each.strip())
+def _split_list(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(each.strip() for text in texts for each in text.split(",") if each.strip())
 
 
-def _value_of(given: str | None, option: str, usual: Choice) -> Choice:
+def _value_of(value: str | None, option: str, usual: Choice) -> Choice:
     """Return the value that an option names, or the usual one if it is not given."""
-    if given is None:
+    if value is None:
         return usual
     kind = type(usual)
-    return kind(known_name(given, [*kind], f"{option} cannot be {given!r}"))
+    return kind(known_name(value, [*kind], f"{option} cannot be {value!r}"))

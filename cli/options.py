@@ -84,9 +84,9 @@ LIMITS = "limits"
 
 def option_parameter(name: str, kind: Any, *, default: object = None) -> inspect.Parameter:
     """Return the parameter of an option; `Annotated[kind, metavar, help]` is short for typer's."""
-    plain, *told = get_args(kind) if get_origin(kind) is Annotated else (kind,)
-    if told and isinstance(told[-1], str):
-        *metavar, text = told
+    plain, *details = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    if details and isinstance(details[-1], str):
+        *metavar, text = details
         option = typer.Option(
             # Of a flag without a name of its own typer makes two, --name and --no-name.
             *([f"--{name.replace('_', '-')}"] if plain is bool else []),
@@ -269,11 +269,11 @@ def chosen_form(form: Form | None, short: bool, json: Form) -> Form | None:
     return json if short else form
 
 
-def known_name(given: str, known: Collection[str], problem: str, usual: str = "") -> str:
+def known_name(name: str, known_names: Collection[str], problem: str, usual: str = "") -> str:
     """Return a name that is known. Raises AutoparserError with the nearest one, or `usual`."""
-    if given in known:
-        return given
-    hint = spelling_hint(given, known, usual or f"there are {', '.join(known)}")
+    if name in known_names:
+        return name
+    hint = spelling_hint(name, known_names, usual or f"there are {', '.join(known_names)}")
     raise AutoparserError(problem, hint=hint)
 
 

@@ -41,7 +41,7 @@ class ReasoningPlace(StrEnum):
 def parse(
     *,
     request_options: ChatRequestOptions,
-    given: Annotated[
+    input_file: Annotated[
         Path | None,
         typer.Option(
             "--input", "-i", metavar="FILE", help="The model's output; else standard input."
@@ -86,7 +86,9 @@ def parse(
         raise AutoparserError(
             "--strip-code-fence is for an answer by a JSON schema", hint="add --json-schema FILE"
         )
-    if source.source == STANDARD_INPUT and (given is None or str(given) == STANDARD_INPUT):
+    if source.source == STANDARD_INPUT and (
+        input_file is None or str(input_file) == STANDARD_INPUT
+    ):
         raise AutoparserError(
             "the template and the output cannot both come from standard input",
             hint="give the output with --input FILE",
@@ -95,7 +97,7 @@ def parse(
     source.check()
     protect_source(source.source, result.output)
     request = request_options.read()
-    text = read_output(given)
+    text = read_output(input_file)
 
     analysis = source.learned_format(tokenizer)
     parser = analysis.parser(

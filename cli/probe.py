@@ -123,9 +123,14 @@ def _probed_template(
 
 
 def _write_result(
-    found: wings.ServerProbe, analysis: wings.Analysis, label: str, outlet: Outlet, *, as_json: bool
+    probe_result: wings.ServerProbe,
+    analysis: wings.Analysis,
+    label: str,
+    outlet: Outlet,
+    *,
+    as_json: bool,
 ) -> None:
     if as_json:
-        outlet.json(wings.probe_document(found, analysis.template))
+        outlet.json(wings.probe_document(probe_result, analysis.template))
     else:
-        outlet.report(wings.probe_report(found, label, outlet.width))
+        outlet.report(wings.probe_report(probe_result, label, outlet.width))

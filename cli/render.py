@@ -175,27 +175,27 @@ def _write_trace(
     return trace.failure
 
 
-def _check_use(given: set[str], form: RenderForm) -> None:
+def _check_use(chosen_options: set[str], form: RenderForm) -> None:
     """Raise AutoparserError for options that do not go together."""
     if form is RenderForm.TRAINING:
-        if given:
-            options = ", ".join(sorted(given))
+        if chosen_options:
+            options = ", ".join(sorted(chosen_options))
             raise AutoparserError(
                 f"--format {form} writes the template, not a conversation",
                 hint=f"leave out {options}",
             )
         return
-    if "--messages" not in given:
+    if "--messages" not in chosen_options:
         raise AutoparserError("there is no conversation to render", hint="give --messages FILE")
-    if {"--tokens", "--trace"} <= given:
+    if {"--tokens", "--trace"} <= chosen_options:
         raise AutoparserError(
             "--tokens and --trace show other things", hint="leave one of them out"
         )
-    if form is RenderForm.JSON and not {"--tokens", "--trace"} & given:
+    if form is RenderForm.JSON and not {"--tokens", "--trace"} & chosen_options:
         raise AutoparserError(
             f"--format {form} is about tokens or a trace", hint="add --tokens or --trace"
         )
-    if "--tokenizer" in given and "--tokens" not in given:
+    if "--tokenizer" in chosen_options and "--tokens" not in chosen_options:
         raise AutoparserError("--tokenizer is about tokens", hint="add --tokens")
 
 
@@ -203,7 +203,7 @@ def _write_tokens(
     template: wings.ChatTemplate,
     source: NamedSource,
     loaded: wings.Tokenizer,
-    named: str,
+    tokenizer_name: str,
     messages: Sequence[Mapping[str, object]],
     tools: Sequence[object] | None,
     switches: Mapping[str, object],
@@ -215,7 +215,7 @@ def _write_tokens(
     special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
     template = replace(template, special_tokens={**template.special_tokens, **special})
     renderer = wings.Renderer(source.analysis(template), loaded, switches=switches)
-    _warn_of_stops(named, renderer)
+    _warn_of_stops(tokenizer_name, renderer)
     found = renderer.attribute(messages, tools, add_generation_prompt=prompt)
     rendered, pieces = renderer.tokens(found)
     roles = [str(message["role"]) for message in messages]

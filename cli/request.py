@@ -130,13 +130,13 @@ CLOCK = "strftime_now"
 """A function, which no text can stand for."""
 
 
-def read_switches(given: Sequence[str] | None) -> dict[str, wings.Json]:
+def read_switches(texts: Sequence[str] | None) -> dict[str, wings.Json]:
     """Return the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
-    if not given:
+    if not texts:
         return {}
 
     found: dict[str, wings.Json] = {}
-    for each in given:
+    for each in texts:
         name, equals, value = each.partition("=")
         if not equals or not name.isidentifier():
             raise AutoparserError(
@@ -211,9 +211,9 @@ def read_functions(path: Path) -> tuple[wings.Tool, ...]:
     return found
 
 
-def check_standard_input(*named: object) -> None:
+def check_standard_input(*files: object) -> None:
     """Raise AutoparserError where more than one of these is standard input."""
-    if [str(each) for each in named].count(STANDARD_INPUT) > 1:
+    if [str(each) for each in files].count(STANDARD_INPUT) > 1:
         raise AutoparserError(
             "standard input holds one file, and - stands for several here",
             hint="name the others",

@@ -169,9 +169,9 @@ def _report_log(
     return 0
 
 
-def _refuse_beside(given: Mapping[str, object], beside: str) -> None:
+def _refuse_beside(options: Mapping[str, object], beside: str) -> None:
     """Raise AutoparserError where an option says nothing beside another one."""
-    for option, value in given.items():
+    for option, value in options.items():
         if value:
             words = f"{option} says nothing beside {beside}"
             raise AutoparserError(words, hint="leave one of them out")
@@ -212,8 +212,8 @@ def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[wings
     return [by_name[each] for each in names] or known
 
 
-def _count_scenarios(done: int, total: int) -> None:
+def _count_scenarios(counted: int, total: int) -> None:
     """Count on standard error, where that is a terminal; the last count wipes itself away."""
     if sys.stderr.isatty():
-        line = f"\r{done} of {total} scenarios" if done < total else "\r\033[K"
+        line = f"\r{counted} of {total} scenarios" if counted < total else "\r\033[K"
         typer.echo(line, nl=False, err=True)

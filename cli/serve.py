@@ -94,7 +94,7 @@ def serve(
             switches,
             bounds,
             loosen=loosen,
-            done=None if log is None else _log_writer(log),
+            report_answer=None if log is None else _log_writer(log),
             limits=limits,
             learned=learned,
         )
@@ -115,7 +115,7 @@ def _chat_endpoint(
     bounds: wings.ServingLimits,
     *,
     loosen: bool,
-    done: Callable[[wings.AnsweredChat], None] | None,
+    report_answer: Callable[[wings.AnsweredChat], None] | None,
     limits: Limits | None,
     learned: Path | None,
 ) -> wings.ChatEndpoint:
@@ -133,7 +133,7 @@ def _chat_endpoint(
         wings.CompletionBackend(address, kind, model=served, connections=bounds.requests),
         model=served or source.label,
         limits=bounds,
-        done=done,
+        report_answer=report_answer,
     )
 
 
@@ -196,7 +196,9 @@ def _log_writer(log: TextIO) -> Callable[[wings.AnsweredChat], None]:
             "prompt_token_ids": chat.prompt_token_ids,
             "token_ids": chat.token_ids,
         }
-        log.write(json.dumps({key: told for key, told in line.items() if told is not None}) + "\n")
+        log.write(
+            json.dumps({key: value for key, value in line.items() if value is not None}) + "\n"
+        )
         log.flush()
 
     return write

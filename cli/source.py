@@ -105,13 +105,13 @@ class NamedSource:
         found = self._warn_of_limits(wings.analyze(template, isolate=isolate or False))
         return wings.with_saved(found, self.saved_format()) if self.saved else found
 
-    def _warn_of_limits(self, found: wings.Analysis) -> wings.Analysis:
+    def _warn_of_limits(self, analysis: wings.Analysis) -> wings.Analysis:
         """Return an analysis, and say on standard error where a limit ended some of its renders."""
-        if found.beyond:
-            ended = "a render was" if found.beyond == 1 else f"{found.beyond} renders were"
+        if analysis.beyond:
+            ended = "a render was" if analysis.beyond == 1 else f"{analysis.beyond} renders were"
             words = "nothing is known of such conversations (--timeout raises the limit)"
             print_warning(self.label, f"{ended} ended by a limit: {words}")
-        return found
+        return analysis
 
     def saved_format(self) -> wings.SavedFormat:
         """Read the saved format that it is. Raises AutoparserError."""
@@ -155,23 +155,23 @@ class NamedSource:
             return None
         return wings.tokenizer_beside(self.source)
 
-    def tokenizer_name(self, given: Path | None) -> str:
+    def tokenizer_name(self, tokenizer_path: Path | None) -> str:
         """Return the name of its tokenizer in messages."""
-        return str(given or self.beside or self.label)
+        return str(tokenizer_path or self.beside or self.label)
 
-    def added_tokens(self, given: Path | None = None) -> tuple[str, ...]:
+    def added_tokens(self, tokenizer_path: Path | None = None) -> tuple[str, ...]:
         """Return the added tokens of the tokenizer that was named, or is beside the template.
 
         They only suggest, so nothing is fetched for them, and a tokenizer that cannot be read has
         none; one that was named raises TokenizerError.
         """
         here = self.source is not None and Path(self.source).exists()
-        if given is None and not (here and self.beside):
+        if tokenizer_path is None and not (here and self.beside):
             return ()
         try:
-            loaded = self.tokenizer(given, segmenting=False)
+            loaded = self.tokenizer(tokenizer_path, segmenting=False)
         except TokenizerError:
-            if given is not None:
+            if tokenizer_path is not None:
                 raise
             return ()
         return (
@@ -180,7 +180,7 @@ class NamedSource:
 
     def tokenizer(
         self,
-        given: Path | None,
+        tokenizer_path: Path | None,
         template: wings.NamedTemplate | None = None,
         *,
         segmenting: bool,
@@ -192,11 +192,11 @@ class NamedSource:
         model's own tokenizer cuts them. ``needed`` is what cannot be done without, in words;
         then none is an error.
         """
-        if given is not None:
+        if tokenizer_path is not None:
             # A bare word is a path; only what holds a slash may be a model on the Hub.
-            remote = not given.exists() and "/" in str(given)
+            remote = not tokenizer_path.exists() and "/" in str(tokenizer_path)
             load = wings.load_tokenizer if remote else wings.read_tokenizer
-            return load(given, segmenting=segmenting)
+            return load(tokenizer_path, segmenting=segmenting)
         beside = self.beside
         problem = None
         if beside is not None:

@@ -44,7 +44,7 @@ def survey(
         SurveyForm, format_option("text, or html, a page of its own.")
     ] = SurveyForm.TEXT,
     output: OutputOption = None,
-    kept: Annotated[
+    record_file: Annotated[
         Path | None,
         typer.Option(
             "--records",
@@ -73,7 +73,11 @@ def survey(
 
     Exit code: 0 if the survey is done, 2 if there is nothing to survey.
     """
-    if output is not None and kept is not None and output.absolute() == kept.absolute():
+    if (
+        output is not None
+        and record_file is not None
+        and output.absolute() == record_file.absolute()
+    ):
         raise AutoparserError(
             "--output and --records name the same file", hint="name another file with --output"
         )
@@ -87,7 +91,7 @@ def survey(
 
     sources = wings.templates_in(places)
     pages = None if reports is None else report_folder(reports)
-    wanted = _SurveyPlan(kept, pages, linted=lint or pages is not None)
+    wanted = _SurveyPlan(record_file, pages, linted=lint or pages is not None)
     records = _survey_records(sources, wanted, jobs or wings.usual_jobs(), limits)
     with open_outlet(output) as outlet:
         _write_survey(records, form, outlet)
@@ -100,12 +104,12 @@ def survey(
 class _SurveyPlan:
     """The files that a survey writes for each template."""
 
-    kept: Path | None
+    record_file: Path | None
     """The file of records."""
     pages: SurveyReports | None
     linted: bool
 
-    def done(self, record: wings.SurveyRecord) -> bool:
+    def is_complete(self, record: wings.SurveyRecord) -> bool:
         """Return whether an earlier survey wrote all of them."""
         if record.error:
             return True
@@ -136,13 +140,13 @@ def _write_survey(records: Sequence[wings.SurveyRecord], form: SurveyForm, outle
 def _survey_records(
     sources: Sequence[str], wanted: _SurveyPlan, jobs: int, limits: Limits | None
 ) -> list[wings.SurveyRecord]:
-    file = wanted.kept
+    file = wanted.record_file
     journal = (
         wings.SurveyJournal() if file is None else wings.journal_of(_read_records(file), str(file))
     )
     waiting = [(source, _source_digest(source)) for source in sources]
     before = {each: journal.records[each] for each in waiting if each in journal.records}
-    known = {each: record for each, record in before.items() if wanted.done(record)}
+    known = {each: record for each, record in before.items() if wanted.is_complete(record)}
     if known:
         print_note(f"{len(known)} of {len(waiting)} were surveyed before, see {file}")
     left = [each for each in waiting if each not in known]

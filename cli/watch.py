@@ -38,7 +38,7 @@ def with_watch(*beside: str, to_file: bool = False) -> Callable[[Command], Comma
     result is not text for a terminal: it can only be watched with `--output`.
     """
 
-    def made(command: Command) -> Command:
+    def decorate(command: Command) -> Command:
         def run(values: dict[str, Any], watch: bool) -> object:
             if not watch:
                 return command(**values)
@@ -54,7 +54,7 @@ def with_watch(*beside: str, to_file: bool = False) -> Callable[[Command], Comma
 
         return add_options(command, [option_parameter("watch", WatchOption, default=False)], run)
 
-    return made
+    return decorate
 
 
 def watch_files(
@@ -110,13 +110,13 @@ class PolledFiles:
     def changed(self) -> bool:
         """Return whether any content has changed since the last look."""
         files = list(self._files())
-        gone = self._digests.keys() - files
-        for path in gone:
+        vanished = self._digests.keys() - files
+        for path in vanished:
             del self._digests[path]
             self._stamps.pop(path, None)
         # All are looked at, so that one change is seen once.
         differing = sum(map(self._differs, files))
-        return bool(differing or gone)
+        return bool(differing or vanished)
 
     def _files(self) -> Iterator[Path]:
         for path in self._paths:
@@ -148,7 +148,7 @@ LARGE = 1 << 24
 """Bytes beyond which a file's size and time stand for its content."""
 
 
-def _content_digest(path: Path, found: os.stat_result) -> bytes:
-    if found.st_size > LARGE:
-        return f"{found.st_mtime_ns} {found.st_size}".encode()
+def _content_digest(path: Path, file_stat: os.stat_result) -> bytes:
+    if file_stat.st_size > LARGE:
+        return f"{file_stat.st_mtime_ns} {file_stat.st_size}".encode()
     return hashlib.sha256(path.read_bytes()).digest()

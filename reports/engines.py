@@ -80,7 +80,7 @@ def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Blocks:
 
 
 def _named(ranking: EngineRanking, score: PairScore) -> str:
-    if ranking.offered.named:
+    if ranking.offered.has_parsers:
         return parser_flags(score.pair)
     return "no flag: it makes its own parser of the template"
 
@@ -88,7 +88,7 @@ def _named(ranking: EngineRanking, score: PairScore) -> str:
 def _engine(ranking: EngineRanking) -> Blocks:
     offered = ranking.offered
     counts = f"{len(offered.tools)} parsers of calls, {len(offered.reasoning)} of reasoning"
-    if not offered.named:
+    if not offered.has_parsers:
         counts = "its own parser, which it makes of the template"
     drawn = heading(visible(ranking.engine))
     drawn += prose(visible(f"{counts}; {ranking.python}"))

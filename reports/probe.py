@@ -147,16 +147,16 @@ def _read_otherwise(probe: ServerProbe) -> Blocks:
     drawn: Blocks = []
     for each in probe.texts:
         if each.verdict is ReadVerdict.REFUSED:
-            drawn += heading(f"The server fails at {each.known.title}")
+            drawn += heading(f"The server fails at {each.known_text.title}")
             drawn += rows([_text(each), ("it says", Text(visible(each.refusal)))])
         elif each.verdict is ReadVerdict.DIFFERENT:
-            drawn += heading(f"Read otherwise: {each.known.title}")
+            drawn += heading(f"Read otherwise: {each.known_text.title}")
             drawn += rows([_text(each), *_parts(each.differences)], words=False)
     return drawn
 
 
 def _text(text: ProbedText) -> Row:
-    return "text", Text(shown(_cut(text.known.text)))
+    return "text", Text(shown(_cut(text.known_text.text)))
 
 
 def _parts(differences: Sequence[PartDifference]) -> Iterator[Row]:
@@ -191,10 +191,10 @@ def _streams(probe: ServerProbe) -> Blocks:
     drawn: Blocks = []
     for each in probe.texts:
         if each.stream_refusal:
-            drawn += heading(f"The server fails at the stream of {each.known.title}")
+            drawn += heading(f"The server fails at the stream of {each.known_text.title}")
             drawn += prose(visible(each.stream_refusal))
         elif each.stream_differences:
-            drawn += heading(f"The stream is otherwise: {each.known.title}")
+            drawn += heading(f"The stream is otherwise: {each.known_text.title}")
             pairs: list[Row] = []
             for found in each.stream_differences:
                 pairs.append((f"{found.part} at once", Text(_value(found.meant))))
@@ -335,7 +335,7 @@ def probe_document(probe: ServerProbe, template: ChatTemplate) -> dict[str, Json
 
 
 def _text_document(text: ProbedText) -> ProbedTextDocument:
-    known, streamed = text.known, text.streamed is not None
+    known, streamed = text.known_text, text.streamed is not None
     return copy_fields(
         ProbedTextDocument, text, title=known.title, text=known.text, streamed=streamed
     )

@@ -130,13 +130,13 @@ class BackendProgress:
 
     def beside(self) -> dict[str, Json]:
         """Return the fields that a request for ids gets beside the message."""
-        chat, told = self.chat, dict[str, Json]()
+        chat, fields = self.chat, dict[str, Json]()
         if chat.request.return_token_ids:
-            told["prompt_token_ids"] = None if chat.prompt_ids is None else list(chat.prompt_ids)
-            told["token_ids"] = None if self.ids is None else list(self.ids)
+            fields["prompt_token_ids"] = None if chat.prompt_ids is None else list(chat.prompt_ids)
+            fields["token_ids"] = None if self.ids is None else list(self.ids)
         if chat.bridged is not None:
-            told["bridge"] = chat.bridged or "the prompt begins with the earlier turn's ids"
-        return told
+            fields["bridge"] = chat.bridged or "the prompt begins with the earlier turn's ids"
+        return fields
 
 
 @dataclass(eq=False)
@@ -151,7 +151,7 @@ class ChatAnswer:
     """Seconds that the answer may take."""
     leave: Callable[[], None]
     """Called at the end in any case."""
-    done: Callable[[AnsweredChat], None] | None
+    report_answer: Callable[[AnsweredChat], None] | None
     """Called with the chat if it was answered."""
     _sent_all: bool = False
 
@@ -213,8 +213,8 @@ class ChatAnswer:
         stream = writing.stream
         stream.feed(writing.text)
         stream.finish(complete=writing.end.reason == "stop")
-        told = self.form.whole(stream.message, writing.end, writing.beside())
-        body = msgspec.json.encode(told)
+        answer = self.form.whole(stream.message, writing.end, writing.beside())
+        body = msgspec.json.encode(answer)
         await send(_head("application/json", len(body)))
         await send(_body(body, more=False))
 
@@ -238,10 +238,10 @@ class ChatAnswer:
 
     def _finished(self, status: int) -> None:
         self.metrics.count_chat(status, self.writing.end)
-        if status == 200 and self.done is not None:  # noqa: PLR2004 - OK
+        if status == 200 and self.report_answer is not None:  # noqa: PLR2004 - OK
             writing = self.writing
             prompt = writing.chat.prompt, writing.chat.prompt_ids
-            self.done(AnsweredChat(prompt[0], writing.text, prompt[1], writing.ids))
+            self.report_answer(AnsweredChat(prompt[0], writing.text, prompt[1], writing.ids))
 
 
 def error_response(error: ChatError) -> Response:
@@ -277,7 +277,7 @@ class ChatEndpoint:
     model: str
     """The name of the model in answers."""
     limits: ServingLimits = field(default_factory=ServingLimits)
-    done: Callable[[AnsweredChat], None] | None = None
+    report_answer: Callable[[AnsweredChat], None] | None = None
     """Called with each chat that was answered."""
     _metrics: ServeMetrics = field(default_factory=ServeMetrics)
     _running: int = 0
@@ -342,7 +342,7 @@ class ChatEndpoint:
             self._metrics,
             seconds=self.limits.seconds,
             leave=self._leave,
-            done=self.done,
+            report_answer=self.report_answer,
         )
 
     async def _body(self, request: Request) -> bytes:

@@ -58,11 +58,11 @@ class CompletionForm:
         self, message: ParsedMessage, end: CompletionEnd, beside: dict[str, Json]
     ) -> dict[str, Json]:
         """Return an answer that comes at once; `beside` stands beside its message."""
-        told = message.to_openai()
-        reason = told.pop("finish_reason", None)
-        choice: Json = {"index": 0, "message": told, "finish_reason": reason, **beside}
-        named = self._named("chat.completion")
-        return {**named, "choices": [choice], "usage": token_usage(end)}
+        fields = message.to_openai()
+        reason = fields.pop("finish_reason", None)
+        choice: Json = {"index": 0, "message": fields, "finish_reason": reason, **beside}
+        envelope = self._shared_fields("chat.completion")
+        return {**envelope, "choices": [choice], "usage": token_usage(end)}
 
     def opening(self) -> bytes:
         """Return the first event of a stream."""
@@ -74,8 +74,12 @@ class CompletionForm:
 
     def last(self, end: CompletionEnd, beside: dict[str, Json] | None) -> bytes:
         """Return the event that tells what the answer took."""
-        told = {**self._named("chat.completion.chunk"), "choices": [], "usage": token_usage(end)}
-        return _event_of({**told, **(beside or {})})
+        fields = {
+            **self._shared_fields("chat.completion.chunk"),
+            "choices": [],
+            "usage": token_usage(end),
+        }
+        return _event_of({**fields, **(beside or {})})
 
     def _event(self, delta: Delta) -> bytes:
         if delta.kind is DeltaKind.FINISH:
@@ -84,9 +88,9 @@ class CompletionForm:
 
     def _chunk(self, delta: Json, reason: str | None) -> bytes:
         choice: Json = {"index": 0, "delta": delta, "finish_reason": reason}
-        return _event_of({**self._named("chat.completion.chunk"), "choices": [choice]})
+        return _event_of({**self._shared_fields("chat.completion.chunk"), "choices": [choice]})
 
-    def _named(self, kind: str) -> dict[str, Json]:
+    def _shared_fields(self, kind: str) -> dict[str, Json]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
 
@@ -166,31 +170,33 @@ class ChatPreparer:
                 messages, tools, add_generation_prompt=True, **switches
             )
             ids = self.encode(prompt)
-        asked: dict[str, Any] = {
+        options: dict[str, Any] = {
             "prompt": prompt,
             "chat_template_kwargs": switches or None,
             "tool_choice": request.tool_choice or "auto",
             "parallel_tool_calls": request.parallel_tool_calls,
             "json_schema": request.schema,
         }
-        grammar, constrained = self._grammar(request, asked)
-        parser = self._analysis.parser(request.tools or [], **asked)
+        grammar, constrained = self._grammar(request, options)
+        parser = self._analysis.parser(request.tools or [], **options)
         return PreparedChat(request, prompt, ids, parser, grammar, constrained, reason)
 
     def encode(self, text: str) -> tuple[int, ...] | None:
         """Return the token ids of a text, or None without a tokenizer."""
         return None if self._renderer is None else tuple(self._renderer.encode(text))
 
-    def _grammar(self, request: ChatRequest, asked: Mapping[str, Any]) -> tuple[Grammar, bool]:
+    def _grammar(self, request: ChatRequest, options: Mapping[str, Any]) -> tuple[Grammar, bool]:
         """Make the grammar, and say whether the answer is held to it.
 
         What a grammar cannot hold of a schema is left out and logged, unless its tool is strict.
         Where the model may choose to say anything, nothing was promised: a format without calls
         needs no grammar.
         """
-        free = asked["tool_choice"] == "auto" and request.schema is None
-        grammar = self._analysis.grammar(request.tools or [], **asked, loosen=self._loosen or None)
-        if request.schema is None and (not request.tools or asked["tool_choice"] == "none"):
+        free = options["tool_choice"] == "auto" and request.schema is None
+        grammar = self._analysis.grammar(
+            request.tools or [], **options, loosen=self._loosen or None
+        )
+        if request.schema is None and (not request.tools or options["tool_choice"] == "none"):
             return grammar, False
         try:
             grammar.gbnf()
@@ -219,8 +225,8 @@ class ChatPreparer:
             )
         if request.chat_template_kwargs:
             return None, "the request sets chat_template_kwargs"
-        said = [at for at, each in enumerate(messages) if each.get("role") == "assistant"]
-        new = messages[said[-1] + 1 :] if said else messages
+        answer_places = [at for at, each in enumerate(messages) if each.get("role") == "assistant"]
+        new = messages[answer_places[-1] + 1 :] if answer_places else messages
         # A renderer changes its state as it bridges, so it is used by one thread at a time.
         with self._bridging:
             try:

@@ -46,13 +46,13 @@ def shaped_messages(
     """Return the messages as the template takes them."""
     names: dict[str, str] = {}
     shaped: list[Mapping[str, Any]] = []
-    for given in messages:
-        said = _said(given) if given.get("role") == "assistant" else None
-        if said is not None:
-            names.update({call.id: call.name for call in said.calls})
-            shaped.append(shape.message(said))
+    for raw_message in messages:
+        answer = _assistant_message(raw_message) if raw_message.get("role") == "assistant" else None
+        if answer is not None:
+            names.update({call.id: call.name for call in answer.calls})
+            shaped.append(shape.message(answer))
         else:
-            shaped.append(_other(given, names, shape))
+            shaped.append(_other(raw_message, names, shape))
     return shaped
 
 
@@ -62,31 +62,31 @@ def shaped_tools(tools: Iterable[Mapping[str, Any]], shape: MessageShape) -> lis
 
 
 def _other(
-    given: Mapping[str, Any], names: Mapping[str, str], shape: MessageShape
+    raw_message: Mapping[str, Any], names: Mapping[str, str], shape: MessageShape
 ) -> Mapping[str, Any]:
-    text = _text(given.get("content"))
-    if given.get("role") not in ("user", "system", "developer", "tool") or text is None:
-        return given
-    shaped = {**given, "content": shape.user_text(text)}
-    called = names.get(str(given.get("tool_call_id")))
-    if called is not None and given.get("role") == "tool":
-        shaped.setdefault("name", called)
+    text = _text(raw_message.get("content"))
+    if raw_message.get("role") not in ("user", "system", "developer", "tool") or text is None:
+        return raw_message
+    shaped = {**raw_message, "content": shape.user_text(text)}
+    tool_name = names.get(str(raw_message.get("tool_call_id")))
+    if tool_name is not None and raw_message.get("role") == "tool":
+        shaped.setdefault("name", tool_name)
     return shaped
 
 
-def _said(given: Mapping[str, Any]) -> Message | None:
+def _assistant_message(raw_message: Mapping[str, Any]) -> Message | None:
     """Return an assistant message, or None if `Message` cannot represent it."""
-    content = "" if given.get("content") is None else _text(given["content"])
-    reasoning = next((given[name] for name in REASONING if given.get(name)), "")
-    calls = [_call(each) for each in given.get("tool_calls") or ()]
+    content = "" if raw_message.get("content") is None else _text(raw_message["content"])
+    reasoning = next((raw_message[name] for name in REASONING if raw_message.get(name)), "")
+    calls = [_call(each) for each in raw_message.get("tool_calls") or ()]
     if content is None or not isinstance(reasoning, str) or None in calls:
         return None
     return Message(content, reasoning, tuple(call for call in calls if call is not None))
 
 
-def _call(given: object) -> ToolCall | None:
-    function = given.get("function") if is_mapping(given) else None
-    if not is_mapping(given) or not is_mapping(function):
+def _call(raw_call: object) -> ToolCall | None:
+    function = raw_call.get("function") if is_mapping(raw_call) else None
+    if not is_mapping(raw_call) or not is_mapping(function):
         return None
     name, arguments = function.get("name"), function.get("arguments")
     if isinstance(arguments, str):
@@ -96,7 +96,7 @@ def _call(given: object) -> ToolCall | None:
             return None
     if not isinstance(name, str) or not is_mapping(arguments):
         return None
-    return ToolCall(name, arguments, str(given.get("id") or ""))
+    return ToolCall(name, arguments, str(raw_call.get("id") or ""))
 
 
 def _text(content: object) -> str | None:
@@ -153,13 +153,13 @@ class ChatError(AutoparserError):
     def to_openai(self) -> dict[str, Json]:
         """Return the error in the form of an OpenAI endpoint."""
         words = self.message if self.hint is None else f"{self.message}; {self.hint}"
-        told: Json = {
+        fields: Json = {
             "message": words,
             "type": self.kind.value[0],
             "param": self.place,
             "code": None,
         }
-        return {"error": told}
+        return {"error": fields}
 
 
 def as_chat_error(error: AutoparserError) -> ChatError:

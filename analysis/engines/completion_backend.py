@@ -82,8 +82,8 @@ class CompletionBackend:
                 headers={"Content-Type": "application/json"},
             ) as answer:
                 if not answer.is_success:
-                    said = (await answer.aread()).decode(errors="replace")
-                    raise self._refusal(answer.status_code, said)
+                    error_text = (await answer.aread()).decode(errors="replace")
+                    raise self._refusal(answer.status_code, error_text)
                 yield self._pieces(answer)
         except httpx2.HTTPError as error:
             raise self._lost(error) from error
@@ -155,12 +155,12 @@ class CompletionBackend:
         except msgspec.DecodeError:
             raise self._refusal(200, data) from None
 
-    def _refusal(self, status: int, said: str) -> ChatError:
+    def _refusal(self, status: int, error_text: str) -> ChatError:
         """Return the error of a backend that does not want a request."""
         try:
-            words = str(msgspec.json.decode(said)["error"]["message"])
+            words = str(msgspec.json.decode(error_text)["error"]["message"])
         except (msgspec.DecodeError, LookupError, TypeError):
-            words = said
+            words = error_text
         # What is wrong with a request that it understood is its sender's business.
         invalid = status in (400, 413, 422)
         kind = ChatErrorKind.INVALID if invalid else ChatErrorKind.BACKEND

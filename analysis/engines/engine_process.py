@@ -71,7 +71,7 @@ class EngineParsers:
     """Possible numbers of tokens per delta in its streams."""
 
     @property
-    def named(self) -> bool:
+    def has_parsers(self) -> bool:
         """Whether any parser can be chosen by name."""
         return bool(self.tools or self.reasoning)
 
@@ -179,24 +179,24 @@ class EngineProcess(ClosedAtExit):
 
         `tokens` is the number of tokens in a delta; 0 sends each text at once.
         """
-        asked = {
+        request = {
             "tool": pair.tool,
             "reasoning": pair.reasoning,
             "texts": [*texts],
             "tokens": tokens,
         }
-        answer = self._ask(asked, self._answer_seconds)
+        answer = self._ask(request, self._answer_seconds)
         return answer if isinstance(answer, ParserError) else list(map(_answer, answer["read"]))
 
-    def _ask(self, asked: Mapping[str, Any], seconds: float) -> Any:
+    def _ask(self, request: Mapping[str, Any], seconds: float) -> Any:
         """Return an answer or a ParserError; start another process if the last one ended."""
         running = self._running
         if running is None:
             running = self._running = _Running(self.python, self.engine)
-            if self._loaded is not None and asked is not self._loaded:
+            if self._loaded is not None and request is not self._loaded:
                 self._ask(self._loaded, START)
         try:
-            line = running.ask(json.dumps(asked), seconds)
+            line = running.ask(json.dumps(request), seconds)
         except queue.Empty:
             self.close()
             return ParserError(f"it hangs: no answer after {seconds:g} seconds")

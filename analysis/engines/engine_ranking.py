@@ -100,10 +100,10 @@ class PairScore:
         return self.whole.right == self.streamed_right == self.total
 
 
-def _judged(asked: AskedText, answer: ParserAnswer) -> ReadingVerdict:
+def _judged(question: AskedText, answer: ParserAnswer) -> ReadingVerdict:
     """Judge the reading of one text."""
     if isinstance(answer, ReadMessage):
-        return asked.judge.judge(asked.meant, answer)
+        return question.judge.judge(question.meant, answer)
     return ReadingVerdict(MessageAgreement.OTHER, "message", "to be read", answer.reason)
 
 
@@ -118,16 +118,16 @@ class ParserPart(StrEnum):
     CALLS = "calls"
     REASONING = "reasoning"
 
-    def right(self, asked: AskedText, answer: ParserAnswer) -> bool:
+    def right(self, question: AskedText, answer: ParserAnswer) -> bool:
         """Return whether this part of the message was read right."""
         if not isinstance(answer, ReadMessage):
             return False
         if self is ParserPart.CALLS:
-            meant, read = Message(calls=asked.meant.calls), ReadMessage(calls=answer.calls)
+            meant, read = Message(calls=question.meant.calls), ReadMessage(calls=answer.calls)
         else:
-            meant = Message(reasoning=asked.meant.reasoning)
+            meant = Message(reasoning=question.meant.reasoning)
             read = ReadMessage(reasoning=answer.reasoning)
-        return asked.judge.judge(meant, read).right
+        return question.judge.judge(meant, read).right
 
     def parser(self, name: str) -> ParserPair:
         """Return a parser of this part, with none of the other."""
@@ -173,14 +173,14 @@ class EngineRanking:
 def rank_parsers(
     process: EngineProcess,
     analysis: Analysis,
-    asked: AskedTexts,
+    questions: AskedTexts,
     vocabulary: Sequence[str] | None = None,
 ) -> EngineRanking:
     """Rank the parsers of one engine. Raises EngineError if it cannot be asked at all.
 
     The engine's `auto` also uses the model's `vocabulary`; None if it is not known.
     """
-    return _Ranking(process, analysis, asked, vocabulary).rank()
+    return _Ranking(process, analysis, questions, vocabulary).rank()
 
 
 class _Ranking:
@@ -190,10 +190,10 @@ class _Ranking:
         self,
         process: EngineProcess,
         analysis: Analysis,
-        asked: AskedTexts,
+        questions: AskedTexts,
         vocabulary: Sequence[str] | None,
     ) -> None:
-        self._process, self._texts = process, asked.texts
+        self._process, self._texts = process, questions.texts
         self._offered = process.parsers()
         self._deliveries = [
             each for each in TextDelivery if not each.tokens or each.tokens in self._offered.steps
@@ -202,21 +202,21 @@ class _Ranking:
             analysis.template,
             _likely_tokens(analysis.template) if vocabulary is None else vocabulary,
             loose_tools(),
-            [each.to_worker() for each in asked.texts],
+            [each.to_worker() for each in questions.texts],
         )
         self._chosen = loaded.auto
         self._left_out = loaded.left_out
-        self._asked = [at for at in range(len(asked.texts)) if at not in loaded.left_out]
+        self._text_places = [at for at in range(len(questions.texts)) if at not in loaded.left_out]
         self._unusable: list[UnusableParser] = []
         self._alike: list[tuple[str, ...]] = []
 
     def rank(self) -> EngineRanking:
         """Try the parsers alone, then pairs of the best."""
-        calling = [at for at in self._asked if self._texts[at].meant.calls]
-        thinking = any(self._texts[at].meant.reasoning for at in self._asked)
+        calling = [at for at in self._text_places if self._texts[at].meant.calls]
+        thinking = any(self._texts[at].meant.reasoning for at in self._text_places)
         tools = self._best(ParserPart.CALLS, self._offered.tools, calling)
         thinkers = self._offered.reasoning * thinking
-        reasoning = self._best(ParserPart.REASONING, thinkers, self._asked)
+        reasoning = self._best(ParserPart.REASONING, thinkers, self._text_places)
         pairs = [ParserPair(*each) for each in product(tools, reasoning)]
         scored = sorted(map(self._score, pairs), key=_worst_last)
         return EngineRanking(
@@ -271,11 +271,11 @@ class _Ranking:
         return sum(part.right(self._texts[at], answer) for at, answer in pairs)
 
     def _score(self, pair: ParserPair) -> PairScore:
-        texts = [self._texts[at] for at in self._asked]
+        texts = [self._texts[at] for at in self._text_places]
         scores: list[DeliveryScore] = []
         failures: list[ParserFailure] = []
         for delivery in self._deliveries:
-            answers = self._process.read(pair, self._asked, delivery.tokens)
+            answers = self._process.read(pair, self._text_places, delivery.tokens)
             every = [answers] * len(texts) if isinstance(answers, ParserError) else answers
             verdicts = tuple(map(_judged, texts, every))
             scores.append(DeliveryScore(delivery, verdicts))

@@ -119,13 +119,13 @@ class TextRung(ABC):
     """Whether it can read a text as a stream."""
 
     @abstractmethod
-    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Return the server's reading of an answer.
 
         Raises TextRefusedError, TextNotAskedError, ProbeError.
         """
 
-    def read_stream(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read_stream(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Return the message that a client joins from its stream. Raises as `read` does."""
         raise NotImplementedError
 
@@ -229,31 +229,33 @@ class PartDifference:
 
 
 def nearest_reading(
-    meanings: Sequence[Message], came: ReadMessage, parts: Collection[ReadPart]
+    meanings: Sequence[Message], reading: ReadMessage, parts: Collection[ReadPart]
 ) -> tuple[PartDifference, ...]:
     """Compare with all meanings of a text; return the differences from the nearest one."""
     every = [
-        tuple(each for each in message_differences(ReadMessage.of(one), came) if each.part in parts)
+        tuple(
+            each for each in message_differences(ReadMessage.of(one), reading) if each.part in parts
+        )
         for one in meanings
     ]
     return min(every, key=len)
 
 
-def message_differences(meant: ReadMessage, came: ReadMessage) -> tuple[PartDifference, ...]:
+def message_differences(meant: ReadMessage, reading: ReadMessage) -> tuple[PartDifference, ...]:
     """Compare texts exactly, and up to whitespace at their edges; calls as JSON."""
-    return tuple(_differences(meant, came))
+    return tuple(_differences(meant, reading))
 
 
-def _differences(meant: ReadMessage, came: ReadMessage) -> Iterator[PartDifference]:
+def _differences(meant: ReadMessage, reading: ReadMessage) -> Iterator[PartDifference]:
     for part in (ReadPart.REASONING, ReadPart.CONTENT):
         wanted: str = getattr(meant, part)
-        found: str = getattr(came, part)
+        found: str = getattr(reading, part)
         if wanted != found:
             alike = wanted.strip() == found.strip()
             likeness = PartLikeness.EDGES if alike else PartLikeness.DIFFERENT
             yield PartDifference(part, likeness, wanted, found)
     wanted_calls: list[Json] = [each.told for each in meant.calls]
-    found_calls: list[Json] = [each.told for each in came.calls]
+    found_calls: list[Json] = [each.told for each in reading.calls]
     if not same_json(wanted_calls, found_calls):
         yield PartDifference(ReadPart.CALLS, PartLikeness.DIFFERENT, wanted_calls, found_calls)
 

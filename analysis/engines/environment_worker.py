@@ -88,7 +88,7 @@ def describe_environment(imports: bool) -> dict[str, Any]:
     engines: dict[str, Any] = {}
     for engine, group in GROUPS.items():
         version = version_of(engine)
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "version": version,
             "needs": [need for name in distributions.get(engine, ()) for need in needs_of(name)],
             "points": points_of(group),
@@ -98,10 +98,10 @@ def describe_environment(imports: bool) -> dict[str, Any]:
         }
         if imports and version:
             try:
-                told["registered"] = REGISTERED[engine]()
+                facts["registered"] = REGISTERED[engine]()
             except BaseException as error:  # noqa: BLE001 - an engine may fail in any way
-                told["failure"] = f"{type(error).__name__}: {error}"
-        engines[engine] = told
+                facts["failure"] = f"{type(error).__name__}: {error}"
+        engines[engine] = facts
     return {
         "python": ".".join(map(str, sys.version_info[:3])),
         "package": version_of(PACKAGE),

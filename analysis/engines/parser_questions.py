@@ -154,22 +154,22 @@ def _prompts(analysis: Analysis) -> Iterator[tuple[Begun, TurnOpening]]:
 class _Turns:
     """The turns after one prompt."""
 
-    def __init__(self, analysis: Analysis, begun: Begun, opening: TurnOpening) -> None:
+    def __init__(self, analysis: Analysis, turn_start: Begun, opening: TurnOpening) -> None:
         self._analysis, self._opening = analysis, opening
-        self._format = begun.format
+        self._format = turn_start.format
         self._others = tuple(
             each.setting
             for format_ in analysis.formats
             for each in format_.openings
             if each.text == opening.text and each.setting != opening.setting
         )
-        self._turns = turns_after(begun.format, opening, analysis.prober())
+        self._turns = turns_after(turn_start.format, opening, analysis.prober())
         self._tools = loose_tools() if opening.tools and self._turns.offers else ()
         # What a prompt may have begun of the turn is no part of how it ends.
-        self._ends = [end.core for end in begun.format.end_literals]
+        self._ends = [end.core for end in turn_start.format.end_literals]
         self._judge = ReadingJudge(self._alike, _allowed)
         self._parser = OutputParser(
-            build_expression(analysis.formats, request_of(self._tools or None, begun=begun))
+            build_expression(analysis.formats, request_of(self._tools or None, begun=turn_start))
         )
 
     def cases(self, *, whole: bool) -> Iterator[tuple[BatteryCase, bool]]:
@@ -194,7 +194,7 @@ class _Turns:
         if shown.calls and self._alike(shown, replace(shown, calls=())):
             return None
         text, end = self._stopped(text)
-        if hostile and (shown != message or not self._told(shown, text)):
+        if hostile and (shown != message or not self._reads_back(shown, text)):
             return None
         return AskedText(
             case.title,
@@ -227,7 +227,7 @@ class _Turns:
         first, second = turns.written_turn(one), turns.written_turn(other)
         return not second.refusal and first.text == second.text
 
-    def _told(self, message: Message, text: str) -> bool:
+    def _reads_back(self, message: Message, text: str) -> bool:
         parsed = self._parser.parse(text)
         read = ReadMessage(
             parsed.content or "",

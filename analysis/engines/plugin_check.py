@@ -88,11 +88,11 @@ def plugin_check(
     Raises AutoparserError for what is not a Python, or does not answer in time.
     """
     python = python or sys.executable
-    found = _asked(python, imports=imports, timeout=timeout)
+    found = _environment_of(python, imports=imports, timeout=timeout)
     return PluginCheck(python, tuple(_points(python, found, imports=imports)))
 
 
-def _asked(python: str, *, imports: bool, timeout: float) -> _Environment:
+def _environment_of(python: str, *, imports: bool, timeout: float) -> _Environment:
     command = [python, "-c", WORKER.read_text("utf-8"), *(["--import"] if imports else [])]
     try:
         ran = subprocess.run(  # noqa: S603 - the interpreter that a person named
@@ -113,84 +113,88 @@ def _asked(python: str, *, imports: bool, timeout: float) -> _Environment:
     try:
         return convert(json.loads(ran.stdout), _Environment)
     except (ValueError, ValidationError):
-        said = one_line(ran.stderr.strip() or ran.stdout.strip() or "nothing", SHOWN)
+        output = one_line(ran.stderr.strip() or ran.stdout.strip() or "nothing", SHOWN)
         raise AutoparserError(
-            f"does not say what it has: {said}",
+            f"does not say what it has: {output}",
             file=python,
             hint="name an interpreter of Python 3.10 or newer",
         ) from None
 
 
-def _answer(what: str, holds: bool, found: str, way_out: str) -> CheckedPoint:
+def _answer(what: str, holds: bool, finding: str, way_out: str) -> CheckedPoint:
     """Return a yes, or a no with the way out."""
     state = CheckState.YES if holds else CheckState.NO
-    return CheckedPoint(what, state, found, "" if holds else way_out)
+    return CheckedPoint(what, state, finding, "" if holds else way_out)
 
 
-def _points(python: str, found: _Environment, *, imports: bool) -> Iterator[CheckedPoint]:
+def _points(python: str, environment: _Environment, *, imports: bool) -> Iterator[CheckedPoint]:
     install = f"{python} -m pip install {PACKAGE}"
-    yield _answer(PACKAGE, found.package is not None, found.package or "not installed", install)
-    there = {name: each for name, each in found.engines.items() if each.version is not None}
+    yield _answer(
+        PACKAGE, environment.package is not None, environment.package or "not installed", install
+    )
+    there = {name: each for name, each in environment.engines.items() if each.version is not None}
     if not there:
-        names = " or ".join(found.engines)
+        names = " or ".join(environment.engines)
         way_out = f"name the Python of {names}: --python"
         yield _answer("an engine", False, "none is installed", way_out)
-    for engine, each in found.engines.items():
+    for engine, each in environment.engines.items():
         if each.version is None:
             yield CheckedPoint(engine, CheckState.UNKNOWN, "not installed")
             continue
         yield CheckedPoint(engine, CheckState.YES, each.version)
         yield from _of_engine(engine, each, install, imports=imports)
-    yield from _llguidance(found, there)
+    yield from _llguidance(environment, there)
 
 
 def _of_engine(
-    engine: str, found: _EngineThere, install: str, *, imports: bool
+    engine: str, engine_facts: _EngineThere, install: str, *, imports: bool
 ) -> Iterator[CheckedPoint]:
-    yield _entry_point(engine, found, install)
-    if found.allowed is not None:
-        named = NAME in [each.strip() for each in found.allowed.split(",")]
+    yield _entry_point(engine, engine_facts, install)
+    if engine_facts.allowed is not None:
+        named = NAME in [each.strip() for each in engine_facts.allowed.split(",")]
         variable = ALLOWED[engine]
         yield CheckedPoint(
             f"{variable} lets it load",
-            CheckState.YES if named or not found.allowed else CheckState.NO,
-            f"{variable}={found.allowed}",
+            CheckState.YES if named or not engine_facts.allowed else CheckState.NO,
+            f"{variable}={engine_facts.allowed}",
             "" if named else f"add {NAME} to {variable}, or unset it",
         )
     has_names = f"{engine} has its names"
     if not imports:
         yield CheckedPoint(has_names, CheckState.UNKNOWN, "not imported")
-    elif found.failure:
+    elif engine_facts.failure:
         way_out = f"see whether {engine} itself starts in this environment"
-        yield _answer(has_names, False, one_line(found.failure, SHOWN), way_out)
+        yield _answer(has_names, False, one_line(engine_facts.failure, SHOWN), way_out)
     else:
         way_out = f"see what {engine} logs when it loads plugins; {install} --upgrade"
         for option, what in (("--tool-call-parser", "calls"), ("--reasoning-parser", "reasoning")):
-            known = bool(found.registered and found.registered.get(what))
+            known = bool(engine_facts.registered and engine_facts.registered.get(what))
             words = "registered" if known else "not registered"
             yield _answer(f"{engine} {option} {NAME}", known, words, way_out)
 
 
-def _entry_point(engine: str, found: _EngineThere, install: str) -> CheckedPoint:
+def _entry_point(engine: str, engine_facts: _EngineThere, install: str) -> CheckedPoint:
     what = f"{engine} finds the plugin"
-    values = {each.value for each in found.points}
+    values = {each.value for each in engine_facts.points}
     if not values:
         missing = f"no entry point in {GROUPS[engine]}"
         return _answer(what, False, missing, f"{install} --force-reinstall")
     named = ", ".join(sorted(values))
     if values == {OURS[engine]}:
         return CheckedPoint(what, CheckState.YES, named)
-    owners = ", ".join(sorted({each.package for each in found.points}))
+    owners = ", ".join(sorted({each.package for each in engine_facts.points}))
     return _answer(
         what, False, f"{named}, of {owners}", f"{install} --upgrade, and no other package"
     )
 
 
-def _llguidance(found: _Environment, engines: Mapping[str, _EngineThere]) -> Iterator[CheckedPoint]:
+def _llguidance(
+    environment: _Environment, engines: Mapping[str, _EngineThere]
+) -> Iterator[CheckedPoint]:
     """Hold llguidance to what this package and each engine require of it."""
-    version = found.libraries.get("llguidance")
-    wanted = {PACKAGE: found.needs, **{name: each.needs for name, each in engines.items()}}
-    held = {name: _held(needs, "llguidance") for name, needs in wanted.items()}
+    version = environment.libraries.get("llguidance")
+    wanted = {PACKAGE: environment.needs, **{name: each.needs for name, each in engines.items()}}
+    held = {name: _requirement_on(needs, "llguidance") for name, needs in wanted.items()}
     if version is None:
         if any(held.values()):
             yield _answer("llguidance", False, "not installed", "pip install llguidance")
@@ -206,7 +210,7 @@ def _llguidance(found: _Environment, engines: Mapping[str, _EngineThere]) -> Ite
             )
 
 
-def _held(needs: list[str], name: str) -> Requirement | None:
+def _requirement_on(needs: list[str], name: str) -> Requirement | None:
     for each in needs:
         try:
             requirement = Requirement(each)

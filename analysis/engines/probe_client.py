@@ -99,8 +99,8 @@ class ServerReply:
         """Why it does not do what was asked, in its own words."""
         error = self.object.get("error", self.object.get("message", self.object.get("detail")))
         words = error.get("message") if isinstance(error, dict) else error
-        said = words if isinstance(words, str) else self.text
-        return one_line(f"{self.status}: {said.strip() or 'nothing'}", SHOWN)
+        cause = words if isinstance(words, str) else self.text
+        return one_line(f"{self.status}: {cause.strip() or 'nothing'}", SHOWN)
 
 
 class ProbeClient(ClosedAtExit):
@@ -127,21 +127,21 @@ class ProbeClient(ClosedAtExit):
 
     def get(self, path: str) -> ServerReply:
         """Ask for what is there. Raises ProbeError."""
-        return self._asked("GET", path, None)
+        return self._reply_to("GET", path, None)
 
     def post(self, path: str, body: Mapping[str, Json]) -> ServerReply:
         """Ask for something to be done. Raises ProbeError."""
-        return self._asked("POST", path, body)
+        return self._reply_to("POST", path, body)
 
     def events(self, path: str, body: Mapping[str, Json]) -> list[Mapping[str, Json]] | ServerReply:
         """Ask for a stream, and return its events, or the refusal. Raises ProbeError."""
-        reply = self._asked("POST", path, {**body, "stream": True})
+        reply = self._reply_to("POST", path, {**body, "stream": True})
         if reply.status != HTTPStatus.OK:
             return reply
         found = list(_events(reply.text))
         return found or reply
 
-    def _asked(self, method: str, path: str, body: Mapping[str, Json] | None) -> ServerReply:
+    def _reply_to(self, method: str, path: str, body: Mapping[str, Json] | None) -> ServerReply:
         self.requests += 1
         try:
             reply = self._read(method, path, body)

@@ -177,17 +177,17 @@ class _GivenToDerenderer(TextRung):
     )
     _prompts: dict[str, list[int]] = field(default_factory=dict[str, list[int]], compare=False)
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Have it read the ids of the text at once."""
         prompt = self._prompt(chat)
-        ids = self.server.ids(known.text)
+        ids = self.server.ids(known_text.text)
         choice: Json = {"index": 0, "token_ids": [*ids], "finish_reason": "stop"}
         response: Json = {"choices": [choice], "prompt_token_ids": [*prompt]}
-        return message_of(self._asked(chat, prompt, generate_response=response))
+        return message_of(self._reply_to(chat, prompt, generate_response=response))
 
-    def read_stream(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read_stream(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Have it read the ids piece by piece, each with the state that the last one gave."""
-        ids, prompt = self.server.ids(known.text), self._prompt(chat)
+        ids, prompt = self.server.ids(known_text.text), self._prompt(chat)
         step = -(-len(ids) // CHUNKS)
         events: list[Mapping[str, Json]] = []
         state: Json = None
@@ -199,14 +199,16 @@ class _GivenToDerenderer(TextRung):
                 "finish_reason": reason,
             }
             chunk: Json = {"choices": [choice]}
-            reply = self._asked(chat, prompt, stream=True, generate_chunk=chunk, stream_state=state)
+            reply = self._reply_to(
+                chat, prompt, stream=True, generate_chunk=chunk, stream_state=state
+            )
             event, state = reply.object.get("chunk"), reply.object.get("stream_state")
             if not isinstance(event, dict):
                 raise TextRefusedError(reply.refusal)
             events.append(event)
         return message_of_events(events)
 
-    def _asked(self, chat: ProbedChat, prompt: Sequence[int], **fields: Json) -> ServerReply:
+    def _reply_to(self, chat: ProbedChat, prompt: Sequence[int], **fields: Json) -> ServerReply:
         request: Json = self.server.body(chat)
         body: dict[str, Json] = {**fields, "prompt_token_ids": [*prompt], "chat_request": request}
         return self.server.client.post(DERENDER, body)
@@ -230,13 +232,13 @@ class _ForcedAsChoice(TextRung):
         "the text itself: no ids come where the reasoning is left out; its end is taken for it",
     )
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Have it write the text, and end where the grammar does."""
-        choice: Json = {"choice": [known.text]}
+        choice: Json = {"choice": [known_text.text]}
         body: dict[str, Json] = {
-            **self.server.greedy_body(chat, len(known.text.encode()) + SPARE),
+            **self.server.greedy_body(chat, len(known_text.text.encode()) + SPARE),
             "structured_outputs": choice,
-            "logit_bias": self.server.bias(known.text),
+            "logit_bias": self.server.bias(known_text.text),
             "include_reasoning": False,
         }
         reply = self.server.client.post(CHAT, body)
@@ -264,16 +266,16 @@ class SglangProbe(TokenServer):
         """Ask what it was started with."""
         info = client.get("/server_info").object
 
-        def named(key: str) -> str | None:
+        def text_field(key: str) -> str | None:
             return text_of(info.get(key)) or None
 
         served = ServedModel(
             ServerEngine.SGLANG,
             model,
-            version=named("version"),
-            template_place=named("chat_template") or named("model_path"),
-            tool_parser=named("tool_call_parser"),
-            reasoning_parser=named("reasoning_parser"),
+            version=text_field("version"),
+            template_place=text_field("chat_template") or text_field("model_path"),
+            tool_parser=text_field("tool_call_parser"),
+            reasoning_parser=text_field("reasoning_parser"),
             parsers_told="tool_call_parser" in info,
         )
         return cls(client, served)
@@ -321,10 +323,10 @@ class _GivenToEndpoints(TextRung):
         "grammars and stop strings: nothing is generated",
     )
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Have the parsers that it was started with read the text, one after the other."""
         served = self.server.served
-        reasoning, content, calls = "", known.text, tuple[ReadCall, ...]()
+        reasoning, content, calls = "", known_text.text, tuple[ReadCall, ...]()
         if served.reasoning_parser is not None:
             reasoning, content = self.server.separate_reasoning(content, served.reasoning_parser)
         if served.tool_parser is not None:
@@ -344,21 +346,21 @@ class _ForcedByGrammar(TextRung):
     )
     _chats: dict[str, ProbedChat] = field(default_factory=dict[str, ProbedChat], compare=False)
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Have it write the text, and see by the ids that it did."""
-        body = {**self._body(chat, known.text), "return_token_ids": True}
+        body = {**self._body(chat, known_text.text), "return_token_ids": True}
         reply = self.server.client.post(CHAT, body)
         written = token_ids_of(choice_of(reply.object).get(self.server.ids_field))
         message = message_of(reply)
-        if written is None or not self.server.text(written).startswith(known.text):
+        if written is None or not self.server.text(written).startswith(known_text.text):
             raise TextNotAskedError("its model did not write the text")
         return message
 
-    def read_stream(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read_stream(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Have it write the text as a stream."""
-        return message_of_events(self.server.client.events(CHAT, self._body(chat, known.text)))
+        return message_of_events(self.server.client.events(CHAT, self._body(chat, known_text.text)))
 
-    def _held(self, chat: ProbedChat) -> ProbedChat:
+    def _chat_without_thinking(self, chat: ProbedChat) -> ProbedChat:
         """Return the chat, without thinking where that leaves its prompt as it is."""
         if chat.key not in self._chats:
             off = replace(chat, settings={**NO_THINKING, **chat.settings})
@@ -369,7 +371,9 @@ class _ForcedByGrammar(TextRung):
     def _body(self, chat: ProbedChat, text: str) -> dict[str, Json]:
         # The escapes of JSON's strings are among those of the grammar's.
         grammar = f"root ::= {json.dumps(text, ensure_ascii=False)}"
-        body = self.server.greedy_body(self._held(chat), len(text.encode()) + SPARE)
+        body = self.server.greedy_body(
+            self._chat_without_thinking(chat), len(text.encode()) + SPARE
+        )
         return {**body, "ebnf": grammar}
 
 
@@ -447,34 +451,36 @@ class _ForcedByPrefill(TextRung):
         "answers without reasoning: the server may put an empty block of it before them",
     )
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+    def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Have it go on with the text, and end."""
-        begun = _with_answer(chat, self._begun(chat, known))
+        begun = _with_answer(chat, self._answer_start(chat, known_text))
         bias: list[Json] = [[self.end, LIKELY]]
         body = {**self.server.greedy_body(begun, 4), "logit_bias": bias}
         return message_of(self.server.client.post(CHAT, body))
 
-    def _begun(self, chat: ProbedChat, known: KnownText) -> Mapping[str, Json]:
+    def _answer_start(self, chat: ProbedChat, known_text: KnownText) -> Mapping[str, Json]:
         """Return the message whose beginning is the text, to the letter.
 
         The server writes the markup around reasoning itself, so that what follows it is cut off
         where the server has it end. Raises TextNotAskedError.
         """
-        prompt, reasoning = self.server.prompt(chat), known.message.reasoning
-        said: Mapping[str, Json] = {"reasoning_content": reasoning} if reasoning else {}
-        marked = self.server.prompt(_with_answer(chat, {**said, "content": MARK}))
+        prompt, reasoning = self.server.prompt(chat), known_text.message.reasoning
+        reasoning_field: Mapping[str, Json] = {"reasoning_content": reasoning} if reasoning else {}
+        marked = self.server.prompt(_with_answer(chat, {**reasoning_field, "content": MARK}))
         before = marked.removesuffix(MARK)
-        whole = prompt + known.text
+        whole = prompt + known_text.text
         if whole.startswith(before):
-            return {**said, "content": whole[len(before) :]}
+            return {**reasoning_field, "content": whole[len(before) :]}
         if not reasoning and before.startswith(prompt):
             # Reasoning without a word that it puts there; the text may have begun with its end.
             ended = before[len(prompt) :].strip()
-            opened = known.text.startswith(ended)
-            return {"content": known.text[len(ended) :].lstrip() if opened else known.text}
+            opened = known_text.text.startswith(ended)
+            return {
+                "content": known_text.text[len(ended) :].lstrip() if opened else known_text.text
+            }
         raise TextNotAskedError("its prompt does not go on with the text as it is")
 
 
-def _with_answer(chat: ProbedChat, begun: Mapping[str, Json]) -> ProbedChat:
+def _with_answer(chat: ProbedChat, answer_start: Mapping[str, Json]) -> ProbedChat:
     """Return a chat that ends with what an assistant has begun."""
-    return replace(chat, messages=[*chat.messages, {"role": "assistant", **begun}])
+    return replace(chat, messages=[*chat.messages, {"role": "assistant", **answer_start}])

@@ -208,8 +208,10 @@ def _cases(analysis: Analysis, turns: TemplateTurns) -> Iterator[BatteryCase]:
     closer = markers.per_call_end.strip() or markers.tool_section_end.strip()
     if closer:
         # Words on both sides: a template may strip what stands at the edges of a value.
-        said = ToolCall(CITY_TOOL, {"city": f"Os {closer} lo", "days": 3})
-        yield BatteryCase("an argument that holds what closes a call", Message(calls=(said,)))
+        quoting_call = ToolCall(CITY_TOOL, {"city": f"Os {closer} lo", "days": 3})
+        yield BatteryCase(
+            "an argument that holds what closes a call", Message(calls=(quoting_call,))
+        )
     calls = analysis.format.calls
     quoted = "" if calls is None else calls.write((call,)).strip()
     if quoted and quoted in (turns.written_turn(Message(calls=(call,))).continuation or ""):
@@ -263,8 +265,8 @@ class ReadVerdict(StrEnum):
 class ProbedText:
     """One text, and what the server makes of it."""
 
-    known: KnownText
-    came: ReadMessage | None
+    known_text: KnownText
+    reading: ReadMessage | None
     """None: the server refuses."""
     refusal: str = ""
     differences: tuple[PartDifference, ...] = ()
@@ -275,7 +277,7 @@ class ProbedText:
     @property
     def verdict(self) -> ReadVerdict:
         """How far it is read as it is meant, at once."""
-        return ReadVerdict.REFUSED if self.came is None else _verdict(self.differences)
+        return ReadVerdict.REFUSED if self.reading is None else _verdict(self.differences)
 
     @property
     def stream_verdict(self) -> ReadVerdict | None:
@@ -287,15 +289,15 @@ class ProbedText:
     @property
     def stream_differences(self) -> tuple[PartDifference, ...]:
         """What the stream has otherwise than the answer at once."""
-        if self.came is None or self.streamed is None:
+        if self.reading is None or self.streamed is None:
             return ()
-        return message_differences(self.came, self.streamed)
+        return message_differences(self.reading, self.streamed)
 
 
-def _verdict(found: Sequence[PartDifference]) -> ReadVerdict:
-    if not found:
+def _verdict(differences: Sequence[PartDifference]) -> ReadVerdict:
+    if not differences:
         return ReadVerdict.EXACT
-    edges = all(each.likeness is PartLikeness.EDGES for each in found)
+    edges = all(each.likeness is PartLikeness.EDGES for each in differences)
     return ReadVerdict.EDGES if edges else ReadVerdict.DIFFERENT
 
 
@@ -354,22 +356,22 @@ def rank_parsers(
     served = server.served
     listed: Mapping[str, Sequence[str]] = yaml.safe_load(LISTED.read_text("utf-8"))
 
-    def separated(known: KnownText, parser: str) -> ReadMessage:
-        return ReadMessage(reasoning=server.separate_reasoning(known.text, parser)[0])
+    def read_reasoning(known_text: KnownText, parser: str) -> ReadMessage:
+        return ReadMessage(reasoning=server.separate_reasoning(known_text.text, parser)[0])
 
     thinkers = (served.reasoning_parser, *listed["reasoning_parsers"])
-    known, unknown = _ranked(thinkers, texts, separated, [ReadPart.REASONING])
+    known, unknown = _ranked(thinkers, texts, read_reasoning, [ReadPart.REASONING])
 
     @cache
     def rest(text: str) -> str:
         return server.separate_reasoning(text, known[0].name)[1] if known else text
 
-    def called(known: KnownText, parser: str) -> ReadMessage:
-        content, calls = server.parse_calls(rest(known.text), tools, parser)
+    def read_calls(known_text: KnownText, parser: str) -> ReadMessage:
+        content, calls = server.parse_calls(rest(known_text.text), tools, parser)
         return ReadMessage(content, calls=calls)
 
     callers = (served.tool_parser, *listed["tool_call_parsers"])
-    able, unable = _ranked(callers, texts, called, [ReadPart.CONTENT, ReadPart.CALLS])
+    able, unable = _ranked(callers, texts, read_calls, [ReadPart.CONTENT, ReadPart.CALLS])
     return ParserRanking(tuple(known), tuple(able), (*unknown, *unable))
 
 

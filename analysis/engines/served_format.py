@@ -203,7 +203,7 @@ class ServedFormat:
         """
         text = None if prompt is None else self.text(prompt[-_TAIL:])
 
-        def made(settings: Mapping[str, object] | None) -> OutputParser:
+        def parser_with(settings: Mapping[str, object] | None) -> OutputParser:
             return self.learned.parser(
                 request.tools,
                 prompt=text,
@@ -218,14 +218,14 @@ class ServedFormat:
 
         settings = self._switches_in(request)
         if settings is None:
-            return made(None)
+            return parser_with(None)
         try:
-            return made(settings)
+            return parser_with(settings)
         except AutoparserError:
             if text is None:
                 raise
             # The template refuses the value, or it was not learned: the prompt decides.
-            return made(None)
+            return parser_with(None)
 
     @property
     def reasoning_markers(self) -> tuple[str, str]:

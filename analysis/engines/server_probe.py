@@ -68,9 +68,9 @@ def server_at(client: ProbeClient, model: str = "") -> EngineServer:
     listed = reply.object.get("data")
     models = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     if not reply.ok or not models:
-        said = one_line(reply.text, SHOWN)
+        answer_text = one_line(reply.text, SHOWN)
         raise ProbeError(
-            f"{MODELS} answers with no list of models ({reply.status}): {said}",
+            f"{MODELS} answers with no list of models ({reply.status}): {answer_text}",
             file=client.url,
             hint=ITSELF,
         )
@@ -129,8 +129,8 @@ def sampled_texts(
     texts: list[ProbedText] = []
     missing: list[NotAsked] = []
     for title, (question, tools) in QUESTIONS.items():
-        said: list[dict[str, Json]] = [{"role": "user", "content": question}]
-        chat = ProbedChat(said, loose_tools() if tools else (), settings)
+        messages: list[dict[str, Json]] = [{"role": "user", "content": question}]
+        chat = ProbedChat(messages, loose_tools() if tools else (), settings)
         try:
             texts.append(_sampled(server, analysis, chat, title))
         except (TextNotAskedError, TextRefusedError) as error:
@@ -139,14 +139,14 @@ def sampled_texts(
 
 
 def _sampled(server: EngineServer, analysis: Analysis, chat: ProbedChat, title: str) -> ProbedText:
-    written, came = server.sample_chat(chat, LIMIT)
+    written, reading = server.sample_chat(chat, LIMIT)
     parser = analysis.parser(chat.tools, prompt=server.prompt(chat))
     read = parser.parse(written)
     meant = client_message(read.to_openai())
     known = KnownText(title, _message(read), written)
-    found = message_differences(meant, came)
+    found = message_differences(meant, reading)
     return _with_stream(
-        ProbedText(known, came, differences=found),
+        ProbedText(known, reading, differences=found),
         lambda: message_of_events(server.greedy_events(chat, LIMIT)),
     )
 
@@ -254,12 +254,14 @@ def probe_server(
     )
 
 
-def _read_all(reader: TextRung, known: KnownTexts) -> tuple[tuple[ProbedText, ...], list[NotAsked]]:
+def _read_all(
+    reader: TextRung, known_texts: KnownTexts
+) -> tuple[tuple[ProbedText, ...], list[NotAsked]]:
     texts: list[ProbedText] = []
     missing: list[NotAsked] = []
-    for each in known.texts:
+    for each in known_texts.texts:
         try:
-            texts.append(_read(reader, known.chat, each))
+            texts.append(_read(reader, known_texts.chat, each))
         except TextNotAskedError as error:
             missing.append(NotAsked(each.title, str(error)))
     return tuple(texts), missing
@@ -278,14 +280,18 @@ def _reader(server: EngineServer, wanted: TextRoute | None, url: str) -> TextRun
     return found
 
 
-def _read(reader: TextRung, chat: ProbedChat, known: KnownText) -> ProbedText:
+def _read(reader: TextRung, chat: ProbedChat, known_text: KnownText) -> ProbedText:
     try:
-        came = reader.read(chat, known)
+        reading = reader.read(chat, known_text)
     except TextRefusedError as error:
-        return ProbedText(known, None, str(error))
+        return ProbedText(known_text, None, str(error))
     parts = [each for each in ReadPart if reader.sees_reasoning or each is not ReadPart.REASONING]
-    read = ProbedText(known, came, differences=nearest_reading(known.meanings, came, parts))
-    return _with_stream(read, lambda: reader.read_stream(chat, known)) if reader.streams else read
+    read = ProbedText(
+        known_text, reading, differences=nearest_reading(known_text.meanings, reading, parts)
+    )
+    return (
+        _with_stream(read, lambda: reader.read_stream(chat, known_text)) if reader.streams else read
+    )
 
 
 # Advice about a server that reads wrong.

@@ -55,22 +55,24 @@ class ToolDetector:
     def __init__(self, tokenizer: object = None) -> None:
         """Load the format by the server's tokenizer."""
         super().__init__()
-        self._known = served_format(tokenizer)
+        self._served_format = served_format(tokenizer)
         self._stream: StreamParser | None = None
 
-    def _begun(self, tools: Sequence[object]) -> StreamParser:
+    def _running_stream(self, tools: Sequence[object]) -> StreamParser:
         if self._stream is None:
             request = served_request(_Offer(tools))
-            self._stream = self._known.parser(request, reasoning_over=True).stream()
+            self._stream = self._served_format.parser(request, reasoning_over=True).stream()
         return self._stream
 
     def has_tool_call(self, text: str) -> bool:
         """Whether there can be a call in a text."""
-        return self._known.caller.may_hold_call(text)
+        return self._served_format.caller.may_hold_call(text)
 
     def detect_and_parse(self, text: str, tools: Sequence[object]) -> Any:
         """Read a whole text."""
-        message = self._known.parser(served_request(_Offer(tools)), reasoning_over=True).parse(text)
+        message = self._served_format.parser(
+            served_request(_Offer(tools)), reasoning_over=True
+        ).parse(text)
         calls = [
             self.results.call(tool_index=index, name=call.name, parameters=call.arguments)
             for index, call in enumerate(message.begun_calls)
@@ -79,11 +81,11 @@ class ToolDetector:
 
     def parse_streaming_increment(self, new_text: str, tools: Sequence[object]) -> Any:
         """Read what has come since."""
-        return self.results.calls_of(self._begun(tools).feed(new_text))
+        return self.results.calls_of(self._running_stream(tools).feed(new_text))
 
     def finish(self, tools: Sequence[object]) -> Any:
         """Give what was held back until the end."""
-        return self.results.calls_of(self._begun(tools).finish())
+        return self.results.calls_of(self._running_stream(tools).finish())
 
     def structure_info(self) -> Callable[[str], Any]:
         """Raise ValueError; SGLang asks only if `get_structural_tag` returns None."""
@@ -111,7 +113,7 @@ class ToolDetector:
         """
         asked = served_request(_Offer(tools, tool_choice, parallel_tool_calls))
         try:
-            tag = self._known.tag(asked, reasoning_apart=not thinking_mode)
+            tag = self._served_format.tag(asked, reasoning_apart=not thinking_mode)
         except AutoparserError as error:
             raise ValueError(f"the calls cannot be constrained: {error}") from error
         return None if tag is None else self.results.tag(tag)
@@ -131,10 +133,10 @@ class ReasoningDetector:
         self, tokenizer: object = None, *, tool_call_parser_active: bool = False, **others: Any
     ) -> None:
         """Take the server's tokenizer; whether reasoning is open, the template says."""
-        self._known = served_format(tokenizer)
+        self._served_format = served_format(tokenizer)
         self._read_on = tool_call_parser_active
-        opener, closer = self._known.reasoning_markers
-        begun = self._known.parser(ServedRequest())
+        opener, closer = self._served_format.reasoning_markers
+        begun = self._served_format.parser(ServedRequest())
         after: Any = super()
         after.__init__(
             think_start_token=opener,
@@ -147,10 +149,10 @@ class ReasoningDetector:
         self._text = ""
         self._over = False
 
-    def _begun(self) -> StreamParser:
+    def _running_stream(self) -> StreamParser:
         if self._stream is None:
             request = ServedRequest(tool_choice="auto" if self._read_on else "none")
-            self._stream = self._known.parser(request).stream()
+            self._stream = self._served_format.parser(request).stream()
         return self._stream
 
     def detect_and_parse(self, text: str) -> Any:
@@ -159,8 +161,8 @@ class ReasoningDetector:
         rest = self.finish()
         thought = found.reasoning_text + rest.reasoning_text
         normal = found.normal_text + rest.normal_text
-        if self._read_on and not self._known.caller.may_hold_call(normal):
-            message = self._known.parser(ServedRequest(tool_choice="none")).parse(text)
+        if self._read_on and not self._served_format.caller.may_hold_call(normal):
+            message = self._served_format.parser(ServedRequest(tool_choice="none")).parse(text)
             normal = message.content or ""
         return self.results.reasoning(normal_text=normal, reasoning_text=thought)
 
@@ -169,14 +171,14 @@ class ReasoningDetector:
         if self._over:
             return self.results.reasoning(normal_text=new_text)
         self._text += new_text
-        return self._given(self._begun().feed(new_text))
+        return self._reasoning_result(self._running_stream().feed(new_text))
 
-    def _given(self, deltas: Sequence[Delta]) -> Any:
+    def _reasoning_result(self, deltas: Sequence[Delta]) -> Any:
         thought = "".join(each.text for each in deltas if each.kind is DeltaKind.REASONING)
         if not self._read_on:
-            said = "".join(each.text for each in deltas if each.kind is DeltaKind.CONTENT)
-            return self.results.reasoning(normal_text=said, reasoning_text=thought)
-        end = self._begun().reasoning_end
+            content = "".join(each.text for each in deltas if each.kind is DeltaKind.CONTENT)
+            return self.results.reasoning(normal_text=content, reasoning_text=thought)
+        end = self._running_stream().reasoning_end
         if end is None and any(each.kind in (DeltaKind.CONTENT, DeltaKind.CALL) for each in deltas):
             end = 0
         self._over = end is not None
@@ -188,4 +190,4 @@ class ReasoningDetector:
         """Give what was held back until the end; nothing after the reasoning is."""
         if self._over or self._stream is None:
             return self.results.reasoning()
-        return self._given(self._stream.finish())
+        return self._reasoning_result(self._stream.finish())

@@ -26,10 +26,10 @@ def register() -> None:
         reasoning=thoughts.StreamingParseResult,
         tag=_tag,
     )
-    calls.FunctionCallParser.ToolCallParserEnum[NAME] = _made(
+    calls.FunctionCallParser.ToolCallParserEnum[NAME] = _class_of(
         "AutoparserToolDetector", ToolDetector, base.BaseFormatDetector, results
     )
-    thoughts.ReasoningParser.DetectorMap[NAME] = _made(
+    thoughts.ReasoningParser.DetectorMap[NAME] = _class_of(
         "AutoparserReasoningDetector",
         ReasoningDetector,
         thoughts.BaseReasoningFormatDetector,
@@ -37,11 +37,11 @@ def register() -> None:
     )
 
 
-def _made(name: str, ours: type, base: type, results: SglangResults) -> type:
+def _class_of(name: str, ours: type, base: type, results: SglangResults) -> type:
     return type(name, (ours, base), {"results": results})
 
 
-def _tag(written: object) -> object:
+def _tag(tag_value: object) -> object:
     """Return a structural tag as xgrammar's class, which SGLang brings."""
     xgrammar: Any = import_module("xgrammar")
-    return xgrammar.StructuralTag.model_validate(written)
+    return xgrammar.StructuralTag.model_validate(tag_value)

@@ -92,7 +92,12 @@ def with_special_tokens(request: Any) -> Any:
 
 
 def with_tag(
-    request: Any, asked: ServedRequest, known: ServedFormat, messages: VllmMessages, *, apart: bool
+    request: Any,
+    served: ServedRequest,
+    served_format: ServedFormat,
+    messages: VllmMessages,
+    *,
+    apart: bool,
 ) -> Any:
     """Constrain the answer to its tools if the request asks for that and for no other constraint.
 
@@ -100,13 +105,13 @@ def with_tag(
     """
     given = getattr(request, "structured_outputs", None)
     try:
-        tag = known.tag(asked, reasoning_apart=apart)
+        tag = served_format.tag(served, reasoning_apart=apart)
     except AutoparserError as error:
         raise ValueError(f"the calls cannot be constrained: {error}") from error
-    if tag is None or (given is not None and not asked.forced):
+    if tag is None or (given is not None and not served.forced):
         return request
     request.structured_outputs = messages.constraint(structural_tag=json.dumps(tag))
-    if asked.forced and hasattr(request, "response_format"):
+    if served.forced and hasattr(request, "response_format"):
         request.response_format = None
     return request
 
@@ -123,15 +128,15 @@ class _ServedParser:
         """Store the arguments that vLLM passes with every request."""
         after: Any = super()
         after.__init__(tokenizer, *args, **kwargs)
-        self._known = served_format(tokenizer)
+        self._served_format = served_format(tokenizer)
         self._settings: Mapping[str, object] = kwargs.get("chat_template_kwargs") or {}
         self._prompt: Sequence[int] | None = None
         self._stream: StreamParser | None = None
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
         """Count the ids of the reasoning and the text that ends it; 0 if nothing ends it."""
-        asked = ServedRequest(settings=self._settings)
-        parser = self._known.parser(asked, prompt=self._prompt, with_ids=True)
+        request = ServedRequest(settings=self._settings)
+        parser = self._served_format.parser(request, prompt=self._prompt, with_ids=True)
         try:
             end = parser.reasoning_end_by_ids()
         except RequestError:
@@ -153,7 +158,7 @@ class WholeParser(_ServedParser):
         # Without a reasoning parser, vLLM expects reasoning unchanged in the content.
         return "separate" if self.reasoning_parser_cls is not None else "raw"
 
-    def _asked(self, request: Any, *, calls: bool = True) -> ServedRequest:
+    def _request_of(self, request: Any, *, calls: bool = True) -> ServedRequest:
         offered = None if calls and self.tool_parser_cls is not None else ()
         return served_request(request, tools=offered, settings=self._settings)
 
@@ -163,8 +168,8 @@ class WholeParser(_ServedParser):
             # Without reasoning in the answer, vLLM constrains from the first token.
             apart = self.reasoning_parser_cls is not None
             apart = apart and getattr(request, "include_reasoning", True)
-            asked = self._asked(request)
-            request = with_tag(request, asked, self._known, self.messages, apart=apart)
+            asked = self._request_of(request)
+            request = with_tag(request, asked, self._served_format, self.messages, apart=apart)
         return with_special_tokens(request)
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
@@ -177,7 +182,9 @@ class WholeParser(_ServedParser):
         It does unless the prompt has opened the reasoning: the grammar allows reasoning that the
         model opens itself.
         """
-        parser = self._known.parser(ServedRequest(settings=self._settings), prompt=input_ids)
+        parser = self._served_format.parser(
+            ServedRequest(settings=self._settings), prompt=input_ids
+        )
         return not prompt_opens_reasoning(parser.turn)
 
     def parse(
@@ -188,14 +195,16 @@ class WholeParser(_ServedParser):
         model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[Any] | None]:
         """Parse a whole answer into reasoning, content and calls."""
-        parser = self._known.parser(
-            self._asked(request, calls=enable_auto_tools),
+        parser = self._served_format.parser(
+            self._request_of(request, calls=enable_auto_tools),
             prompt=self._prompt,
             reasoning=self._place,
             with_ids=bool(model_output_token_ids),
         )
         ids = [*model_output_token_ids]
-        message = parser.parse(model_output, complete=self._known.complete(ids), ids=ids or None)
+        message = parser.parse(
+            model_output, complete=self._served_format.complete(ids), ids=ids or None
+        )
         calls = self.messages.functions_of(message)
         return message.reasoning_content, message.content, calls
 
@@ -211,14 +220,14 @@ class WholeParser(_ServedParser):
         """Parse the next piece of an answer, and the rest once it is finished."""
         if self._stream is None:
             prompt = self._prompt if prompt_token_ids is None else prompt_token_ids
-            parser = self._known.parser(
-                self._asked(request), prompt=prompt, reasoning=self._place, with_ids=True
+            parser = self._served_format.parser(
+                self._request_of(request), prompt=prompt, reasoning=self._place, with_ids=True
             )
             self._stream = parser.stream()
         deltas = self._stream.feed(delta_text, delta_token_ids or None)
         self._last = delta_token_ids or self._last
         if finished:
-            deltas += self._stream.finish(complete=self._known.complete(self._last))
+            deltas += self._stream.finish(complete=self._served_format.complete(self._last))
         return self.messages.delta_of(deltas, reasoning=request.include_reasoning)
 
 
@@ -231,12 +240,12 @@ class ToolHalf(_ServedParser):
     def adjust_request(self, request: Any) -> Any:
         """Keep special tokens in the text, and constrain calls as requested."""
         asked = served_request(request)
-        request = with_tag(request, asked, self._known, self.messages, apart=True)
+        request = with_tag(request, asked, self._served_format, self.messages, apart=True)
         return with_special_tokens(request)
 
     def extract_tool_calls(self, model_output: str, request: Any) -> object:
         """Parse the calls of a whole answer and the remaining content."""
-        parser = self._known.parser(served_request(request), reasoning_over=True)
+        parser = self._served_format.parser(served_request(request), reasoning_over=True)
         message = parser.parse(model_output)
         calls = [
             self.messages.call(function=function, **({"id": function.id} if function.id else {}))
@@ -259,7 +268,7 @@ class ToolHalf(_ServedParser):
         """Parse the next piece of an answer."""
         del previous_text, current_text, previous_token_ids, current_token_ids, delta_token_ids
         if self._stream is None:
-            parser = self._known.parser(served_request(request), reasoning_over=True)
+            parser = self._served_format.parser(served_request(request), reasoning_over=True)
             self._stream = parser.stream()
         return self.messages.delta_of(self._stream.feed(delta_text))
 
@@ -280,7 +289,7 @@ class ReasoningHalf(_ServedParser):
     def __init__(self, tokenizer: object, *args: Any, **kwargs: Any) -> None:
         """Store the arguments that vLLM passes to a reasoning parser with every request."""
         super().__init__(tokenizer, *args, **kwargs)
-        self._asked = ServedRequest(settings=self._settings)
+        self._plain_request = ServedRequest(settings=self._settings)
         self._end: ReasoningEnd | None = None
         self._states: dict[int, ReasoningState] = {}
         self._text = ""
@@ -289,12 +298,12 @@ class ReasoningHalf(_ServedParser):
     @property
     def reasoning_start_str(self) -> str | None:
         """The text that opens reasoning."""
-        return self._known.reasoning_markers[0] or None
+        return self._served_format.reasoning_markers[0] or None
 
     @property
     def reasoning_end_str(self) -> str | None:
         """The text that closes reasoning."""
-        return self._known.reasoning_markers[1] or None
+        return self._served_format.reasoning_markers[1] or None
 
     def adjust_request(self, request: Any) -> Any:
         """Keep special tokens in the text."""
@@ -329,7 +338,7 @@ class ReasoningHalf(_ServedParser):
 
     def _reasoning_end(self, prompt: Sequence[int] | None) -> ReasoningEnd:
         if self._end is None or prompt is not None:
-            parser = self._known.parser(self._asked, prompt=prompt, with_ids=True)
+            parser = self._served_format.parser(self._plain_request, prompt=prompt, with_ids=True)
             self._end = parser.reasoning_end_by_ids()
         return self._end
 
@@ -342,7 +351,7 @@ class ReasoningHalf(_ServedParser):
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """Parse the reasoning of a whole answer; return it and the unchanged rest."""
         del request
-        parser = self._known.parser(self._asked, prompt=self._prompt)
+        parser = self._served_format.parser(self._plain_request, prompt=self._prompt)
         message = parser.parse(model_output)
         end = message.reasoning_end
         if end is None:
@@ -361,7 +370,9 @@ class ReasoningHalf(_ServedParser):
         """Parse the next piece of an answer; after the reasoning the rest comes unchanged."""
         del previous_text, current_text, previous_token_ids, current_token_ids, delta_token_ids
         if self._stream is None:
-            self._stream = self._known.parser(self._asked, prompt=self._prompt).stream()
+            self._stream = self._served_format.parser(
+                self._plain_request, prompt=self._prompt
+            ).stream()
         self._text += delta_text
         deltas = self._stream.feed(delta_text)
         thought = [each for each in deltas if each.kind is DeltaKind.REASONING]

@@ -81,9 +81,9 @@ def _compose_whole(messages: VllmMessages) -> None:
     if composed is None or getattr(composed, "autoparser", False):
         return
 
-    def compose(cls: type, *args: Any, **asked: Any) -> Any:
-        pair = composed.__func__(cls, *args, **asked)
-        names = {asked.get("tool_parser_name"), asked.get("reasoning_parser_name")}
+    def compose(cls: type, *args: Any, **options: Any) -> Any:
+        pair = composed.__func__(cls, *args, **options)
+        names = {options.get("tool_parser_name"), options.get("reasoning_parser_name")}
         if pair is None or names - {None, ""} != {NAME}:
             return pair
         return type("AutoparserParser", (WholeParser, pair), {"messages": messages})

@@ -50,7 +50,7 @@ def test_most_turns_of_a_common_format_are_read_right() -> None:
         ranking = rank_parsers(process, tags(), asked)
     (only,) = ranking.pairs
     assert only.pair == ParserPair()
-    assert not ranking.offered.named
+    assert not ranking.offered.has_parsers
     assert ranking.auto is None
     assert only.total + len(ranking.left_out) == len(asked.texts)
     assert only.whole.right > 0.75 * only.total

@@ -66,7 +66,7 @@ def _record(name: str, process: EngineProcess, analysis: Analysis, asked: AskedT
     return {
         "template": name,
         "engine": ranking.engine,
-        "named": ranking.offered.named,
+        "named": ranking.offered.has_parsers,
         "left_out": len(ranking.left_out),
         "seconds": round(time.monotonic() - began, 1),
         "best": _pair(ranking.best, hostile),

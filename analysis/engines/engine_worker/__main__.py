@@ -45,12 +45,12 @@ ENGINES: Mapping[str, Callable[[], AskedEngine]] = {
 
 
 def answers(
-    engine: AskedEngine, loaded: Mapping[str, Any], asked: Mapping[str, Any]
+    engine: AskedEngine, loaded: Mapping[str, Any], request: Mapping[str, Any]
 ) -> Iterator[Reading]:
     """Read some of the texts by a pair of parsers."""
-    read = engine.reader(asked["tool"], asked["reasoning"])
-    for at in asked["texts"]:
-        given = partial(read, loaded["texts"][at], asked["tokens"])
+    read = engine.reader(request["tool"], request["reasoning"])
+    for at in request["texts"]:
+        given = partial(read, loaded["texts"][at], request["tokens"])
         yield read_limited(given, loaded["seconds"])
 
 
@@ -85,15 +85,15 @@ def main(name: str) -> None:
     engine = ENGINES[name]()
     loaded: Mapping[str, Any] = {}
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         answer: dict[str, Any] = {}
         try:
-            if "load" in asked:
-                loaded = asked["load"]
+            if "load" in request:
+                loaded = request["load"]
                 answer["auto"] = engine.load(loaded)
                 answer["left_out"] = engine.left_out(loaded)
-            elif "texts" in asked:
-                answer["read"] = list(answers(engine, loaded, asked))
+            elif "texts" in request:
+                answer["read"] = list(answers(engine, loaded, request))
             else:
                 tools, reasoning = engine.parsers()
                 named = {"tools": [*tools], "reasoning": [*reasoning], "steps": [*engine.steps]}

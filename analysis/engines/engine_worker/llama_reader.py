@@ -221,26 +221,26 @@ class LlamaCpp(AskedEngine):
         It may set variables by itself, so that a setting may give the prompt of another.
         """
         found: dict[int, str] = {}
-        for at, asked in enumerate(loaded["texts"]):
-            key = _key(asked)
+        for at, question in enumerate(loaded["texts"]):
+            key = _key(question)
             if key not in self._settings:
-                self._settings[key] = self._setting(asked)
+                self._settings[key] = self._setting(question)
             if self._settings[key] is None:
-                found[at] = f"its prompt does not end with {asked['opening']}"
+                found[at] = f"its prompt does not end with {question['opening']}"
         return found
 
-    def _setting(self, asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _setting(self, question: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return the first setting whose prompt ends as that of the text; None: none does.
 
         Where its server refuses to render, that is what it answers to the text.
         """
-        settings: Sequence[Mapping[str, Any]] = (asked["setting"], *asked["others"])
+        settings: Sequence[Mapping[str, Any]] = (question["setting"], *question["others"])
         for setting in settings:
             try:
-                prompt = self._prompt(asked, setting)
+                prompt = self._prompt(question, setting)
             except ValueError:
                 return setting
-            if prompt.rstrip().endswith(asked["opening"].rstrip()):
+            if prompt.rstrip().endswith(question["opening"].rstrip()):
                 return setting
         return None
 
@@ -268,22 +268,22 @@ class LlamaCpp(AskedEngine):
         params.verbosity = 1
         return self._package.Server(params)
 
-    def _read(self, asked: Mapping[str, Any], step: int) -> Reading:
+    def _read(self, question: Mapping[str, Any], step: int) -> Reading:
         """Have the text written, and return the answer. Raises ValueError where it is not."""
-        key = asked["text"], _key(asked)
+        key = question["text"], _key(question)
         if key not in self._whole:
-            self._whole[key] = self._answer(asked, {"logprobs": True, "top_logprobs": 1})
+            self._whole[key] = self._answer(question, {"logprobs": True, "top_logprobs": 1})
         # What is written is the same in a stream, which does not say so.
-        wrong = _refused(asked["text"], self._whole[key])
+        wrong = _refused(question["text"], self._whole[key])
         if wrong:
             raise ValueError(wrong)
-        return _joined(self._answer(asked, {"stream": True}) if step else self._whole[key])
+        return _joined(self._answer(question, {"stream": True}) if step else self._whole[key])
 
-    def _answer(self, asked: Mapping[str, Any], more: Mapping[str, Any]) -> Sequence[Any]:
+    def _answer(self, question: Mapping[str, Any], more: Mapping[str, Any]) -> Sequence[Any]:
         """Return the answer, or the parts of its stream."""
-        script = self._scripts[asked["text"]]
+        script = self._scripts[question["text"]]
         body = {
-            **self._request(asked, self._settings[_key(asked)] or {}),
+            **self._request(question, self._settings[_key(question)] or {}),
             "logit_bias": [[script.first, BIAS]],
             "temperature": 0,
             "max_tokens": script.length + 1,
@@ -291,45 +291,47 @@ class LlamaCpp(AskedEngine):
             **more,
         }
         with closing(HTTPConnection(self._address, timeout=SECONDS)) as connection:
-            given = _posted(connection, _CHAT, body)
-            return list(_events(given)) if "stream" in more else [json.loads(given.read())]
+            response = _posted(connection, _CHAT, body)
+            return list(_events(response)) if "stream" in more else [json.loads(response.read())]
 
-    def _request(self, asked: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:
-        tools = {"tools": [*self._tools]} if asked["tools"] else {}
+    def _request(self, question: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:
+        tools = {"tools": [*self._tools]} if question["tools"] else {}
         return {"messages": [USER], "chat_template_kwargs": dict(setting), **tools}
 
-    def _prompt(self, asked: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
+    def _prompt(self, question: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
         with closing(HTTPConnection(self._address, timeout=SECONDS)) as connection:
-            given = _posted(connection, "/apply-template", self._request(asked, setting))
-            prompt: str = json.loads(given.read())["prompt"]
+            response = _posted(connection, "/apply-template", self._request(question, setting))
+            prompt: str = json.loads(response.read())["prompt"]
         return prompt
 
 
-def _key(asked: Mapping[str, Any]) -> str:
+def _key(question: Mapping[str, Any]) -> str:
     """Return what the setting of a request is decided by."""
-    return json.dumps([asked["opening"], asked["setting"], asked["others"], asked["tools"]])
+    return json.dumps(
+        [question["opening"], question["setting"], question["others"], question["tools"]]
+    )
 
 
 def _posted(connection: HTTPConnection, path: str, body: Mapping[str, Any]) -> HTTPResponse:
     """Return the answer of the server. Raises ValueError with what it refuses it by."""
     connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
-    given = connection.getresponse()
-    if given.status != HTTPStatus.OK:
-        raise ValueError(_refusal(json.loads(given.read())))
-    return given
+    response = connection.getresponse()
+    if response.status != HTTPStatus.OK:
+        raise ValueError(_refusal(json.loads(response.read())))
+    return response
 
 
 def _refusal(answer: Mapping[str, Any]) -> str:
     return str(answer["error"]["message"])
 
 
-def _events(given: HTTPResponse) -> Iterator[Mapping[str, Any]]:
+def _events(response: HTTPResponse) -> Iterator[Mapping[str, Any]]:
     """Return the parts of a stream. Raises ValueError where an error ends it."""
-    for line in given:
-        _, found, said = line.decode().partition(": ")
-        if not found or said.strip() == "[DONE]":
+    for line in response:
+        _, found, event_text = line.decode().partition(": ")
+        if not found or event_text.strip() == "[DONE]":
             continue
-        part = json.loads(said)
+        part = json.loads(event_text)
         if "error" in part:
             raise ValueError(_refusal(part))
         yield part
@@ -339,8 +341,8 @@ def _refused(text: str, parts: Sequence[Any]) -> str:
     """Say where something else was written than the text; nothing where that is not so."""
     written = b""
     for choice in _choices(parts):
-        said: Mapping[str, Any] = choice.get("logprobs") or {}
-        tokens: Sequence[Mapping[str, Any]] = said.get("content") or ()
+        logprobs: Mapping[str, Any] = choice.get("logprobs") or {}
+        tokens: Sequence[Mapping[str, Any]] = logprobs.get("content") or ()
         # The bytes of one character come together.
         written += b"".join(bytes(token["bytes"]) for token in tokens)
     # A stop string may have ended it early.

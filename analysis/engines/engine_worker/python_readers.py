@@ -175,17 +175,17 @@ class SglangPair:
     def __init__(self, engine: Sglang, tool: str | None, reasoning: str | None) -> None:
         self._engine, self._tool, self._reasoning = engine, tool, reasoning
         self._tokenizer = LookedUpTokens()
-        self._known: Any = None
+        self._fresh_detector: Any = None
         if reasoning:
-            self._known = engine.thinking(reasoning, tokenizer=self._tokenizer).detector
+            self._fresh_detector = engine.thinking(reasoning, tokenizer=self._tokenizer).detector
         if tool:
             engine.calling(engine.tools, tool, tokenizer=self._tokenizer)
 
-    def read(self, asked: Mapping[str, Any], step: int) -> Reading:
+    def read(self, question: Mapping[str, Any], step: int) -> Reading:
         """Read a text, that many tokens at a time."""
         engine, tokenizer = self._engine, self._tokenizer
-        tools: Sequence[Any] = engine.tools if asked["tools"] else ()
-        setting = dict(asked["setting"])
+        tools: Sequence[Any] = engine.tools if question["tools"] else ()
+        setting = dict(question["setting"])
         request = engine.protocol.ChatCompletionRequest(
             model="m", messages=[USER], tools=tools or None, chat_template_kwargs=setting
         )
@@ -196,15 +196,15 @@ class SglangPair:
             thinks = engine.thinking(
                 self._reasoning,
                 bool(step),
-                engine.forced(self._reasoning, request, self._known),
+                engine.forced(self._reasoning, request, self._fresh_detector),
                 request,
                 tokenizer=tokenizer,
                 tool_call_parser_active=calls is not None,
             )
-        text = asked["text"]
+        text = question["text"]
         # A stop token that closes a call is left in the text, where its parser looks for it.
-        if calls is not None and getattr(calls.detector, "eot_token", None) == asked["end"]:
-            text += asked["end"]
+        if calls is not None and getattr(calls.detector, "eot_token", None) == question["end"]:
+            text += question["end"]
         if not step:
             return _whole(thinks, calls, text)
         ids = tokenizer.encode(text)
@@ -213,11 +213,11 @@ class SglangPair:
 
 
 def _whole(thinks: Any, calls: Any, text: str) -> Reading:
-    thought, said = ("", text) if thinks is None else thinks.parse_non_stream(text)
+    thought, content = ("", text) if thinks is None else thinks.parse_non_stream(text)
     found: list[Any] = []
-    if calls is not None and calls.has_tool_call(said or ""):
-        said, found = calls.parse_non_stream(said)
-    return message(thought, said, [(each.name, each.parameters) for each in found])
+    if calls is not None and calls.has_tool_call(content or ""):
+        content, found = calls.parse_non_stream(content)
+    return message(thought, content, [(each.name, each.parameters) for each in found])
 
 
 def _streamed(thinks: Any, calls: Any, deltas: Sequence[str]) -> Reading:
@@ -295,23 +295,23 @@ class Vllm(AskedEngine):
                 tokenizer=tokenizer,
             )
 
-        def read(asked: Mapping[str, Any], step: int) -> Reading:
-            text, setting = asked["text"], dict(asked["setting"])
+        def read(question: Mapping[str, Any], step: int) -> Reading:
+            text, setting = question["text"], dict(question["setting"])
             if served is None:
                 return message(None, text, [])
-            tools = list(self._tools) if asked["tools"] else None
+            tools = list(self._tools) if question["tools"] else None
             request = self._protocol.ChatCompletionRequest(
                 model="m", messages=[USER], tools=tools, chat_template_kwargs=setting
             )
             parser = served(tokenizer, request.tools, chat_template_kwargs=setting)
             request = parser.adjust_request(request) or request
-            prompt = tokenizer.encode(asked["prompt"])
+            prompt = tokenizer.encode(question["prompt"])
             if step:
                 return streamed(parser, request, prompt, text, step)
             parser.set_prompt_token_ids(prompt)
             ids = [*tokenizer.encode(text), tokenizer.eos_token_id]
-            thought, said, calls = parser.parse(text, request, True, ids)
-            return message(thought, said, [(each.name, each.arguments) for each in calls or ()])
+            thought, content, calls = parser.parse(text, request, True, ids)
+            return message(thought, content, [(each.name, each.arguments) for each in calls or ()])
 
         def streamed(parser: Any, request: Any, prompt: Any, text: str, step: int) -> Reading:
             joined = JoinedMessage()

@@ -55,7 +55,7 @@ def probed(
 
 
 def titles(probe: ServerProbe, verdict: ReadVerdict) -> list[str]:
-    return [each.known.title for each in probe.texts_with(verdict)]
+    return [each.known_text.title for each in probe.texts_with(verdict)]
 
 
 def stub_of(
@@ -92,7 +92,7 @@ def test_vllm_is_given_texts_and_its_one_mistake_is_named() -> None:
 
 def test_a_stream_that_differs_is_found() -> None:
     found = probed(stub_of(vllm_stub, streams=lambda text: text.replace("Oslo", "")))
-    differing = [each.known.title for each in found.texts if each.stream_differences]
+    differing = [each.known_text.title for each in found.texts if each.stream_differences]
     assert "1 call" in differing
     assert "content" not in differing
     assert found.streams_differ
@@ -178,7 +178,7 @@ def test_what_a_model_likes_to_write_is_the_last_rung() -> None:
 
     stub.routes["/v1/chat/completions"] = answered
     found = probed(stub, rung=TextRoute.SAMPLED)
-    assert [each.known.title for each in found.texts] == [
+    assert [each.known_text.title for each in found.texts] == [
         "a greeting",
         "a question for a tool",
         "two questions for a tool",
@@ -187,7 +187,7 @@ def test_what_a_model_likes_to_write_is_the_last_rung() -> None:
         (ReadVerdict.EXACT, ReadVerdict.EXACT)
     }
     assert [each.reason for each in found.not_asked] == ["its model did not come to an end"]
-    assert found.texts[1].known.message.calls[0].arguments == {"city": "Oslo", "days": 3}
+    assert found.texts[1].known_text.message.calls[0].arguments == {"city": "Oslo", "days": 3}
     assert "own reading" in found.blind[0]
 
 
