@@ -147,7 +147,7 @@ def decode(
                 backend.server, engine, backend.served_model, server_timeout
             )
             answers = wings.server_answers(
-                trial, server, trial.asked, count=walks, seed=seed, limit=limit
+                trial, server, trial.model_prompt, count=walks, seed=seed, limit=limit
             )
         with progress_bar(walks) as advance:
             report = wings.judge_answers(answers, trial.judge, advance)
@@ -226,7 +226,7 @@ def _judge_model(
     with progress_bar(2 * count) as advance:
         for masked in (True, False):
             writer = wings.ModelWriter(
-                trial, model, trial.asked, batch=batch, seed=seed, limit=limit, masked=masked
+                trial, model, trial.model_prompt, batch=batch, seed=seed, limit=limit, masked=masked
             )
             reports.append(wings.judge_answers(writer.answers(count), trial.judge, advance))
             speeds.append(writer.tokens_per_second)

@@ -116,7 +116,7 @@ class AnswerJudge:
                 yield AnswerComplaint(AnswerFault.JUNK, repr(junk))
         for call in parsed.tool_calls:
             yield from self._call(call)
-        yield from self._asked(parsed)
+        yield from self._request_faults(parsed)
         if self._grammar.json_schema is not None and not parsed.tool_calls:
             content, invalid = _read_json(parsed.content or "")
             if invalid := invalid or self._content_check(content):
@@ -137,7 +137,7 @@ class AnswerJudge:
             if invalid:
                 yield AnswerComplaint(AnswerFault.ARGUMENTS, f"{call.name}: {invalid}")
 
-    def _asked(self, parsed: ParsedMessage) -> Iterator[AnswerComplaint]:
+    def _request_faults(self, parsed: ParsedMessage) -> Iterator[AnswerComplaint]:
         count = len(parsed.tool_calls)
         if self._grammar.required and not count:
             yield AnswerComplaint(AnswerFault.REQUEST, "a call is required, and there is none")
@@ -344,7 +344,7 @@ HASTE = (0.05, 0.2, 0.5)
 class DecodingTrial:
     """A request with its grammar, its parser, and the tokenizer of the model."""
 
-    begun: Begun
+    begun_turn: Begun
     """The format that the request's prompt belongs to."""
     grammar: Grammar
     parser: OutputParser
@@ -376,7 +376,7 @@ class DecodingTrial:
     def judge(self) -> AnswerJudge:
         """The judge of the answers; raises as `compiled` does."""
         return AnswerJudge(
-            self.begun.format, self.grammar, self.parser, self.compiled, self._writer
+            self.begun_turn.format, self.grammar, self.parser, self.compiled, self._writer
         )
 
     @property
@@ -386,7 +386,7 @@ class DecodingTrial:
         return NoTurns("the prompt has begun the message, and the template writes whole ones")
 
     @property
-    def asked(self) -> str:
+    def model_prompt(self) -> str:
         """The prompt that a model or a server is given.
 
         Raises AutoparserError if none was given and the template refuses to render one.
@@ -425,8 +425,8 @@ class DecodingTrial:
             sampler = RandomSampler(tokenizer, number, ending=haste, closing=haste, closers=closers)
             name = f"walk {number}"
             try:
-                done = masked_walk(compiled.clone(), tokenizer, sampler, limit)
+                walk = masked_walk(compiled.clone(), tokenizer, sampler, limit)
             except (ConstraintError, RefusedTokenError) as error:
                 yield DecodedAnswer(name, "", broken=str(error))
             else:
-                yield DecodedAnswer(name, done.text, done.tokens, done.ended, done.forced)
+                yield DecodedAnswer(name, walk.text, walk.tokens, walk.ended, walk.forced)

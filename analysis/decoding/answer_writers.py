@@ -124,10 +124,10 @@ class ModelWriter:
 
     def answers(self, count: int) -> Iterator[DecodedAnswer]:
         """Write `count` answers, a batch at a time; each batch has a seed of its own."""
-        self._written(1, self.seed, WARM_UP)
+        self._write_answers(1, self.seed, WARM_UP)
         for start in range(0, count, self.batch):
             size = min(self.batch, count - start)
-            answers, seconds = self._written(size, self.seed + start, self.limit)
+            answers, seconds = self._write_answers(size, self.seed + start, self.limit)
             self._tokens += sum(len(answer.tokens) for answer in answers)
             self._seconds += seconds
             for at, answer in enumerate(answers, start):
@@ -138,7 +138,7 @@ class ModelWriter:
         """Tokens of all answers of a batch together per second; 0 before any was written."""
         return self._tokens / self._seconds if self._seconds else 0.0
 
-    def _written(self, size: int, seed: int, limit: int) -> tuple[list[DecodedAnswer], float]:
+    def _write_answers(self, size: int, seed: int, limit: int) -> tuple[list[DecodedAnswer], float]:
         tokenizer = self.trial.tokenizer
         grammars: list[GrammarObject] = [
             self.trial.compiled.clone() if self.masked else FreeGrammar(tokenizer)
@@ -147,14 +147,14 @@ class ModelWriter:
         prompt = tokenizer.encode(self.prompt) or [tokenizer.eos_id]
         sampler = ModelSampler(self.model.network, [prompt] * size, seed=seed, masked=self.masked)
         try:
-            done = measure_walks(grammars, tokenizer, sampler, limit)
+            measured = measure_walks(grammars, tokenizer, sampler, limit)
         except (ConstraintError, RefusedTokenError) as error:
             return [DecodedAnswer("", "", broken=str(error))] * size, 0.0
         answers = [
             DecodedAnswer("", walk.text, walk.tokens, walk.ended, walk.forced if self.masked else 0)
-            for walk in done.walks
+            for walk in measured.walks
         ]
-        return answers, done.seconds
+        return answers, measured.seconds
 
 
 PATH = "/v1/completions"
@@ -265,11 +265,11 @@ class CompletionServer:
 
     def _refused(self, error: HTTPError) -> ServerError:
         try:
-            said = error.read().decode(errors="replace")
+            error_text = error.read().decode(errors="replace")
         except OSError:
-            said = ""
+            error_text = ""
         return ServerError(
-            f"answers with {error.code} {error.reason}: {one_line(said, SHOWN)}",
+            f"answers with {error.code} {error.reason}: {one_line(error_text, SHOWN)}",
             file=self.url,
             hint=f"is it {self.engine}, and its model named with --served-model?",
         )
@@ -285,9 +285,9 @@ class CompletionServer:
         except (ValueError, LookupError, TypeError, AttributeError):
             text = reason = None
         if not isinstance(text, str):
-            said = one_line(content.decode(errors="replace"), SHOWN)
+            content_text = one_line(content.decode(errors="replace"), SHOWN)
             raise ServerError(
-                f"answers with no completion: {said}",
+                f"answers with no completion: {content_text}",
                 file=self.url,
                 hint=f"{PATH} has to answer with choices and their text",
             )

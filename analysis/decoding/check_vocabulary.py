@@ -94,22 +94,22 @@ def closing_texts(rules: GrammarRules, calls: CallFormat | None = None) -> tuple
     a walk finds its way to the close by the names that a schema declares.
     """
     closes: dict[str, None] = {}
-    for node in (rules.root, *rules.named.values()):
+    for node in (rules.root, *rules.rules_by_name.values()):
         closes.update(dict.fromkeys(filter(None, _texts(node))))
     if calls is not None and calls.arguments.members.order is not MemberOrder.GIVEN:
-        for node in rules.named.values():
-            closes.update(dict.fromkeys(_names_beside(node, rules.named)))
+        for node in rules.rules_by_name.values():
+            closes.update(dict.fromkeys(_names_beside(node, rules.rules_by_name)))
     return (*closes, *JSON_CLOSERS)
 
 
-def _names_beside(node: Node, named: Mapping[str, Node]) -> Iterator[str]:
+def _names_beside(node: Node, rules_by_name: Mapping[str, Node]) -> Iterator[str]:
     """Return the texts that may stand where a name may be made up."""
-    firsts = list(_firsts(node, named))
+    firsts = list(_firsts(node, rules_by_name))
     if any(isinstance(first, PatternNode) and first.but_not for first in firsts):
         yield from (first.text for first in firsts if isinstance(first, LiteralNode))
 
 
-def _firsts(node: Node, named: Mapping[str, Node]) -> Iterator[Node]:
+def _firsts(node: Node, rules_by_name: Mapping[str, Node]) -> Iterator[Node]:
     """Return the first nodes of alternatives, including those of the rules that they refer to."""
     left: list[Node] = [node] if isinstance(node, ChoiceNode) else []
     for option in left:
@@ -117,7 +117,7 @@ def _firsts(node: Node, named: Mapping[str, Node]) -> Iterator[Node]:
             case ChoiceNode(options):
                 left += options
             case RuleReference(name):
-                left.append(named[name])
+                left.append(rules_by_name[name])
             case SequenceNode((first, *_)):
                 yield first
             case _:

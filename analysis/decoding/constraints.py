@@ -210,12 +210,12 @@ def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
 def _closed_by_characters(text: str, name: str, opaque: OpaqueTokens) -> str:
     """Write each literal behind a rule as single characters, but for added tokens."""
 
-    def written(row: re.Match[str]) -> str:
+    def by_characters(row: re.Match[str]) -> str:
         pieces = opaque.pieces(_literal_text(row[1]))
         texts = [[opaque.texts[each]] if isinstance(each, int) else list(each) for each in pieces]
         return " ".join([name, *(gbnf_literal(each) for piece in texts for each in piece)])
 
-    return re.sub(rf"(?<![\w-]){re.escape(name)} {_LITERAL}", written, text)
+    return re.sub(rf"(?<![\w-]){re.escape(name)} {_LITERAL}", by_characters, text)
 
 
 @dataclass
@@ -274,10 +274,10 @@ def _literal_text(escaped: str) -> str:
 _ESCAPE = re.compile(r"\\x(?P<digits>..)|\\(?P<bracket>[\[\]])|(?P<same>\\.)|[^\\]+", re.DOTALL)
 
 
-def _json_escape(found: re.Match[str]) -> str:
-    if found["digits"]:
-        return f"\\u00{found['digits']}"
-    return found["bracket"] or found["same"] or json.dumps(found[0])[1:-1]
+def _json_escape(match: re.Match[str]) -> str:
+    if match["digits"]:
+        return f"\\u00{match['digits']}"
+    return match["bracket"] or match["same"] or json.dumps(match[0])[1:-1]
 
 
 class ConstraintKind(Enum):
@@ -400,25 +400,25 @@ def _constraint(name: str, value: object, whitespace: Whitespace) -> Constraint:
             return Constraint.structural_tag(value, whitespace=whitespace)
 
 
-def _response_format(given: Mapping[str, Any] | None) -> tuple[str, object] | None:
+def _response_format(value: Mapping[str, Any] | None) -> tuple[str, object] | None:
     """Read the API's ``response_format``: the constraint's field and its value."""
-    if given is None:
+    if value is None:
         return None
-    match given.get("type"):
+    match value.get("type"):
         case "text":
             return None
         case "json_object":
             return "json_schema", {"type": "object"}
         case "json_schema":
-            inner = given.get("json_schema")
+            inner = value.get("json_schema")
             if not is_mapping(inner):
                 raise ConstraintError("has no object json_schema", place="response_format")
             return "json_schema", inner.get("schema", ANY_JSON)
         case "regex" | "ebnf" as kind:
-            return kind, given.get(kind)
+            return kind, value.get(kind)
         case "structural_tag":
             # Other fields, such as the API's own, do no harm there.
-            return "structural_tag", given
+            return "structural_tag", value
         case other:
             raise ConstraintError(
                 f"there is no type {other!r}",

@@ -106,7 +106,7 @@ class GrammarBackend(ClosedAtExit):
         promised: Future[MatcherGrammar] = Future()
         found = self._find(self._constraint(constraint))
         if isinstance(found, Future):
-            found.add_done_callback(lambda done: _fulfil(promised, done.result))
+            found.add_done_callback(lambda future: _fulfil(promised, future.result))
         else:
             _fulfil(promised, lambda: found)
         return promised
@@ -116,10 +116,10 @@ class GrammarBackend(ClosedAtExit):
         """The compilations, cache hits and masks so far, by all requests together."""
         return self._statistics.now()
 
-    def _constraint(self, given: Constraint | Grammar) -> Constraint:
-        if isinstance(given, Constraint):
-            return given
-        return Constraint.of_request(given, self.tokenizer)
+    def _constraint(self, request: Constraint | Grammar) -> Constraint:
+        if isinstance(request, Constraint):
+            return request
+        return Constraint.of_request(request, self.tokenizer)
 
     def _find(self, constraint: Constraint) -> _Compiled | Future[_Compiled]:
         with self._lock:
@@ -133,25 +133,25 @@ class GrammarBackend(ClosedAtExit):
             while len(self._cache) > self._capacity:
                 self._cache.popitem(last=False)
         # Outside of the lock: a compilation that is already done calls back at once.
-        future.add_done_callback(lambda done: self._keep(constraint, done))
+        future.add_done_callback(lambda finished: self._keep(constraint, finished))
         return future
 
-    def _keep(self, constraint: Constraint, done: Future[_Compiled]) -> None:
+    def _keep(self, constraint: Constraint, future: Future[_Compiled]) -> None:
         """Replace a future by its finished compilation."""
         with self._lock:
-            if self._cache.get(constraint) is not done:
+            if self._cache.get(constraint) is not future:
                 return
-            if done.cancelled() or done.exception() is not None:
+            if future.cancelled() or future.exception() is not None:
                 # A fault of this program, which must not be cached.
                 del self._cache[constraint]
             else:
-                self._cache[constraint] = done.result()
+                self._cache[constraint] = future.result()
 
     def _compile(self, constraint: Constraint) -> _Compiled:
         started = perf_counter()
         compiled: _Compiled
         try:
-            compiled = self._made(constraint)
+            compiled = self._compile_matcher(constraint)
         except ConstraintError as error:
             compiled = error
         failed = isinstance(compiled, ConstraintError)
@@ -159,7 +159,7 @@ class GrammarBackend(ClosedAtExit):
         self._statistics.count(constraint.kind, compile_seconds=seconds, failures=int(failed))
         return compiled
 
-    def _made(self, constraint: Constraint) -> MatcherGrammar:
+    def _compile_matcher(self, constraint: Constraint) -> MatcherGrammar:
         grammar = self._guidance(constraint)
         # Validating first would cost a second compilation; a finished matcher reports the same.
         matcher = LLMatcher(self._ll, grammar, log_level=0, limits=self._limits)

@@ -119,12 +119,12 @@ def masked_walks(
     ]
 
 
-def _only_one(row: MaskRow, written: Sequence[int]) -> bool:
+def _only_one(row: MaskRow, token_ids: Sequence[int]) -> bool:
     """Return whether the row allows exactly one token; raises if it allows none."""
     count = count_allowed(row)
     if not count:
         raise ConstraintError(
-            "the grammar allows no token at all", place=f"after {len(written)} tokens"
+            "the grammar allows no token at all", place=f"after {len(token_ids)} tokens"
         )
     return count == 1
 
@@ -168,14 +168,14 @@ class RandomSampler:
         self._ending = ending
         self._closing = closing
         self._closers = [tokenizer.encode_marked(closer) for closer in closers if closer]
-        self._begun: dict[int, list[int]] = {}
+        self._closers_begun: dict[int, list[int]] = {}
 
     def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:  # noqa: ARG002 - the protocol's
         """Choose the next token of each answer."""
         return [self._choose(turn) for turn in turns]
 
     def _choose(self, turn: WaitingAnswer) -> int:
-        begun = self._begun.pop(turn.place, [])
+        begun = self._closers_begun.pop(turn.place, [])
         if begun and turn.tokens and is_allowed(turn.row, begun[0]):
             return self._go_on(turn, begun)
         ends = [token for token in self._tokenizer.eos_ids if is_allowed(turn.row, token)]
@@ -190,7 +190,7 @@ class RandomSampler:
 
     def _go_on(self, turn: WaitingAnswer, text: list[int]) -> int:
         if text[1:]:
-            self._begun[turn.place] = text[1:]
+            self._closers_begun[turn.place] = text[1:]
         return text[0]
 
     def _any(self, row: MaskRow) -> int:

@@ -360,13 +360,13 @@ class MatcherGrammar(FreeGrammar):
         return forced
 
 
-def _token_refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedTokenError:
+def _token_refusal(tokenizer: ModelTokenizer, token: int, token_count: int) -> RefusedTokenError:
     """Return the error that names the refused token, and its position."""
     known = 0 <= token < tokenizer.vocab_size
     text = tokenizer.bytes_of(token).decode(errors="replace") if known else "not in the vocabulary"
     return RefusedTokenError(
         f"token {token} ({text!r}) is not allowed here",
-        place=f"after {taken} tokens",
+        place=f"after {token_count} tokens",
         hint="sample under the mask",
     )
 

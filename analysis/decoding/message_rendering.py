@@ -45,10 +45,12 @@ _LOOKED_AT = 200
 """Number of characters from there on that are searched for the smallest difference."""
 
 
-def message_difference(text: str, parsed: ParsedMessage, again: str, read: ParsedMessage) -> str:
+def message_difference(
+    text: str, parsed: ParsedMessage, rewritten: str, read: ParsedMessage
+) -> str:
     """Describe the first part of a message that is written otherwise; empty if all parts agree."""
     try:
-        one, other = message_of(parsed, text), message_of(read, again)
+        one, other = message_of(parsed, text), message_of(read, rewritten)
     except (ValueError, RecursionError):
         return ""
     return next(_differences(one, other), "")
@@ -68,43 +70,43 @@ def _differences(one: Message, other: Message) -> Iterator[str]:
     if names != written:
         yield _of_names(names, written)
         return
-    for call, again in zip(one.calls, other.calls, strict=True):
-        yield from _of_arguments(call, again)
-        if call.id and call.id != again.id:
-            yield f"the template writes the id {call.id!r} of {call.name!r} as {again.id!r}"
+    for call, rewritten in zip(one.calls, other.calls, strict=True):
+        yield from _of_arguments(call, rewritten)
+        if call.id and call.id != rewritten.id:
+            yield f"the template writes the id {call.id!r} of {call.name!r} as {rewritten.id!r}"
 
 
-def _of_names(names: list[str], written: list[str]) -> str:
-    if sorted(names) == sorted(written):
-        return f"the template writes the calls in another order: {', '.join(written)}"
-    gone = next((name for name in names if name not in written), None)
-    if gone is not None:
-        return f"the template does not write the call of {gone!r}"
-    return f"the template writes {len(written)} calls, and {len(names)} were read"
+def _of_names(names: list[str], rewritten: list[str]) -> str:
+    if sorted(names) == sorted(rewritten):
+        return f"the template writes the calls in another order: {', '.join(rewritten)}"
+    lost_name = next((name for name in names if name not in rewritten), None)
+    if lost_name is not None:
+        return f"the template does not write the call of {lost_name!r}"
+    return f"the template writes {len(rewritten)} calls, and {len(names)} were read"
 
 
-def _of_arguments(call: ToolCall, again: ToolCall) -> Iterator[str]:
+def _of_arguments(call: ToolCall, rewritten: ToolCall) -> Iterator[str]:
     for key, value in call.arguments.items():
         where = f"the argument {key!r} of {call.name!r}"
-        if key not in again.arguments:
+        if key not in rewritten.arguments:
             yield f"the template does not write {where}"
-        elif _shown(value) != _shown(again.arguments[key]):
-            written = again.arguments[key]
+        elif _sorted_json(value) != _sorted_json(rewritten.arguments[key]):
+            written = rewritten.arguments[key]
             texts = isinstance(value, str) and isinstance(written, str)
             yield from _of_text(
-                str(value) if texts else _shown(value),
-                str(written) if texts else _shown(written),
+                str(value) if texts else _sorted_json(value),
+                str(written) if texts else _sorted_json(written),
                 where,
             )
-    added = next((key for key in again.arguments if key not in call.arguments), None)
+    added = next((key for key in rewritten.arguments if key not in call.arguments), None)
     if added is not None:
         yield f"the template adds the argument {added!r} to {call.name!r}"
-    if list(call.arguments) != list(again.arguments):
-        order = ", ".join(again.arguments)
+    if list(call.arguments) != list(rewritten.arguments):
+        order = ", ".join(rewritten.arguments)
         yield f"the template writes the arguments of {call.name!r} in another order: {order}"
 
 
-def _shown(value: Json) -> str:
+def _sorted_json(value: Json) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
@@ -128,12 +130,12 @@ def _of_text(one: str, other: str, where: str) -> Iterator[str]:
         yield f"the template writes {put!r} for {lost!r} in {where}"
 
 
-def first_difference(text: str, again: str) -> str:
+def first_difference(text: str, rewritten: str) -> str:
     """Show where two texts part; empty if they are equal."""
-    if text == again:
+    if text == rewritten:
         return ""
-    at = prefix_length(text, again)
-    here, there = (repr(each[at : at + _SHOWN]) for each in (text, again))
+    at = prefix_length(text, rewritten)
+    here, there = (repr(each[at : at + _SHOWN]) for each in (text, rewritten))
     return f"after {text[max(0, at - _SHOWN) : at]!r} stands {here}, rendered {there}"
 
 
@@ -170,7 +172,7 @@ class MessageRendering(StrEnum):
     OTHER = "another text"
 
     @property
-    def asked(self) -> bool:
+    def was_asked(self) -> bool:
         """Whether the template shows how the answer is written after the prompt."""
         return self not in (MessageRendering.UNPROMPTED, MessageRendering.UNWRITTEN)
 
@@ -221,7 +223,7 @@ class AnswerJudgment:
     @property
     def not_asked(self) -> bool:
         """Whether the template does not show how this is written after the prompt."""
-        return self.rendering is not None and not self.complaints and not self.rendering.asked
+        return self.rendering is not None and not self.complaints and not self.rendering.was_asked
 
     @property
     def faults(self) -> frozenset[AnswerFault]:
@@ -249,11 +251,11 @@ class TurnWriter(Protocol):
 class FormatTurns:
     """Writes turns by a format, to explain what was read by it."""
 
-    begun: Begun
+    begun_turn: Begun
 
     def written_turn(self, message: Message) -> WrittenTurn:
         """Write a message after the generation prompt alone."""
-        format_, opening = self.begun.format, self.begun.opening
+        format_, opening = self.begun_turn.format, self.begun_turn.opening
         prompt = format_.header if opening is None else opening.text
         try:
             return WrittenTurn(prompt, "", format_.write(message))
@@ -262,7 +264,7 @@ class FormatTurns:
 
     def beginning(self, message: Message, text: str) -> str:
         """Return the text that the format writes before the first part."""
-        first = self.begun.format.layouts[message.presence].literals[0]
+        first = self.begun_turn.format.layouts[message.presence].literals[0]
         return first if text.startswith(first) else ""
 
 
@@ -290,7 +292,7 @@ class RenderedAgain:
     rendering: MessageRendering
     difference: str = ""
     """What is written otherwise, or why nothing could be asked; empty for the same text."""
-    again: str | None = None
+    rewritten: str | None = None
     """The text after the prompt in place of the answer, or None if the message is refused."""
 
 
@@ -338,19 +340,19 @@ class AnswerRewriter:
         case = _AnsweredTurn(text, parsed, message, turn)
         lead = self._lead(case, text, str)
         if lead is MessageRendering.SAME:
-            return RenderedAgain(lead, again=turn.rest)
+            return RenderedAgain(lead, rewritten=turn.rest)
         dropped = self._dropped(case)
-        again = text[:dropped] + turn.rest
+        rewritten = text[:dropped] + turn.rest
         if lead is not None:
-            return RenderedAgain(lead, _lead_words(lead, turn, text), again)
+            return RenderedAgain(lead, _lead_words(lead, turn, text), rewritten)
         if dropped and self._lead(case, text[dropped:], str, whole=False):
             shown = first_difference(text, turn.rest)
-            return RenderedAgain(MessageRendering.REASONING, f"{_NO_REASONING}: {shown}", again)
-        read = self._parser.parse(again)
+            return RenderedAgain(MessageRendering.REASONING, f"{_NO_REASONING}: {shown}", rewritten)
+        read = self._parser.parse(rewritten)
         found = self._reformed(case, dropped, read)
-        words = message_difference(text, parsed, again, read)
+        words = message_difference(text, parsed, rewritten, read)
         return RenderedAgain(
-            found, ": ".join(filter(None, (words, first_difference(text, again)))), again
+            found, ": ".join(filter(None, (words, first_difference(text, rewritten)))), rewritten
         )
 
     def _reformed(self, case: _AnsweredTurn, dropped: int, read: ParsedMessage) -> MessageRendering:
@@ -378,12 +380,12 @@ class AnswerRewriter:
         """Return whether two messages with equal arguments have the declared ones in one order."""
         if self._tools is None:
             return False
-        for call, again in zip(one.tool_calls, other.tool_calls, strict=True):
+        for call, rewritten in zip(one.tool_calls, other.tool_calls, strict=True):
             schema = self._tools.get(call.name)
             declared = schema_map(schema, "properties") if isinstance(schema, dict) else {}
             orders = [
                 [name for name, _ in _pairs(each.arguments) if name in declared]
-                for each in (call, again)
+                for each in (call, rewritten)
             ]
             if orders[0] != orders[1]:
                 return False
@@ -444,14 +446,14 @@ class AnswerRewriter:
             return MessageRendering.CLOSED if self._closes(rest) else MessageRendering.UNPROMPTED
         return MessageRendering.UNPROMPTED if begun else None
 
-    def _closes(self, written: str) -> bool:
+    def _closes(self, block_text: str) -> bool:
         """Return whether this is a block of reasoning with nothing in it.
 
         Templates end the prompts of models that must not think with one, and write none in turns
         without reasoning. Such a model writes the turn after its header.
         """
         block = self._parser.turn.reasoning
-        return block is not None and _squeezed(written) == _squeezed(
+        return block is not None and _squeezed(block_text) == _squeezed(
             block.open.core + block.close.core
         )
 

@@ -64,7 +64,7 @@ class _Step:
     """The change of one token, to undo it."""
 
     before: _State
-    given: int = 0
+    token_count: int = 0
     """Number of tokens that the constraint accepted for this one."""
     opened: bool = False
     """Whether it opened the thinking, so that pending tokens were dropped."""
@@ -148,7 +148,7 @@ class ReasoningGate(GrammarObject):
         match self._state.phase:
             case _Phase.BOUND:
                 accepted = self._grammar.try_accept(token)
-                step = _Step(self._state, given=1) if accepted else None
+                step = _Step(self._state, token_count=1) if accepted else None
             case _Phase.THINKING:
                 step = self._thinking(token)
             case _Phase.UNDECIDED:
@@ -166,7 +166,7 @@ class ReasoningGate(GrammarObject):
         super().rollback(count)
         for _ in range(count):
             step = self._steps.pop()
-            self._grammar.rollback(step.given)
+            self._grammar.rollback(step.token_count)
             if step.opened:
                 self._take_again(step.before.pending)
             self._state = step.before
@@ -221,7 +221,7 @@ class ReasoningGate(GrammarObject):
         if given is None:
             return None
         self._state = _State(_Phase.BOUND)
-        return _Step(before, given=given)
+        return _Step(before, token_count=given)
 
     def _undecided(self, token: int) -> _Step | None:
         before = self._state
@@ -233,11 +233,11 @@ class ReasoningGate(GrammarObject):
                 fits = before.fits and self._grammar.try_accept(token)
                 pending = (*before.pending, token) if fits else before.pending
                 self._state = _State(_Phase.UNDECIDED, len(text), fits, pending)
-                return _Step(before, given=int(fits))
+                return _Step(before, token_count=int(fits))
         if not before.fits or not self._grammar.try_accept(token):
             return None
         self._state = _State(_Phase.BOUND)
-        return _Step(before, given=1)
+        return _Step(before, token_count=1)
 
     def _opened(self, token: int, behind: bytes) -> _Step | None:
         """Begin the thinking; text accepted as the beginning of an answer was not one."""
@@ -247,14 +247,14 @@ class ReasoningGate(GrammarObject):
         if step is None:
             self._take_again(before.pending)
             return None
-        return _Step(before, step.given, opened=True)
+        return _Step(before, step.token_count, opened=True)
 
     def _give(self, text: bytes) -> int | None:
         """Pass text after the end of the thinking to the constraint."""
         tokens = self.tokenizer.encode_plain(text) if text else []
-        for done, token in enumerate(tokens):
+        for count, token in enumerate(tokens):
             if not self._grammar.try_accept(token):
-                self._grammar.rollback(done)
+                self._grammar.rollback(count)
                 return None
         return len(tokens)
 

@@ -98,7 +98,9 @@ class TagGrammar:
 
     def rules(self, whole: Ways) -> GrammarRules:
         """Return the grammar of a whole answer. Raises ``ConstraintError``."""
-        return GrammarRules(self._branch(whole(TagContinuation(last=True))), self._table.named)
+        return GrammarRules(
+            self._branch(whole(TagContinuation(last=True))), self._table.rules_by_name
+        )
 
     def _branch(self, paths: Sequence[Path]) -> Node:
         return self._table.brancher.branch(paths)
@@ -144,7 +146,7 @@ class TagGrammar:
 
         return ways
 
-    def either(self, parts: Sequence[Ways]) -> Ways:
+    def one_of(self, parts: Sequence[Ways]) -> Ways:
         """Write one of some parts."""
 
         def ways(behind: TagContinuation) -> list[Path]:
@@ -197,13 +199,13 @@ class TagGrammar:
             key = f"dispatch {self._dispatches}"
 
             def looped() -> Node:
-                led = self._arms(cut, TagContinuation([(again(),)]))
+                led = self._arms(cut, TagContinuation([(loop_rule(),)]))
                 return self._branch([*(join_path(prose, *path) for path in led), *rest])
 
-            def again() -> RuleReference:
+            def loop_rule() -> RuleReference:
                 return self._table.rule(key, "text", looped)
 
-            loop = again()
+            loop = loop_rule()
             return self._arms(cut, TagContinuation([(loop,)])) if starts_with_arm else [(loop,)]
 
         return ways
@@ -284,9 +286,9 @@ def structural_grammar(
 
 
 class _TagReader:
-    def __init__(self, whitespace: Whitespace, made: TagGrammar) -> None:
+    def __init__(self, whitespace: Whitespace, tag_grammar: TagGrammar) -> None:
         self.whitespace: Whitespace = whitespace
-        self.made = made
+        self.tag_grammar = tag_grammar
 
     def whole(self, tag: Mapping[str, Any]) -> Ways:
         if "structures" in tag or "triggers" in tag:
@@ -306,11 +308,11 @@ class _TagReader:
             schema = self.schema(_field(structure, "schema", place), f"{place}.schema")
             end = _text(_field(structure, "end", place), f"{place}.end")
             begin = _text(_field(structure, "begin", place), f"{place}.begin")
-            tags.append((begin, self.made.row((schema, self.made.fixed((end,))))))
-        return self.made.dispatch(_arms(triggers, tags, "structures"))
+            tags.append((begin, self.tag_grammar.row((schema, self.tag_grammar.fixed((end,))))))
+        return self.tag_grammar.dispatch(_arms(triggers, tags, "structures"))
 
-    def part(self, given: object, place: str) -> Ways:
-        form = _object(given, place)
+    def part(self, value: object, place: str) -> Ways:
+        form = _object(value, place)
         kind = _field(form, "type", place)
         readers: dict[str, Callable[[Mapping[str, Any], str], Ways]] = {
             "const_string": self.constant,
@@ -342,23 +344,27 @@ class _TagReader:
 
     def constant(self, form: Mapping[str, Any], place: str) -> Ways:
         if form["type"] == "token":
-            return self.made.fixed((self.token(_field(form, "token", place), f"{place}.token"),))
-        return self.made.fixed((_text(_field(form, "value", place), f"{place}.value"),))
+            return self.tag_grammar.fixed(
+                (self.token(_field(form, "token", place), f"{place}.token"),)
+            )
+        return self.tag_grammar.fixed((_text(_field(form, "value", place), f"{place}.value"),))
 
     def json(self, form: Mapping[str, Any], place: str) -> Ways:
         _plain_only(form, place)
         return self.schema(_field(form, "json_schema", place), f"{place}.json_schema")
 
     def pattern(self, form: Mapping[str, Any], place: str) -> Ways:
-        return self.made.matching(_text(_field(form, "pattern", place), f"{place}.pattern"))
+        return self.tag_grammar.matching(_text(_field(form, "pattern", place), f"{place}.pattern"))
 
     def grammar(self, form: Mapping[str, Any], place: str) -> Ways:
         text = _text(_field(form, "grammar", place), f"{place}.grammar")
-        return self.made.bound(EmbeddedLark(lark_grammar(text, self.made.tokenizer.opaque)))
+        return self.tag_grammar.bound(
+            EmbeddedLark(lark_grammar(text, self.tag_grammar.tokenizer.opaque))
+        )
 
     def free(self, form: Mapping[str, Any], place: str) -> Ways:
         _absent(form, ("max_tokens", "max_chars"), place)
-        return self.made.free(_texts(form.get("excludes", []), f"{place}.excludes"))
+        return self.tag_grammar.free(_texts(form.get("excludes", []), f"{place}.excludes"))
 
     def elements(self, form: Mapping[str, Any], place: str) -> Ways:
         where = f"{place}.elements"
@@ -368,31 +374,33 @@ class _TagReader:
         )
         if not parts:
             raise ConstraintError("there are no elements", place=where)
-        return (self.made.row if form["type"] == "sequence" else self.made.either)(parts)
+        return (self.tag_grammar.row if form["type"] == "sequence" else self.tag_grammar.one_of)(
+            parts
+        )
 
     def whole_tag(self, form: Mapping[str, Any], place: str) -> Ways:
         begin, body = self.tag(form, place)
-        return self.made.row((self.made.fixed((begin,)), body))
+        return self.tag_grammar.row((self.tag_grammar.fixed((begin,)), body))
 
-    def schema(self, given: object, place: str) -> Ways:
-        schema = with_whitespace(read_schema(given, place), self.whitespace)
-        return self.made.bound(JsonValue(schema, style=None))
+    def schema(self, value: object, place: str) -> Ways:
+        schema = with_whitespace(read_schema(value, place), self.whitespace)
+        return self.tag_grammar.bound(JsonValue(schema, style=None))
 
-    def token(self, given: object, place: str) -> str:
+    def token(self, value: object, place: str) -> str:
         """Return the text of a token, identified by its text or its id."""
-        for token in self.made.tokenizer.added:
-            if given in {token.id, token.text}:
+        for token in self.tag_grammar.tokenizer.added:
+            if value in {token.id, token.text}:
                 return token.text
-        raise ConstraintError(f"{given!r} is not an added token of the tokenizer", place=place)
+        raise ConstraintError(f"{value!r} is not an added token of the tokenizer", place=place)
 
-    def text_or_token(self, given: object, place: str) -> str:
-        if is_mapping(given):
-            return self.token(_field(given, "token", place), f"{place}.token")
-        return _text(given, place)
+    def text_or_token(self, value: object, place: str) -> str:
+        if is_mapping(value):
+            return self.token(_field(value, "token", place), f"{place}.token")
+        return _text(value, place)
 
-    def tag(self, given: object, place: str) -> tuple[str, Ways]:
+    def tag(self, value: object, place: str) -> tuple[str, Ways]:
         """Read a tag: its begin, and what follows that."""
-        form = _object(given, place)
+        form = _object(value, place)
         begin = self.text_or_token(_field(form, "begin", place), f"{place}.begin")
         content = self.part(_field(form, "content", place), f"{place}.content")
         ends = _field(form, "end", place)
@@ -400,7 +408,7 @@ class _TagReader:
         texts = tuple(self.text_or_token(end, f"{place}.end") for end in listed)
         if not texts:
             raise ConstraintError("there is no end", place=f"{place}.end")
-        return begin, self.made.row((content, self.made.fixed(texts)))
+        return begin, self.tag_grammar.row((content, self.tag_grammar.fixed(texts)))
 
     def tags(self, form: Mapping[str, Any], place: str) -> list[tuple[str, Ways]]:
         given = _list(_field(form, "tags", place), f"{place}.tags")
@@ -410,18 +418,18 @@ class _TagReader:
         part = self.part(_field(form, "content", place), f"{place}.content")
         match form["type"]:
             case "optional":
-                return self.made.repeated(part, 0, 1)
+                return self.tag_grammar.repeated(part, 0, 1)
             case "plus":
-                return self.made.repeated(part, 1, None)
+                return self.tag_grammar.repeated(part, 1, None)
             case "star":
-                return self.made.repeated(part, 0, None)
+                return self.tag_grammar.repeated(part, 0, None)
             case _:
                 least, most = _field(form, "min", place), _field(form, "max", place)
                 if not isinstance(least, int) or not isinstance(most, int) or least < 0:
                     raise ConstraintError("min and max are not counts", place=place)
                 if -1 < most < least:
                     raise ConstraintError("max is less than min", place=place)
-                return self.made.repeated(part, least, most if most >= 0 else None)
+                return self.tag_grammar.repeated(part, least, most if most >= 0 else None)
 
     def triggered(self, form: Mapping[str, Any], place: str) -> Ways:
         if form["type"] == "triggered_tags":
@@ -429,7 +437,7 @@ class _TagReader:
         else:
             given = _list(_field(form, "trigger_tokens", place), f"{place}.trigger_tokens")
             triggers = tuple(self.token(token, f"{place}.trigger_tokens") for token in given)
-        return self.made.dispatch(
+        return self.tag_grammar.dispatch(
             _arms(triggers, self.tags(form, place), f"{place}.tags"),
             starts_with_arm=bool(form.get("at_least_one", False)),
             once=bool(form.get("stop_after_first", False)),
@@ -449,7 +457,7 @@ class _TagReader:
         if not arms:
             raise ConstraintError("there are no rules", place=f"{place}.rules")
         once = not form.get("loop", True)
-        return self.made.dispatch(arms, excludes=self.excludes(form, place), once=once)
+        return self.tag_grammar.dispatch(arms, excludes=self.excludes(form, place), once=once)
 
     def excludes(self, form: Mapping[str, Any], place: str) -> tuple[str, ...]:
         tokens = _list(form.get("exclude_tokens", []), f"{place}.exclude_tokens")
@@ -460,12 +468,12 @@ class _TagReader:
 
     def separated(self, form: Mapping[str, Any], place: str) -> Ways:
         tags = [
-            self.made.row((self.made.fixed((begin,)), body))
+            self.tag_grammar.row((self.tag_grammar.fixed((begin,)), body))
             for begin, body in self.tags(form, place)
         ]
         separator = _text(_field(form, "separator", place), f"{place}.separator")
-        return self.made.repeated(
-            self.made.either(tags),
+        return self.tag_grammar.repeated(
+            self.tag_grammar.one_of(tags),
             1 if form.get("at_least_one", False) else 0,
             1 if form.get("stop_after_first", False) else None,
             separator,
@@ -516,23 +524,23 @@ def _field(form: Mapping[str, Any], name: str, place: str) -> Any:
     return form[name]
 
 
-def _object(given: object, place: str) -> Mapping[str, Any]:
-    if not is_mapping(given):
-        raise ConstraintError(f"is not an object but {type(given).__name__}", place=place)
-    return given
+def _object(value: object, place: str) -> Mapping[str, Any]:
+    if not is_mapping(value):
+        raise ConstraintError(f"is not an object but {type(value).__name__}", place=place)
+    return value
 
 
-def _list(given: object, place: str) -> Sequence[Any]:
-    if not is_row(given):
-        raise ConstraintError(f"is not a list but {type(given).__name__}", place=place)
-    return given
+def _list(value: object, place: str) -> Sequence[Any]:
+    if not is_row(value):
+        raise ConstraintError(f"is not a list but {type(value).__name__}", place=place)
+    return value
 
 
-def _text(given: object, place: str) -> str:
-    if not isinstance(given, str):
-        raise ConstraintError(f"is not text but {type(given).__name__}", place=place)
-    return given
+def _text(value: object, place: str) -> str:
+    if not isinstance(value, str):
+        raise ConstraintError(f"is not text but {type(value).__name__}", place=place)
+    return value
 
 
-def _texts(given: object, place: str) -> tuple[str, ...]:
-    return tuple(_text(entry, place) for entry in _list(given, place))
+def _texts(value: object, place: str) -> tuple[str, ...]:
+    return tuple(_text(entry, place) for entry in _list(value, place))

@@ -381,9 +381,9 @@ def _rewritten(
     except (ValueError, RecursionError):
         # Arguments that were repaired may be no JSON.
         return []
-    if found.rendering.same_text or found.again is None:
+    if found.rendering.same_text or found.rewritten is None:
         return []
-    expected = _ended(found.again, message, [end.core for end in reader.parser.turn.ends])
+    expected = _ended(found.rewritten, message, [end.core for end in reader.parser.turn.ends])
     written, ats = _without_junk(message.spans, text)
     # How much whitespace stands at the edges is the prompt's and the end's affair.
     lead = len(written) - len(written.lstrip())

@@ -109,7 +109,7 @@ def accept_text(
     """
     matcher = load_matcher(grammar, dialect, tokens)
     ids = list(tokens.cut(text))
-    taken = _taken(matcher, ids, tokens.ends)
+    taken = _taken_count(matcher, ids, tokens.ends)
     if taken == len(ids) and (matcher.is_accepting() or matcher.is_stopped()):
         return TextAcceptance(True, taken, taken, len(text))
     before = b"".join(map(tokens.bytes_of, ids[:taken])).decode(errors="ignore")
@@ -136,13 +136,13 @@ def accept_text(
     )
 
 
-def _argument(begun: str) -> str:
+def _argument(object_text: str) -> str:
     """Return the member whose value is being written at the end of a JSON object that was begun.
 
     So ``{"city": "Oslo", "stay": {"days":`` is in ``stay``, and in none before its colon.
     """
     depth, text, member = 0, "", ""
-    for sign in _OF_JSON.findall(begun):
+    for sign in _OF_JSON.findall(object_text):
         if sign in "{[":
             depth += 1
         elif sign in "}]":
@@ -176,7 +176,7 @@ def load_matcher(grammar: str, dialect: GrammarDialect, tokens: TextTokens) -> L
     return made
 
 
-def _taken(matcher: LLMatcher, ids: Sequence[int], ends: frozenset[int]) -> int:
+def _taken_count(matcher: LLMatcher, ids: Sequence[int], ends: frozenset[int]) -> int:
     """Feed tokens, and count those accepted, including one that ends an answer at an end."""
     for at, token in enumerate(ids):
         if token in ends and matcher.is_accepting() and at + 1 == len(ids):
@@ -206,8 +206,8 @@ def _next(matcher: LLMatcher, tokens: TextTokens) -> tuple[tuple[str, ...], int]
     ]
     if len(shortest) > _FEW:
         few = shortest if len(shortest) <= _SOME else []
-        told = [text.decode(errors="ignore") for text in few]
-        return (tuple(told) if all(told) else ()), len(found)
+        texts = [text.decode(errors="ignore") for text in few]
+        return (tuple(texts) if all(texts) else ()), len(found)
     ways: list[str] = []
     for text in shortest:
         onward = matcher.deep_copy()

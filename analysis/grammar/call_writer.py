@@ -73,13 +73,13 @@ class CallWriter:
         """The beginning of every call, whatever the tool; empty if nothing precedes the name."""
         self.open: dict[str, bool] = {}
         """The rules for the text after the head, by name; whether it is that of the first call."""
-        self._known: dict[bool, list[Path]] = {}
+        self._call_paths: dict[bool, list[Path]] = {}
         self._closed = ClosedEntries()
 
-    def ways(self, behind: Sequence[Path], begun: str = "") -> list[Path]:
+    def ways(self, behind: Sequence[Path], section_begun: str = "") -> list[Path]:
         """Return the ways to write the calls of a turn, and one of the paths after them.
 
-        `begun` is the part of them that the prompt has already written.
+        `section_begun` is the part of them that the prompt has already written.
         """
         calls = self.calls
         closed = [join_path(calls.section_close, *path) for path in behind]
@@ -87,16 +87,16 @@ class CallWriter:
         if self.many:
             closed = [(self.table.rule(f"calls {closed!r}", "more-calls", self._more(closed)),)]
         whole = [join_path(calls.section_open, *call, *path) for call in firsts for path in closed]
-        return [_without(path, begun) for path in whole]
+        return [_without(path, section_begun) for path in whole]
 
     def _more(self, closed: Sequence[Path]) -> Callable[[], Node]:
         """Return the maker of what follows a call: another one, or the close."""
 
         def make() -> Node:
-            again = self.table.rule(f"calls {closed!r}", "more-calls", lambda: NOTHING)
+            more_calls = self.table.rule(f"calls {closed!r}", "more-calls", lambda: NOTHING)
             calls = self.calls
             others = [
-                join_path(calls.separator, *call, calls.later_close, again)
+                join_path(calls.separator, *call, calls.later_close, more_calls)
                 for call in self._calls(first=False)
             ]
             return self.table.brancher.branch([*others, *closed])
@@ -106,7 +106,7 @@ class CallWriter:
     def _calls(self, *, first: bool) -> list[Path]:
         """Return the ways to write one call: the shared head, then a rule for the tools."""
         first = first or RowSlot.INDEX not in (*self.calls.row, *(self.calls.empty_row or ()))
-        known = self._known.get(first)
+        known = self._call_paths.get(first)
         if known is None:
             name = "call" if first else "next-call"
             text = self.head
@@ -121,13 +121,13 @@ class CallWriter:
                     behind = [_without(path, text) for path in paths]
                     tools = self.table.rule(name, name, lambda: self.table.brancher.branch(behind))
                     paths = [join_path(text, tools)]
-            known = self._known[first] = paths
+            known = self._call_paths[first] = paths
         return known
 
     def fill(self, name: str, *, first: bool) -> None:
         """Make the rule for the text after the head of a call, left open before."""
         behind = [_without(path, self.head) for path in self.each(first=first)]
-        self.table.named[name] = self.table.brancher.branch(behind)
+        self.table.rules_by_name[name] = self.table.brancher.branch(behind)
 
     def each(self, *, first: bool) -> list[Path]:
         """Return the ways to call each tool.
@@ -227,9 +227,9 @@ def _head(calls: CallFormat, brancher: Brancher) -> str:
     return brancher.shared([literal_at(row, 0) for row in rows])
 
 
-def _without(path: Path, begun: str) -> Path:
-    begins = begun and leading_text(path).startswith(begun)
-    return without_prefix(path, begun) if begins else path
+def _without(path: Path, prefix: str) -> Path:
+    begins = prefix and leading_text(path).startswith(prefix)
+    return without_prefix(path, prefix) if begins else path
 
 
 def literal_at(row: Row, at: int) -> str:

@@ -88,13 +88,13 @@ class GbnfWriter:
         self.rules = rules
         self.table = table
         self.names: dict[str, str] = {}
-        for name in rules.named:
+        for name in rules.rules_by_name:
             table.section = f"call of {rules.tools[name]}" if name in rules.tools else "calls"
             self.names[name] = table.reserve(name)
-        self._written: dict[FreeTextNode, str] = {}
+        self._prose_bodies: dict[FreeTextNode, str] = {}
         self._texts: dict[tuple[str, ...], list[str]] = {}
         """The states of texts that are closed elsewhere, by the texts excluded from them."""
-        places = (rules.root, *rules.named.values())
+        places = (rules.root, *rules.rules_by_name.values())
         counts = Counter(prose for node in places for prose in _arguments_in(node))
         self._often = {prose for prose, count in counts.items() if count > _FEW}
         self._names_kept_apart: dict[PatternNode, str] = {}
@@ -103,7 +103,7 @@ class GbnfWriter:
         """Write the whole grammar."""
         table = self.table
         root = self.node(self.rules.root)
-        for name, node in self.rules.named.items():
+        for name, node in self.rules.rules_by_name.items():
             table.define(self.names[name], self.node(node))
         return table.text(root)
 
@@ -126,9 +126,9 @@ class GbnfWriter:
             case RepeatNode() | EmbeddedLark():
                 raise GrammarError("GBNF is not written for repetitions and embedded grammars")
             case FreeTextNode():
-                if node not in self._written:
-                    self._written[node] = self.free_text(node)
-                return self._written[node]
+                if node not in self._prose_bodies:
+                    self._prose_bodies[node] = self.free_text(node)
+                return self._prose_bodies[node]
 
     def _choice(self, options: Sequence[Node]) -> str:
         """Write alternatives.
@@ -137,7 +137,9 @@ class GbnfWriter:
         it as it can, and not backtrack to what follows it.
         """
         rules = [_first(option) for option in options]
-        named = [self.rules.named[rule.name] for rule in rules if isinstance(rule, RuleReference)]
+        named = [
+            self.rules.rules_by_name[rule.name] for rule in rules if isinstance(rule, RuleReference)
+        ]
         if len(named) > 1 and any(isinstance(_first(node), FreeTextNode) for node in named):
             raise _mixed()
         optional = any(
@@ -212,12 +214,12 @@ class GbnfWriter:
         prose: FreeProse,
         thens: Mapping[str, Sequence[str]],
         ends: Sequence[str],
-        taken: AbstractSet[str],
+        taken_chars: AbstractSet[str],
     ) -> str:
         """Write the states of a text, and return the name of the first one.
 
         `thens` are the ways after each close, `ends` those without a close. The text begins with
-        none of the characters in `taken`.
+        none of the characters in `taken_chars`.
         """
         if prose.shape is not None:
             text = self.shaped(_told_apart(prose, prose.shape))
@@ -238,7 +240,7 @@ class GbnfWriter:
                 hint=f"write the grammar as Lark; GBNF is written up to {_LONGEST} characters",
             )
         stripped = {EdgeStrip.WHITESPACE: " \n\r\t", EdgeStrip.NEWLINES: "\n"}.get(prose.left, "")
-        barred = {*stripped, *(char for char in taken - thens.keys() if len(char) == 1)}
+        barred = {*stripped, *(char for char in taken_chars - thens.keys() if len(char) == 1)}
         behind = [either_of(each) for each in thens.values()]
         self.table.section = _SECTIONS.get(prose.part, prose.part)
         texts = kept_apart(list(thens), (*prose.exclude, *prose.forgiven))
@@ -255,7 +257,7 @@ class GbnfWriter:
             ways = [in_row(gbnf_literal(char), behind[at]) for char, at in state.closes.items()]
             ways += _onward(state, names)
             others = _others(state)
-            if not state.begun:
+            if not state.close_begun:
                 ways += [*([] if state is found[0] else [f"{others} {names[0]}"]), *ends]
             # A state without a way out must not be reachable.
             body = " | ".join(ways) or self.table.never
@@ -311,23 +313,23 @@ class GbnfWriter:
         del texts
         return ""
 
-    def _common_states(self, part: str, found: Sequence[State], whole: str) -> list[str]:
+    def _common_states(self, part: str, states: Sequence[State], whole: str) -> list[str]:
         """Write the states of a text that may end anywhere; `whole` is the first one, if known."""
         first = self.table.add(part, whole) if whole else self.table.reserve(part)
         names = [first]
-        names += [self.table.reserve(f"{part}{_after(state.read)}") for state in found[1:]]
-        for name, body in zip(names, state_bodies(found, names), strict=True):
+        names += [self.table.reserve(f"{part}{_after(state.read)}") for state in states[1:]]
+        for name, body in zip(names, state_bodies(states, names), strict=True):
             if name != first:
                 self.table.define(name, body)
             elif not whole:
-                run = self.table.add("run", f"({_others(found[0])} {self.table.seam})*")
+                run = self.table.add("run", f"({_others(states[0])} {self.table.seam})*")
                 self.table.define(name, f"{run} ({body})")
         return names
 
     def _filled(
         self,
         prose: FreeProse,
-        found: Sequence[State],
+        states: Sequence[State],
         names: Sequence[str],
         closes: Sequence[str],
         behind: Sequence[str],
@@ -341,30 +343,30 @@ class GbnfWriter:
         waiting = [0]
         started = {0: self.table.reserve(f"{prose.part}-start")}
         for at in waiting:
-            state = found[at]
+            state = states[at]
             ways: list[str] = []
             for char, to in state.goes.items():
                 if not at and char in barred:
                     continue
-                if found[to].read == state.read + char and to not in started:
-                    started[to] = self.table.reserve(f"{prose.part}-start{_after(found[to].read)}")
+                if states[to].read == state.read + char and to not in started:
+                    started[to] = self.table.reserve(f"{prose.part}-start{_after(states[to].read)}")
                     waiting.append(to)
-                name = started[to] if found[to].read == state.read + char else names[to]
+                name = started[to] if states[to].read == state.read + char else names[to]
                 ways.append(f"{gbnf_literal(char)} {name}")
             ways += [
                 in_row(gbnf_literal(char), behind[close])
                 for char, close in state.closes.items()
                 if closes[close] != state.read + char
             ]
-            if not state.begun:
+            if not state.close_begun:
                 ways.append(f"{_others(state, () if at else barred)} {names[0]}")
             self.table.define(started[at], " | ".join(ways) or self.table.never)
         return started[0]
 
 
-def state_bodies(found: Sequence[State], names: Sequence[str]) -> Iterator[str]:
+def state_bodies(states: Sequence[State], names: Sequence[str]) -> Iterator[str]:
     """Write the states of a text that may end anywhere; the first one goes on after any `run`."""
-    for at, state in enumerate(found):
+    for at, state in enumerate(states):
         ways = ['""', *_onward(state, names)]
         yield " | ".join([*ways, f"{_others(state)} {names[0]}"] if at else ways)
 

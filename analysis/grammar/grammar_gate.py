@@ -34,7 +34,9 @@ from .call_writer import GrammarError
 from .request_grammar import Grammar, grammar_of
 
 
-def run_gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober) -> Gate:
+def run_gate(
+    formats: Formats, continuations: Sequence[TemplateContinuation], prober: Prober
+) -> Gate:
     """Run both checks on every continuation; `prober` has nothing set."""
     asked = passed = usual_asked = usual_passed = 0
     faults: list[GateFault] = []
@@ -42,7 +44,7 @@ def run_gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Pr
     by_prompt: dict[tuple[int, Earlier, bool], list[TemplateContinuation]] = {}
     own_texts: dict[tuple[int, str], str] = {}
     readers: list[_PromptReader] = []
-    for each in found:
+    for each in continuations:
         key = (id(each.opening), each.earlier, each.form is None)
         by_prompt.setdefault(key, []).append(each)
         if each.form is None and each.text is not None:
@@ -53,8 +55,8 @@ def run_gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Pr
             continue
         wrong = _wrong(formats, group[0].opening, written, prober, readers)
         if group[0].form is not None:
-            told = {fault.title for fault in wrong}
-            wrong += [fault for fault in _losses(written, own_texts) if fault.title not in told]
+            titles = {fault.title for fault in wrong}
+            wrong += [fault for fault in _losses(written, own_texts) if fault.title not in titles]
         count, right = len(written), len(written) - len({fault.title for fault in wrong})
         if group[0].form is None:
             asked, passed = asked + count, passed + right
@@ -62,7 +64,7 @@ def run_gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Pr
         else:
             usual_asked, usual_passed = usual_asked + count, usual_passed + right
             usual_faults += wrong
-    own = sum(each.form is None for each in found)
+    own = sum(each.form is None for each in continuations)
     every = (*faults, *usual_faults)
     return Gate(asked, passed, own - asked, every, usual_asked, usual_passed)
 
@@ -81,19 +83,19 @@ class _PromptReader:
 def _wrong(
     formats: Formats,
     opening: TurnOpening,
-    written: Sequence[TemplateContinuation],
+    continuations: Sequence[TemplateContinuation],
     prober: Prober,
     readers: list[_PromptReader],
 ) -> list[GateFault]:
-    begun = _begun(formats, opening)
-    earlier, form = written[0].earlier, written[0].form
+    begun = _begun_turn(formats, opening)
+    earlier, form = continuations[0].earlier, continuations[0].form
     turns = turns_after(begun.format, opening, prober, earlier, form)
     tools = loose_tools() if opening.tools else ()
     # Behind other turns, or sent otherwise, a prompt may end otherwise.
-    prompt = written[0].prompt if earlier or form else None
+    prompt = continuations[0].prompt if earlier or form else None
     reader = _reader_of(formats, tools, begun, prompt, readers)
     faults: list[GateFault] = []
-    for each in written:
+    for each in continuations:
         text = each.text or ""
         answers = {
             GateQuestion.ACCEPTED: reader.refusal(text),
@@ -133,10 +135,10 @@ def _reader_of(
 
 
 def _losses(
-    written: Sequence[TemplateContinuation], own: Mapping[tuple[int, str], str]
+    continuations: Sequence[TemplateContinuation], own: Mapping[tuple[int, str], str]
 ) -> Iterator[GateFault]:
     """Find the losses where messages are sent as users do, against the template's own form."""
-    for each in written:
+    for each in continuations:
         text = each.text or ""
         wanted = own.get((id(each.opening), _title(replace(each, form=None))))
         lost = None if wanted is None else lost_text((each.message,), (), text, wanted)
@@ -144,13 +146,13 @@ def _losses(
             yield GateFault(GateQuestion.READ, each.opening.setting, _title(each), text, str(lost))
 
 
-def _title(asked: TemplateContinuation) -> str:
-    behind = f", behind {asked.earlier}" if asked.earlier else ""
-    sent = f", as users send it ({asked.form.usual})" if asked.form else ""
-    return f"{asked.title}{behind}{sent}"
+def _title(continuation: TemplateContinuation) -> str:
+    behind = f", behind {continuation.earlier}" if continuation.earlier else ""
+    sent = f", as users send it ({continuation.form.usual})" if continuation.form else ""
+    return f"{continuation.title}{behind}{sent}"
 
 
-def _begun(formats: Formats, opening: TurnOpening) -> Begun:
+def _begun_turn(formats: Formats, opening: TurnOpening) -> Begun:
     owner = next(each for each in formats if any(one == opening for one in each.openings))
     return Begun(owner, opening)
 
@@ -181,29 +183,29 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
     return refusal
 
 
-def _misread(turns: TemplateTurns, parsed: ParsedMessage, asked: Message, text: str) -> str:
+def _misread(turns: TemplateTurns, parsed: ParsedMessage, expected: Message, text: str) -> str:
     """Describe how the message read differs; empty if the template writes it as the same text."""
     if parsed.status is Status.MALFORMED:
         return f"it is read with the status {parsed.status}"
     try:
-        message = _with_ids_of(asked, message_of(parsed))
+        message = _with_ids_of(expected, message_of(parsed))
     except ValueError:
         return "arguments are read that are not valid JSON"
-    if message == asked:
+    if message == expected:
         return ""
     # A call that is taken for content is written as the same text again.
-    fewer = structs.replace(asked, calls=asked.calls[: len(message.calls)])
-    if len(message.calls) > len(asked.calls) or turns.written_turn(fewer).continuation != text:
-        return f"calls are written: {len(asked.calls)}, read: {len(message.calls)}"
-    again = turns.written_turn(message)
-    if again.refusal:
-        return f"what was read is refused: {again.refusal}"
-    return "" if again.continuation == text else f"what was read is written {again.rest!r}"
+    fewer = structs.replace(expected, calls=expected.calls[: len(message.calls)])
+    if len(message.calls) > len(expected.calls) or turns.written_turn(fewer).continuation != text:
+        return f"calls are written: {len(expected.calls)}, read: {len(message.calls)}"
+    rewritten = turns.written_turn(message)
+    if rewritten.refusal:
+        return f"what was read is refused: {rewritten.refusal}"
+    return "" if rewritten.continuation == text else f"what was read is written {rewritten.rest!r}"
 
 
-def _with_ids_of(asked: Message, message: Message) -> Message:
+def _with_ids_of(expected: Message, message: Message) -> Message:
     """Return the message that was read, with the requested ids in place of unwritten ones."""
-    known = dict(enumerate(call.id for call in asked.calls))
+    known = dict(enumerate(call.id for call in expected.calls))
     calls = (
         structs.replace(call, id=call.id or known.get(at, ""))
         for at, call in enumerate(message.calls)

@@ -218,7 +218,7 @@ class GrammarRules:
     """A whole grammar."""
 
     root: Node
-    named: Mapping[str, Node]
+    rules_by_name: Mapping[str, Node]
     """The rules that `RuleReference` names."""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
     """The function whose call a rule was made for, if any; others may share it."""

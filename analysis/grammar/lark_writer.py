@@ -136,13 +136,13 @@ class _LarkWriter:
     def __init__(self, opaque: OpaqueTokens) -> None:
         self.opaque = opaque
         self.root = ""
-        self.named: dict[str, str] = {}
+        self.rule_texts: dict[str, str] = {}
         """The text of each rule by its name."""
         self.lines: dict[str, str] = {}
         """The rules of the writer's own."""
         self.terminals: dict[str, str] = {}
         """The names of terminals by their texts."""
-        self.made: dict[str, str] = {}
+        self.own_names: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         self.values: dict[str, str] = {}
         """Names of the rules of JSON values, by the names of rules that are nothing else."""
@@ -177,14 +177,14 @@ class _LarkWriter:
 
     def take(self, rules: GrammarRules) -> _LarkWriter:
         """Write the root, and the rules that are not written yet."""
-        self.rules, self.tools = rules.named, rules.tools
+        self.rules, self.tools = rules.rules_by_name, rules.tools
         self.root = self.root or self.body(rules.root)
         refused: dict[str, SchemaError] = {}
-        for name, node in rules.named.items():
-            if name not in self.named and not isinstance(node, JsonValue):
+        for name, node in rules.rules_by_name.items():
+            if name not in self.rule_texts and not isinstance(node, JsonValue):
                 self.tool = rules.tools.get(name, "")
                 try:
-                    self.named[name] = self.body(node)
+                    self.rule_texts[name] = self.body(node)
                 except SchemaError as error:
                     refused.setdefault(self.tool, error)
         if refused:
@@ -206,7 +206,7 @@ class _LarkWriter:
         """Return the whole grammar."""
         options = "{}" if self.plain else '{"no_forcing": true}'
         lines = [f"%llguidance {options}", "", f"start: {self.root}"]
-        lines += [f"{_rule(name)}: {text}" for name, text in self.named.items()]
+        lines += [f"{_rule(name)}: {text}" for name, text in self.rule_texts.items()]
         lines += [f"{name}{text}" for name, text in self.lines.items()]
         lines += [f"{name}: {text}" for text, name in self.terminals.items()]
         return "\n".join(lines) + "\n"
@@ -221,10 +221,10 @@ class _LarkWriter:
             case LiteralNode(text):
                 return self.text(text)
             case ChoiceNode(options):
-                return self._either([self.node(option) for option in options])
+                return self._alternatives([self.node(option) for option in options])
             case RepeatNode(inner, least, most):
-                again = self.rule("again", self.node(inner))
-                return f"{again}{{{least},{'' if most is None else most}}}"
+                repeated = self.rule("again", self.node(inner))
+                return f"{repeated}{{{least},{'' if most is None else most}}}"
             case EmbeddedLark(lark):
                 return f"@{self.embedded.setdefault(lark, f'embedded_{len(self.embedded)}')}"
             case JsonValue(schema, style):
@@ -232,7 +232,7 @@ class _LarkWriter:
             case PatternNode():
                 return self.terminal("PATTERN", _pattern(node))
             case FreeTextNode():
-                return self._either(self.free_text(node))
+                return self._alternatives(self.free_text(node))
 
     def reference(self, name: str) -> str:
         """Return the name of a rule; a JSON value already has one, that of its schema."""
@@ -289,10 +289,10 @@ class _LarkWriter:
     def rule(self, hint: str, text: str, mark: str = "") -> str:
         """Return the name of a rule of the writer's own; equal texts share one rule."""
         key = f"{mark}: {text}"
-        if key not in self.made:
-            self.made[key] = f"{hint}_{len(self.made)}"
-            self.lines[self.made[key]] = key
-        return self.made[key]
+        if key not in self.own_names:
+            self.own_names[key] = f"{hint}_{len(self.own_names)}"
+            self.lines[self.own_names[key]] = key
+        return self.own_names[key]
 
     def json(self, schema: Json, style: JsonStyle | None) -> str:
         """Write a JSON value: the schema unchanged, the separators as the format has them."""
@@ -302,7 +302,7 @@ class _LarkWriter:
         if found.questions:
             self.unsettled.append(found)
             self.askers.append(self.tool)
-        told = found.text
+        schema_text = found.text
         options: dict[str, Json] = {
             "item_separator": style.item_separator,
             "key_separator": style.key_separator,
@@ -313,9 +313,9 @@ class _LarkWriter:
             options["whitespace_pattern"] = rf"(\n({style.indent}){{0,{DEEPEST_LINE}}})?"
         if style.ascii_only:
             options["json_allow_general_unicode_escapes"] = True
-        told = "{}" if told == "true" else told
-        separator = "" if told == "{}" else ", "
-        whole = f'{told[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'
+        schema_text = "{}" if schema_text == "true" else schema_text
+        separator = "" if schema_text == "{}" else ", "
+        whole = f'{schema_text[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'
         return self.rule("json", f"%json {whole}")
 
     def free_text(self, node: FreeTextNode) -> list[str]:
@@ -341,7 +341,7 @@ class _LarkWriter:
                 for exit_ in node.exits
             )
         beside = self._beside(node, quick=quick)
-        return [in_row(beside, self._either(ways))] if beside else ways
+        return [in_row(beside, self._alternatives(ways))] if beside else ways
 
     def _in_stretches(self, node: FreeTextNode) -> str | None:
         """Write free text that plain text closes as signs and stretches, or None if impossible.
@@ -449,16 +449,16 @@ class _LarkWriter:
         signs: str,
     ) -> str:
         """Write what follows a text by its close, and what follows where there is no text."""
-        both = {
+        alone_too = {
             symbols for symbols, then in thens.items() if symbols and alone.get(symbols) == then
         }
         closes = [symbols for symbols in thens if symbols]
-        not_alone = [] if prose.may_be_empty else [each for each in closes if each not in both]
+        not_alone = [] if prose.may_be_empty else [each for each in closes if each not in alone_too]
         marks = [each for symbols in alone for each in symbols if isinstance(each, str)]
         known = (closes, exclude, signs, not_alone, marks)
         name, found = self._stretched(*known, may_be_empty=prose.may_be_empty)
         written = [
-            in_row(f"{name}_closed_{at}", self._either(thens[symbols]))
+            in_row(f"{name}_closed_{at}", self._alternatives(thens[symbols]))
             for at, symbols in enumerate(closes)
         ]
         # With excluded texts in stretches, llguidance does not see that any text without a sign may
@@ -467,16 +467,18 @@ class _LarkWriter:
         if () in thens:
             rest = thens[()]
             whole = [f"{name}_{at}" for at in found.signs]
-            written += [in_row(self._either(whole), self._either(rest))] if whole else []
-        written.append(in_row(f"{name}_end", self._either(rest)))
+            written += (
+                [in_row(self._alternatives(whole), self._alternatives(rest))] if whole else []
+            )
+        written.append(in_row(f"{name}_end", self._alternatives(rest)))
         for symbols, then in alone.items():
-            if symbols not in both:
+            if symbols not in alone_too:
                 pieces = (
                     found.marks[each] if isinstance(each, str) else [each] for each in symbols
                 )
                 mark = [self._symbol(each) for piece in pieces for each in piece]
-                written.append(in_row(*mark, self._either(then)))
-        return self._either(written)
+                written.append(in_row(*mark, self._alternatives(then)))
+        return self._alternatives(written)
 
     def _symbol(self, symbol: Symbol) -> str:
         return _token(symbol) if isinstance(symbol, int) else self.text(symbol)
@@ -511,9 +513,9 @@ class _LarkWriter:
             key,
             lambda: text_until(closes, exclude, signs, not_alone, marks, may_be_empty=may_be_empty),
         )
-        if key in self.made:
-            return self.made[key], found
-        name = self.made[key] = f"text_{len(self.made)}"
+        if key in self.own_names:
+            return self.own_names[key], found
+        name = self.own_names[key] = f"text_{len(self.own_names)}"
         for at, steps in found.steps.items():
             nothing = ['""'] if may_be_empty and not at else []
             ways = [*nothing, *map(partial(self._step, name), steps)]
@@ -546,7 +548,7 @@ class _LarkWriter:
         text = self.terminal("TEXT", _prose(prose, quick=quick))
         return f"({text} <[{','.join(map(str, prose.tokens))}]>)*"
 
-    def _either(self, ways: list[str]) -> str:
+    def _alternatives(self, ways: list[str]) -> str:
         """Write alternatives; long ones become a rule, since they recur in many places."""
         if not ways:
             return self.never
@@ -644,11 +646,11 @@ class LarkGrammar:
 
 def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> LarkGrammar:
     """Write a grammar for a tokenizer with these opaque tokens."""
-    written = _written(rules, opaque)
+    written = _writer_of(rules, opaque)
     return LarkGrammar(written.write(), tuple(written.signs), written.edged)
 
 
-def _written(rules: GrammarRules, opaque: OpaqueTokens) -> _LarkWriter:
+def _writer_of(rules: GrammarRules, opaque: OpaqueTokens) -> _LarkWriter:
     frame = rules.frame
     if frame is None:
         return _LarkWriter(opaque).take(rules)

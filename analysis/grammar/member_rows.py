@@ -25,7 +25,7 @@ on, since neither stands between texts of its own:
     ...     close="]",
     ...     key="f",
     ... )
-    >>> print(write_gbnf(GrammarRules(members.begin(), table.named), SchemaTable()).strip())
+    >>> print(write_gbnf(GrammarRules(members.begin(), table.rules_by_name), SchemaTable()).strip())
     root ::= city
     <BLANKLINE>
     # calls
@@ -45,7 +45,7 @@ and a blank precedes each but the first:
     LiteralNode(text='city=') RuleReference(name='text')
     >>> print(*written[2:])
     RuleReference(name='days') LiteralNode(text=']')
-    >>> table.named["days"].options[1].items
+    >>> table.rules_by_name["days"].options[1].items
     (LiteralNode(text=' days='), RuleReference(name='number'))
 """
 
@@ -346,9 +346,9 @@ class MemberRules:
 
     def begin(self, first: int = 0) -> RuleReference:
         """Return the rule for all members from one on; at least one of them is written."""
-        return self.table.rule((self.key, first), self._hint(first), lambda: self._begun(first))
+        return self.table.rule((self.key, first), self._hint(first), lambda: self._node_from(first))
 
-    def _begun(self, first: int) -> Node:
+    def _node_from(self, first: int) -> Node:
         # Only here, where the rule is known: a member may hold an object of the same kind.
         straight = self._straight
         if straight is not None and any(name in self.required for name in self.names[first:]):

@@ -267,9 +267,9 @@ def intersect_rows(first: Regex, second: Regex) -> RegexChoice | None:
     found: dict[tuple[CodePoints, ...], None] = {}
     for one, other in product(rows[0], rows[1]):
         if len(one) == len(other):
-            both = tuple(left & right for left, right in zip(one, other, strict=True))
-            if all(both):
-                found[both] = None
+            common_row = tuple(left & right for left, right in zip(one, other, strict=True))
+            if all(common_row):
+                found[common_row] = None
     return RegexChoice(tuple(map(_from_row, found)))
 
 
@@ -358,9 +358,9 @@ def _beginnings(regex: Regex) -> list[tuple[CodePoints, Regex]]:
                     break
             return found
         case RegexRepeat(item, least, most):
-            again = RegexRepeat(item, max(least - 1, 0), None if most is None else most - 1)
+            one_less = RegexRepeat(item, max(least - 1, 0), None if most is None else most - 1)
             ways = [] if most == 0 else _beginnings(item)
-            return [(each, RegexSequence((rest, again))) for each, rest in ways]
+            return [(each, RegexSequence((rest, one_less))) for each, rest in ways]
         case TextAnchor():
             return []
 

@@ -171,7 +171,7 @@ class Grammar(Shown):
         `tokenizer` is else all that `tokenizer_of` takes; raises as that and as `rules` does. An
         error names the tool, the place in its schema, and the keyword.
         """
-        return self._lark(_opaque_of(tokenizer)).written.text
+        return self._lark(_opaque_of(tokenizer)).grammar.text
 
     def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
         opaque = opaque if opaque.ids else _ALL_TEXT
@@ -203,7 +203,7 @@ class Grammar(Shown):
         `Analysis.backend` uses them by itself. None of them: the usual ones are right. They are
         those of the format: other tools change nothing. Takes and raises the same as `lark`.
         """
-        return self._lark(_opaque_of(tokenizer)).written.slices
+        return self._lark(_opaque_of(tokenizer)).grammar.slices
 
     def gbnf(self) -> str:
         """Write it in GBNF, as llama.cpp takes it; raises as `lark` does.
@@ -211,7 +211,7 @@ class Grammar(Shown):
         Raises GrammarError and SchemaError also for what GBNF cannot say: without `loosen`, it is
         never weaker than the schemas.
         """
-        return self._gbnf.written
+        return self._gbnf.grammar
 
     @cached_property
     def _gbnf(self) -> WrittenGrammar[str]:
@@ -268,7 +268,7 @@ class Grammar(Shown):
 
         Raises GrammarError if there are no calls, and for arguments that no tag can say.
         """
-        return self._tag.written
+        return self._tag.grammar
 
     @cached_property
     def _tag(self) -> WrittenGrammar[dict[str, Json]]:
@@ -341,7 +341,7 @@ def grammar_of(
     strict: bool | None = None,
     lazy: bool = False,
     loosen: bool | None = None,
-    **asked: Unpack[RequestOptions],
+    **options: Unpack[RequestOptions],
 ) -> Grammar:
     """Make the grammar of a request; `begun` is what its prompt belongs to, where that is known.
 
@@ -352,8 +352,8 @@ def grammar_of(
     unless the tool is strict; with `loosen` everywhere, with False nowhere. Raises RequestError
     where the request contradicts itself.
     """
-    json_schema = asked.pop("json_schema", None)
-    request = request_of(tools or [], begun=begun, **asked)
+    json_schema = options.pop("json_schema", None)
+    request = request_of(tools or [], begun=begun, **options)
     offered = request.tools or {}
     if request.required and not offered:
         raise RequestError("a call is required, and no tool is offered", hint="offer tools")
@@ -368,10 +368,10 @@ def grammar_of(
     }
     return Grammar(
         build_expression(formats, request),
-        {name: _held(schema, strict, marked[name]) for name, schema in offered.items()},
+        {name: _bound_schema(schema, strict, marked[name]) for name, schema in offered.items()},
         parallel=request.parallel,
         required=request.required,
-        json_schema=_written(dict(json_schema)) if json_schema is not None else None,
+        json_schema=_grammar_schema(dict(json_schema)) if json_schema is not None else None,
         lazy=lazy,
         loosen=loosen,
         strict=frozenset(name for name in offered if strict or marked[name]),
@@ -403,14 +403,14 @@ _SAMPLE: Json = {
 }
 
 
-def _held(schema: Json, strict: bool | None, marked: bool) -> Json:
+def _bound_schema(schema: Json, strict: bool | None, marked: bool) -> Json:
     """Return the schema that a tool's arguments are held to."""
     if strict or marked:
-        return _written(map_schemas(schema, _closed))
-    return {"type": "object"} if strict is False else _written(schema)
+        return _grammar_schema(map_schemas(schema, _closed))
+    return {"type": "object"} if strict is False else _grammar_schema(schema)
 
 
-def _written(schema: Json) -> Json:
+def _grammar_schema(schema: Json) -> Json:
     """Return the same schema in keywords that grammars can be held to."""
     return with_names_told_apart(without_free_names(schema))
 

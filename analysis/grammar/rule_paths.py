@@ -60,7 +60,7 @@ class State:
     """The index of the close that a character completes."""
     refused: frozenset[str]
     """Characters that would complete an excluded text."""
-    begun: bool = False
+    close_begun: bool = False
     """Whether a close that holds an excluded text has begun: only named characters may follow."""
     read: str = ""
     """The prefix of a text that was read last."""
@@ -111,7 +111,7 @@ class _Prefixes:
         self.kept_out = {self._add(text)[-1] for text in least}
         """Prefixes that end with an excluded text."""
         self.whole = frozenset(self.close)
-        self.begun: set[int] = set()
+        self.with_excluded: set[int] = set()
         """Prefixes that hold an excluded text."""
         self.order = [0]
         self.leads = list(self.then)
@@ -146,9 +146,9 @@ class _Prefixes:
             if less in self.kept_out:
                 self.kept_out.add(at)
             if at in self.kept_out:
-                self.begun.add(at)
-            if at in self.begun:
-                self.begun.update(self.then[at].values())
+                self.with_excluded.add(at)
+            if at in self.with_excluded:
+                self.with_excluded.update(self.then[at].values())
             self.waiting[at] = at if self.then[at] else self.waiting[less]
             self.leads[at] = {**self.leads[less], **self.then[at]}
 
@@ -162,7 +162,7 @@ class _Prefixes:
         goes: dict[str, int] = {}
         closes: dict[str, int] = {}
         refused: set[str] = set()
-        begun = at in self.begun
+        begun = at in self.with_excluded
         for char, to in sorted((self.then if begun else self.leads)[at].items()):
             to_close = to in self.to_close
             if to in (self.whole if begun else self.close):
@@ -207,7 +207,7 @@ class Brancher:
         self._units: dict[str, list[str]] = {}
         self._pairs: dict[tuple[str, str], str] = {}
         """Cached common beginnings of two texts."""
-        self._made: dict[Hashable, Node] = {}
+        self._branch_nodes: dict[Hashable, Node] = {}
         """Nodes by their paths and marks: the same may follow several parts of a turn."""
 
     def units(self, text: str) -> list[str]:
@@ -257,9 +257,9 @@ class Brancher:
         if not marks:
             return self._branched(rest, marks)
         key = (*rest, *marks)
-        known = self._made.get(key)
+        known = self._branch_nodes.get(key)
         if known is None:
-            known = self._made[key] = self._branched(rest, marks)
+            known = self._branch_nodes[key] = self._branched(rest, marks)
         return known
 
     def _branched(self, rest: Sequence[Path], marks: Sequence[str]) -> Node:
@@ -465,7 +465,7 @@ class RuleTable:
     def __init__(
         self,
         opaque: OpaqueTokens,
-        named: Mapping[str, Node] | None = None,
+        rules_by_name: Mapping[str, Node] | None = None,
         *,
         names_alone: bool = False,
     ) -> None:
@@ -475,30 +475,30 @@ class RuleTable:
         """
         self.names_alone = names_alone
         self.brancher = Brancher(opaque)
-        self.named: dict[str, Node] = dict(named or {})
+        self.rules_by_name: dict[str, Node] = dict(rules_by_name or {})
         self.scope = ""
         """The function whose call is being made: its rules are named after it."""
         self.tools: dict[str, str] = {}
         """The function for whose call a rule was made; others may share it."""
-        self._known: dict[Hashable, RuleReference] = {}
+        self._references: dict[Hashable, RuleReference] = {}
         self._numbers: dict[Hashable, int] = {}
-        self._taken: dict[str, int] = {}
+        self._name_counts: dict[str, int] = {}
 
     def rule(self, key: Hashable, hint: str, make: Callable[[], Node]) -> RuleReference:
         """Return the rule of a key; if it is new, `make` makes it and `hint` names it."""
-        known = self._known.get(key)
+        known = self._references.get(key)
         if known is not None:
             return known
         ref = RuleReference(self._free(_name(self.scope, hint)))
         if self.scope:
             self.tools[ref.name] = self.scope
-        self._known[key] = ref
-        self.named[ref.name] = NOTHING
+        self._references[key] = ref
+        self.rules_by_name[ref.name] = NOTHING
         try:
-            self.named[ref.name] = make()
+            self.rules_by_name[ref.name] = make()
         except SchemaError:
             # Another tool that shares it is refused as well.
-            del self._known[key]
+            del self._references[key]
             raise
         return ref
 
@@ -508,8 +508,8 @@ class RuleTable:
 
     def _free(self, name: str) -> str:
         """Return an unused name."""
-        number = self._taken[name] = self._taken.get(name, 0) + 1
-        if number == 1 and name not in self.named:
+        number = self._name_counts[name] = self._name_counts.get(name, 0) + 1
+        if number == 1 and name not in self.rules_by_name:
             return name
         return self._free(f"{name}-{number}")
 

@@ -66,18 +66,18 @@ def schema_refusals(schemas: Iterable[str]) -> Mapping[str, str]:
     """Return llguidance's refusals of the schemas, as JSON texts, that it does not load."""
     asked = list(dict.fromkeys(schemas))
     with _LOCK:
-        said = {schema: KNOWN[schema] for schema in asked if schema in KNOWN}
-    new = dict(_asked([schema for schema in asked if schema not in said]))
+        known_refusals = {schema: KNOWN[schema] for schema in asked if schema in KNOWN}
+    new = dict(_new_refusals([schema for schema in asked if schema not in known_refusals]))
     with _LOCK:
         for schema in asked:
-            KNOWN[schema] = said.get(schema, "") or new.get(schema, "")
+            KNOWN[schema] = known_refusals.get(schema, "") or new.get(schema, "")
             KNOWN.move_to_end(schema)
         while len(KNOWN) > _MOST:
             KNOWN.popitem(last=False)
-    return {schema: why for schema, why in (said | new).items() if why}
+    return {schema: why for schema, why in (known_refusals | new).items() if why}
 
 
-def _asked(schemas: Sequence[str]) -> Iterable[tuple[str, str]]:
+def _new_refusals(schemas: Sequence[str]) -> Iterable[tuple[str, str]]:
     """Ask about all; if that is refused, about each half."""
     refusal = refusal_of(schemas) if schemas else ""
     if not refusal:
@@ -86,8 +86,8 @@ def _asked(schemas: Sequence[str]) -> Iterable[tuple[str, str]]:
         yield schemas[0], refusal
         return
     middle = len(schemas) // 2
-    yield from _asked(schemas[:middle])
-    yield from _asked(schemas[middle:])
+    yield from _new_refusals(schemas[:middle])
+    yield from _new_refusals(schemas[middle:])
 
 
 def refusal_of(schemas: Sequence[str]) -> str:
@@ -118,7 +118,7 @@ class GuidanceSchema:
 
     text: str
     """The schema as JSON, its values the same."""
-    given: str = ""
+    source_text: str = ""
     """The schema as it was given, if its keywords alone do not settle that."""
     questions: tuple[str, ...] = ()
     """Parts of it: if llguidance loads each of them, it loads the whole."""
@@ -150,18 +150,18 @@ def _json_text(schema: Json) -> str:
 
 
 @lru_cache(maxsize=2048)
-def _guidance_schema(given: str) -> GuidanceSchema:
-    document = SchemaDocument.of(json.loads(given))
+def _guidance_schema(source_text: str) -> GuidanceSchema:
+    document = SchemaDocument.of(json.loads(source_text))
     unsettled: list[Json] = []
     for schema, pointer in reachable_schemas(document):
         _hold(schema, pointer, document)
         if not is_plain(schema):
             unsettled.append(schema)
-    text = _AS_JSON(map_schemas(document.root, _written))
+    text = _AS_JSON(map_schemas(document.root, _guidance_form))
     if any(reference for part in unsettled for reference in schema_references(part)):
-        return GuidanceSchema(text, given, (text,))
-    parts = dict.fromkeys(_AS_JSON(map_schemas(part, _written)) for part in unsettled)
-    return GuidanceSchema(text, given, tuple(parts))
+        return GuidanceSchema(text, source_text, (text,))
+    parts = dict.fromkeys(_AS_JSON(map_schemas(part, _guidance_form)) for part in unsettled)
+    return GuidanceSchema(text, source_text, tuple(parts))
 
 
 def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) -> None:
@@ -175,7 +175,9 @@ def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) 
     whole = schema_refusals([schema.text for schema in compress(schemas, asked)])
     for schema in schemas:
         if schema.text in whole:
-            error = _named(SchemaDocument.of(json.loads(schema.given)), whole[schema.text])
+            error = _refusal_error(
+                SchemaDocument.of(json.loads(schema.source_text)), whole[schema.text]
+            )
             refusing = [each.text in whole for each in schemas]
             error.tools = tuple(dict.fromkeys(filter(None, compress(tools, refusing))))
             raise error
@@ -205,7 +207,7 @@ def _refusal_of(regexes: Sequence[Regex]) -> str:
     return "".join(schema_refusals([_AS_JSON({"type": "string", "allOf": parts})]).values())
 
 
-def _named(document: SchemaDocument, refusal: str) -> SchemaError:
+def _refusal_error(document: SchemaDocument, refusal: str) -> SchemaError:
     """Return the error for llguidance's refusal: no value is left, or a keyword is too much."""
     root = document.root
     place = place_of(root, ROOT) if isinstance(root, dict) else ROOT
@@ -228,7 +230,7 @@ _STRINGS = ("format", "pattern", "allOf", "minLength", "maxLength")
 
 
 def _refused(schema: Schema) -> bool:
-    return bool(schema_refusals([_AS_JSON(_written({"type": "string", **schema}))]))
+    return bool(schema_refusals([_AS_JSON(_guidance_form({"type": "string", **schema}))]))
 
 
 def _hold(schema: Schema, pointer: str, document: SchemaDocument) -> None:
@@ -303,7 +305,7 @@ def _all_needed(schema: Schema) -> bool:
     return set(schema_map(schema, "properties")) <= set(names_of(schema, "required"))
 
 
-def _written(schema: Schema) -> Json:
+def _guidance_form(schema: Schema) -> Json:
     """Write one schema whose inner ones are already written."""
     found = {
         keyword: value
@@ -359,17 +361,17 @@ def _anchored(source: str) -> str:
     return found[0] if found else source
 
 
-def _counted(schema: Schema, found: Schema) -> list[Json]:
+def _counted(schema: Schema, keywords: Schema) -> list[Json]:
     """Leave out counts of members that add nothing; a first member is one of those named."""
     least, most = keyword_count(schema, "minProperties"), keyword_count(schema, "maxProperties")
     named = schema_map(schema, "properties")
     if most is not None and not _all_needed(schema):
-        del found["maxProperties"]
+        del keywords["maxProperties"]
     if least is None:
         return []
     if _is_implied(schema, least):
-        del found["minProperties"]
+        del keywords["minProperties"]
     elif named and not _all_needed(schema):
-        del found["minProperties"]
+        del keywords["minProperties"]
         return [{"anyOf": [{"required": [name]} for name in named]}]
     return []

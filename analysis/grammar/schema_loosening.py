@@ -50,7 +50,7 @@ class Loosening:
 class WrittenGrammar(Generic[Written]):
     """A grammar as it is written, and the keywords that it leaves out."""
 
-    written: Written
+    grammar: Written
     loosened: tuple[Loosening, ...] = ()
 
 
@@ -79,8 +79,8 @@ def log_loosening(loosened: tuple[Loosening, ...]) -> None:
     reasons: dict[str, list[Loosening]] = {}
     for each in loosened:
         reasons.setdefault(each.reason, []).append(each)
-    told = (_shortened(reason, places) for reason, places in reasons.items())
-    _LOG.warning("keywords that no grammar can hold are left out: %s", "; ".join(told))
+    reason_words = (_shortened(reason, places) for reason, places in reasons.items())
+    _LOG.warning("keywords that no grammar can hold are left out: %s", "; ".join(reason_words))
 
 
 def _shortened(reason: str, places: Sequence[Loosening]) -> str:
@@ -132,23 +132,23 @@ def written_grammar(
     return WrittenGrammar(written[0] if written else write(*_loosened(request, found)), left_out)
 
 
-def _left_out(request: LooseRequest, found: Mapping[str, _Loosened]) -> tuple[Loosening, ...]:
+def _left_out(request: LooseRequest, loosened: Mapping[str, _Loosened]) -> tuple[Loosening, ...]:
     """Return the keywords that are left out; raise where one of them has to be held."""
-    barred = [each for name, each in found.items() if not request.may_loosen(name)]
+    barred = [each for name, each in loosened.items() if not request.may_loosen(name)]
     if barred:
         raise _listed(barred)
-    return tuple(each for tool in found.values() for each in tool.loosened)
+    return tuple(each for tool in loosened.values() for each in tool.loosened)
 
 
 def _loosened(
-    request: LooseRequest, found: Mapping[str, _Loosened]
+    request: LooseRequest, loosened: Mapping[str, _Loosened]
 ) -> tuple[Mapping[str, Json], Json]:
     """Return the schemas of tools and content without the keywords that were found."""
     tools = {
-        name: found[name].schema if name in found else schema
+        name: loosened[name].schema if name in loosened else schema
         for name, schema in request.tools.items()
     }
-    return tools, found[""].schema if "" in found else request.json_schema
+    return tools, loosened[""].schema if "" in loosened else request.json_schema
 
 
 class StrictSchemaError(UnheldKeywordError):
@@ -239,10 +239,10 @@ def _place(schema: Json, error: SchemaError) -> str:
 def _listed(schemas: Sequence[_Loosened]) -> SchemaError:
     """Return one error for all keywords that cannot be held to; the first of them is explained."""
     first, *others = (each for schema in schemas for each in schema.loosened)
-    told = "".join(f"; nor can {_owner(each.tool)}, {each.pointer}" for each in others)
+    other_words = "".join(f"; nor can {_owner(each.tool)}, {each.pointer}" for each in others)
     hint = "leave them out" if others else schemas[0].hint or "leave it out"
     error = StrictSchemaError(
-        f"{first.reason}{told}",
+        f"{first.reason}{other_words}",
         pointer=first.pointer,
         hint=f"{hint}, or let the grammar be looser (--loosen)",
     )

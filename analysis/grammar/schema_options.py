@@ -301,14 +301,14 @@ class Resolver:
         pointer = place_of(schema, pointer)
         found = [Option(flat_schema(schema), pointer)]
         if "$ref" in schema:
-            found = self._both(found, self._referred(schema, pointer, above), pointer)
+            found = self._combinations(found, self._referred(schema, pointer, above), pointer)
         for at, inner in enumerate(schemas_of(schema, "allOf")):
             others = self.options(inner, pointer_below(pointer, "allOf", at), above)
-            found = self._both(found, others, pointer)
+            found = self._combinations(found, others, pointer)
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
                 branches = [
-                    self._both(
+                    self._combinations(
                         found,
                         self.options(inner, pointer_below(pointer, keyword, at), above),
                         pointer,
@@ -335,7 +335,9 @@ class Resolver:
         target, place = self.document.resolve(reference, pointer)
         return self.options(target, place, above | {reference})
 
-    def _both(self, first: list[Option], second: list[Option], pointer: str) -> list[Option]:
+    def _combinations(
+        self, first: list[Option], second: list[Option], pointer: str
+    ) -> list[Option]:
         if len(first) * len(second) > MOST_OPTIONS:
             raise SchemaError(
                 f"choices beside choices give {len(first) * len(second)} cases",

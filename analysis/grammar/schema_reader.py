@@ -137,18 +137,18 @@ class SchemaReader:
 
     def only_values(self, schema: Schema, kinds: frozenset[JsonType]) -> list[Json] | None:
         """Return the only values of some types that are allowed, if they are listed."""
-        told = [schema["const"]] if "const" in schema else schema.get("enum")
-        if not isinstance(told, list):
+        values = [schema["const"]] if "const" in schema else schema.get("enum")
+        if not isinstance(values, list):
             return None
         plain = len({"const", "enum"} & schema.keys()) == 1
         if (
             plain
             and schema.keys() - {"const", "enum"} <= _PLAIN
-            and all(type_of(value) in kinds for value in told)
+            and all(type_of(value) in kinds for value in values)
         ):
-            return told
+            return values
         complaint = schema_validator(self.alone(schema), checks=FORMAT_CHECKS)
-        return [value for value in told if _is_of(value, kinds) and not complaint(value)]
+        return [value for value in values if _is_of(value, kinds) and not complaint(value)]
 
     def allows_empty(self, schema: Schema) -> bool:
         """Return whether the object without members meets a schema."""
@@ -207,10 +207,10 @@ class SchemaReader:
             if JsonType.NUMBER in kinds and "integer" in names:
                 names.remove("integer")
             part["type"] = names[0] if len(names) == 1 else names
-        told = [*schema_references(part)] if self.document.refers else []
-        if told:
+        references = [*schema_references(part)] if self.document.refers else []
+        if references:
             if part == self.root and all(
-                each.startswith(("#/$defs/", "#/definitions/")) for each in told
+                each.startswith(("#/$defs/", "#/definitions/")) for each in references
             ):
                 return _ordered(part, order)
             definitions = {**schema_map(part, "$defs"), _ROOT: self.root}
@@ -321,7 +321,7 @@ def _arranged(schema: Schema, order: MemberOrder) -> Schema:
     properties = schema_map(schema, "properties")
     others = schema.get("additionalProperties", True)
     if others is not False and schema.keys().isdisjoint(_SEES_NAMES):
-        properties = {**dict.fromkeys(_named(schema), others), **properties}
+        properties = {**dict.fromkeys(_named_members(schema), others), **properties}
     if not properties:
         return schema
     return {**schema, "properties": {key: properties[key] for key in order.arrange([*properties])}}
@@ -333,11 +333,11 @@ _SEES_NAMES = frozenset(
 """Keywords that mean or hold something else where one more member is declared."""
 
 
-def _named(schema: Schema) -> Iterator[str]:
+def _named_members(schema: Schema) -> Iterator[str]:
     """Return the members that are declared or required by a schema and what stands beside it."""
     yield from schema_map(schema, "properties")
     yield from names_of(schema, "required")
     for keyword in ("allOf", *_UNIONS):
         for part in schemas_of(schema, keyword):
             if isinstance(part, dict):
-                yield from _named(part)
+                yield from _named_members(part)

@@ -135,7 +135,7 @@ class Converter:
         self.root = document.root
         self.resolver = Resolver(document)
         self.ending = Ending(self.resolver)
-        self._written: dict[str, str | None] = {}
+        self._expressions: dict[str, str | None] = {}
         self._open: dict[str, str | None] = {}
         """The schemas being written, with the name of the rule of each that refers to itself."""
 
@@ -145,17 +145,17 @@ class Converter:
         written = list(dict.fromkeys(option for option in found if option is not None))
         if not written:
             return None
-        return written[0] if len(written) == 1 else self._named(pointer, written)
+        return written[0] if len(written) == 1 else self._options_rule(pointer, written)
 
-    def _named(self, pointer: str, options: list[str]) -> str:
+    def _options_rule(self, pointer: str, options: list[str]) -> str:
         return self.rules.add(wish_for(pointer), " | ".join(dict.fromkeys(options)))
 
     def _option(self, option: Option) -> str | None:
         if not option.schema:
             return any_value(self.tokens)
         key = json.dumps(option.schema)
-        if key in self._written:
-            return self._written[key]
+        if key in self._expressions:
+            return self._expressions[key]
         if key in self._open:
             self._open[key] = self._open[key] or self.rules.reserve(wish_for(option.pointer))
             return self._open[key]
@@ -168,7 +168,7 @@ class Converter:
         name = self._open.pop(key)
         if name is not None and written is not None:
             written = self.rules.settle(name, written)
-        self._written[key] = written
+        self._expressions[key] = written
         return written
 
     def _flat(self, option: Option) -> str | None:
@@ -182,7 +182,7 @@ class Converter:
             constants = [self.constant(value) for value in values]
             if not constants:
                 return None
-            return constants[0] if len(constants) == 1 else self._named(pointer, constants)
+            return constants[0] if len(constants) == 1 else self._options_rule(pointer, constants)
         kinds = [*map(str, schemas_of(schema, "type") or TYPES)]
         if "number" in kinds:
             kinds = [kind for kind in kinds if kind != "integer"]
@@ -190,7 +190,7 @@ class Converter:
         written = [expression for expression in found if expression is not None]
         if not written:
             return None
-        return written[0] if len(written) == 1 else self._named(pointer, written)
+        return written[0] if len(written) == 1 else self._options_rule(pointer, written)
 
     def _typed(self, kind: str, schema: Schema, pointer: str) -> str | None:
         wish = wish_for(pointer)
@@ -302,11 +302,11 @@ class _Reading:
             shortest_conjunction(*schemas), pointer_below(self.pointer, "properties", name)
         )
 
-    def others(self, known: list[str]) -> Others | None:
+    def others(self, known_names: list[str]) -> Others | None:
         """Return the members that are not known, or None if there may be none."""
         if self.patterns:
-            return self._by_pattern(known)
-        if self.writer.tokens.rules.names_alone and known and not self.is_said:
+            return self._by_pattern(known_names)
+        if self.writer.tokens.rules.names_alone and known_names and not self.is_said:
             return None
         value = self.writer.value(
             self.additional, pointer_below(self.pointer, "additionalProperties")
@@ -317,21 +317,21 @@ class _Reading:
         if self.listed():
             return None
         if self.names is True:
-            return Others(other_name(known, tokens.style.quoting, tokens.rules), value)
-        if any(self._is_name(name) for name in known):
+            return Others(other_name(known_names, tokens.style.quoting, tokens.rules), value)
+        if any(self._is_name(name) for name in known_names):
             raise unwritable_keyword(
                 "propertyNames", self.pointer, "known members would have to be left out of it"
             )
         name = self.writer.value(shortest_conjunction({"type": "string"}, self.names), self.pointer)
         return None if name is None else Others(name, value)
 
-    def _by_pattern(self, known: list[str]) -> Others | None:
+    def _by_pattern(self, known_names: list[str]) -> Others | None:
         why = None
         if len(self.patterns) > 1:
             why = "one name may match several patterns"
         elif self.names is not True:
             why = "propertyNames speaks of the same names"
-        elif any(self._matches(name, next(iter(self.patterns))) for name in known):
+        elif any(self._matches(name, next(iter(self.patterns))) for name in known_names):
             why = "known members match it too"
         elif self.writer.resolver.flat(self.additional):
             why = "members that do not match it are allowed; set additionalProperties to false"
@@ -391,8 +391,8 @@ def may_be_met(schema: Json) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def _may_be_met(told: str) -> bool:
-    document = SchemaDocument.of(json.loads(told))
+def _may_be_met(schema_text: str) -> bool:
+    document = SchemaDocument.of(json.loads(schema_text))
     if all_plain(document):
         return True
     for _ in range(_MOST_LEFT_OUT):
@@ -418,7 +418,7 @@ def _is_written(document: SchemaDocument) -> bool:
 # Whether one text is in a format: for constants, whether the format is regular or not.
 
 
-def _held(name: str) -> Callable[[str], bool]:
+def _format_check(name: str) -> Callable[[str], bool]:
     """Make the check of a format that is held as a pattern."""
 
     def check(text: str) -> bool:
@@ -428,7 +428,7 @@ def _held(name: str) -> Callable[[str], bool]:
     return check
 
 
-_is_hostname = _held("hostname")
+_is_hostname = _format_check("hostname")
 
 
 def _is_international_host(text: str) -> bool:
@@ -452,7 +452,7 @@ def _is_regex(text: str) -> bool:
 
 
 FORMAT_CHECKS: Mapping[str, Callable[[str], bool]] = {
-    **{name: _held(name) for name in PATTERNS},
+    **{name: _format_check(name) for name in PATTERNS},
     "regex": _is_regex,
     "idn-email": _is_international_email,
     "idn-hostname": _is_international_host,

@@ -271,20 +271,20 @@ def all_plain(document: SchemaDocument) -> bool:
 
 def is_plain(schema: Schema) -> bool:
     """Return whether no keyword of a well-formed schema can contradict the rest of it."""
-    said = frozenset(schema) - _SILENT
-    if len(said) == 1 and said <= _CHOICES:
-        (choice,) = said
+    keywords = frozenset(schema) - _SILENT
+    if len(keywords) == 1 and keywords <= _CHOICES:
+        (choice,) = keywords
         return choice == "$ref" or any(each is not False for each in schemas_of(schema, choice))
-    if said - {"type"} in _TELLS_VALUES:
+    if keywords - {"type"} in _TELLS_VALUES:
         return _values_are_typed(schema)
-    if not said <= _GROUPS:
+    if not keywords <= _GROUPS:
         return False
-    texts = said & _STRINGS
+    texts = keywords & _STRINGS
     return (
         (len(texts) <= 1 or (texts == _LENGTHS and _is_open(schema, "minLength", "maxLength", 0)))
-        and (said.isdisjoint(_BOUNDS) or _are_bounds_open(schema))
-        and ("items" not in said or _has_items(schema))
-        and (said.isdisjoint(_OF_MEMBERS) or _has_members(schema))
+        and (keywords.isdisjoint(_BOUNDS) or _are_bounds_open(schema))
+        and ("items" not in keywords or _has_items(schema))
+        and (keywords.isdisjoint(_OF_MEMBERS) or _has_members(schema))
     )
 
 

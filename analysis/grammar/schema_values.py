@@ -127,7 +127,7 @@ class Others:
 class ObjectMembers:
     """The members that an object may hold."""
 
-    known: Sequence[Member]
+    named_members: Sequence[Member]
     others: Others | None
     least: int
     most: int | None
@@ -138,7 +138,7 @@ class ObjectMembers:
 
         Raises SchemaError if several unknown members would have to have different names.
         """
-        body = _Chain(self, tokens).written()
+        body = _Chain(self, tokens).between_braces()
         if body is None:
             return None
         return " ".join(filter(None, [tokens.begin_object, body, tokens.end_object]))
@@ -151,16 +151,16 @@ class _Chain:
         self.highest = max(1, members.least, members.most or 0)
         """Numbers of members from here on need not be distinguished."""
 
-    def written(self) -> str | None:
+    def between_braces(self) -> str | None:
         """Return the text between the braces, maybe empty, or None if there is no such object."""
-        known = self.members.known
+        named_members = self.members.named_members
         counts: list[set[int]] = [{0}]
-        for member in known:
+        for member in named_members:
             before = counts[-1]
             taken = {self._after(count) for count in before if self._takes(member, count)}
             counts.append(taken if member.required else taken | before)
         rests = {count: self._others(count) for count in counts[-1]}
-        for member, before in zip(reversed(known), reversed(counts[:-1]), strict=True):
+        for member, before in zip(reversed(named_members), reversed(counts[:-1]), strict=True):
             rests = {count: self._rest(member, count, rests) for count in before}
         return rests[0]
 

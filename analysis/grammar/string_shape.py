@@ -179,13 +179,13 @@ class StringShape:
             return RegexRepeat(ANY_TEXT.item, self.least, self.most)
         regex, *others = self.patterns
         for other in others:
-            both = intersect_rows(regex, other)
-            if both is None:
+            common_regex = intersect_rows(regex, other)
+            if common_regex is None:
                 why = f"one text would have to match {' and '.join(self.keywords[:2])} at once"
                 raise unwritable_keyword(self.keywords[1], self.pointer, why)
-            if not both.options:
+            if not common_regex.options:
                 return None
-            regex = both
+            regex = common_regex
         options = regex.options if isinstance(regex, RegexChoice) else (regex,)
         bounded = [self._bounded(option) for option in options]
         kept = [option for option in bounded if option is not None]
@@ -261,8 +261,8 @@ def string_shape(schema: Schema, pointer: str) -> StringShape:
         for keyword, source in _sources(schema, pointer)
     ]
     least, most = keyword_count(schema, "minLength") or 0, keyword_count(schema, "maxLength")
-    said = (*(keyword for keyword, _ in found), *(each for each in _LENGTHS if each in schema))
-    shape = StringShape(tuple(regex for _, regex in found), least, most, pointer, said)
+    keywords = (*(keyword for keyword, _ in found), *(each for each in _LENGTHS if each in schema))
+    shape = StringShape(tuple(regex for _, regex in found), least, most, pointer, keywords)
     for part in schemas_of(schema, "allOf"):
         if isinstance(part, dict):
             shape = _joined(shape, string_shape(part, pointer))
@@ -285,11 +285,11 @@ def _sources(schema: Schema, pointer: str) -> list[tuple[str, str]]:
     return found
 
 
-def _regex(keyword: str, told: str, source: str, pointer: str) -> Regex:
+def _regex(keyword: str, keyword_text: str, source: str, pointer: str) -> Regex:
     try:
         return whole_pattern(source)
     except PatternError as error:
-        raise unwritable_keyword(keyword, pointer, f"{told!r}: {error}") from None
+        raise unwritable_keyword(keyword, pointer, f"{keyword_text!r}: {error}") from None
 
 
 @lru_cache(maxsize=256)

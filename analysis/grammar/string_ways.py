@@ -115,19 +115,19 @@ def _mapped(regex: Regex, table: Mapping[str, str], never: CodePoints) -> Regex 
             kept = [part for part in found if part is not None]
             return RegexSequence(tuple(kept)) if len(kept) == len(found) else None
         case RegexChoice(options):
-            return _either([_mapped(option, table, never) for option in options])
+            return _choice_of([_mapped(option, table, never) for option in options])
         case RegexRepeat(item, least, most):
-            again = _mapped(item, table, never)
-            if again is None:
+            mapped_item = _mapped(item, table, never)
+            if mapped_item is None:
                 return None if least else RegexSequence()
-            return RegexRepeat(again, least, most)
+            return RegexRepeat(mapped_item, least, most)
         case TextAnchor():
             raise ValueError("anchors must be resolved before")
 
 
 def _character(points: CodePoints, table: Mapping[str, str], never: CodePoints) -> Regex | None:
     plain = points - never - CodePoints.among("".join(table))
-    return _either(
+    return _choice_of(
         [
             SetCharacter(plain) if plain else None,
             *(_literal(to) for char, to in table.items() if points & CodePoints.of(char)),
@@ -135,7 +135,7 @@ def _character(points: CodePoints, table: Mapping[str, str], never: CodePoints) 
     )
 
 
-def _either(options: Sequence[Regex | None]) -> Regex | None:
+def _choice_of(options: Sequence[Regex | None]) -> Regex | None:
     kept = [option for option in options if option is not None]
     return choice_of_regexes(kept) if kept else None
 
@@ -251,13 +251,17 @@ def string_ways(
     shape = string_shape(schema, ROOT)
     if not has_text(shape):
         return []
-    said = bool(shape.keywords)
+    has_keywords = bool(shape.keywords)
     enclosed = _enclosed(text, exclude)
     if enclosed:
         shapes = [spelled_shape(shape, text, quote, exclude) for _, _, quote in enclosed]
         escapes = () if text.close else _escapes(text)
         return [
-            (PatternNode(regex, close=close, shape=each if said else None, escapes=escapes),)
+            (
+                PatternNode(
+                    regex, close=close, shape=each if has_keywords else None, escapes=escapes
+                ),
+            )
             for (regex, close, _), each in zip(enclosed, shapes, strict=True)
             if each is not None
         ]
@@ -271,7 +275,7 @@ def string_ways(
         left=text.edges.left,
         right=text.edges.right,
         may_be_empty=not filled,
-        shape=inner if said and not filled else None,
+        shape=inner if has_keywords and not filled else None,
         part="argument",
     )
     if text.escape is StringEscape.TABLE:
@@ -317,8 +321,8 @@ def _by_table(text: StringText, table: Mapping[str, str], exclude: Sequence[str]
     """Return the regular expression of what a table writes, quotes around it."""
     kept = "".join(map(regex_escape, table))
     lost = lost_spellings(table, exclude)
-    told = [regex_escape(to) for char, to in table.items() if to and char not in lost]
-    ways = "|".join([f"[^{kept}]", *told])
+    table_ways = [regex_escape(to) for char, to in table.items() if to and char not in lost]
+    ways = "|".join([f"[^{kept}]", *table_ways])
     return f"{regex_escape(text.open)}(?:{ways})*{regex_escape(text.close)}"
 
 

@@ -57,14 +57,14 @@ class CallTags:
         self.calls, self.tools, self._stops = calls, tools, stops
         self.many = parallel and calls.limit is CallLimit.MANY
 
-    def whole(self, begun: str = "") -> TagFormat:
-        """Write the section of calls without the part `begun` by the prompt."""
+    def whole(self, section_begun: str = "") -> TagFormat:
+        """Write the section of calls without the part `section_begun` by the prompt."""
         table = RuleTable(OpaqueTokens(), names_alone=True)
         writer = self._writer(table, self.tools, parallel=self.many)
-        root = table.brancher.branch(writer.ways([()], begun))
+        root = table.brancher.branch(writer.ways([()], section_begun))
         for name, first in writer.open.items():
             writer.fill(name, first=first)
-        return _grammar(root, table.named)
+        return _grammar(root, table.rules_by_name)
 
     def section(self) -> TagFormat | None:
         """Write all calls as one tag, or None if no section opens before and closes after them."""
@@ -89,7 +89,7 @@ class CallTags:
         paths = self._writer(table, tools, parallel=False).each(first=False)
         begin = table.brancher.shared([leading_text(path) for path in paths])
         rests = [without_prefix(path, begin) if begin else path for path in paths]
-        return _tag(begin.lstrip(), _grammar(table.brancher.branch(rests), table.named))
+        return _tag(begin.lstrip(), _grammar(table.brancher.branch(rests), table.rules_by_name))
 
     def _writer(self, table: RuleTable, tools: Mapping[str, Json], *, parallel: bool) -> CallWriter:
         return CallWriter(table, self.calls, tools, parallel=parallel, stops=self._stops)
@@ -167,15 +167,15 @@ class _TagWriter(GbnfWriter):
         return f"TagDispatch(loop_after_dispatch=false, excludes=({kept_out}))"
 
 
-def _grammar(root: Node, named: Mapping[str, Node]) -> TagFormat:
+def _grammar(root: Node, rules_by_name: Mapping[str, Node]) -> TagFormat:
     """Write a node as a grammar in GBNF, with the rules that it needs."""
     needed: dict[str, Node] = {}
     waiting = [root]
     while waiting:
         for name in references_in(waiting.pop()):
             if name not in needed:
-                needed[name] = named[name]
-                waiting.append(named[name])
+                needed[name] = rules_by_name[name]
+                waiting.append(rules_by_name[name])
     return {
         "type": "grammar",
         "grammar": _TagWriter(GrammarRules(root, needed), _TagTable()).write(),
@@ -215,7 +215,7 @@ def write_structural_tag(
         found = _triggered(turn, tags, triggers)
     return {
         "type": "structural_tag",
-        "format": found or _RowTags(rules, tags, triggers, json_schema).either(rules.rows()),
+        "format": found or _RowTags(rules, tags, triggers, json_schema).one_of_rows(rules.rows()),
     }
 
 
@@ -260,7 +260,7 @@ class _RowTags:
     triggers: Sequence[GrammarTrigger]
     json_schema: Json
 
-    def either(self, rows: Sequence[StrictRow]) -> TagFormat:
+    def one_of_rows(self, rows: Sequence[StrictRow]) -> TagFormat:
         """Write one of several rows; what they have alike around their calls is written once."""
         heads: dict[_Items, list[_Items]] = {}
         for row in rows:
@@ -271,7 +271,7 @@ class _RowTags:
             tails.setdefault((middle, tuple(before)), []).append(tuple(rest))
         return choice_tag(
             [
-                in_row([self._parted(before), *self._written(middle), self._parted(after)])
+                in_row([self._parted(before), *self._item_tags(middle), self._parted(after)])
                 for (middle, before), after in tails.items()
             ]
         )
@@ -283,7 +283,7 @@ class _RowTags:
             if row:
                 behind.setdefault(row[0], []).append(row[1:])
         options = [
-            in_row([*self._written(first), self._parted(rest)]) for first, rest in behind.items()
+            in_row([*self._item_tags(first), self._parted(rest)]) for first, rest in behind.items()
         ]
         some = [option for option in options if option != constant_tag("")]
         if not some:
@@ -293,7 +293,7 @@ class _RowTags:
             {"type": "optional", "content": one} if len(some) < len(options) + (() in rows) else one
         )
 
-    def _written(self, item: _Item) -> list[TagFormat]:
+    def _item_tags(self, item: _Item) -> list[TagFormat]:
         return self._end(item) if isinstance(item, TemplateLiteral) else [self._item(item)]
 
     def _item(self, item: StrictItem) -> TagFormat:

@@ -169,8 +169,8 @@ def text_until(
     ids = {char: token for token, char in tokens.items()}
     found = exclusion_states(ends, exclude)
     tails = list(_tails((text for text in (*ends, *exclude) if text[-1] not in ids), signs))
-    told = ["".join(sorted({*signs, *_last(state.read, tails)})) for state in found]
-    made = _Stretcher(found, told, ids, lone, first)
+    state_signs = ["".join(sorted({*signs, *_last(state.read, tails)})) for state in found]
+    made = _Stretcher(found, state_signs, ids, lone, first)
     cut = {mark: made.cut(mark) for mark in marks}
     return replace(made.text(len(closes), may_be_empty=may_be_empty), marks=cut)
 
@@ -226,16 +226,16 @@ class _Stretch:
 class _Stretcher:
     def __init__(
         self,
-        found: Sequence[State],
+        states: Sequence[State],
         signs: Sequence[str],
         tokens: Mapping[str, int],
         not_alone: Sequence[str],
         first: Sequence[str],
     ) -> None:
-        self.found, self.signs, self.tokens = found, signs, tokens
+        self.states, self.signs, self.tokens = states, signs, tokens
         """`signs` are those of each state."""
         self.not_alone, self.first = not_alone, first
-        self.known: dict[tuple[str, str], list[tuple[_Stretch, list[str]]]] = {}
+        self.texts_before: dict[tuple[str, str], list[tuple[_Stretch, list[str]]]] = {}
         """Texts that may precede each sign or token, among some signs, wherever the text is."""
 
     def text(self, closes: int, *, may_be_empty: bool) -> StretchedText:
@@ -263,7 +263,7 @@ class _Stretcher:
         found, at, signs = [""], 0, self.signs[0]
         for char in text:
             found[-1] += char
-            at = self.found[at].goes.get(char, 0)
+            at = self.states[at].goes.get(char, 0)
             if char in signs:
                 found.append("")
                 signs = self.signs[at]
@@ -273,8 +273,8 @@ class _Stretcher:
         """Return the outcome of a run of text and the sign or token after it."""
         at, whole = place
         for char in run:
-            at = self.found[at].goes.get(char, 0)
-        state = self.found[at]
+            at = self.states[at].goes.get(char, 0)
+        state = self.states[at]
         read = None if whole is None else whole + run + end
         if end in state.closes:
             if read is None or read not in self.not_alone:
@@ -292,10 +292,10 @@ class _Stretcher:
 
         With each stand its lookalikes with another outcome, as regular expressions.
         """
-        known = self.known.get((signs, end))
+        known = self.texts_before.get((signs, end))
         if known is None:
             found: list[_Stretch] = []
-            for state in self.found:
+            for state in self.states:
                 word = state.read
                 is_told = end in state.goes or end in state.closes or end in state.refused
                 if word and (not is_told or set(word) & set(signs)):
@@ -303,11 +303,11 @@ class _Stretcher:
                 outcome = self._after(_START, word, end)
                 if not word or outcome != self._after(_START, word[1:], end):
                     found.append(_Stretch(word, outcome))
-            known = [(each, self._written(each.unlike(found), signs, end)) for each in found]
-            self.known[signs, end] = known
+            known = [(each, self._sign_regexes(each.unlike(found), signs, end)) for each in found]
+            self.texts_before[signs, end] = known
         return known
 
-    def _written(self, stretches: Iterable[_Stretch], signs: str, end: str) -> list[str]:
+    def _sign_regexes(self, stretches: Iterable[_Stretch], signs: str, end: str) -> list[str]:
         """Write stretches that are not empty, each with its sign; a token is none of them."""
         sign, any_ = "" if end in self.tokens else end, any_but(signs)
         return [
@@ -324,9 +324,9 @@ class _Stretcher:
             outcome = self._after(place, run, end)
             if outcome != self._after(_START, run, end):
                 yield _Stretch(run, outcome, is_whole=True)
-            for char, to in self.found[state].goes.items():
+            for char, to in self.states[state].goes.items():
                 longer = run + char
-                goes_on = len(self.found[to].read) > len(longer) or self._is_begun(
+                goes_on = len(self.states[to].read) > len(longer) or self._is_begun(
                     None if whole is None else whole + longer
                 )
                 if char not in self.signs[at] and goes_on:
@@ -336,7 +336,7 @@ class _Stretcher:
         """Return where the stretches after a state lead, and the terminals of those."""
         any_ = any_but(self.signs[place[0]])
         for end, token in self.tokens.items():
-            for each, but_not in self._told(place, end):
+            for each, but_not in self._with_lookalikes(place, end):
                 if each.outcome is None:
                     continue
                 if not each.end and each.outcome == self._after(place, "", end):
@@ -346,7 +346,7 @@ class _Stretcher:
                     yield each.outcome, _but(whole, but_not), token
         alike: dict[object, tuple[_Stretch, list[str], list[str]]] = {}
         for end in self.signs[place[0]]:
-            for each, but_not in self._told(place, end):
+            for each, but_not in self._with_lookalikes(place, end):
                 # Those of which nothing is taken away may be one terminal, and so may those that
                 # only their signs tell apart.
                 own = each.end if but_not and each.end else None
@@ -358,12 +358,12 @@ class _Stretcher:
             if each.outcome is not None:
                 yield each.outcome, _but(each.regex(texts, any_), but_not), None
 
-    def _told(self, place: _Place, end: str) -> Iterator[tuple[_Stretch, list[str]]]:
+    def _with_lookalikes(self, place: _Place, end: str) -> Iterator[tuple[_Stretch, list[str]]]:
         """Return the stretches up to a sign or token, and the lookalikes of each."""
         signs, here = self.signs[place[0]], list(self._here(place, end))
         for each, but_not in self._anywhere(signs, end):
             unlike = each.unlike(here) if here else []
-            yield each, [*but_not, *self._written(unlike, signs, end)] if unlike else but_not
+            yield each, [*but_not, *self._sign_regexes(unlike, signs, end)] if unlike else but_not
         yield from ((each, []) for each in here)
 
 

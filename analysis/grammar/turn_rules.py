@@ -94,7 +94,7 @@ class _CallHead:
     """The text up to its first slot."""
     section: int
     """The length of the part that opens the section of calls."""
-    named: str = ""
+    through_name: str = ""
     """All up to the name and the mark that ends it; empty if the name comes too late."""
     pattern: str = ""
     """A regular expression for that, if an id or a number precedes the name."""
@@ -141,9 +141,9 @@ def _around(row: StrictRow) -> Iterator[str]:
     yield row.end.text
 
 
-def _head(calls: CallFormat, row: Row, name: str, begun: str) -> _CallHead:
-    before = f"{calls.section_open}{literal_at(row, 0)}".removeprefix(begun)
-    section = len(calls.section_open) - len(begun)
+def _head(calls: CallFormat, row: Row, name: str, section_begun: str) -> _CallHead:
+    before = f"{calls.section_open}{literal_at(row, 0)}".removeprefix(section_begun)
+    section = len(calls.section_open) - len(section_begun)
     text = pattern = ""
     pieces = (before, *(row[1:] if literal_at(row, 0) else row))
     for at, piece in enumerate(pieces):
@@ -182,7 +182,7 @@ def _trigger(
 
     `first`: the prompt has written the mark of the calls, so that they come first.
     """
-    named = [head.named] if head.named else []
+    named = [head.through_name] if head.through_name else []
     # The shorter ones come first.
     for text in (*(() if first else _marked(head, calls)), *named):
         if not any(text in other for other in others):
@@ -267,12 +267,12 @@ def rules_of(
         frame = _FRAMES.of(owners, (parallel, lazy, *maker.heads), lambda: maker.frame(lazy=lazy))
         kept = frame.rules
     # In the same order whether the frame was cached or made here.
-    table.named.clear()
-    table.named.update({**frame.rules.named, **dict.fromkeys(frame.open, NOTHING)})
+    table.rules_by_name.clear()
+    table.rules_by_name.update({**frame.rules.rules_by_name, **dict.fromkeys(frame.open, NOTHING)})
     if calls is not None:
         for name, first in frame.open.items():
             calls.fill(name, first=first)
-    return GrammarRules(frame.rules.root, table.named, table.tools, kept)
+    return GrammarRules(frame.rules.root, table.rules_by_name, table.tools, kept)
 
 
 def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:
@@ -369,7 +369,9 @@ class TurnRules:
         rows = self.rows(lazy=lazy)
         root = self.table.brancher.branch(self.paths(rows), self.in_content)
         opened = {} if self.calls is None else dict(self.calls.open)
-        named = {name: rule for name, rule in self.table.named.items() if name not in opened}
+        named = {
+            name: rule for name, rule in self.table.rules_by_name.items() if name not in opened
+        }
         return _RuleFrame(GrammarRules(root, named), opened)
 
     def call_stops(self, calls: CallFormat) -> list[str]:
@@ -386,10 +388,10 @@ class TurnRules:
         key = tuple(rows)
         known = self._paths.get(key)
         if known is None:
-            known = self._paths[key] = self._found(rows)
+            known = self._paths[key] = self._row_paths(rows)
         return known
 
-    def _found(self, rows: Sequence[StrictRow]) -> list[Path]:
+    def _row_paths(self, rows: Sequence[StrictRow]) -> list[Path]:
         alike: dict[StrictItem | None, list[StrictRow]] = {}
         for row in rows:
             alike.setdefault(row.items[0] if row.items else None, []).append(row)

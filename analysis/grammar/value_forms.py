@@ -54,7 +54,9 @@ class BareValue:
     kinds: frozenset[JsonType]
     """The types that the reader takes a text for: it knows the whole schema of a tool."""
 
-    def told(self, values: Sequence[Json], schema: Schema, notation: ValueNotation) -> list[str]:
+    def fixed_texts(
+        self, values: Sequence[Json], schema: Schema, notation: ValueNotation
+    ) -> list[str]:
         """Return the texts of the only values of a schema, without those that are read otherwise.
 
         Raises UnheldKeywordError if none is left.
@@ -77,9 +79,9 @@ class BareValue:
     def hold(self, reader: SchemaReader) -> None:
         """Raise UnheldKeywordError if some string would be read as a value the schema forbids."""
         for kind in sorted(self.kinds - {JsonType.STRING}):
-            said = _said(reader, self.schema, kind)
-            if said is not None:
-                part, keyword = said
+            constraint = _constraint_of(reader, self.schema, kind)
+            if constraint is not None:
+                part, keyword = constraint
                 raise _read_otherwise(keyword, place_of(part, ROOT))
 
 
@@ -123,7 +125,7 @@ _OPEN: Mapping[str, tuple[str, ...]] = {
 _OF_ALL = ("const", "enum", "not", "if", "$dynamicRef", "$recursiveRef")
 
 
-def _said(reader: SchemaReader, schema: Json, kind: JsonType) -> tuple[Schema, str] | None:
+def _constraint_of(reader: SchemaReader, schema: Json, kind: JsonType) -> tuple[Schema, str] | None:
     """Return a keyword that constrains values of a type, with its schema, or None."""
     found = reader.resolved(schema)
     if kind not in reader.kinds(found):
@@ -131,15 +133,15 @@ def _said(reader: SchemaReader, schema: Json, kind: JsonType) -> tuple[Schema, s
     options = reader.options(found)
     if len(options) > 1:
         fitting = [option for option in options if kind in reader.kinds(option)]
-        told = [_said(reader, option, kind) for option in fitting]
-        return None if None in told else told[0]
+        constraints = [_constraint_of(reader, option, kind) for option in fitting]
+        return None if None in constraints else constraints[0]
     (only,) = options
     if kind is JsonType.NULL:
         return None
     for keyword in (*_OF_ALL, *_OF_KIND.get(kind, ())):
         if keyword in only and not _is_silent(keyword, only[keyword]):
             return only, keyword
-    beside = (_said(reader, part, kind) for part in schemas_of(only, "allOf"))
+    beside = (_constraint_of(reader, part, kind) for part in schemas_of(only, "allOf"))
     return next(filter(None, beside), None)
 
 
@@ -147,8 +149,8 @@ def _is_silent(keyword: str, value: Json) -> bool:
     """Return whether a keyword does not constrain values whose type is allowed."""
     if keyword == "not":
         return isinstance(value, dict) and value.keys() == {"type"}
-    told = json.dumps(value)
-    return told in _OPEN.get(keyword, ())
+    value_text = json.dumps(value)
+    return value_text in _OPEN.get(keyword, ())
 
 
 def _read_otherwise(keyword: str, pointer: str) -> UnheldKeywordError:
@@ -221,8 +223,8 @@ def _begins_parts(way: Path) -> list[str]:
 
 
 def _constants_in_tokens(ways: Sequence[Path], firsts: Sequence[Item]) -> list[Path]:
-    told = (_in_tokens(way, firsts) for way in ways)
-    return distinct_paths([way for way in told if way is not None])
+    token_ways = (_in_tokens(way, firsts) for way in ways)
+    return distinct_paths([way for way in token_ways if way is not None])
 
 
 def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path | None:
@@ -244,8 +246,8 @@ def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path | None:
     beside = next((each for each in values if not kinds.isdisjoint(_types(each))), None)
     if beside is None:
         return way
-    said = beside.schema.keys() - _ANNOTATIONS if isinstance(beside.schema, dict) else ()
-    return None if not said else (JsonValue({"const": value}, beside.style), *way[1:])
+    keywords = beside.schema.keys() - _ANNOTATIONS if isinstance(beside.schema, dict) else ()
+    return None if not keywords else (JsonValue({"const": value}, beside.style), *way[1:])
 
 
 def _types(value: JsonValue) -> list[str]:

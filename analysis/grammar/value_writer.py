@@ -100,12 +100,12 @@ class MergedMembers:
         after: dict[tuple[object, ...], list[_Place]] = {}
         for each, at in places:
             for entry, following in self.objects[each].steps(at):
-                told = tuple(map(_told, entry))
-                entries.setdefault(told, entry)
-                after.setdefault(told, []).append((each, following))
+                entry_key = tuple(map(_schema_key, entry))
+                entries.setdefault(entry_key, entry)
+                after.setdefault(entry_key, []).append((each, following))
         paths: list[Path] = []
-        for told, found in after.items():
-            entry = entries[told]
+        for entry_key, found in after.items():
+            entry = entries[entry_key]
             first = self.objects[found[0][0]]
             # With sorted names, several members of one object lead to the same place.
             on = sorted({(each, at) for each, at in found if self.objects[each].goes_on(at)})
@@ -121,7 +121,7 @@ class MergedMembers:
         )
 
 
-def _told(item: Item) -> object:
+def _schema_key(item: Item) -> object:
     """Return a key that is equal for values of equal schemas."""
     return (json.dumps(item.schema), item.style) if isinstance(item, JsonValue) else item
 
@@ -199,7 +199,9 @@ class ValueWriter:
             return self._json(found, kinds, style) if kinds else []
         fixed = self.reader.only_values(found, kinds)
         if fixed is not None:
-            return distinct_paths([join_path(each) for each in bare.told(fixed, found, notation)])
+            return distinct_paths(
+                [join_path(each) for each in bare.fixed_texts(fixed, found, notation)]
+            )
         options = self.reader.options(found)
         taken_apart = options != [found]
         is_raw = _is_raw(notation.string)
@@ -286,12 +288,12 @@ class ValueWriter:
             if style is not None:
                 by_style.setdefault(style, set()).add(kind)
             elif kind is not JsonType.STRING:
-                ways += self._written(schema, kind, notation, exclude)
+                ways += self._plain_ways(schema, kind, notation, exclude)
         for each, same in by_style.items():
             ways += self._json(schema, frozenset(same), each)
         return told_apart(ways, exclude)
 
-    def _written(
+    def _plain_ways(
         self, schema: Schema, kind: JsonType, notation: ValueNotation, exclude: Sequence[str]
     ) -> list[Path]:
         """Return the ways to write a value of a type that is not written as JSON."""
@@ -326,14 +328,14 @@ class ValueWriter:
         """Return the key of a rule: all that the rule depends on."""
         # Nothing inside the whole schema equals it, except by a reference.
         is_whole = schema is self.reader.root and not self.reader.document.refers
-        told = "" if is_whole else repr(schema)
+        schema_text = "" if is_whole else repr(schema)
         # A schema without references means the same in every tool: most make up values of any type.
-        is_own = is_whole or self._refers_back(told)
-        return what, self.reader.place if is_own else "", told, id(container), tuple(texts)
+        is_own = is_whole or self._refers_back(schema_text)
+        return what, self.reader.place if is_own else "", schema_text, id(container), tuple(texts)
 
-    def _refers_back(self, told: str) -> bool:
+    def _refers_back(self, schema_text: str) -> bool:
         """Return whether a schema's key depends on its own document."""
-        return self.reader.document.refers and "'$ref'" in told
+        return self.reader.document.refers and "'$ref'" in schema_text
 
     def array(self, schema: Schema, notation: ValueNotation, exclude: Sequence[str]) -> list[Path]:
         """Return the ways to write an array: an empty one, one with items."""
@@ -356,10 +358,10 @@ class ValueWriter:
         exclude: Sequence[str],
         key: Hashable,
     ) -> Node:
-        again = self.table.rule(key, "item", lambda: RuleReference(""))
+        same_rule = self.table.rule(key, "item", lambda: RuleReference(""))
         paths: list[Path] = []
         for entry in self.entries("", items, container, outer, exclude):
-            paths.append(join_path(*entry, container.separator, again))
+            paths.append(join_path(*entry, container.separator, same_rule))
             paths.append(join_path(*entry, container.close))
         return self.table.brancher.branch(paths)
 
@@ -378,10 +380,16 @@ class ValueWriter:
         Where an entry has a close of its own, the value and that close are one rule. `read_as` are
         the types that its reader takes a text for; None means those of the schema.
         """
-        told = repr(schema)
-        refers_back = self._refers_back(told)
+        schema_text = repr(schema)
+        refers_back = self._refers_back(schema_text)
         exclude = tuple(exclude)
-        case = (self.reader.place if refers_back else "", told, id(container), exclude, read_as)
+        case = (
+            self.reader.place if refers_back else "",
+            schema_text,
+            id(container),
+            exclude,
+            read_as,
+        )
         whole = None if made_up else self.closed.paths.get((name, case))
         if whole is not None:
             return [whole]
@@ -391,7 +399,7 @@ class ValueWriter:
         if known is None and not refers_back:
             alone = _ALONE.of(
                 (container, outer, self.table.brancher.opaque),
-                (told, self.order, repr(read_as and sorted(read_as)), *exclude),
+                (schema_text, self.order, repr(read_as and sorted(read_as)), *exclude),
                 lambda: self._apart.alone(entry),
             )
             if alone is not None:
@@ -436,8 +444,8 @@ class ValueWriter:
         """Return the ways to write the value in a row."""
         schema, container, outer, exclude, read_as = entry
         closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
-        told = kinds_told(container, row)
-        bare = BareValue(schema, told or read_as or self.reader.kinds(schema))
+        row_kinds = kinds_told(container, row)
+        bare = BareValue(schema, row_kinds or read_as or self.reader.kinds(schema))
         ways = self.ways(schema, container.values or outer, closes, kinds, bare)
         is_inside = container in (outer.object, outer.array)
         return [within_floats(way, closes) for way in ways] if is_inside else ways

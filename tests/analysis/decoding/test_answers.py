@@ -200,7 +200,7 @@ def test_what_is_reformed_or_not_asked_is_counted_apart(
     assert (found.complaints, found.rendering) == ((), rendering or MessageRendering.SAME)
     assert words in found.difference
     assert found.clean is (found.rendering in (MessageRendering.SAME, MessageRendering.CLOSED))
-    assert found.not_asked is not (found.rendering is not None and found.rendering.asked)
+    assert found.not_asked is not (found.rendering is not None and found.rendering.was_asked)
 
 
 def test_an_answer_that_repeats_the_prompt_is_another_text() -> None:
@@ -260,7 +260,7 @@ def test_what_only_a_reader_forgives_is_rendered_otherwise(
     text: str, rendering: MessageRendering
 ) -> None:
     asked = trial_of(HERMES)
-    found = AnswerRewriter(asked.turns, asked.begun.format, asked.parser).compare(
+    found = AnswerRewriter(asked.turns, asked.begun_turn.format, asked.parser).compare(
         text, asked.parser.parse(text)
     )
     assert found.rendering is rendering, found.difference

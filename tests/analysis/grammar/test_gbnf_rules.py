@@ -358,7 +358,7 @@ def closed_by(closes: list[str], excluded: list[str], text: str) -> tuple[int, i
         state = found[at]
         if char in state.closes:
             return state.closes[char], place + 1
-        if char in state.refused or (state.begun and char not in state.goes):
+        if char in state.refused or (state.close_begun and char not in state.goes):
             return None
         at = state.goes.get(char, 0)
     return 0, -1
