@@ -133,14 +133,14 @@ def preserving_report(found: PreservingTemplate, width: int) -> Text:
         many = "edit" if len(found.edits) == 1 else "edits"
         words = f"{len(found.edits)} {many}: {len(found.fixed)} more hold: {_steps(found.fixed)}."
         drawn += prose(words, indent=0)
-        words = f"Rendered to the same text: {found.held} steps of scenarios that held, under every"
-        drawn += prose(f"{words} setting that may matter.", indent=0)
+        words = f"Rendered to the same text: {found.held_steps} steps of scenarios that held,"
+        drawn += prose(f"{words} under every setting that may matter.", indent=0)
         if found.proof is not None:
             drawn += prose(proof_words(found.proof), indent=0)
             for each in found.proof.examples:
                 drawn += example_lines(each)
     elif found.left:
-        words = f"No edit was found: {found.tried} were tried."
+        words = f"No edit was found: {found.trial_count} were tried."
         drawn += prose(words, indent=0)
     else:
         drawn += prose("Nothing breaks, so nothing is edited.", indent=0)

@@ -226,13 +226,13 @@ def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
     yield from _decided_at(subject, shown)
 
 
-def _decided_at(subject: Subject, shown: Iterable[str]) -> Iterator[int]:
+def _decided_at(subject: Subject, render_texts: Iterable[str]) -> Iterator[int]:
     """Return the places of tests that came out otherwise in one of the renders than in another."""
     held: dict[int, set[tuple[bool | None, ...]]] = defaultdict(set)
     asked = {
         each.render.text: each.variables for each in subject.past_renders if each.render.rendered
     }
-    for variables in (asked[text] for text in shown if text in asked):
+    for variables in (asked[text] for text in render_texts if text in asked):
         trace = subject.rendering.step_through(variables)
         tests: dict[int, set[bool | None]] = {number: set() for number in range(len(trace.sites))}
         for step in trace.steps:
@@ -293,9 +293,9 @@ def _roles(text: str) -> Iterator[FixCandidate]:
         yield FixCandidate((_respelling(known, other),))
 
 
-def _respelling(known: str, other: str) -> TemplateEdit:
+def _respelling(known_role: str, other: str) -> TemplateEdit:
     """Take one role for another in all messages, before anything else is done."""
-    role = f"dict(message, role={jinja_text(known)}) if message.role == {jinja_text(other)}"
+    role = f"dict(message, role={jinja_text(known_role)}) if message.role == {jinja_text(other)}"
     return TemplateEdit(
         0,
         0,

@@ -199,14 +199,14 @@ class EditProof:
                 self._order.insert(0, at)
                 return None
             changed += 1
-            sent.add(each.sent if each.plainly is not None else "")
+            sent.add(each.messages_key if each.plainly is not None else "")
             crashed += before.crashed
             healed += not before.rendered
             better += sum(self.faults(at).values()) - sum(faults.values())
             mended = [it for it, n in self.faults(at).items() if faults.get(it, 0) < n]
             others = () if before.crashed else self._beyond(each, mended)
             # What is right of parts that no plain conversation says, nobody could tell.
-            bad = before.crashed and (each.of_parts or is_worse(self._known(each), faults))
+            bad = before.crashed and (each.of_parts or is_worse(self._plain_faults(each), faults))
             asked_for = not others and not bad
             beyond += bool(others)
             spoiled += bad
@@ -229,7 +229,10 @@ class EditProof:
             beyond,
             spoiled,
             shown,
-            any(each.sent in sent and self._refuses(each, edited) for each in self._respelled),
+            any(
+                each.messages_key in sent and self._refuses(each, edited)
+                for each in self._respelled
+            ),
         )
 
     @cached_property
@@ -336,7 +339,7 @@ class EditProof:
         if not wrong or not after.rendered or self._left_out(at):
             return None
         faults = faults_of(each, after.text, edited.text)
-        known = self._known(each)
+        known = self._plain_faults(each)
         if not before.rendered:
             taken = before.crashed or (each.plainly is not None and not is_worse(known, faults))
             return faults if taken else None
@@ -377,7 +380,7 @@ class EditProof:
         others = {it: n for it, n in faults.items() if it.kind is not FaultKind.OTHERWISE}
         return not is_worse(wrong, others) and sum(others.values()) < sum(wrong.values())
 
-    def _known(self, each: ProofConversation) -> Mapping[RenderFault, int]:
+    def _plain_faults(self, each: ProofConversation) -> Mapping[RenderFault, int]:
         """Return what is wrong as well where the same is said in plain words."""
         plain = each.plainly
         if plain is None:

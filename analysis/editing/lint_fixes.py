@@ -100,7 +100,7 @@ class TemplateTrials:
             self._proven[template.text] = self.proof.proven(template, edits)
         return self._proven[template.text]
 
-    def gone(self, template: ChatTemplate, rule: Rule) -> bool:
+    def finds_less(self, template: ChatTemplate, rule: Rule) -> bool:
         """Whether a rule finds less in an edited template."""
         subject = self._analyzed(template.text, template.sandbox)
         hits = None if subject is None else hits_of(subject, rule)
@@ -120,14 +120,14 @@ class TemplateTrials:
 
     def _news_of(self, subject: Subject) -> frozenset[Rule]:
         firing = (rule for rule in _by_default() if hits_of(subject, rule))
-        if all(rule.code in self._known for rule in firing):
+        if all(rule.code in self._found_codes for rule in firing):
             return frozenset()
         return frozenset(
-            each.rule for each in lint(subject).findings if each.code not in self._known
+            each.rule for each in lint(subject).findings if each.code not in self._found_codes
         )
 
     @cached_property
-    def _known(self) -> frozenset[str]:
+    def _found_codes(self) -> frozenset[str]:
         """The codes of all that is found in the template, whatever covers it."""
         found = lint(self.subject).findings
         return frozenset(code for each in found for code in (each.code, *each.also))
@@ -275,14 +275,14 @@ def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) 
     search = _FixSearch(trials, finding)
     found = search.find_edits()
     if isinstance(found, UnfixedReason):
-        return FindingFix(finding, reason=found, tried=search.tried)
+        return FindingFix(finding, reason=found, tried=search.trial_count)
     edits = search.tidied(found)
     proof = trials.proof.proven(trials.edited(edits))
     if proof is None:
         # It changes a conversation that was thought not to reach it.
-        return FindingFix(finding, reason=UnfixedReason.NOT_PROVEN, tried=search.tried)
+        return FindingFix(finding, reason=UnfixedReason.NOT_PROVEN, tried=search.trial_count)
     hidden = None if unsafe or proof.safe else UnfixedReason.UNSAFE
-    return FindingFix(finding, edits, proof, hidden, search.tried)
+    return FindingFix(finding, edits, proof, hidden, search.trial_count)
 
 
 def _mark_generation(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
@@ -295,7 +295,7 @@ def _mark_generation(trials: TemplateTrials, finding: LintFinding) -> FindingFix
         proven = _proven_marks(trials, marked)
         if proven is None:
             reason = max(reason, UnfixedReason.NOT_PROVEN, key=[*UnfixedReason].index)
-        elif not trials.gone(marked, finding.rule):
+        elif not trials.finds_less(marked, finding.rule):
             reason = max(reason, UnfixedReason.NOT_GONE, key=[*UnfixedReason].index)
         # That older engines do not know the tag is the price of it, not a mistake.
         elif any(rule.group is not RuleGroup.PORTABILITY for rule in trials.news(marked)):
@@ -335,11 +335,11 @@ class _FixSearch:
         self._finding = finding
         self._text = trials.template.text
         self._looked_at = trials.looked_at(finding.rule)
-        self._asked = [*self._looked_at.past_renders]
+        self._past_renders = [*self._looked_at.past_renders]
         self._only_safe = True
         self._unsafe_seen = False
         """Whether safe edits alone were taken, and others would have passed."""
-        self.tried = 0
+        self.trial_count = 0
 
     def find_edits(self) -> tuple[TemplateEdit, ...] | UnfixedReason:
         """Return the smallest edits that fix the finding, safe ones first, or why none do."""
@@ -382,9 +382,9 @@ class _FixSearch:
         reason = UnfixedReason.NO_EDIT
         apart = [each for each in candidates if not each.overlaps(chosen)][:MOST_TRIED]
         for at in range(0, len(apart), AT_ONCE):
-            both = [chosen.and_also(each) for each in apart[at : at + AT_ONCE]]
-            for each in sorted(both, key=lambda it: it.size):
-                self.tried += self._only_safe
+            joined = [chosen.and_also(each) for each in apart[at : at + AT_ONCE]]
+            for each in sorted(joined, key=lambda it: it.size):
+                self.trial_count += self._only_safe
                 if not self._differs(self._trials.edited(each.edits), base):
                     continue
                 why = self._in_the_way(each.edits)
@@ -406,7 +406,7 @@ class _FixSearch:
         if self._only_safe and not proof.safe:
             self._unsafe_seen = True
             return UnfixedReason.UNSAFE
-        if proof.halfway or not self._trials.gone(template, self._finding.rule):
+        if proof.halfway or not self._trials.finds_less(template, self._finding.rule):
             return UnfixedReason.NOT_GONE
         return UnfixedReason.NEW if self._trials.news(template) else None
 
@@ -418,7 +418,7 @@ class _FixSearch:
         return any(one != other for one, other in zip(self._outcomes(template), base, strict=True))
 
     def _outcomes(self, template: ChatTemplate) -> Iterator[str | None]:
-        for asked in self._asked:
+        for asked in self._past_renders:
             try:
                 yield template.render_prepared(asked.variables)
             except TemplateRenderError:

@@ -95,9 +95,9 @@ class PreservingTemplate:
     fixed: tuple[tuple[Scenario, Next], ...]
     """Steps that broke and hold, as a new analysis of the edited template plays them."""
     left: tuple[LeftStep, ...]
-    held: int
+    held_steps: int
     """Steps of scenarios, under every setting that may matter, rendered to the same text."""
-    tried: int
+    trial_count: int
     """Edits that were tried."""
     proof: ProvenEdit | None
     """None if nothing is edited."""
@@ -145,7 +145,7 @@ class _EditSearch:
             (step, *_blame_step(stage, step)) for step in self._usual if not step.replay.holds
         ]
         self._stage = stage
-        self._tried = 0
+        self._trial_count = 0
 
     def find_edits(self) -> tuple[TemplateEdit, ...]:
         """Return the edits that serve, none of which could be left out."""
@@ -202,7 +202,7 @@ class _EditSearch:
         """Return the edits that fix something: those that fix most first, then the smallest."""
         measured: list[tuple[_Gain, TemplateEdit]] = []
         for edit in candidates:
-            self._tried += 1
+            self._trial_count += 1
             gain = self._gain([*chosen, edit], targets)
             if gain is not None and gain > before:
                 measured.append((gain, edit))
@@ -241,11 +241,11 @@ class _EditSearch:
         kept = [*chosen]
         for edit in chosen:
             fewer = [each for each in kept if each != edit]
-            if self._held(fewer) >= self._held(kept) and self._right(fewer):
+            if self._holding_count(fewer) >= self._holding_count(kept) and self._right(fewer):
                 kept = fewer
         return tuple(sorted(kept))
 
-    def _held(self, edits: Sequence[TemplateEdit]) -> int:
+    def _holding_count(self, edits: Sequence[TemplateEdit]) -> int:
         stage = self._edited(edits)
         return sum(_holds(stage, step) for step, _, _ in self._broken)
 
@@ -281,7 +281,7 @@ class _EditSearch:
             tuple((step.scenario, step.next) for step in fixed),
             tuple(left),
             sum(step.replay.holds for step in self._steps),
-            self._tried,
+            self._trial_count,
             self._proof.proven(self._template(made)) if made else None,
         )
 
@@ -329,11 +329,11 @@ def _blame_step(stage: ReplayStage, step: PlayedStep) -> tuple[Cause, Culprit]:
     return cause, fault_of(stage, step.replay, cause, step.plain) or Culprit.TEMPLATE
 
 
-def _defaults(played: RoundTrip) -> Iterator[TemplateEdit]:
+def _defaults(played_trip: RoundTrip) -> Iterator[TemplateEdit]:
     """Return an edit for every setting of a switch under which a row that breaks holds."""
-    usual = played.settings[0]
+    usual = played_trip.settings[0]
     seen: set[TemplateEdit] = set()
-    for row in played.rows:
+    for row in played_trip.rows:
         for other in row.others if not row.verdict.holds else ():
             setting = changed_switches(usual, other.setting)
             edit = default_edit(setting)

@@ -96,7 +96,7 @@ class ProofConversation:
         return tuple(kind for kind, holds in found.items() if holds)
 
     @property
-    def sent(self) -> str:
+    def messages_key(self) -> str:
         """The messages, whatever they are sent with."""
         return repr(self.messages)
 
@@ -212,16 +212,16 @@ def _padded(subject: Subject) -> Iterator[ProofConversation]:
 
 
 def _around(conversation: WholeConversation, voice: Voice) -> WholeConversation:
-    said = {spoken.text for spoken in conversation.spoken if spoken.voice is voice}
+    voice_texts = {spoken.text for spoken in conversation.spoken if spoken.voice is voice}
 
-    def text(given: str) -> str:
-        return pad_word(given) if given in said else given
+    def text(value: str) -> str:
+        return pad_word(value) if value in voice_texts else value
 
-    def entry(given: Message | UserMessage | ToolResult) -> Message | UserMessage | ToolResult:
-        if isinstance(given, Message):
-            content, reasoning = text(given.content), text(given.reasoning)
-            return structs.replace(given, content=content, reasoning=reasoning)
-        return structs.replace(given, text=text(given.text))
+    def entry(message: Message | UserMessage | ToolResult) -> Message | UserMessage | ToolResult:
+        if isinstance(message, Message):
+            content, reasoning = text(message.content), text(message.reasoning)
+            return structs.replace(message, content=content, reasoning=reasoning)
+        return structs.replace(message, text=text(message.text))
 
     dialogue: Dialogue = tuple(entry(each) for each in conversation.dialogue)
     return replace(conversation, dialogue=dialogue, system=text(conversation.system))
@@ -318,8 +318,8 @@ def _respell(plain: ProofConversation) -> Iterator[Respelled]:
             yield words, changed, {}
 
 
-def _with_role(message: Mapping[str, Json], known: str, other: str) -> Mapping[str, Json]:
-    return {**message, "role": other} if message["role"] == known else message
+def _with_role(message: Mapping[str, Json], known_role: str, other: str) -> Mapping[str, Json]:
+    return {**message, "role": other} if message["role"] == known_role else message
 
 
 def _no_content(message: dict[str, Json]) -> dict[str, Json]:

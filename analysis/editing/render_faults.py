@@ -220,10 +220,10 @@ def _gone_on(each: ProofConversation) -> ProofConversation:
 
 def is_worse(before: Mapping[RenderFault, int], after: Mapping[RenderFault, int]) -> bool:
     """Return whether something is wrong after that was not wrong before, or is more so."""
-    return any(count > _known(before, fault) for fault, count in after.items())
+    return any(count > _earlier_count(before, fault) for fault, count in after.items())
 
 
-def _known(before: Mapping[RenderFault, int], fault: RenderFault) -> int:
+def _earlier_count(before: Mapping[RenderFault, int], fault: RenderFault) -> int:
     """Return how often a fault was there: a turn that lacks but its reasoning is less rewritten."""
     kinds = [fault.kind]
     if fault.kind is FaultKind.LEFT_OUT and not fault.whose:

@@ -210,12 +210,12 @@ def _truths(condition: str, parts: Mapping[str, nodes.Node]) -> list[bool]:
     return [_truth(read, each) for each in held if _possible(named, each)]
 
 
-def _possible(parts: Mapping[str, nodes.Node], held: Mapping[str, bool]) -> bool:
+def _possible(parts: Mapping[str, nodes.Node], part_truths: Mapping[str, bool]) -> bool:
     """Return whether parts can hold so together: what holds something is there."""
     for name, part in parts.items():
-        if isinstance(part, nodes.Test) and held.get(repr(part.node)):
+        if isinstance(part, nodes.Test) and part_truths.get(repr(part.node)):
             absent = {"none": True, "undefined": True, "defined": False}.get(part.name)
-            if held[name] is absent:
+            if part_truths[name] is absent:
                 return False
     return True
 
@@ -240,20 +240,20 @@ def _parts(read: nodes.Node | None) -> dict[str, nodes.Node]:
             return {repr(read): read}
 
 
-def _truth(read: nodes.Node, held: Mapping[str, bool]) -> bool:
+def _truth(read: nodes.Node, part_truths: Mapping[str, bool]) -> bool:
     match read:
         case nodes.And():
-            return _truth(read.left, held) and _truth(read.right, held)
+            return _truth(read.left, part_truths) and _truth(read.right, part_truths)
         case nodes.Or():
-            return _truth(read.left, held) or _truth(read.right, held)
+            return _truth(read.left, part_truths) or _truth(read.right, part_truths)
         case nodes.Not():
-            return not _truth(read.node, held)
+            return not _truth(read.node, part_truths)
         case nodes.Const():
             return bool(read.value)
         case nodes.List(items=[]) | nodes.Dict(items=[]):
             return False
         case _:
-            return held[repr(read)]
+            return part_truths[repr(read)]
 
 
 # Conditions with a fixed value, removed from a template.

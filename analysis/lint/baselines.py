@@ -88,9 +88,9 @@ def _ignore(verb: str, rest: str, line: int) -> Ignore:
     return Ignore(selectors, reason, line)
 
 
-def unused_ignores(ignores: tuple[Ignore, ...], seen: frozenset[str]) -> Iterator[Ignore]:
+def unused_ignores(ignores: tuple[Ignore, ...], seen_codes: frozenset[str]) -> Iterator[Ignore]:
     """Return the ignores none of whose codes are among those that were seen."""
-    yield from (each for each in ignores if not each.codes & seen)
+    yield from (each for each in ignores if not each.codes & seen_codes)
 
 
 VERSION = "autoparser.lint-baseline/1"

@@ -157,15 +157,15 @@ class CallSpan:
         )
 
 
-def call_spans(played: PlayedConversation) -> list[CallSpan]:
+def call_spans(played_chat: PlayedConversation) -> list[CallSpan]:
     """Return the calls of each message that has any, in the order of the render."""
     spans: list[CallSpan] = []
     group: list[WrittenText] = []
-    for text in (*played.written, None):
+    for text in (*played_chat.written_texts, None):
         goes_on = bool(group) and text is not None and text.spoken.entry == group[0].spoken.entry
         if group and not goes_on:
             following = None if text is None else text.spoken.voice
-            spans.append(_span(played, group, following))
+            spans.append(_span(played_chat, group, following))
             group = []
         if text is not None and text.spoken.voice is Voice.CALL:
             group.append(text)
@@ -173,12 +173,12 @@ def call_spans(played: PlayedConversation) -> list[CallSpan]:
 
 
 def _span(
-    played: PlayedConversation, group: list[WrittenText], following: Voice | None
+    played_chat: PlayedConversation, group: list[WrittenText], following: Voice | None
 ) -> CallSpan:
     first, last = group[0], group[-1]
     start = first.start - len(first.before)
     end = last.start + len(last.spoken.text) + len(last.after)
-    return CallSpan(tuple(group), start, played.render.text[start:end], following)
+    return CallSpan(tuple(group), start, played_chat.render.text[start:end], following)
 
 
 def document_kind(span: CallSpan, text: WrittenText) -> DocumentKind | None:

@@ -53,7 +53,7 @@ class ConversationTexts:
     """Calls of three tools; the second has two arguments."""
     results: tuple[ToolResult, ToolResult, ToolResult]
 
-    def called(self, *places: int, content: str = "", reasoning: str = "") -> Message:
+    def calling_message(self, *places: int, content: str = "", reasoning: str = "") -> Message:
         """Return a message with the calls at these places."""
         return Message(content, reasoning, tuple(self.calls[place] for place in places))
 
@@ -147,8 +147,8 @@ class WholeConversation:
             *(f"{name}={value!r}" for name, value in self.setting.items()),
             "content in the other form" if self.other_form else "",
         ]
-        said = [each for each in beside if each]
-        return f"{self.scene} with {' and '.join(said)}" if said else self.scene
+        words = [each for each in beside if each]
+        return f"{self.scene} with {' and '.join(words)}" if words else self.scene
 
     @cached_property
     def size(self) -> int:
@@ -240,12 +240,12 @@ class PlayedConversation:
         """The conversation's name."""
         return self.conversation.name
 
-    def said(self, *voices: Voice) -> Iterator[SpokenText]:
+    def texts_of(self, *voices: Voice) -> Iterator[SpokenText]:
         """Return the texts of these voices in the order of the conversation."""
         return (each for each in self.conversation.spoken if each.voice in voices)
 
     @cached_property
-    def written(self) -> Sequence[WrittenText]:
+    def written_texts(self) -> Sequence[WrittenText]:
         """The texts that the render holds, in its order."""
         text = self.render.text
         placed = [(text.find(each.text), each) for each in self.conversation.spoken]
@@ -388,7 +388,7 @@ def _loops(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConver
     first, second, third = texts.users
     one, other, later = texts.results
     earlier, answer = (Message(each) for each in texts.answers)
-    call, prefaced = texts.called(0), texts.called(0, content=texts.preface)
+    call, prefaced = texts.calling_message(0), texts.calling_message(0, content=texts.preface)
     if scope.open_calls:
         yield WholeConversation("a call", (first, call), generation=False)
     yield WholeConversation("a call and its result", (first, call, one))
@@ -396,16 +396,16 @@ def _loops(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConver
         "a call, its result and the answer", (first, call, one, answer), generation=False
     )
     yield WholeConversation(
-        "two calls one after the other", (first, call, one, texts.called(1), other)
+        "two calls one after the other", (first, call, one, texts.calling_message(1), other)
     )
     if scope.parallel:
-        both = texts.called(0, 1)
+        two_calls = texts.calling_message(0, 1)
         yield WholeConversation(
-            "two calls in one message and their results", (first, both, one, other)
+            "two calls in one message and their results", (first, two_calls, one, other)
         )
         yield WholeConversation(
             "an answered question, then two calls in one message and their results",
-            (first, earlier, second, both, one, other),
+            (first, earlier, second, two_calls, one, other),
         )
     yield WholeConversation("content beside a call, and its result", (first, prefaced, one))
     yield WholeConversation(
@@ -413,7 +413,7 @@ def _loops(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConver
     )
     yield WholeConversation(
         "an answered call, then a question, content beside a call, its result and the answer",
-        (first, texts.called(2), later, earlier, second, prefaced, one, answer, third),
+        (first, texts.calling_message(2), later, earlier, second, prefaced, one, answer, third),
     )
 
 
@@ -428,7 +428,7 @@ def _reasoned(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeCon
         "an answer with reasoning, then a question", (first, Message(answer, before), second)
     )
     if scope.calls:
-        called = texts.called(0, reasoning=before)
+        called = texts.calling_message(0, reasoning=before)
         yield WholeConversation("a call with reasoning, and its result", (first, called, one))
         yield WholeConversation(
             "a call with reasoning, its result, and an answer with reasoning",

@@ -229,8 +229,8 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(ImmutableSandboxedEnvironment.default_binop_table)
     intercepted_unops = frozenset(ImmutableSandboxedEnvironment.default_unop_table)
 
-    def __init__(self, seen: ForcedRun) -> None:
-        """Write down in `seen`."""
+    def __init__(self, forced_run: ForcedRun) -> None:
+        """Write down in `forced_run`."""
         usual = chat_environment()
         super().__init__(
             trim_blocks=True,
@@ -239,7 +239,7 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
             optimized=False,
             undefined=SilentUndefined,
         )
-        self.seen = seen
+        self.forced_run = forced_run
         self.calls = self.depth = 0
         self.naming = False
         self.filters = {name: self._going_on(function) for name, function in usual.filters.items()}
@@ -248,9 +248,9 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Write private attributes down."""
         if attr.startswith("_") or is_internal_attribute(obj, attr):
-            self.seen.forbidden[attr] = None
+            self.forced_run.forbidden[attr] = None
             if self.naming:
-                self.seen.by_name[attr] = None
+                self.forced_run.by_name[attr] = None
         return super().is_safe_attribute(obj, attr, value)
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
@@ -307,7 +307,7 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
 
     def _functions(self) -> dict[str, Callable[..., Any]]:
         def loaded(name: object) -> str:
-            self.seen.loaded[str(name)] = None
+            self.forced_run.loaded[str(name)] = None
             return ""
 
         def items(value: object, width: int) -> list[Any]:
@@ -316,14 +316,14 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
             return _items(value, width)
 
         def gadget(name: str) -> Callable[..., Any]:
-            def called(*_: object, **__: object) -> SilentUndefined:
-                self.seen.gadgets[name] = None
+            def gadget_call(*_: object, **__: object) -> SilentUndefined:
+                self.forced_run.gadgets[name] = None
                 return SilentUndefined()
 
-            return called
+            return gadget_call
 
         return {
-            EITHER: _either,
+            EITHER: _merge_values,
             ITEMS: items,
             UNPACKED: _unpack_value,
             SLICED: _slice_value,
@@ -340,7 +340,7 @@ def _small(left: object, right: object) -> bool:
     )
 
 
-def _either(first: object, *others: object) -> object:
+def _merge_values(first: object, *others: object) -> object:
     """Return the first, or the next one that is something; of two texts both."""
     if isinstance(first, str) and others and isinstance(others[0], str):
         return first if first == others[0] else f"{first}{others[0]}"
@@ -390,9 +390,12 @@ def force_branches(template: ChatTemplate, variables: Mapping[str, object]) -> F
 
 
 def _run(
-    template: ChatTemplate, variables: Mapping[str, object], seen: ForcedRun, pieces: list[str]
+    template: ChatTemplate,
+    variables: Mapping[str, object],
+    forced_run: ForcedRun,
+    pieces: list[str],
 ) -> None:
-    environment = WatchedSandbox(seen)
+    environment = WatchedSandbox(forced_run)
     tree = BranchOpener().visit(environment.parse(template.text))
     tree.set_environment(environment)
     code = environment.compile(tree)

@@ -61,7 +61,7 @@ class InspectedTemplate:
     """Whether the template's lines are lines of the file; not so of JSON and GGUF."""
     findings: tuple[LintFinding, ...]
     """Those that count, the weightiest first."""
-    known: tuple[LintFinding, ...] = ()
+    baseline_findings: tuple[LintFinding, ...] = ()
     """Those that are in the baseline."""
     ignored: tuple[LintFinding, ...] = ()
     """Those that the template's own comments or the settings accept."""
@@ -105,7 +105,7 @@ class LintRun:
     rules: tuple[Rule, ...] = ()
     """Those that were to look."""
     fail_on: FailOn = FailOn.ERROR
-    shown: FindingFilter = SHOWING_ALL
+    finding_filter: FindingFilter = SHOWING_ALL
     """What counts; the rest is folded."""
     baseline: bool = False
     """Whether there was one."""

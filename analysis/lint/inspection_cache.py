@@ -163,15 +163,15 @@ class InspectionCache:
                 os.utime(entry)
         return seen
 
-    def put(self, key: str, seen: SeenHits) -> None:
+    def put(self, key: str, seen_hits: SeenHits) -> None:
         """Cache an answer, unless something was in the way of looking, which may go away."""
-        if seen.troubles or not seen.looked:
+        if seen_hits.troubles or not seen_hits.looked:
             return
         try:
-            content = msgpack.encode(seen, enc_hook=_thawed)
+            content = msgpack.encode(seen_hits, enc_hook=_thawed)
             read = self._decoder.decode(content)
             # One and true are equal, their bytes are not; a set and a list have the same bytes.
-            same = read == seen and msgpack.encode(read) == content
+            same = read == seen_hits and msgpack.encode(read) == content
         except (MsgspecError, OverflowError, TypeError, UnicodeError):
             # Not every text and every number has a place in an entry.
             return

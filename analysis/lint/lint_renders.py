@@ -80,7 +80,7 @@ class Render:
         """Whether it failed without the template's meaning to."""
         return self.error is not None and not self.error.refused
 
-    def shown(self, label: str) -> ShownText:
+    def shown_text(self, label: str) -> ShownText:
         """Return it as one half of evidence."""
         reason = "" if self.error is None else self.error.reason
         return ShownText(label, self.text, reason, tuple(dict(each) for each in self.messages))
@@ -111,7 +111,7 @@ class Render:
 
 def compare_renders(one: Render, label: str, other: Render, other_label: str) -> HitEvidence:
     """Put two renders side by side."""
-    shown, other_shown = one.shown(label), other.shown(other_label)
+    shown, other_shown = one.shown_text(label), other.shown_text(other_label)
     if not (one.rendered and other.rendered) or one.text == other.text:
         return HitEvidence(shown, other_shown)
     return HitEvidence(
@@ -121,7 +121,7 @@ def compare_renders(one: Render, label: str, other: Render, other_label: str) ->
 
 def show_render(render: Render, label: str) -> HitEvidence:
     """Show one render."""
-    return HitEvidence(render.shown(label))
+    return HitEvidence(render.shown_text(label))
 
 
 class AskedRender(NamedTuple):
@@ -151,40 +151,40 @@ class LintRenders:
         """Prepare to render `template`, with `tokens` as its special tokens."""
         self._template = template
         self._tokens = tokens
-        self._known: dict[str, Render] = {}
-        self._asked: list[AskedRender] = []
+        self._renders: dict[str, Render] = {}
+        self._past_renders: list[AskedRender] = []
         self._tools: dict[str, list[object] | None] = {}
         self._last_tools: tuple[Sequence[Json] | None, str] = (None, repr(None))
 
-    def render(self, messages: Sequence[Mapping[str, Json]], asked: RenderSetting) -> Render:
+    def render(self, messages: Sequence[Mapping[str, Json]], setting: RenderSetting) -> Render:
         """Render messages."""
-        key = repr((messages, self._tools_key(asked.tools), replace(asked, tools=None)))
-        known = self._known.get(key)
+        key = repr((messages, self._tools_key(setting.tools), replace(setting, tools=None)))
+        known = self._renders.get(key)
         if known is None:
-            variables = self.variables(messages, asked)
+            variables = self.variables(messages, setting)
             known = self._render(tuple(messages), variables)
-            self._known[key] = known
-            self._asked.append(AskedRender(variables, known))
+            self._renders[key] = known
+            self._past_renders.append(AskedRender(variables, known))
         return known
 
     @property
     def past(self) -> Sequence[AskedRender]:
         """Every render so far, in their order."""
-        return self._asked
+        return self._past_renders
 
     def variables(
-        self, messages: Sequence[Mapping[str, Json]], asked: RenderSetting
+        self, messages: Sequence[Mapping[str, Json]], setting: RenderSetting
     ) -> dict[str, object]:
         """Return what such a render is made with, for a render elsewhere."""
-        sent: object = [*messages] if asked.as_given else prepared_messages(messages)
+        sent: object = [*messages] if setting.as_given else prepared_messages(messages)
         return {
-            "strftime_now": asked.clock.strftime,
+            "strftime_now": setting.clock.strftime,
             **self._tokens,
             "messages": sent,
-            "tools": self._prepare_tools(asked.tools),
+            "tools": self._prepare_tools(setting.tools),
             "documents": None,
-            "add_generation_prompt": asked.generation,
-            **(asked.switches or {}),
+            "add_generation_prompt": setting.generation,
+            **(setting.switches or {}),
         }
 
     def _tools_key(self, tools: Sequence[Json] | None) -> str:

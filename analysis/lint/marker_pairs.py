@@ -167,7 +167,7 @@ class TurnBeginning:
         return _goes_on(self.prompt, self.reasoned, self.opening)
 
     @property
-    def known(self) -> bool:
+    def comparable(self) -> bool:
         """Whether there is anything to compare."""
         return self.prompt.rendered and (self.plain.rendered or self.reasoned.rendered)
 

@@ -42,13 +42,15 @@ def engines_at(subject: Subject, line: int | None) -> tuple[str, ...]:
     return tuple(_answer_at(subject, each, line) for each in subject.in_other_jinjas)
 
 
-def engines_on(subject: Subject, words: str, given: Render, wanted: Render) -> tuple[str, ...]:
-    """Say what each engine makes of one conversation that should become the text of `wanted`."""
+def engines_on(
+    subject: Subject, words: str, judged_render: Render, wanted_render: Render
+) -> tuple[str, ...]:
+    """Say what each engine makes of one conversation that should become `wanted_render`."""
     sent_with, judged = (
         next(each.variables for each in subject.past_renders if each.render is render)
-        for render in (given, wanted)
+        for render in (judged_render, wanted_render)
     )
-    sent = [SentConversation(words, sent_with, wanted, judged)]
+    sent = [SentConversation(words, sent_with, wanted_render, judged)]
     comparisons = (
         compare_sent(each, subject.rendering, subject.tokens, sent) for each in subject.jinjas
     )
@@ -59,7 +61,7 @@ def _answer_at(subject: Subject, comparison: JinjaComparison, line: int) -> str:
     label = comparison.jinja.label
     there = [each for each in comparison.differences if each.place and each.place.line == line]
     if there:
-        share = f"{len(there)} of {comparison.asked} conversations"
+        share = f"{len(there)} of {comparison.asked_count} conversations"
         return f"{label} {_difference_words(there[0])} in {share}"
     if any(_runs_line(subject, each, line) for each in comparison.same):
         return f"{label} renders it as it is meant"
@@ -80,9 +82,9 @@ def _difference_words(difference: JinjaDifference) -> str:
     return f"fails: {error}" if error else "renders another text"
 
 
-def _runs_line(subject: Subject, sent: SentConversation, line: int) -> bool:
+def _runs_line(subject: Subject, conversation: SentConversation, line: int) -> bool:
     """Whether a line does anything in a conversation."""
-    trace = subject.rendering.step_through(sent.variables)
+    trace = subject.rendering.step_through(conversation.variables)
     sites = {each.site for each in trace.steps} | {
         each.site for each in trace.pieces if each.site is not None
     }
@@ -120,7 +122,7 @@ class OtherRender:
     def evidence(self, label: str, other_label: str) -> HitEvidence:
         """Put what is rendered here beside what is rendered there."""
         other = ShownText(other_label, self.text, self.error)
-        return HitEvidence(self.usual.shown(label), other)
+        return HitEvidence(self.usual.shown_text(label), other)
 
 
 class OpenTag(GenerationTag):
@@ -161,7 +163,7 @@ def other_environment(
 
 
 def render_elsewhere(
-    subject: Subject, made: Environment, code: CodeType | None = None, *, clock: bool = True
+    subject: Subject, environment: Environment, code: CodeType | None = None, *, clock: bool = True
 ) -> Iterator[OtherRender]:
     """Render ordinary conversations in another environment.
 
@@ -170,7 +172,7 @@ def render_elsewhere(
     """
     code = subject.template.code if code is None else code
     guard = current_guard()
-    template = Template.from_code(made, code, dict(made.globals))
+    template = Template.from_code(environment, code, dict(environment.globals))
     for what, usual, variables in ordinary_conversations(subject):
         given = {key: value for key, value in variables.items() if clock or key != CLOCK}
         try:
@@ -186,16 +188,16 @@ def render_elsewhere(
 
 
 def first_difference(
-    subject: Subject, made: Environment, code: CodeType | None = None, *, clock: bool = True
+    subject: Subject, environment: Environment, code: CodeType | None = None, *, clock: bool = True
 ) -> OtherRender | None:
     """Return the first ordinary conversation that another environment renders otherwise."""
-    renders = render_elsewhere(subject, made, code, clock=clock)
+    renders = render_elsewhere(subject, environment, code, clock=clock)
     return next((each for each in renders if each.differs), None)
 
 
-def compile_anew(subject: Subject, made: Environment) -> CodeType:
+def compile_anew(subject: Subject, environment: Environment) -> CodeType:
     """Compile a template anew, for an environment that reads its text otherwise."""
-    return made.compile(made.parse(subject.template.text))
+    return environment.compile(environment.parse(subject.template.text))
 
 
 def loop_control(subject: Subject) -> int | None:

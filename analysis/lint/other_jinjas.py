@@ -145,7 +145,7 @@ class JinjaAnswer:
     """Why it did not render; empty where it did."""
     at: int | None = None
     """Where in the template it stopped, in characters; None where that is not known."""
-    asked: bool = True
+    was_asked: bool = True
     """False where the program did not come to it; `error` says why."""
 
 
@@ -172,7 +172,7 @@ def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, 
         written, end = "", f"it cannot be started: {error.strerror}"
     answers = [*_answers(written)]
     missing = len(question.conversations) - len(answers)
-    return (*answers, *repeat(JinjaAnswer(error=end, asked=False), missing))
+    return (*answers, *repeat(JinjaAnswer(error=end, was_asked=False), missing))
 
 
 def _question_document(question: JinjaQuestion) -> Mapping[str, object]:
@@ -206,8 +206,8 @@ def _mark_tags(text: str, tokens: Sequence[TemplateToken], note: str) -> str:
     return "".join((*pieces, text[end:]))
 
 
-def _answers(written: str) -> Iterator[JinjaAnswer]:
-    for row in written.split("\n"):
+def _answers(output_text: str) -> Iterator[JinjaAnswer]:
+    for row in output_text.split("\n"):
         try:
             given = json.loads(row)
         except ValueError:

@@ -48,7 +48,7 @@ class TagPlace:
 class JinjaDifference:
     """A conversation that another program renders otherwise, or not at all."""
 
-    sent: SentConversation
+    conversation: SentConversation
     answer: JinjaAnswer
     place: TagPlace | None
     """Where it failed, or what wrote the first character that is another; None: not known."""
@@ -71,7 +71,7 @@ class JinjaComparison:
         return len(self.same)
 
     @property
-    def asked(self) -> int:
+    def asked_count(self) -> int:
         """How many were asked."""
         return self.alike + len(self.differences)
 
@@ -79,18 +79,21 @@ class JinjaComparison:
     def words(self) -> str:
         """Say in one line what was asked and what was not."""
         left = "".join(f"; {count} not asked: {why}" for why, count in self.not_asked.items())
-        return f"{self.jinja.label} renders {self.alike} of {self.asked} conversations alike{left}"
+        share = f"{self.alike} of {self.asked_count}"
+        return f"{self.jinja.label} renders {share} conversations alike{left}"
 
 
 def _find_place(
-    template: ChatTemplate, sent: SentConversation, answer: JinjaAnswer
+    template: ChatTemplate, conversation: SentConversation, answer: JinjaAnswer
 ) -> TagPlace | None:
     if answer.error:
         return None if answer.at is None else _tag_at(template.text, answer.at)
-    usual = sent.render.text
+    usual = conversation.render.text
     first = prefix_length(usual, answer.text)
     # What the other writes beyond the end comes after the last that is written here.
-    span = template.source_map(sent.judged or sent.variables).span_at(min(first, len(usual) - 1))
+    span = template.source_map(conversation.judged or conversation.variables).span_at(
+        min(first, len(usual) - 1)
+    )
     return None if span is None else _place_of(in_newlines(template.text), span.start, span.end)
 
 
@@ -122,15 +125,15 @@ def compare_matrix(
     jinja: OtherJinja,
     template: ChatTemplate,
     tokens: Mapping[str, str],
-    played: Sequence[PlayedConversation],
-    asked: Sequence[AskedRender],
+    played_chats: Sequence[PlayedConversation],
+    asked_renders: Sequence[AskedRender],
 ) -> JinjaComparison:
-    """Have a program render what the template rendered; `asked` knows with what that was made."""
-    made_with = {id(each.render): each.variables for each in asked}
-    texts = {each.conversation.name: each.render.text for each in played}
+    """Have a program render what the template rendered, as `asked_renders` were made."""
+    made_with = {id(each.render): each.variables for each in asked_renders}
+    texts = {each.conversation.name: each.render.text for each in played_chats}
     sent: list[SentConversation] = []
     left: Counter[str] = Counter()
-    for each in played:
+    for each in played_chats:
         usual_form = replace(each.conversation, other_form=False).name
         if not each.render.rendered:
             left[REFUSED] += 1
@@ -144,15 +147,21 @@ def compare_matrix(
     return compare_sent(jinja, template, tokens, [*sent, *_with_signs(template, sent[:1])], left)
 
 
-def _in_usual_form(template: ChatTemplate, sent: SentConversation) -> SentConversation | None:
+def _in_usual_form(
+    template: ChatTemplate, conversation: SentConversation
+) -> SentConversation | None:
     """Return a conversation whose contents are texts, where those sent are lists of one text.
 
     The negotiated form is what an analysis can tell most by; callers send a text wherever the
     template does not raise on it. None where nothing differs, or it does raise.
     """
-    messages = _messages(sent)
+    messages = _messages(conversation)
     plain = [{**each, "content": _text_of(each.get("content"))} for each in messages]
-    return None if plain == messages else _render_messages(template, sent, sent.words, plain)
+    return (
+        None
+        if plain == messages
+        else _render_messages(template, conversation, conversation.words, plain)
+    )
 
 
 def _text_of(content: object) -> object:
@@ -168,10 +177,10 @@ SIGNS = "3 > 2 < 4 & \"q\" 'a' c/d\\e é 日本 🚀"
 
 
 def _with_signs(
-    template: ChatTemplate, sent: Sequence[SentConversation]
+    template: ChatTemplate, conversations: Sequence[SentConversation]
 ) -> Iterator[SentConversation]:
     """Return the conversations with signs and letters beyond ASCII in what the user says."""
-    for each in sent:
+    for each in conversations:
         messages = [
             {**one, "content": f"{one['content']} {SIGNS}"}
             if one.get("role") == "user" and isinstance(one.get("content"), str)
@@ -183,19 +192,22 @@ def _with_signs(
             yield found
 
 
-def _messages(sent: SentConversation) -> list[dict[str, object]]:
-    return cast("list[dict[str, object]]", sent.variables["messages"])
+def _messages(conversation: SentConversation) -> list[dict[str, object]]:
+    return cast("list[dict[str, object]]", conversation.variables["messages"])
 
 
 def _render_messages(
-    template: ChatTemplate, sent: SentConversation, words: str, messages: list[dict[str, object]]
+    template: ChatTemplate,
+    conversation: SentConversation,
+    words: str,
+    messages: list[dict[str, object]],
 ) -> SentConversation | None:
-    variables = {**sent.variables, "messages": messages}
+    variables = {**conversation.variables, "messages": messages}
     try:
         text = template.render_prepared(variables)
     except TemplateRenderError:
         return None
-    return SentConversation(words, variables, Render(sent.render.messages, text))
+    return SentConversation(words, variables, Render(conversation.render.messages, text))
 
 
 def compare_sent(
@@ -219,7 +231,7 @@ def compare_sent(
     differences: list[JinjaDifference] = []
     same: list[SentConversation] = []
     for each, answer in zip(sent, ask_jinja(jinja, given), strict=True):
-        if not answer.asked:
+        if not answer.was_asked:
             missing[answer.error] += 1
         elif answer.error or answer.text != each.render.text:
             differences.append(JinjaDifference(each, answer, _find_place(template, each, answer)))
@@ -229,12 +241,12 @@ def compare_sent(
 
 
 def _at_clock(
-    template: ChatTemplate, sent: SentConversation, clock: datetime
+    template: ChatTemplate, conversation: SentConversation, clock: datetime
 ) -> SentConversation | None:
     """Return a conversation as it is rendered at a time; None where a minute makes another text."""
     if clock == NOON:
-        return sent
-    judged = sent.judged or sent.variables
+        return conversation
+    judged = conversation.judged or conversation.variables
     given = [{**judged, "strftime_now": at.strftime} for at in (clock, clock + _MINUTE)]
     try:
         text, later = map(template.render_prepared, given)
@@ -242,8 +254,10 @@ def _at_clock(
         return None
     if text != later:
         return None
-    variables = {**sent.variables, "strftime_now": clock.strftime}
-    return SentConversation(sent.words, variables, Render(sent.render.messages, text), given[0])
+    variables = {**conversation.variables, "strftime_now": clock.strftime}
+    return SentConversation(
+        conversation.words, variables, Render(conversation.render.messages, text), given[0]
+    )
 
 
 # What another program's Jinja makes of whole conversations, as hits: one for each cause.
@@ -256,51 +270,52 @@ _Cause = tuple[TagPlace | None, str]
 
 
 def hits_of(
-    comparison: JinjaComparison, played: Sequence[PlayedConversation], *, failed: bool
+    comparison: JinjaComparison, played_chats: Sequence[PlayedConversation], *, failed: bool
 ) -> Iterator[Hit]:
     """Return a hit for each cause: of failures, or of other texts.
 
-    `played` is what the template itself makes of the conversations.
+    `played_chats` is what the template itself makes of the conversations.
     """
     by_cause: dict[_Cause, list[JinjaDifference]] = {}
     for each in comparison.differences:
         if bool(each.answer.error) is failed:
             by_cause.setdefault((each.place, each.answer.error), []).append(each)
     for (place, _), those in by_cause.items():
-        yield _hit_of(comparison, place, those, played)
+        yield _hit_of(comparison, place, those, played_chats)
 
 
 def _hit_of(
     comparison: JinjaComparison,
     place: TagPlace | None,
     those: list[JinjaDifference],
-    played: Sequence[PlayedConversation],
+    played_chats: Sequence[PlayedConversation],
 ) -> Hit:
     name = comparison.jinja.name
     first = those[0]
-    settings = {each.name: each.conversation.setting for each in played}
-    switched = all(settings.get(each.sent.words) for each in those)
-    share = f"{len(those)} of {comparison.asked} conversations, such as {first.sent.words}"
+    settings = {each.name: each.conversation.setting for each in played_chats}
+    switched = all(settings.get(each.conversation.words) for each in those)
+    example = first.conversation.words
+    share = f"{len(those)} of {comparison.asked_count} conversations, such as {example}"
     at = "" if place is None or not place.text else f" at {one_line(place.text, _MOST_CHARACTERS)}"
     if first.answer.error:
         message = f"{name} fails{at} on {share}: {first.answer.error}"
     else:
         other = "other whitespace" if _same_words(first) else "another text"
-        message = f"{name} renders {other}{at} in {share}{_as_if_set(first, played)}"
+        message = f"{name} renders {other}{at} in {share}{_as_if_set(first, played_chats)}"
     there = ShownText(f"by {comparison.jinja.label}", first.answer.text, first.answer.error)
     return Hit(
         message,
-        (HitEvidence(first.sent.render.shown("as transformers renders it"), there),),
+        (HitEvidence(first.conversation.render.shown_text("as transformers renders it"), there),),
         line=None if place is None else place.line,
         # The value was made up to see what the switch does; who sends it is not known.
         severity=Severity.WARNING if switched else None,
-        setting=settings[first.sent.words] if switched else {},
+        setting=settings[example] if switched else {},
     )
 
 
-def _as_if_set(difference: JinjaDifference, played: Sequence[PlayedConversation]) -> str:
+def _as_if_set(difference: JinjaDifference, played_chats: Sequence[PlayedConversation]) -> str:
     """Say with which value of a switch the template writes that text, too: servers set some."""
-    for each in played:
+    for each in played_chats:
         setting = each.conversation.setting
         if setting and each.render.text == difference.answer.text:
             set_so = " and ".join(f"{name}={value!r}" for name, value in setting.items())
@@ -309,4 +324,4 @@ def _as_if_set(difference: JinjaDifference, played: Sequence[PlayedConversation]
 
 
 def _same_words(difference: JinjaDifference) -> bool:
-    return difference.sent.render.text.split() == difference.answer.text.split()
+    return difference.conversation.render.text.split() == difference.answer.text.split()

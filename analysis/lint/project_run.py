@@ -83,7 +83,7 @@ class LintRequest:
     settings: ProjectSettings
     fail_on: FailOn = FailOn.ERROR
     min_confidence: Confidence = Confidence.LOW
-    shown: FindingFilter = SHOWING_ALL
+    finding_filter: FindingFilter = SHOWING_ALL
     tokenizer: Path | None = None
     """In the place of those beside the templates; that of the settings is for templates without."""
     baseline: Baseline | None = None
@@ -128,7 +128,7 @@ def lint_project(
         tuple(replace(each, path=shown_path(each.path)) for each in problems),
         request.rules,
         request.fail_on,
-        request.shown,
+        request.finding_filter,
     )
     return run if request.baseline is None else _less_known(run, request.baseline)
 
@@ -180,7 +180,7 @@ def places_of(sources: Sequence[str], settings: ProjectSettings) -> list[Path]:
     found, _ = gather_sources(sources, settings.exclude, settings.root)
     places = [Path(each) for each in sources]
     for source in found:
-        path = Path(source.given)
+        path = Path(source.argument)
         if path.exists():
             places.append(path if source.within is None or path.is_dir() else path.parent)
     return [*dict.fromkeys(places)]
@@ -214,24 +214,24 @@ def _task(target: LintTarget, request: LintRequest) -> InspectionTask:
 
 
 def _inspect_target(
-    target: LintTarget, seen: SeenHits, request: LintRequest
+    target: LintTarget, seen_hits: SeenHits, request: LintRequest
 ) -> tuple[InspectedTemplate | None, tuple[InputProblem, ...]]:
-    if not seen.looked:
-        return None, tuple(replace(each, path=target.path) for each in seen.troubles)
-    ignores = seen.ignores
-    problems = tuple(replace(each, path=target.path) for each in seen.wrong_comments)
+    if not seen_hits.looked:
+        return None, tuple(replace(each, path=target.path) for each in seen_hits.troubles)
+    ignores = seen_hits.ignores
+    problems = tuple(replace(each, path=target.path) for each in seen_hits.wrong_comments)
     if not target.in_lines:
         problems = tuple(
             replace(each, line=None, place=f"line {each.line} of the template") for each in problems
         )
     accepted = _accepted_codes(target, ignores, request.settings)
     findings, ignored = _split_findings(
-        [each for each in seen.findings if _is_sure(each, request)],
+        [each for each in seen_hits.findings if _is_sure(each, request)],
         lambda each: each.code in accepted,
     )
-    shown, folded = _split_findings(findings, lambda each: not request.shown.shows(each))
-    looked = {rule.code for rule in request.rules} - {code for code, _ in seen.left_out}
-    met = frozenset(code for each in seen.findings for code in (each.code, *each.also))
+    shown, folded = _split_findings(findings, lambda each: not request.finding_filter.shows(each))
+    looked = {rule.code for rule in request.rules} - {code for code, _ in seen_hits.left_out}
+    met = frozenset(code for each in seen_hits.findings for code in (each.code, *each.also))
     template = InspectedTemplate(
         shown_path(target.path),
         target.name,
@@ -242,10 +242,10 @@ def _inspect_target(
         folded=folded,
         # Of a rule that did not look, nobody can say that it would have found nothing.
         unused=tuple(each for each in unused_ignores(ignores, met) if each.codes <= looked),
-        remarks=tuple(f"{each.path or target.path}: {each.message}" for each in seen.troubles),
-        left_out=tuple((rule_of(code), need) for code, need in seen.left_out),
-        evidence=seen.evidence,
-        unwritten=seen.unwritten,
+        remarks=tuple(f"{each.path or target.path}: {each.message}" for each in seen_hits.troubles),
+        left_out=tuple((rule_of(code), need) for code, need in seen_hits.left_out),
+        evidence=seen_hits.evidence,
+        unwritten=seen_hits.unwritten,
         linked_out=target.linked_out,
     )
     return template, problems
@@ -287,7 +287,7 @@ def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
             replace(
                 template,
                 findings=tuple(finding for finding, is_known in marks if not is_known),
-                known=tuple(finding for finding, is_known in marks if is_known),
+                baseline_findings=tuple(finding for finding, is_known in marks if is_known),
             )
         )
     looked_at = {

@@ -95,7 +95,7 @@ NEVER = frozenset(
 class TemplateSource:
     """What `load_templates` is to load."""
 
-    given: str
+    argument: str
     within: str | None = None
     """The directory or pattern that it was found by; None where it was named itself."""
 
@@ -122,17 +122,17 @@ def gather_sources(
         elif not sources:
             problems.append(nothing_below(argument))
         for source in sources:
-            special = special_kind(Path(source.given)) if source.given else None
+            special = special_kind(Path(source.argument)) if source.argument else None
             if special is not None:
                 problems.append(
                     InputProblem(
-                        source.given,
+                        source.argument,
                         f"this is {special}, which is not read",
                         "name a file, or give its text on standard input with -",
                     )
                 )
                 continue
-            found.setdefault(_identity(source.given), source)
+            found.setdefault(_identity(source.argument), source)
     return tuple(found.values()), tuple(problems)
 
 
@@ -146,12 +146,12 @@ def nothing_below(directory: str) -> InputProblem:
     )
 
 
-def _identity(given: str) -> str:
-    path = Path(given)
+def _identity(argument: str) -> str:
+    path = Path(argument)
     try:
-        return str(path.resolve()) if given and path.exists() else given
+        return str(path.resolve()) if argument and path.exists() else argument
     except OSError:
-        return given
+        return argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +230,9 @@ def leads_out(path: str, within: str) -> bool:
         return True
 
 
-def _is_directory(path: Path, given: str) -> bool:
+def _is_directory(path: Path, argument: str) -> bool:
     try:
-        return bool(given) and path.is_dir()
+        return bool(argument) and path.is_dir()
     except (OSError, ValueError):
         return False
 
@@ -310,7 +310,7 @@ def load_targets(
             problems.append(problem)
         else:
             for template in loaded:
-                shown = _target(template, source, file_of, named=len(loaded) > 1)
+                shown = _target(template, source, file_of, with_name=len(loaded) > 1)
                 target = replace(shown, saved_format=saved)
                 problem = _no_template(target)
                 if problem is None:
@@ -324,7 +324,7 @@ def load_targets(
 
 
 def _is_saved(source: TemplateSource) -> bool:
-    return source.given != "-" and is_saved_format(source.given)
+    return source.argument != "-" and is_saved_format(source.argument)
 
 
 def _load_source(
@@ -332,14 +332,14 @@ def _load_source(
 ) -> tuple[Sequence[ChatTemplate], str | None]:
     """Load a source's templates; of a saved format the one it was learned from, and its file."""
     if _is_saved(source):
-        template = template_of_format(load_format(source.given), template_place)
-        return (template,), source.given
-    return load_templates(source.given, revision=_revision(source, revision)), None
+        template = template_of_format(load_format(source.argument), template_place)
+        return (template,), source.argument
+    return load_templates(source.argument, revision=_revision(source, revision)), None
 
 
 def _revision(source: TemplateSource, revision: str | None) -> str | None:
     """Return the revision of a source; what is here has none."""
-    return None if source.given == "-" or Path(source.given).exists() else revision
+    return None if source.argument == "-" or Path(source.argument).exists() else revision
 
 
 def _target(
@@ -347,12 +347,12 @@ def _target(
     source: TemplateSource,
     file_of: Callable[[Path], Path | None],
     *,
-    named: bool,
+    with_name: bool,
 ) -> LintTarget:
-    place = Path(source.given)
+    place = Path(source.argument)
     # Of what is not a path here, a file that it was fetched to would say nothing to anybody else.
-    path = ((place.exists() or source.given == "-") and template.origin) or source.given
-    beside = tokenizer_beside(source.given, file_of) or tokenizer_beside(path, file_of)
+    path = ((place.exists() or source.argument == "-") and template.origin) or source.argument
+    beside = tokenizer_beside(source.argument, file_of) or tokenizer_beside(path, file_of)
     tokenizer = None if beside is None else str(beside)
     if place.is_dir():
         directory = place
@@ -360,25 +360,25 @@ def _target(
         directory = place.parent
     else:
         directory = None
-    name = template.name if named else None
+    name = template.name if with_name else None
     outside = source.within is not None and leads_out(path, source.within)
     return LintTarget(template, path, name, tokenizer, directory, linked_out=outside)
 
 
 def _problem(error: AutoparserError, source: TemplateSource) -> InputProblem | None:
     """Return an error as a problem; None for a directory that turns out to be no model's."""
-    path = Path(source.given)
+    path = Path(source.argument)
     if isinstance(error, TemplateNotFoundError) and source.within is not None and path.is_dir():
         return None
     suffix = path.suffix.lower()
     if isinstance(error, TemplateReadError) and suffix == ".gguf" and kind_of(path) == MISNAMED:
-        problem = problem_of(error, source.given)
+        problem = problem_of(error, source.argument)
         return replace(problem, message=f"this is a broken GGUF file: {problem.message}")
     if isinstance(error, TemplateReadError) and path.is_file() and suffix != ".json":
         kind = kind_of(path)
         if kind is not None:
-            return InputProblem(source.given, f"this is {kind}, not a chat template")
-    return problem_of(error, source.given)
+            return InputProblem(source.argument, f"this is {kind}, not a chat template")
+    return problem_of(error, source.argument)
 
 
 def _no_template(target: LintTarget) -> InputProblem | None:

@@ -82,7 +82,7 @@ class Subject:
         self.template = template
         self.tokenizer = tokenizer
         self.directory = directory
-        self._given = analysis
+        self._given_analysis = analysis
         self._nothing_set = False
 
     @cached_property
@@ -96,8 +96,8 @@ class Subject:
 
     @cached_property
     def _outcome(self) -> Analysis | AutoparserError:
-        if self._given is not None:
-            return self._given
+        if self._given_analysis is not None:
+            return self._given_analysis
         try:
             return analyze(self.template)
         except (TemplateRenderError, TemplateSyntaxError, TemplateUnusableError) as error:
@@ -255,12 +255,12 @@ class Subject:
             as_given=self.shape.empty_content is EmptyContent.NULL,
         )
 
-    def as_transformers(self, played: Render, *, tools: bool, generation: bool) -> Render:
+    def as_transformers(self, render: Render, *, tools: bool, generation: bool) -> Render:
         """Render in transformers' sandbox what `play` rendered, whatever the analysis did."""
         if self.rendering is self.template:
-            return played
+            return render
         asked = self._usual_request(tools=tools, generation=generation)
-        return self._strict.render(played.messages, asked)
+        return self._strict.render(render.messages, asked)
 
     def variables(self, render: Render, *, tools: bool, generation: bool) -> dict[str, object]:
         """Return what `play` rendered a conversation with, for a render elsewhere."""

@@ -192,8 +192,8 @@ def lint_document(run: LintRun) -> dict[str, Json]:
     """Return a run as plain values; texts are whole and as they were."""
     document = LintDocument(
         "autoparser.lint/1",
-        run.shown.profile,
-        run.shown.min_severity,
+        run.finding_filter.profile,
+        run.finding_filter.min_severity,
         run.fail_on,
         run.failed,
         tuple(rule.code for rule in run.rules),
@@ -216,7 +216,7 @@ def _template(template: InspectedTemplate, run: LintRun) -> LintedTemplateDocume
         LintedTemplateDocument,
         template,
         findings=tuple(_finding(template, each, run) for each in template.findings),
-        known=len(template.known),
+        known=len(template.baseline_findings),
         ignored=len(template.ignored),
         folded=tuple(each.code for each in template.folded),
         unused_ignores=convert(

@@ -63,7 +63,7 @@ def summary_words(run: LintRun) -> str:
     aside = [
         f"{count} {words}"
         for count, words in (
-            (sum(len(each.known) for each in run.templates), "in the baseline"),
+            (sum(len(each.baseline_findings) for each in run.templates), "in the baseline"),
             (sum(len(each.ignored) for each in run.templates), "ignored"),
         )
         if count
@@ -86,9 +86,10 @@ def folded_words(run: LintRun) -> str:
     parts = [f"{of_usual} of what templates usually do ({', '.join(usual)})"] if of_usual else []
     parts += [f"{others} other{'s' * (others != 1)}"] if others and parts else []
     listed = f": {', '.join(parts)}" if parts else ""
-    lower = " --min-severity info" if run.shown.min_severity is not Severity.INFO else ""
+    chosen = run.finding_filter
+    lower = " --min-severity info" if chosen.min_severity is not Severity.INFO else ""
     return (
-        f"{number_of(len(folded), 'finding')} not shown in the profile {run.shown.profile}{listed};"
+        f"{number_of(len(folded), 'finding')} not shown in the profile {chosen.profile}{listed};"
         f" --profile strict{lower} shows {'it' if len(folded) == 1 else 'them'}"
     )
 

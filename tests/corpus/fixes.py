@@ -86,7 +86,7 @@ def _all_tried(codes: Sequence[str], path: Path) -> list[TriedFix]:
     if not codes:
         rules = RuleChoice(None, (), tuple(each.code for each in rules_for(Profile.RELEASE))).rules
         shown = FindingFilter(Profile.RELEASE)
-        request = LintRequest((str(path),), rules, ProjectSettings(), shown=shown)
+        request = LintRequest((str(path),), rules, ProjectSettings(), finding_filter=shown)
         run = fix_sources(request)
         return [row for each in run.templates for row in _tried(path.stem, each.fixed)]
     try:

@@ -32,45 +32,45 @@ def main() -> None:
     # The server prints what it likes on what is a page of its own here.
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    asked = json.load(sys.stdin)
-    for answer in answers(asked):
+    request = json.load(sys.stdin)
+    for answer in answers(request):
         output.write(json.dumps(answer) + "\n")
         output.flush()
 
 
-def answers(asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def answers(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Render every conversation."""
-    server, refusal = _start_server(asked)
+    server, refusal = _start_server(request)
     if server is None:
-        yield from (refusal for _ in asked["conversations"])
+        yield from (refusal for _ in request["conversations"])
         return
     host = urlsplit(str(server.listening_address)).netloc
-    for variables in asked["conversations"]:
+    for variables in request["conversations"]:
         connection = HTTPConnection(host, timeout=SECONDS)
-        body = json.dumps(_request(variables, asked["standard"]))
+        body = json.dumps(_request(variables, request["standard"]))
         connection.request("POST", "/apply-template", body, {"Content-Type": "application/json"})
         given = json.loads(connection.getresponse().read())
         connection.close()
         if "prompt" in given:
             yield {"text": given["prompt"]}
         else:
-            yield _error(given["error"]["message"], asked["template"])
+            yield _error(given["error"]["message"], request["template"])
 
 
-def _start_server(asked: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _start_server(request: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the server, or what it said when it did not start."""
     xllamacpp = import_module("xllamacpp")
     # The worker that asks its parser has the model, too, and nothing of this package is installed.
     sys.path.append(str(Path(__file__).parents[2] / "engines"))
     reader = import_module("engine_worker.llama_reader")
-    with TemporaryDirectory() as folder, TemporaryFile() as said:
+    with TemporaryDirectory() as folder, TemporaryFile() as server_log:
         model = Path(folder) / "blank.gguf"
-        reader.write_scripted_model(model, asked["bos"], asked["eos"], [])
+        reader.write_scripted_model(model, request["bos"], request["eos"], [])
         params = xllamacpp.CommonParams()
         params.model.path = str(model)
         params.port = 0
         params.use_jinja = True
-        params.chat_template = asked["template"]
+        params.chat_template = request["template"]
         # Its Jinja is asked and not what it makes of the format of answers.
         params.force_pure_content_parser = True
         params.prefill_assistant = False
@@ -82,22 +82,22 @@ def _start_server(asked: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         params.n_threads_http = 2
         params.verbosity = 1
         kept = os.dup(2)
-        os.dup2(said.fileno(), 2)
+        os.dup2(server_log.fileno(), 2)
         try:
             return xllamacpp.Server(params), {}
         except RuntimeError as error:
-            return None, _error(_read_log(said) or str(error), asked["template"])
+            return None, _error(_read_log(server_log) or str(error), request["template"])
         finally:
             os.dup2(kept, 2)
 
 
-def _read_log(said: IO[bytes]) -> str:
+def _read_log(server_log: IO[bytes]) -> str:
     """Return what the server wrote; a thread of its own writes it, a moment later."""
     words = b""
     for _ in range(MOMENTS):
         sleep(MOMENT)
-        said.seek(0)
-        before, words = words, said.read()
+        server_log.seek(0)
+        before, words = words, server_log.read()
         if words and words == before:
             break
     return words.decode(errors="replace")
@@ -138,14 +138,14 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def _error(words: str, template: str) -> dict[str, Any]:
     """Return what it says went wrong, and where: the innermost place that it names."""
-    said = re.findall(r"\b[Ee]rror: (.*)$", words, re.MULTILINE)
+    error_words = re.findall(r"\b[Ee]rror: (.*)$", words, re.MULTILINE)
     places = _PLACE.findall(words)
     at = None
     if places:
         line, column = map(int, places[-1])
         lines = template.split("\n")
         at = sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
-    return {"error": said[-1] if said else " ".join(words.split()), "at": at}
+    return {"error": error_words[-1] if error_words else " ".join(words.split()), "at": at}
 
 
 if __name__ == "__main__":

@@ -17,33 +17,33 @@ from typing import Any
 
 def main() -> None:
     """Answer all that is asked."""
-    asked = json.load(sys.stdin)
-    for answer in answers(asked):
+    request = json.load(sys.stdin)
+    for answer in answers(request):
         print(json.dumps(answer), flush=True)  # noqa: T201 - whoever started it reads it
 
 
-def answers(asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def answers(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Render every conversation."""
     minijinja = import_module("minijinja")
     environment = minijinja.Environment(trim_blocks=True, lstrip_blocks=True)
     environment.add_global("raise_exception", _refuse)
-    environment.add_global("strftime_now", datetime.fromisoformat(asked["clock"]).strftime)
+    environment.add_global("strftime_now", datetime.fromisoformat(request["clock"]).strftime)
     environment.add_filter("tojson", _tojson)
     # Named unlike a page: minijinja escapes by the name.
     name = "template.txt"
-    render = _compiled(environment, name, asked["template"])
+    render = _compiled(environment, name, request["template"])
     passed: list[int] = []
-    environment.add_global(asked["note"], passed.append)
-    for variables in asked["conversations"]:
+    environment.add_global(request["note"], passed.append)
+    for variables in request["conversations"]:
         try:
             yield {"text": render(variables)}
         except minijinja.TemplateError as error:
-            yield {"error": _words(error), "at": _place(error, asked["template"])}
+            yield {"error": _words(error), "at": _place(error, request["template"])}
         except Exception as error:  # noqa: BLE001 - whatever it raises is its answer
             # It came through minijinja without a place.
             passed.clear()
             with suppress(Exception):
-                environment.render_str(asked["marked"], "marked.txt", **variables)
+                environment.render_str(request["marked"], "marked.txt", **variables)
             yield {"error": f"{type(error).__name__}: {error}", "at": next(reversed(passed), None)}
 
 

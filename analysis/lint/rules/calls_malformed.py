@@ -22,7 +22,7 @@ _PAIRS = (
 @rule("AP531")
 def check(subject: Subject) -> Iterator[Hit]:
     """Parse the calls of every conversation as JSON and as Python, and count their brackets."""
-    calling = [each for each in subject.matrix if any(each.said(Voice.CALL))]
+    calling = [each for each in subject.matrix if any(each.texts_of(Voice.CALL))]
     usual: DocumentKind | None = None
     for played in calling:
         # A switch may choose another form of calls, or of the whole conversation.
@@ -48,13 +48,13 @@ def _kind(spans: Sequence[CallSpan]) -> DocumentKind | None:
 
 def _flaw(
     subject: Subject,
-    played: PlayedConversation,
+    played_chat: PlayedConversation,
     spans: Sequence[CallSpan],
     usual: DocumentKind | None,
 ) -> str:
     """Return what is wrong with the calls of a conversation, in words; empty if nothing is."""
     # Results may stand in brackets of their own: the whole history has to have them in pairs.
-    history = played.render.text.partition(subject.matrix[0].conversation.spoken[0].text)[2]
+    history = played_chat.render.text.partition(subject.matrix[0].conversation.spoken[0].text)[2]
     for bracket, opening, closing in _PAIRS:
         opened, closed = len(opening.findall(history)), len(closing.findall(history))
         if opened != closed:

@@ -18,19 +18,19 @@ class WatchedMessage(dict[str, Any]):
 
     def __init__(self, message: dict[str, Any]) -> None:
         super().__init__(message)
-        self.asked: set[object] = set()
+        self.read_keys: set[object] = set()
 
     def __getitem__(self, key: str) -> Any:
-        self.asked.add(key)
+        self.read_keys.add(key)
         return super().__getitem__(key)
 
     def __contains__(self, key: object) -> bool:
-        self.asked.add(key)
+        self.read_keys.add(key)
         return super().__contains__(key)
 
     def get(self, key: str, default: Any = None) -> Any:
         """Give a field, or the default."""
-        self.asked.add(key)
+        self.read_keys.add(key)
         return super().get(key, default)
 
 
@@ -69,4 +69,4 @@ def _reads_calls(subject: Subject, render: Render) -> bool:
         subject.rendering.render_prepared({**variables, "messages": messages})
     except TemplateRenderError:
         return False
-    return any(FIELD in message.asked for message in messages)
+    return any(FIELD in message.read_keys for message in messages)

@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     for played in subject.matrix:
         conversation = played.conversation
         # Reasoning is left out of histories on purpose, and has rules of its own.
-        if conversation.other_form or any(played.said(Voice.REASONING)):
+        if conversation.other_form or any(played.texts_of(Voice.REASONING)):
             continue
         whole = subject.play_whole(replace(conversation, generation=False)).render
         for begun in _beginnings(conversation) if whole.rendered else ():

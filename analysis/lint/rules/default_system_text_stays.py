@@ -12,23 +12,27 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP322")
 def check(subject: Subject) -> Iterator[Hit]:
     """Find the text that a system message replaces with tools or without, and search the other."""
-    told = [
+    pairs = [
         (one, other)
         for one in _questions(subject)
         if one.conversation.system
         for other in _questions(subject)
         if not other.conversation.system and other.conversation.tools == one.conversation.tools
     ]
-    for given, default in told:
-        text = _default_text(given, default)
-        for beside, alone in told if text else ():
-            if beside is given or text not in alone.render.text:
+    for custom_chat, default in pairs:
+        text = _default_text(custom_chat, default)
+        for beside, alone in pairs if text else ():
+            if beside is custom_chat or text not in alone.render.text:
                 continue
-            if text in beside.render.text and any(map(beside.holds, beside.said(Voice.SYSTEM))):
+            if text in beside.render.text and any(map(beside.holds, beside.texts_of(Voice.SYSTEM))):
                 yield Hit(
                     f"in '{beside.name}' the default {quote_text(text)} is written, too;"
-                    f" in '{given.name}' the given system message takes its place",
-                    (compare_renders(beside.render, beside.name, given.render, given.name),),
+                    f" in '{custom_chat.name}' the given system message takes its place",
+                    (
+                        compare_renders(
+                            beside.render, beside.name, custom_chat.render, custom_chat.name
+                        ),
+                    ),
                     line=beside.render.line_of(text),
                 )
                 return
@@ -42,10 +46,10 @@ def _questions(subject: Subject) -> list[PlayedConversation]:
     ]
 
 
-def _default_text(given: PlayedConversation, default: PlayedConversation) -> str:
+def _default_text(custom_chat: PlayedConversation, default_chat: PlayedConversation) -> str:
     """Return the text that the given system message replaces; empty if there is none."""
-    before, _, after = given.render.text.partition(given.conversation.system)
-    text = default.render.text
+    before, _, after = custom_chat.render.text.partition(custom_chat.conversation.system)
+    text = default_chat.render.text
     if not (text.startswith(before) and text.endswith(after)):
         return ""
     words = text[len(before) : len(text) - len(after)].strip()

@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         conversation = played.conversation
         if conversation.tools or conversation.other_form:
             continue
-        for text in played.written:
+        for text in played.written_texts:
             found = _ESCAPE.search(text.after)
             if found is not None:
                 place = text.start + len(text.spoken.text) + found.start()

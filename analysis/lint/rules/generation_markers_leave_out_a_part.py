@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f"a model that is trained on the marked text never learns to write {what}",
                 (
                     HitEvidence(
-                        found.render.shown(f"with {what}"),
+                        found.render.shown_text(f"with {what}"),
                         ShownText("marked as generated", "".join(found.blocks)),
                     ),
                 ),

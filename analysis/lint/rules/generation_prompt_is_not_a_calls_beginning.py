@@ -15,6 +15,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     for plain, each in pairs:
         begins_others = plain.begins_plain or plain.begins_reasoned
         begins = each.begins_plain or each.begins_reasoned
-        if begins_others and each.known and not begins:
+        if begins_others and each.comparable and not begins:
             yield each.departing(subject, "a turn of calls")
             return

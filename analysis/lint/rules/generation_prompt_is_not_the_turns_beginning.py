@@ -12,6 +12,6 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare each setting's prompt with the turn, with reasoning and without."""
     for each in turn_beginnings(subject):
-        if each.known and not each.begins_plain and not each.begins_reasoned:
+        if each.comparable and not each.begins_plain and not each.begins_reasoned:
             yield each.departing(subject, "the assistant's turn")
             return

@@ -16,7 +16,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     asked = next((each for each in usual if each.conversation.tools), None)
     if asked is not None and _escaped(asked.render.text, words):
         yield _hit(asked, "tools that are offered", words, None)
-    called = next((each for each in usual if any(each.said(Voice.CALL))), None)
+    called = next((each for each in usual if any(each.texts_of(Voice.CALL))), None)
     if called is None:
         return
     history = called.render.text.partition(called.conversation.spoken[0].text)[2]
@@ -31,10 +31,13 @@ def _escaped(text: str, words: tuple[str, ...]) -> str:
 
 
 def _hit(
-    played: PlayedConversation, what: str, words: tuple[str, ...], confidence: Confidence | None
+    played_chat: PlayedConversation,
+    what: str,
+    words: tuple[str, ...],
+    confidence: Confidence | None,
 ) -> Hit:
-    return played.hit(
+    return played_chat.hit(
         f"{what} are JSON text in a JSON string: each quote has a backslash before it",
-        played.render.line_of(_escaped(played.render.text, words)),
+        played_chat.render.line_of(_escaped(played_chat.render.text, words)),
         confidence=confidence,
     )

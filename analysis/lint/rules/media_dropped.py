@@ -49,6 +49,6 @@ def _with_and_without(subject: Subject, form: MediaForm) -> tuple[Render, Render
     return given, without
 
 
-def _evidence(form: MediaForm, both: tuple[Render, Render]) -> HitEvidence:
-    given, without = both
+def _evidence(form: MediaForm, renders: tuple[Render, Render]) -> HitEvidence:
+    given, without = renders
     return compare_renders(given, f"with {form.name}", without, "without it")

@@ -21,19 +21,19 @@ def check(subject: Subject) -> Iterator[Hit]:
     played = [
         each
         for each in subject.matrix
-        if each.render.rendered and each.usual and not any(each.said(Voice.REASONING))
+        if each.render.rendered and each.usual and not any(each.texts_of(Voice.REASONING))
     ]
     hits = [*_unended(played), *_uncounted(played)]
     yield from hits[:1]
 
 
-def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
+def _unended(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
     """Find a voice that lacks the marker after all other voices."""
     after: dict[Voice, frozenset[str]] = {}
     before: list[frozenset[str]] = []
     """What stands before results: the end of the message that called, unless they are in it."""
-    for each in played:
-        for text, following in pairwise(each.written):
+    for each in played_chats:
+        for text, following in pairwise(each.written_texts):
             voice = text.spoken.voice
             if voice in VOICES and following.spoken.voice is not voice:
                 ends = _markers(text.after)
@@ -47,21 +47,23 @@ def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
         for end in sorted(ends - after[voice]):
             if voice is Voice.RESULT and not all(end in each for each in before):
                 continue
-            shown = next(each for each in played if any(each.said(voice)))
+            shown = next(each for each in played_chats if any(each.texts_of(voice)))
             yield shown.hit(
                 f"{voice} is not ended by {quote_text(end)}, which ends all other messages",
-                shown.render.line_of(next(shown.said(voice)).text),
+                shown.render.line_of(next(shown.texts_of(voice)).text),
             )
-    yield from _unended_calls(played, _common(after.values()))
+    yield from _unended_calls(played_chats, _common(after.values()))
 
 
-def _unended_calls(played: Sequence[PlayedConversation], usual: frozenset[str]) -> Iterator[Hit]:
+def _unended_calls(
+    played_chats: Sequence[PlayedConversation], usual: frozenset[str]
+) -> Iterator[Hit]:
     """Search for the end of a message between a call and its result, if that is a message, too."""
-    shown, joint = next(_after_calls(played, Voice.RESULT), (None, ""))
+    shown, joint = next(_after_calls(played_chats, Voice.RESULT), (None, ""))
     if shown is None:
         return
     # What also stands between two calls closes each of them.
-    own = {unit for _, text in _after_calls(played, Voice.CALL) for unit in _markers(text)}
+    own = {unit for _, text in _after_calls(played_chats, Voice.CALL) for unit in _markers(text)}
     units = TemplateLiteral.of(joint).markers
     begins = next((at for at, unit in enumerate(units) if unit in usual), None)
     # Another marker than those that close the call may be how a message with calls ends.
@@ -76,11 +78,11 @@ def _unended_calls(played: Sequence[PlayedConversation], usual: frozenset[str]) 
 
 
 def _after_calls(
-    played: Sequence[PlayedConversation], next_voice: Voice
+    played_chats: Sequence[PlayedConversation], next_voice: Voice
 ) -> Iterator[tuple[PlayedConversation, str]]:
     """Return the text between a call and a text of this voice that is not its own."""
-    for each in played:
-        for text, following in pairwise(each.written):
+    for each in played_chats:
+        for text, following in pairwise(each.written_texts):
             one, other = text.spoken, following.spoken
             within = one.call is other.call and other.voice is Voice.CALL
             if one.voice is Voice.CALL and other.voice is next_voice and not within:
@@ -97,10 +99,10 @@ def _common(markers: Iterable[frozenset[str]]) -> frozenset[str]:
     return first.intersection(*others)
 
 
-def _uncounted(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
+def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
     """Find a conversation that begins more messages than it ends, or fewer, against a chat."""
     # Messages with calls have ends of their own.
-    chats = [each for each in played if not any(each.said(Voice.CALL))]
+    chats = [each for each in played_chats if not any(each.texts_of(Voice.CALL))]
     prompts = [each for each in chats if each.conversation.generation]
     chat = next((each for each in prompts if each.conversation.scene == "a second question"), None)
     for begin, end in () if chat is None else _turn_markers(chat):
@@ -119,7 +121,7 @@ def _uncounted(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
 
 def _turn_markers(chat: PlayedConversation) -> Iterator[tuple[str, str]]:
     """Return the markers before each message of a chat with those after each."""
-    texts = chat.written
+    texts = chat.written_texts
     if len(texts) != 3:  # noqa: PLR2004 - a question, its answer, another question
         return
     question, answer, other = texts

@@ -43,13 +43,13 @@ def _render_question(subject: Subject, setting: Mapping[str, Json]) -> Render:
     return subject.render(user_question(subject), generation=True, setting=setting)
 
 
-def _hit(unset: Render, given: Render, names: Sequence[str]) -> Hit:
-    what = "renders nothing" if unset.rendered else failure_words(unset)
+def _hit(unset_render: Render, set_render: Render, names: Sequence[str]) -> Hit:
+    what = "renders nothing" if unset_render.rendered else failure_words(unset_render)
     return Hit(
         f"every request {what}, unless {list_words(names)}"
         f" {'is' if len(names) == 1 else 'are'} set",
-        (compare_renders(unset, "nothing set", given, f"{', '.join(names)} set"),),
-        line=parting_line(unset, given),
+        (compare_renders(unset_render, "nothing set", set_render, f"{', '.join(names)} set"),),
+        line=parting_line(unset_render, set_render),
         fix=f"give {list_words(names)} a default",
-        cause=unset.cause,
+        cause=unset_render.cause,
     )

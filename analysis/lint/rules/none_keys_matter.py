@@ -53,9 +53,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
 
 
-def _engine_answers(subject: Subject, what: str, given: Render, without: Render) -> tuple[str, ...]:
+def _engine_answers(subject: Subject, what: str, usual: Render, without: Render) -> tuple[str, ...]:
     """Ask engines for the text without the keys, as transformers renders it today."""
-    return engines_on(subject, what, given, without) if without.rendered else ()
+    return engines_on(subject, what, usual, without) if without.rendered else ()
 
 
 def _with_null_keys(message: dict[str, Json]) -> dict[str, Json]:

@@ -51,16 +51,16 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _in_histories(subject: Subject, header: str) -> bool:
     """Whether answers to questions also have the header that prompts end with."""
     chat = next(each for each in subject.matrix if each.conversation.scene == "an answer")
-    answers = (each for each in chat.written if each.spoken.voice is Voice.ANSWER)
+    answers = (each for each in chat.written_texts if each.spoken.voice is Voice.ANSWER)
     return any(header in each.before for each in answers)
 
 
-def _tail(played: PlayedConversation) -> str:
+def _tail(played_chat: PlayedConversation) -> str:
     """Return the text after the last message of a prompt; empty if this is not a prompt."""
-    conversation = played.conversation
+    conversation = played_chat.conversation
     if not conversation.generation or conversation.other_form:
         return ""
-    texts = played.written
+    texts = played_chat.written_texts
     return texts[-1].after if texts else ""
 
 
@@ -70,7 +70,7 @@ def _answers(subject: Subject) -> Iterator[tuple[PlayedConversation, WrittenText
         conversation = played.conversation
         if conversation.generation or conversation.other_form:
             continue
-        texts = played.written
+        texts = played.written_texts
         for before, text in pairwise(texts):
             if (before.spoken.voice, text.spoken.voice) == (Voice.RESULT, Voice.ANSWER):
                 yield played, text

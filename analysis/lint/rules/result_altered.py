@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Search for results of which a word is in the prompt, in any case, but not the whole."""
     for played in subject.matrix:
         written = played.render.text.lower()
-        for result in () if played.conversation.other_form else played.said(Voice.RESULT):
+        for result in () if played.conversation.other_form else played.texts_of(Voice.RESULT):
             words = result.text.lower().rstrip(".").split()
             if not played.holds(result) and any(word in written for word in words):
                 line = line_that_saw(played.render, result.text)

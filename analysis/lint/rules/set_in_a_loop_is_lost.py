@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             continue
         seen.add(kept.name)
         played, render = other
-        shown = (played.render.shown(played.name), render.shown(f"with {kept.name} kept"))
+        shown = (played.render.shown_text(played.name), render.shown_text(f"with {kept.name} kept"))
         yield Hit(
             f"{quote_text(kept.name)} is forgotten at the end of the loop that sets it: kept, it"
             f" would make another prompt of '{played.name}'",

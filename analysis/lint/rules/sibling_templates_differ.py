@@ -46,7 +46,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                     " transformers takes",
                     (
                         HitEvidence(
-                            render.shown("as transformers renders it"),
+                            render.shown_text("as transformers renders it"),
                             ShownText(f"by {path.name}", text, error),
                         ),
                     ),

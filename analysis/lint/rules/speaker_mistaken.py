@@ -41,8 +41,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     seen: set[Voice] = set()
     for played in subject.matrix:
         # Where a text is lost, two headers stand before the next one.
-        whole = all(played.holds(each) for each in played.said(*OWN, *OTHERS))
-        texts = played.written if whole and not played.conversation.other_form else ()
+        whole = all(played.holds(each) for each in played.texts_of(*OWN, *OTHERS))
+        texts = played.written_texts if whole and not played.conversation.other_form else ()
         for at, text in enumerate(texts):
             wrong = _wrong(headers, texts, at)
             if wrong and text.spoken.voice not in seen:
@@ -64,17 +64,17 @@ def _wrong(headers: _Headers, texts: Sequence[WrittenText], at: int) -> str:
     return headers.user if alike and not last and headers.user in texts[at + 1].before else ""
 
 
-def _short(said: str) -> bool:
-    return len(said.strip()) <= 1
+def _short(header_rest: str) -> bool:
+    return len(header_rest.strip()) <= 1
 
 
-def _hit(played: PlayedConversation, text: WrittenText, header: str) -> Hit:
+def _hit(played_chat: PlayedConversation, text: WrittenText, header: str) -> Hit:
     system = text.spoken.voice is Voice.SYSTEM
     return Hit(
-        f"{text.spoken.voice} stands under the header {quote_text(header)} in '{played.name}'",
-        (show_render(played.render, played.name),),
-        line=played.render.line_at(text.start - 1),
-        setting=played.conversation.setting,
+        f"{text.spoken.voice} stands under the header {quote_text(header)} in '{played_chat.name}'",
+        (show_render(played_chat.render, played_chat.name),),
+        line=played_chat.render.line_at(text.start - 1),
+        setting=played_chat.conversation.setting,
         # Some models know no system role, and are told so.
         severity=Severity.WARNING if system else None,
         confidence=Confidence.MEDIUM if system else None,
@@ -88,7 +88,7 @@ def _headers(subject: Subject) -> _Headers | None:
     )
     befores = [
         each.before
-        for each in (chat.written if chat is not None else ())
+        for each in (chat.written_texts if chat is not None else ())
         if each.spoken.voice is Voice.USER
     ]
     user = common_suffix(*befores).strip() if len(befores) > 1 else ""

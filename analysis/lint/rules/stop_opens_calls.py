@@ -17,7 +17,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     answered, calling = played.get("an answer"), played.get("a call and its result")
     if answered is None or calling is None:
         return
-    texts = answered.written
+    texts = answered.written_texts
     spans = call_spans(calling)
     header = subject.format.header.strip()
     if not texts or not spans or texts[-1].spoken.voice is not Voice.ANSWER or not header:

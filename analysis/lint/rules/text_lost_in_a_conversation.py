@@ -35,41 +35,50 @@ def _first_lost(
     matrix: Sequence[PlayedConversation], voice: Voice
 ) -> tuple[PlayedConversation, SpokenText] | None:
     for played in sorted(matrix, key=lambda each: _is_excused(each, voice)):
-        for text in played.said(voice) if played.render.rendered else ():
+        for text in played.texts_of(voice) if played.render.rendered else ():
             if not played.holds(text):
                 return played, text
     return None
 
 
-def _is_excused(played: PlayedConversation, voice: Voice) -> bool:
+def _is_excused(played_chat: PlayedConversation, voice: Voice) -> bool:
     """Whether a loss may be intended: by a switch, without tools, or without a question."""
-    untold = voice in (Voice.CALL, Voice.RESULT) and not played.conversation.tools
-    conversation = played.conversation
+    untold = voice in (Voice.CALL, Voice.RESULT) and not played_chat.conversation.tools
+    conversation = played_chat.conversation
     return bool(conversation.setting) or untold or not conversation.generation
 
 
-def _keeps(played: PlayedConversation, voice: Voice) -> bool:
-    texts = [*played.said(voice)]
-    return bool(texts) and all(played.holds(each) for each in texts)
+def _keeps(played_chat: PlayedConversation, voice: Voice) -> bool:
+    texts = [*played_chat.texts_of(voice)]
+    return bool(texts) and all(played_chat.holds(each) for each in texts)
 
 
-def _text_of(kept: PlayedConversation, voice: Voice) -> str:
-    return next(kept.said(voice)).text
+def _text_of(keeping_chat: PlayedConversation, voice: Voice) -> str:
+    return next(keeping_chat.texts_of(voice)).text
 
 
 def _hit(
-    subject: Subject, played: PlayedConversation, text: SpokenText, kept: PlayedConversation
+    subject: Subject,
+    losing_chat: PlayedConversation,
+    text: SpokenText,
+    keeping_chat: PlayedConversation,
 ) -> Hit:
     meant = (
-        _is_excused(played, text.voice)
+        _is_excused(losing_chat, text.voice)
         or text.voice is Voice.PREFACE
         or not appends_answer(subject)
     )
     return Hit(
-        f"{text.voice} is lost in '{played.name}', and kept in '{kept.name}'",
-        (compare_renders(played.render, played.name, kept.render, kept.name),),
-        line=line_of_the_lost(played.render, kept.render, _text_of(kept, text.voice)),
+        f"{text.voice} is lost in '{losing_chat.name}', and kept in '{keeping_chat.name}'",
+        (
+            compare_renders(
+                losing_chat.render, losing_chat.name, keeping_chat.render, keeping_chat.name
+            ),
+        ),
+        line=line_of_the_lost(
+            losing_chat.render, keeping_chat.render, _text_of(keeping_chat, text.voice)
+        ),
         severity=Severity.WARNING if meant else None,
-        setting=played.conversation.setting,
+        setting=losing_chat.conversation.setting,
         confidence=Confidence.MEDIUM if meant else None,
     )

@@ -45,8 +45,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
 
 
-def _loses(subject: Subject, usual: Render, given: Render) -> bool:
-    return subject.marks.content in usual.text and subject.marks.content not in given.text
+def _loses(subject: Subject, usual: Render, other_render: Render) -> bool:
+    return subject.marks.content in usual.text and subject.marks.content not in other_render.text
 
 
 def _render_value(subject: Subject, usual: Render, value: Json) -> Render:

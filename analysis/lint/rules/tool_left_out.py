@@ -135,19 +135,19 @@ def _missing_parts(render: Render, functions: Sequence[Tool]) -> list[str]:
     return [part for part in parts if any(each[part] not in render.text for each in signs)]
 
 
-def _is_excused(played: PlayedConversation) -> bool:
+def _is_excused(played_chat: PlayedConversation) -> bool:
     """Whether a loss may be intended: by a switch, or because the model is asked nothing."""
-    return bool(played.conversation.setting) or not played.conversation.generation
+    return bool(played_chat.conversation.setting) or not played_chat.conversation.generation
 
 
 class _ToolShare:
     ALL, SOME, NONE = range(3)
 
 
-def _tool_share(played: PlayedConversation, names: Sequence[str]) -> int:
+def _tool_share(played_chat: PlayedConversation, names: Sequence[str]) -> int:
     """Return whether all tools that no message calls are described, some or none."""
-    called = {each.call.name for each in played.conversation.spoken if each.call is not None}
-    described = [name in played.render.text for name in names if name not in called]
+    called = {each.call.name for each in played_chat.conversation.spoken if each.call is not None}
+    described = [name in played_chat.render.text for name in names if name not in called]
     if not any(described):
         return _ToolShare.NONE
     return _ToolShare.ALL if all(described) else _ToolShare.SOME

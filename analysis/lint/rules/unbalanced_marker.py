@@ -59,7 +59,7 @@ def _in_calls(subject: Subject) -> Iterator[Hit]:
     """Compare the markers of several calls with those of one: each must close what it opens."""
     usual: Mapping[MarkerPair, int] | None = None
     for played in subject.matrix:
-        if not played.usual or any(played.said(Voice.REASONING)):
+        if not played.usual or any(played.texts_of(Voice.REASONING)):
             continue
         for span in call_spans(played):
             if span.following is not Voice.RESULT:
@@ -89,7 +89,7 @@ def _between_questions(subject: Subject) -> Iterator[tuple[str, Render, str]]:
     for played in subject.matrix:
         if not played.render.rendered or played.conversation.other_form:
             continue
-        starts = [each.start for each in played.written if each.spoken.voice is Voice.USER]
+        starts = [each.start for each in played.written_texts if each.spoken.voice is Voice.USER]
         for start, end in pairwise(starts):
             yield played.name, played.render, played.render.text[start:end]
     yield from _reasoned_loop(subject)
@@ -108,17 +108,17 @@ def _reasoned_loop(subject: Subject) -> Iterator[tuple[str, Render, str]]:
         yield "a tool loop with reasoning", render, render.text[start:end]
 
 
-def _never_closes(found: MarkerBalance, pair: MarkerPair, of_turns: _TurnMarkers) -> bool:
+def _never_closes(balance: MarkerBalance, pair: MarkerPair, of_turns: _TurnMarkers) -> bool:
     """Whether a marker that belongs to calls, results or reasoning has nothing that closes it.
 
     What stands in every chat begins or ends turns, and closes by the next one. What a pair holds
     may be a separator, as in ``<call_begin>name<arguments_begin>{}<call_end>``; a tag that names
     something, ``<call name="f">``, is none.
     """
-    if found.closed[pair] or pair in of_turns.pairs or not found.opened[pair]:
+    if balance.closed[pair] or pair in of_turns.pairs or not balance.opened[pair]:
         return False
-    spelled = found.spelled[pair]
-    if found.within[pair] - of_turns.pairs:
+    spelled = balance.spelled[pair]
+    if balance.within[pair] - of_turns.pairs:
         return bool(_TAG.fullmatch(spelled)) and any(each in spelled for each in "= ")
     begins = len(pair.name) > 1 and not of_turns.open_ended
     return begins or bool(_TAG.fullmatch(spelled))
@@ -129,19 +129,21 @@ def _in_plain_chats(subject: Subject) -> _TurnMarkers:
     chats = [
         each
         for each in subject.matrix
-        if not any(each.said(Voice.CALL, Voice.REASONING)) and not each.conversation.tools
+        if not any(each.texts_of(Voice.CALL, Voice.REASONING)) and not each.conversation.tools
     ]
     # A generation prompt may open reasoning, which is not in every chat.
-    ends = [each.written[-1:] for each in chats]
+    ends = [each.written_texts[-1:] for each in chats]
     texts = [chat.render.text[: end[0].start] for chat, end in zip(chats, ends, strict=True) if end]
     first = subject.matrix[0].conversation.spoken[0].text
     whole = [_balance(subject, text) for text in dict.fromkeys(texts)]
     histories = dict.fromkeys(text.partition(first)[2] for text in texts)
-    said = [_balance(subject, text) for text in histories]
+    chat_balances = [_balance(subject, text) for text in histories]
     return _TurnMarkers(
         frozenset(pair for found in whole for pair in found.opened | found.closed),
         any(
-            len(pair.name) > 1 and not found.closed[pair] for found in said for pair in found.opened
+            len(pair.name) > 1 and not found.closed[pair]
+            for found in chat_balances
+            for pair in found.opened
         ),
     )
 

@@ -76,17 +76,17 @@ _CAPITALS = WholeConversation(
 )
 
 
-def _is_asked(played: PlayedConversation, departure: FormDeparture) -> bool:
-    conversation = played.conversation
+def _is_asked(played_chat: PlayedConversation, departure: FormDeparture) -> bool:
+    conversation = played_chat.conversation
     alike = departure.same(conversation.dialogue, tools=conversation.tools)
-    return played.render.rendered and not conversation.other_form and not alike
+    return played_chat.render.rendered and not conversation.other_form and not alike
 
 
 def _outcome(
-    subject: Subject, played: PlayedConversation, departure: FormDeparture
+    subject: Subject, played_chat: PlayedConversation, departure: FormDeparture
 ) -> tuple[FormOutcome, Hit | None]:
     """Return what becomes of a conversation as users send it, and a hit where that loses a text."""
-    conversation, render = played.conversation, played.render
+    conversation, render = played_chat.conversation, played_chat.render
     # transformers gives reasoning under every name, and other engines do not.
     renamed = departure.shape.reasoning_field != departure.taken.reasoning_field
     usual = subject.play_as(conversation, departure.shape, as_given=renamed)
@@ -100,7 +100,7 @@ def _outcome(
     if departure.convention and _is_unread(subject, conversation, usual):
         return FormOutcome.UNREAD, None
     return FormOutcome.SPOILED, Hit(
-        f"as users send it ({departure.usual}), {lost} in {played.name!r}",
+        f"as users send it ({departure.usual}), {lost} in {played_chat.name!r}",
         (compare_renders(usual, departure.usual, render, departure.wanted),),
         line=parting_line(usual, render),
         cause=TEXT_DROPPED if departure.plain_text else None,

@@ -34,16 +34,17 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield _hit(subject, played, played.render)
 
 
-def _hit(subject: Subject, played: PlayedConversation, render: Render) -> Hit:
+def _hit(subject: Subject, played_chat: PlayedConversation, render: Render) -> Hit:
     error = render.error
-    sound = played.nearest(subject.matrix, lambda _: True)
+    sound = played_chat.nearest(subject.matrix, lambda _: True)
     return Hit(
-        f"'{played.name}' {failure_words(render)}" + (f"; '{sound.name}' renders" if sound else ""),
-        (_show_failure(render, played.name, sound),),
+        f"'{played_chat.name}' {failure_words(render)}"
+        + (f"; '{sound.name}' renders" if sound else ""),
+        (_show_failure(render, played_chat.name, sound),),
         line=None if error is None else error.line,
         severity=None if render.crashed else Severity.WARNING,
         cause=render.cause,
-        setting=played.conversation.setting,
+        setting=played_chat.conversation.setting,
     )
 
 

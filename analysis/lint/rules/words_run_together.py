@@ -17,7 +17,7 @@ SHOWN = 20
 def check(subject: Subject) -> Iterator[Hit]:
     """Check the character before each text of every conversation."""
     for played in subject.matrix:
-        for text in played.written if not played.conversation.other_form else ():
+        for text in played.written_texts if not played.conversation.other_form else ():
             # Before a value of a call stands what its notation says, before others' words a mark.
             if text.spoken.voice is Voice.CALL or not _of_a_word(text.before[-1:]):
                 continue

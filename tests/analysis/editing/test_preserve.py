@@ -75,7 +75,7 @@ def test_by_the_edits_more_steps_hold_and_those_that_held_render_the_same(name: 
     }
     assert len(found.fixed) == sum(after.values()) - sum(before.values())
     assert not [each for each in found.left if after[each.scenario.name, each.next]]
-    assert found.held > 0
+    assert found.held_steps > 0
     assert found.proof is not None
     assert found.proof.beyond == 0
     assert {"tools", "reasoning", "several turns"} <= {*found.proof.kinds}

@@ -186,12 +186,12 @@ def test_a_program_that_ends_or_hangs_costs_what_it_has_not_answered(
     worker = program(tmp_path, f'print(\'{{"text": "a"}}\', flush=True)\n{end}')
     first, *others = ask_jinja(worker, question(PLAIN, 3))
     assert first == JinjaAnswer("a")
-    assert others == [JinjaAnswer(error=ENDS[end], asked=False)] * 2
+    assert others == [JinjaAnswer(error=ENDS[end], was_asked=False)] * 2
 
 
 def test_a_program_that_cannot_be_started_is_an_answer_or_an_error() -> None:
     (answer,) = ask_jinja(OtherJinja("one", "1", ("/nowhere/one",)), question(PLAIN))
-    assert not answer.asked
+    assert not answer.was_asked
     assert answer.error.startswith("it cannot be started")
     for python in ("/nowhere/python", "/bin/ls"):
         with pytest.raises(AutoparserError, match="cannot be run"):
@@ -202,10 +202,10 @@ def test_every_conversation_is_asked_or_counted() -> None:
     refusing = PLAIN + "{%- if messages | length > 2 %}{{- raise_exception('no') }}{%- endif %}"
     subject = Subject(ChatTemplate(refusing), jinjas=[jinja("minijinja")])
     (found,) = subject.in_other_jinjas
-    assert found.alike == found.asked > 0
+    assert found.alike == found.asked_count > 0
     assert set(found.not_asked) == {"the template refuses them"}
     # One more has signs in it.
-    assert found.asked + sum(found.not_asked.values()) == len(subject.matrix) + 1
+    assert found.asked_count + sum(found.not_asked.values()) == len(subject.matrix) + 1
 
 
 RAW = "{%- raw %}\nx{% endraw %}\n"
@@ -248,7 +248,7 @@ def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPat
     other = OtherJinja("one", "1", ())
     played = subject.matrix
     found = compare_matrix(other, subject.rendering, subject.tokens, played, subject.past_renders)
-    sent = [each.sent for each in found.differences]
+    sent = [each.conversation for each in found.differences]
     (asked,) = [each for each in sent if each.words == "a question"]
     messages = cast("list[dict[str, object]]", asked.variables["messages"])
     assert all(isinstance(each["content"], str) for each in messages)

@@ -90,7 +90,7 @@ SOURCES = read_table("sources.yaml")
 @pytest.mark.parametrize("row", SOURCES["found"], ids=lambda row: row["arguments"])
 def test_arguments_stand_for_sources(row: dict[str, str]) -> None:
     sources, problems = gather_sources(row["arguments"].split(), row.get("exclude", "").split())
-    assert sorted(Path(each.given).as_posix() for each in sources) == row["sources"].split()
+    assert sorted(Path(each.argument).as_posix() for each in sources) == row["sources"].split()
     assert problems == ()
 
 

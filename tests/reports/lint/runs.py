@@ -63,7 +63,7 @@ def plain() -> LintRun:
                 TEMPLATE,
                 in_lines=True,
                 findings=(drops, unsure, told),
-                known=(drops,),
+                baseline_findings=(drops,),
                 ignored=(told,),
                 unused=(Ignore(("AP101",), "since", 1),),
             ),
