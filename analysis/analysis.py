@@ -116,8 +116,8 @@ class Analysis(LearnedFormat):
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
         draft = Draft(
             suggestions_of(self.template),
-            TurnPart.REASONING in self.formats.fullest.shown,
-            TurnPart.CALLS in self.formats.fullest.shown,
+            TurnPart.REASONING in self.formats.fullest.shown_parts,
+            TurnPart.CALLS in self.formats.fullest.shown_parts,
             self.switches,
         )
         return format_under(self.prober(), draft, self.formats, setting, tools=tools)

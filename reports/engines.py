@@ -139,7 +139,7 @@ def _pair(score: PairScore, name: str, alike: Sequence[Sequence[str]]) -> Blocks
 def _failure(failure: ParserFailure) -> Blocks:
     verdict = failure.verdict
     words = Text(visible(f"{failure.title}, {failure.delivery}: {verdict.part}"))
-    expected, got = _parted(verdict.expected, verdict.got)
+    expected, got = _parted(verdict.expected, verdict.actual)
     texts = (("text", shortened(failure.text, _LONGEST)), ("expected", expected), ("got", got))
     pairs = [(name, Text(shown(text))) for name, text in texts]
     column = max(len(name) for name, _ in texts)
@@ -212,7 +212,7 @@ def _failure_document(failure: ParserFailure) -> dict[str, Json]:
         "meant": failure.meant.to_dict(),
         "part": failure.verdict.part,
         "expected": failure.verdict.expected,
-        "got": failure.verdict.got,
+        "got": failure.verdict.actual,
     }
 
 

@@ -129,7 +129,7 @@ def _joint(
 
 def _calls(calls: CallFormat, message: Message) -> Iterator[ExampleSpan]:
     yield ExampleSpan("calls open", calls.section_open)
-    for position, call in enumerate(calls.written(message.calls)):
+    for position, call in enumerate(calls.written_calls(message.calls)):
         if position:
             yield ExampleSpan("separator", calls.separator)
         yield ExampleSpan(f"call {position + 1}", calls.write_call(call, position), written=True)
@@ -142,7 +142,7 @@ def call_parts(format_: TurnFormat, message: Message, span: ExampleSpan) -> Sequ
     if calls is None or not span.label.startswith("call ") or not span.written:
         return [span]
     position = int(span.label.removeprefix("call ")) - 1
-    written = calls.written(format_.with_naming_ids(message).calls)
+    written = calls.written_calls(format_.with_naming_ids(message).calls)
     return call_spans(calls, written[position], position)
 
 

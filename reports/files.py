@@ -104,8 +104,8 @@ def _mismatch(found: ExportMismatch) -> Iterator[Row]:
     yield "prompt", Text(f"…{shown(found.prefix[-PROMPT_SHOWN:])}")
     yield "text", Text(shown(found.text))
     yield "expected", Text(visible(str(found.expected)))
-    if found.found is not None:
-        yield "found", Text(visible(str(found.found)))
+    if found.read_message is not None:
+        yield "found", Text(visible(str(found.read_message)))
     if found.error:
         yield "but", Text(visible(found.error))
 

@@ -23,7 +23,7 @@ def check_score(check: Check) -> str:
     told = f"self-check {check.passed}/{check.total}"
     if form is None:
         return told
-    return f"{told}, usual form {form.kept}/{form.asked}"
+    return f"{told}, usual form {form.intact_count}/{form.asked}"
 
 
 def spoiled_words(form: AskedForm) -> str:

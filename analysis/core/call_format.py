@@ -62,7 +62,7 @@ class ArgumentFormat(Struct, frozen=True):
         whole = replace(self.values, object=self.members)
         return self.verbatim or (whole.is_json and self.members.key.escape in JSON_ESCAPES)
 
-    def written(self, arguments: Mapping[str, Json]) -> bool:
+    def writes_any(self, arguments: Mapping[str, Json]) -> bool:
         """Return whether any of these arguments is written at all."""
         return any(self.members.row(type_of(value)) is not None for value in arguments.values())
 
@@ -110,7 +110,7 @@ class CallFormat(Struct, frozen=True, dict=True):
     leads: tuple[str, ...] = ()
     """Markers that no turn is written with, and that may stand right before the calls."""
 
-    def written(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+    def written_calls(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """Return the calls that reach the text."""
         if self.limit is CallLimit.FIRST:
             return calls[:1]
@@ -119,7 +119,8 @@ class CallFormat(Struct, frozen=True, dict=True):
     def write(self, calls: Sequence[ToolCall]) -> str:
         """Write all calls of a message, the section's markers included."""
         body = self.separator.join(
-            self.write_call(call, position) for position, call in enumerate(self.written(calls))
+            self.write_call(call, position)
+            for position, call in enumerate(self.written_calls(calls))
         )
         return f"{self.section_open}{body}{self.section_close}"
 
@@ -128,14 +129,16 @@ class CallFormat(Struct, frozen=True, dict=True):
         if not self.arguments.refused:
             return None
         kinds = (
-            type_of(value) for call in self.written(calls) for value in call.arguments.values()
+            type_of(value)
+            for call in self.written_calls(calls)
+            for value in call.arguments.values()
         )
         return next((kind for kind in kinds if kind in self.arguments.refused), None)
 
     def write_call(self, call: ToolCall, position: int) -> str:
         """Write one call."""
         row = self.row
-        if self.empty_row is not None and not self.arguments.written(call.arguments):
+        if self.empty_row is not None and not self.arguments.writes_any(call.arguments):
             row = self.empty_row
         pieces: list[str] = []
         for piece in row:

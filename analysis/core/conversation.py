@@ -207,7 +207,7 @@ class ReadCall(Struct, frozen=True):
     """JSON text, as servers give it; whether it is valid has yet to be seen."""
 
     @property
-    def told(self) -> Json:
+    def as_json(self) -> Json:
         """The call with its arguments as JSON; as the text that came where that is not JSON."""
         try:
             arguments: Json = json.loads(self.arguments)
@@ -237,7 +237,7 @@ class ReadingVerdict(Struct, frozen=True):
     part: str = ""
     """Which part of the message differs, in words."""
     expected: str = ""
-    got: str = ""
+    actual: str = ""
 
     @property
     def right(self) -> bool:
@@ -304,20 +304,20 @@ def same_json(one: Json, other: Json) -> bool:
             return one == other
 
 
-def _difference(part: str, expected: str, got: str) -> ReadingVerdict:
-    return ReadingVerdict(MessageAgreement.OTHER, part, expected, got)
+def _difference(part: str, expected: str, actual: str) -> ReadingVerdict:
+    return ReadingVerdict(MessageAgreement.OTHER, part, expected, actual)
 
 
-def _decode_call(given: ReadCall, meant: ToolCall) -> ToolCall | None:
+def _decode_call(read_call: ReadCall, meant: ToolCall) -> ToolCall | None:
     """Return a call with the id and key order that were meant, or None if it is not JSON."""
     try:
-        value: Json = json.loads(given.arguments)
+        value: Json = json.loads(read_call.arguments)
     except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict):
         return None
     ordered = {key: value[key] for key in meant.arguments if key in value}
-    return ToolCall(given.name, {**ordered, **value}, meant.id)
+    return ToolCall(read_call.name, {**ordered, **value}, meant.id)
 
 
 # Tools to offer: a template may look a call's name and arguments up in their schemas.

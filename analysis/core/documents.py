@@ -123,8 +123,8 @@ def _description(node: inspect.Type) -> str:
     if not isinstance(node, inspect.Metadata):
         return ""
     # Its members have no types.
-    said = cast("dict[str, object]", node.extra_json_schema or {})  # pyright: ignore[reportUnknownMemberType]
-    return str(said.get("description", ""))
+    extra_schema = cast("dict[str, object]", node.extra_json_schema or {})  # pyright: ignore[reportUnknownMemberType]
+    return str(extra_schema.get("description", ""))
 
 
 # What a person gives, read as data classes: the one home of its checks and of their words.
@@ -230,14 +230,14 @@ def _explain(
 ) -> tuple[tuple[str | int, ...], str, str]:
     """Explain a complaint of msgspec: the place, what is wrong there, and what to do."""
     found = _WHERE.search(complaint)
-    said = complaint[: found.start()] if found else complaint
+    statement = complaint[: found.start()] if found else complaint
     parts = (
         _name_members(tuple(_path_parts(found["path"])), value, kind, complaint) if found else ()
     )
     expected = expected_at(kind, parts)
     if found is not None and found["key"]:
         return parts, "a key is not a text", "put it in quotes"
-    field = _FIELD.match(said)
+    field = _FIELD.match(statement)
     if field is not None and field["what"] == "missing required":
         missing = field["name"]
         near = missing_name_hint(
@@ -259,7 +259,7 @@ def _explain(
     if expected.kind.startswith("a text") and isinstance(stands, bool | int | float | date):
         return parts, f"this is {is_what}, not {expected.kind}", "put it in quotes"
     then = _write_hint(expected.words or ", ".join(expected.keys))
-    if not stands and " of length " in said:
+    if not stands and " of length " in statement:
         return parts, "this is empty", then
     return parts, f"this is {is_what}, not {expected.kind}", then
 

@@ -48,25 +48,25 @@ NEAR = 0.6
 """The share of characters that two words have in common, in order, to be taken for each other."""
 
 
-def nearest_word(given: str, known: Iterable[object]) -> str | None:
+def nearest_word(wrong_word: str, known_words: Iterable[object]) -> str | None:
     """Return the known word that is most like a given one, in any case, or None if none is."""
     # Only an error needs it.
     from difflib import get_close_matches  # noqa: PLC0415
 
-    by_letters = {str(word).casefold(): str(word) for word in known}
-    close = get_close_matches(given.casefold(), by_letters, n=1, cutoff=NEAR)
+    by_letters = {str(word).casefold(): str(word) for word in known_words}
+    close = get_close_matches(wrong_word.casefold(), by_letters, n=1, cutoff=NEAR)
     return by_letters[close[0]] if close else None
 
 
-def spelling_hint(given: str, known: Iterable[object], then: str = "") -> str:
+def spelling_hint(wrong_word: str, known_words: Iterable[object], then: str = "") -> str:
     """Return a hint: what was probably meant, if anything is near; and `then`."""
-    close = nearest_word(given, known)
+    close = nearest_word(wrong_word, known_words)
     return " ".join(filter(None, (close and f"did you mean {close}?", then)))
 
 
-def missing_name_hint(wanted: str, given: Iterable[object], then: str = "") -> str:
+def missing_name_hint(wanted: str, names: Iterable[object], then: str = "") -> str:
     """Return a hint about a missing name: which of those given stands for it; and `then`."""
-    close = nearest_word(wanted, (each for each in given if each != wanted))
+    close = nearest_word(wanted, (each for each in names if each != wanted))
     return " ".join(filter(None, (close and f"did you mean {wanted} for {close}?", then)))
 
 

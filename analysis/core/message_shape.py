@@ -171,7 +171,7 @@ class FormDeparture(Struct, frozen=True):
     """What the template takes in its place, such as ``arguments as JSON text``."""
     shape: MessageShape
     """The template's shape, but that this one thing is as users send it."""
-    taken: MessageShape
+    own_shape: MessageShape
     """The template's shape."""
     convention: bool = False
     """Whether it is one of several names for a field, of which a template may read any."""
@@ -179,20 +179,20 @@ class FormDeparture(Struct, frozen=True):
     @property
     def plain_text(self) -> bool:
         """Whether it is that content is given as text."""
-        forms = (self.taken.user_content, self.taken.assistant_content)
+        forms = (self.own_shape.user_content, self.own_shape.assistant_content)
         return forms != (self.shape.user_content, self.shape.assistant_content)
 
     def same(self, dialogue: Dialogue, *, tools: bool) -> bool:
         """Whether a conversation is sent alike in both forms, so that it shows nothing."""
-        if tools and self.shape.tools is not self.taken.tools:
+        if tools and self.shape.tools is not self.own_shape.tools:
             return False
-        one, other = self.shape, self.taken
+        one, other = self.shape, self.own_shape
         return one.system is other.system and one.messages(dialogue) == other.messages(dialogue)
 
 
 def put_together(departures: Sequence[FormDeparture]) -> FormDeparture:
     """Return all these departures, of one shape, as one: each is as users send it at once."""
-    taken = departures[0].taken
+    taken = departures[0].own_shape
     change = {
         name: getattr(each.shape, name)
         for each in departures

@@ -142,11 +142,11 @@ class AskedTally(Struct):
             self._add_function(call, "calls", forms)
         return len(calls)
 
-    def _add_function(self, given: Any, what: str, forms: set[str]) -> None:
-        function = function_of(given)
+    def _add_function(self, holder: Any, what: str, forms: set[str]) -> None:
+        function = function_of(holder)
         if function is None:
             return
-        wrapped = "bare" if function is given else "wrapped as functions"
+        wrapped = "bare" if function is holder else "wrapped as functions"
         forms.add(f"{what} {wrapped}")
         name = function.get("name", "")
         if name != self._known_name:

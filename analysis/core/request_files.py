@@ -110,18 +110,20 @@ def given_tools(
     )
 
 
-def _given_tool(given: Tool, place: str, file: str, wrong: type[AutoparserError]) -> Tool:
+def _given_tool(raw_tool: Tool, place: str, file: str, wrong: type[AutoparserError]) -> Tool:
     """Read one tool. Raises `wrong` where it has no name, or its parameters are no schema."""
-    tool, keyword = given, "parameters"
+    tool, keyword = raw_tool, "parameters"
     if "function" in tool:
         function = read_value(tool, _WrappedTool, file=file, place=place, wrong=wrong).function
         place = place_in(place, "function")
     else:
         function = read_value(tool, _FunctionGiven, file=file, place=place, wrong=wrong)
-        keyword = next((key for key in _SCHEMAS if key in given), keyword)
+        keyword = next((key for key in _SCHEMAS if key in raw_tool), keyword)
         if keyword != "parameters":
-            said: Tool = {key: given[key] for key in ("name", "description") if key in given}
-            wrapped: Tool = {**said, "parameters": given[keyword]}
+            naming: Tool = {
+                key: raw_tool[key] for key in ("name", "description") if key in raw_tool
+            }
+            wrapped: Tool = {**naming, "parameters": raw_tool[keyword]}
             whole: Tool = {"type": "function", "function": wrapped}
             tool = whole
             function = read_value(whole, _WrappedTool, file=file, place=place, wrong=wrong).function

@@ -136,19 +136,19 @@ class _ReferenceRewriter:
             return {name: self.rewrite(inner, resolver) for name, inner in value.items()}
         return self.rewrite(value, resolver)
 
-    def _point(self, found: Schema, reference: str, resolver: Resolver[Json]) -> Schema:
+    def _point(self, schema: Schema, reference: str, resolver: Resolver[Json]) -> Schema:
         from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
         try:
             target = resolver.lookup(reference).contents
         except Unresolvable:
-            return found
+            return schema
         if isinstance(target, bool):
             # One true is like another: where it stands does not matter.
-            others = found.get("allOf")
-            del found["$ref"]
-            return {**found, "allOf": [*(others if isinstance(others, list) else []), target]}
-        return {**found, "$ref": self.places.get(id(target), reference)}
+            others = schema.get("allOf")
+            del schema["$ref"]
+            return {**schema, "allOf": [*(others if isinstance(others, list) else []), target]}
+        return {**schema, "$ref": self.places.get(id(target), reference)}
 
 
 # Where the parts of a schema stood before they were joined, moved and taken apart.
@@ -418,9 +418,9 @@ def _without_own(schema: Schema, keyword: str) -> Json:
     if keyword in _IN_PART and not is_loose(schema, keyword):
         return {**schema, _LOOSE: [keyword]}
     if keyword == "oneOf" and keyword in schema:
-        either: Schema = {"anyOf": schema["oneOf"]}
+        union_schema: Schema = {"anyOf": schema["oneOf"]}
         rest = without_keywords(schema, "oneOf")
-        return {**rest, **either} if "anyOf" not in rest else {"allOf": [rest, either]}
+        return {**rest, **union_schema} if "anyOf" not in rest else {"allOf": [rest, union_schema]}
     rest = without_keywords(schema, keyword, *_WITH.get(keyword, ()))
     if keyword in _VALUES and schema.get(keyword) != [] and "type" not in rest:
         # Where any value may stand, a text without quotes does not begin as a list does.
@@ -445,7 +445,7 @@ class SchemaDocument(Struct, frozen=True, dict=True):
     """Whether anything in it may refer to another place."""
 
     @cached_property
-    def known(self) -> dict[str, frozenset[JsonType]]:
+    def known_kinds(self) -> dict[str, frozenset[JsonType]]:
         """The types that were found after a reference."""
         return {}
 

@@ -269,9 +269,13 @@ def _with_names_told_apart(schema: Schema) -> Json:
         for absent in product(*others):
             closed: Schema = dict.fromkeys(absent, False)
             options.append({"type": "object", "required": [*names], "properties": closed})
-    either: Schema = {"anyOf": options} if options else {"not": {}}
+    union_schema: Schema = {"anyOf": options} if options else {"not": {}}
     rest = without_keywords(schema, "oneOf")
-    return {"allOf": [rest, either]} if either.keys() & rest.keys() else {**rest, **either}
+    return (
+        {"allOf": [rest, union_schema]}
+        if union_schema.keys() & rest.keys()
+        else {**rest, **union_schema}
+    )
 
 
 _MOST_OPTIONS = 16

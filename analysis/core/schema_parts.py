@@ -98,11 +98,11 @@ def _referred_kinds(
             f"$ref {reference!r} leads back to itself without a value between",
             hint="refer to it from within a member or an item",
         )
-    found = document.known.get(reference)
+    found = document.known_kinds.get(reference)
     if found is None:
         target, _ = document.resolve(reference)
         found = kinds_of(target, document, above | {reference})
-        document.known[reference] = found
+        document.known_kinds[reference] = found
     return found
 
 
@@ -431,8 +431,10 @@ class SchemaPart(Struct, frozen=True):
     def names(self) -> frozenset[str]:
         """The members that it declares or requires."""
         parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)
-        told = ((*schema_map(each, "properties"), *names_of(each, "required")) for each in parts)
-        return frozenset(name for names in told for name in names)
+        name_groups = (
+            (*schema_map(each, "properties"), *names_of(each, "required")) for each in parts
+        )
+        return frozenset(name for names in name_groups for name in names)
 
     @property
     def invites_other_names(self) -> bool:
@@ -497,10 +499,10 @@ class _InnerCollector:
         if "if" in schema:
             met: Json = {"allOf": [schema["if"], schema.get("then", True)]}
             unions.append([met, schema.get("else", True)])
-        found += [self._either(options, above) for options in unions if options]
+        found += [self._union(options, above) for options in unions if options]
         return shortest_conjunction(*found)
 
-    def _either(self, options: list[Json], above: frozenset[str]) -> Json:
+    def _union(self, options: list[Json], above: frozenset[str]) -> Json:
         """Return what holds in one of several schemas: in those that allow the type at all."""
         fitting = [option for option in options if self.kind in self.part.allowed(option)]
         ways = [self.collect(option, above) for option in fitting]

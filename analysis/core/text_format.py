@@ -298,7 +298,7 @@ class ContentParts(Struct, frozen=True):
         return next((each for each in self.media if each.kind is kind), None)
 
     @property
-    def written(self) -> tuple[MediaTreatment, ...]:
+    def written_media(self) -> tuple[MediaTreatment, ...]:
         """The kinds that reach the prompt."""
         return tuple(each for each in self.media if each.outcome is PartsOutcome.WRITTEN)
 

@@ -54,7 +54,7 @@ class TurnFormat(TurnShape, frozen=True):
     def evidence(self) -> dict[TurnPart, EvidenceKind]:
         """What is the evidence for each part that is read, in the order of the parts."""
         reasoning = {TurnPart.REASONING} if self.reasoning is not None else set[TurnPart]()
-        read = self.shown | self.elsewhere | self.not_rendered.keys() | reasoning
+        read = self.shown_parts | self.elsewhere | self.not_rendered.keys() | reasoning
         return {
             part: self.not_rendered.get(part, EvidenceKind.RENDER)
             for part in TurnPart
@@ -207,7 +207,7 @@ def stop_texts_of(formats: Sequence[TurnFormat], eos: str = "") -> StopTexts:
 
     def after(part: TurnPart) -> tuple[StopText, ...]:
         # Under one setting a turn may be left open that others end.
-        ended = [format_ for format_ in formats if _written(format_, part)] or formats
+        ended = [format_ for format_ in formats if _ends_after(format_, part)] or formats
         ends = [end for format_ in ended for end in _ends(format_, part)]
         found = [_stop(end, inside) for end in (*ends, eos) if end]
         return tuple({stop.text: stop for stop in reversed(found)}.values())[::-1]
@@ -238,10 +238,10 @@ def _ends(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
         return ()
     closer = () if calls is None else _closer(calls, format_.stop_strings)
     # What the next message begins with, or the template's text names, ends a turn, too.
-    return _written(format_, part) or closer or format_.stop_strings
+    return _ends_after(format_, part) or closer or format_.stop_strings
 
 
-def _written(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
+def _ends_after(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
     """Return what the template itself writes after such a part, the last turn's end first."""
     ends = [
         TemplateLiteral.of(end.text).core or TemplateLiteral.of(end.historic or "").core
@@ -373,8 +373,10 @@ class Formats(Struct, frozen=True):
 
         `tools` says whether tools are offered, where that changes the generation prompt.
         """
-        told = {name for opening in self.openings for name in opening.setting}
-        wanted = _key({**self.base, **{name: setting[name] for name in setting if name in told}})
+        switch_names = {name for opening in self.openings for name in opening.setting}
+        wanted = _key(
+            {**self.base, **{name: setting[name] for name in setting if name in switch_names}}
+        )
         found = [
             Begun(each, opening)
             for each in self.each
@@ -411,8 +413,8 @@ class Formats(Struct, frozen=True):
                 found, longest = [], size
             if size == longest:
                 found.append(Begun(each, best))
-        told = [each for each in found if each.opening and _signed(each.opening, prompt)]
-        return tuple(told if len(found) > 1 and told else found)
+        signed = [each for each in found if each.opening and _signed(each.opening, prompt)]
+        return tuple(signed if len(found) > 1 and signed else found)
 
     def within(self, prompt: str) -> tuple[Begun, ...]:
         """Find what a prompt may belong to that has gone on after a generation prompt.

@@ -112,7 +112,7 @@ class TurnShape(Struct, frozen=True, dict=True):
     retention: ReasoningRetention = field(default_factory=ReasoningRetention)
 
     @property
-    def shown(self) -> frozenset[TurnPart]:
+    def shown_parts(self) -> frozenset[TurnPart]:
         """The parts that some turn is written with."""
         return frozenset(part for layout in self.layouts.values() for part in layout.parts)
 

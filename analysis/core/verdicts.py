@@ -105,7 +105,7 @@ class AskedForm(Struct, frozen=True):
     """The first of those that are spoiled."""
 
     @property
-    def kept(self) -> int:
+    def intact_count(self) -> int:
         """Those that are rendered with all that they say, or without a field of another name."""
         return self.asked - len(self.spoiled) - self.raised
 

@@ -254,8 +254,8 @@ def _differences(meant: ReadMessage, reading: ReadMessage) -> Iterator[PartDiffe
             alike = wanted.strip() == found.strip()
             likeness = PartLikeness.EDGES if alike else PartLikeness.DIFFERENT
             yield PartDifference(part, likeness, wanted, found)
-    wanted_calls: list[Json] = [each.told for each in meant.calls]
-    found_calls: list[Json] = [each.told for each in reading.calls]
+    wanted_calls: list[Json] = [each.as_json for each in meant.calls]
+    found_calls: list[Json] = [each.as_json for each in reading.calls]
     if not same_json(wanted_calls, found_calls):
         yield PartDifference(ReadPart.CALLS, PartLikeness.DIFFERENT, wanted_calls, found_calls)
 

@@ -201,7 +201,7 @@ def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
     if RowSlot.NAME not in head and RowSlot.ID not in head:
         return None
     seam = _seam(calls, head, tail, reader)
-    head = head[: at - seam.taken]
+    head = head[: at - seam.piece_count]
     after = (seam.after or _pattern(tail, inner=True)).removesuffix(r"\s*")
     follows = seam.before or _follows(calls, head, after, calls is braced)
     opened, ahead = _captures(calls, head) + follows, _pattern(head) + follows
@@ -286,7 +286,7 @@ class _Seam(Struct, frozen=True):
     before: str = ""
     after: str = ""
     """Replaces the text of the row after the arguments; empty if nothing does."""
-    taken: int = 0
+    piece_count: int = 0
     """How many pieces of the row `before` replaces."""
     limit: ExportLimit | None = None
 
@@ -376,11 +376,14 @@ _PLAIN_WORD = r"""[\w-]*?[^\W\d][\w-]*?"""
 
 
 def _pattern(
-    row: Sequence[str | RowSlot], named: Mapping[RowSlot, str] | None = None, *, inner: bool = False
+    row: Sequence[str | RowSlot],
+    slot_patterns: Mapping[RowSlot, str] | None = None,
+    *,
+    inner: bool = False,
 ) -> str:
     """Match a piece of a call's row; `inner` is whether arguments stand right before it.
 
-    `named` has the patterns that capture a slot at its first place.
+    `slot_patterns` has the patterns that capture a slot at its first place.
     """
     pieces: list[str] = []
     for at, piece in enumerate(row):
@@ -390,5 +393,9 @@ def _pattern(
         elif piece is RowSlot.INDEX:
             pieces.append(r"\d+")
         else:
-            pieces.append(WORD if named is None or piece in row[:at] else named.get(piece, WORD))
+            pieces.append(
+                WORD
+                if slot_patterns is None or piece in row[:at]
+                else slot_patterns.get(piece, WORD)
+            )
     return "".join(pieces)

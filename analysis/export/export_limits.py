@@ -81,11 +81,11 @@ class ExportLimit(Struct, frozen=True):
                 return any(type_of(value) in self.types for value in _values(message))
             case MessagePiece.STRINGS:
                 texts = [value for value in _values(message) if isinstance(value, str)]
-                return any(self._held(text) for text in texts)
+                return any(self._has_character(text) for text in texts)
             case MessagePiece.IDS:
                 return False
 
-    def _held(self, text: str) -> bool:
+    def _has_character(self, text: str) -> bool:
         return not self.characters or any(char in text for char in self.characters)
 
 

@@ -365,17 +365,17 @@ class TargetSurroundings(Struct, frozen=True):
             ]
         )
 
-    def gap(self, part: TurnPart, *, left: bool, written: Sequence[str]) -> str:
+    def gap(self, part: TurnPart, *, left: bool, spaces: Sequence[str]) -> str:
         """Match the whitespace at an edge of a part: as written, or all that is stripped."""
         edges = self._edges(part, left=left)
         if edges == {EdgeStrip.WHITESPACE}:
             return ANY_SPACE
-        return r"\n*" if edges <= _NEWLINES and edges else widest_pattern(written)
+        return r"\n*" if edges <= _NEWLINES and edges else widest_pattern(spaces)
 
     def stripped(self, part: TurnPart) -> bool:
         """Return whether both edges of a part are stripped whenever it is written."""
-        both = self._edges(part, left=True) | self._edges(part, left=False)
-        return both == {EdgeStrip.WHITESPACE}
+        edges = self._edges(part, left=True) | self._edges(part, left=False)
+        return edges == {EdgeStrip.WHITESPACE}
 
     def _edges(self, part: TurnPart, *, left: bool) -> set[EdgeStrip]:
         layouts = [each for each in self.format.layouts.values() if part in each.parts]

@@ -175,7 +175,7 @@ class ExportMismatch(Struct, frozen=True):
     prefix: str
     text: str
     expected: ComparedMessage
-    found: ComparedMessage | None
+    read_message: ComparedMessage | None
     """The message that the target read, or None if it raised."""
     error: str = ""
     """The error of the target, or what the template writes of the message that was found."""
@@ -183,9 +183,9 @@ class ExportMismatch(Struct, frozen=True):
     @property
     def kind(self) -> str:
         """The parts that come back otherwise, in words."""
-        if self.found is None:
+        if self.read_message is None:
             return "the parser raises"
-        ours, theirs = self.expected, self.found
+        ours, theirs = self.expected, self.read_message
         parts = {
             "reasoning": ours.reasoning != theirs.reasoning,
             "content": ours.content != theirs.content,
@@ -291,9 +291,11 @@ class _Tryout:
         passed = total - len(mismatches)
         return ExportTrial(passed, total, left_out, foretold, tuple(mismatches), dict(kinds))
 
-    def _rendered(self, message: Message, asked: Sequence[TemplateTurns]) -> ExportMismatch | None:
+    def _rendered(
+        self, message: Message, template_turns: Sequence[TemplateTurns]
+    ) -> ExportMismatch | None:
         """Parse what the template writes after its prompts, and let it write what is found."""
-        for turns in asked:
+        for turns in template_turns:
             # Under another setting a turn may have fewer parts.
             expected = _surviving(self._format, self._export, turns.shown_message(message))
             prefix, text = turns.prompt, turns.written_turn(message).continuation or ""
@@ -301,9 +303,9 @@ class _Tryout:
             if isinstance(found, ExportMismatch):
                 return found
             read = _message(found, message)
-            again = text if read == message else turns.written_turn(read).rest
-            if again != text:
-                error = f"the template writes it {again!r}"
+            second_text = text if read == message else turns.written_turn(read).rest
+            if second_text != text:
+                error = f"the template writes it {second_text!r}"
                 return ExportMismatch("", prefix, text, expected, found, error)
         return None
 
@@ -328,11 +330,11 @@ class _Tryout:
         return found if found == expected else ExportMismatch("", prefix, text, expected, found)
 
 
-def _message(found: ComparedMessage, asked: Message) -> Message:
+def _message(read_message: ComparedMessage, wanted_message: Message) -> Message:
     """Return the message found, with the ids and the order of keys of the message asked for."""
-    known = dict(enumerate(asked.calls))
+    known = dict(enumerate(wanted_message.calls))
     calls: list[ToolCall] = []
-    for at, (name, text, call_id) in enumerate(found.calls):
+    for at, (name, text, call_id) in enumerate(read_message.calls):
         call = known.get(at, ToolCall(name))
         arguments: dict[str, Json] = json.loads(text)
         kept = {
@@ -341,7 +343,7 @@ def _message(found: ComparedMessage, asked: Message) -> Message:
             if key in arguments and _sorted(value) == _sorted(arguments[key])
         }
         calls.append(ToolCall(name, {**kept, **arguments, **kept}, call_id or call.id))
-    return Message(found.content or "", found.reasoning or "", tuple(calls))
+    return Message(read_message.content or "", read_message.reasoning or "", tuple(calls))
 
 
 def _sorted(value: Json) -> str:
@@ -399,7 +401,7 @@ def _surviving(format_: TurnFormat, export: Export, message: Message) -> Compare
     if TurnPart.CALLS in layout.parts and format_.calls is not None:
         lacks_ids = export.lacks(MessagePiece.IDS) or export.lacks(MessagePiece.CALLS)
         has_ids = format_.calls.has(RowSlot.ID) and not lacks_ids
-        for call in format_.calls.written(message.calls):
+        for call in format_.calls.written_calls(message.calls):
             arguments = _sorted(surviving_arguments(format_.calls.arguments, call))
             calls.append((call.name, arguments, call.id if has_ids else None))
     return ComparedMessage(

@@ -102,7 +102,7 @@ def _content_openings(around: TargetSurroundings) -> Iterator[str]:
     taken = "" if around.reasoning is None else around.reasoning.open.core
     for each in (around.turn.content.open, *around.turn.content.others):
         if each.core and each.core != taken:
-            gap = around.gap(TurnPart.CONTENT, left=True, written=[each.after])
+            gap = around.gap(TurnPart.CONTENT, left=True, spaces=[each.after])
             yield f"{exact_pattern(each.core)}{gap}"
 
 
@@ -134,7 +134,7 @@ def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
         ended = [joint for joint in ends if joint.text.lstrip().startswith(around.ends)]
         # If the template ends turns by whitespace alone, the model's own end follows that.
         spaces = [space_at_start(joint.text) for joint in ended or ends]
-        gap = around.gap(TurnPart.CONTENT, left=False, written=spaces)
+        gap = around.gap(TurnPart.CONTENT, left=False, spaces=spaces)
         if gap != ANY_SPACE:
             gap = optional_pattern(rf"{behind_pattern(around.closed)}\s+") + gap
         yield f"{gap}{around.end}.*"
@@ -159,7 +159,7 @@ def call_opening(around: TargetSurroundings) -> str:
         return calls.open
     joints = around.between(left=[TurnPart.CONTENT], right=[TurnPart.CALLS])
     spaces = [joint.text for joint in joints if joint.blank]
-    space = around.gap(TurnPart.CONTENT, left=False, written=spaces)
+    space = around.gap(TurnPart.CONTENT, left=False, spaces=spaces)
     pieces = [] if space == ANY_SPACE else [rf"{behind_pattern(around.closed)}\s+"]
     if calls.separator:
         pieces.append(rf"{behind_pattern(calls.behind)}\s*{calls.separator}\s*")
@@ -246,11 +246,11 @@ def _edges(around: TargetSurroundings, block: MarkerBlock) -> _Edges:
         if joint.right is TurnPart.CONTENT
     ]
     return _Edges(
-        around.gap(TurnPart.REASONING, left=True, written=opened or [block.open.after]),
-        around.gap(TurnPart.REASONING, left=False, written=before or [block.close.before]),
+        around.gap(TurnPart.REASONING, left=True, spaces=opened or [block.open.after]),
+        around.gap(TurnPart.REASONING, left=False, spaces=before or [block.close.before]),
         ""
         if around.explicit
-        else around.gap(TurnPart.CONTENT, left=True, written=after or [block.close.after]),
+        else around.gap(TurnPart.CONTENT, left=True, spaces=after or [block.close.after]),
     )
 
 
@@ -277,7 +277,7 @@ def closed_by_prompt(around: TargetSurroundings) -> str:
     for opening in around.format.openings:
         written = opening.text.removeprefix(around.format.header).strip()
         if opening.written is PromptProgress.REASONING_CLOSED and written == block.close.core:
-            gap = around.gap(TurnPart.CONTENT, left=True, written=[block.close.after])
+            gap = around.gap(TurnPart.CONTENT, left=True, spaces=[block.close.after])
             return rf"\A\s*{exact_pattern(written)}{'' if around.explicit else gap}"
     return ""
 
@@ -302,7 +302,7 @@ def empty_block(around: TargetSurroundings) -> str:
             rests[follows if joint.right is TurnPart.CONTENT else ""] = None
     if not rests:
         return ""
-    gap = around.gap(TurnPart.CONTENT, left=True, written=list(rests))
+    gap = around.gap(TurnPart.CONTENT, left=True, spaces=list(rests))
     lead = optional_pattern(rf"{behind_pattern(around.begins)}\s+") if any(leads) else ""
     return rf"{lead}{core}\s*{close}{'' if around.explicit else gap}"
 
@@ -341,7 +341,7 @@ def _markup(around: TargetSurroundings) -> Iterator[str]:
             for joint in around.between(left=[TurnPart.CALLS], right=[TurnPart.CONTENT])
             if joint.blank
         ]
-        behind_calls = around.gap(TurnPart.CONTENT, left=True, written=spaces) if spaces else ""
+        behind_calls = around.gap(TurnPart.CONTENT, left=True, spaces=spaces) if spaces else ""
         if calls.section_close:
             yield rf"{behind_pattern(calls.behind)}\s*{calls.section_close}{behind_calls}"
         elif widest_pattern(spaces):
@@ -381,7 +381,7 @@ def _rest_of_joint(around: TargetSurroundings, joint: TargetJoint) -> str:
     start = back if at_start else behind_pattern(back)
     after = r"\s*"
     if joint.right is TurnPart.CONTENT:
-        after = around.gap(TurnPart.CONTENT, left=True, written=[space_at_end(text)])
+        after = around.gap(TurnPart.CONTENT, left=True, spaces=[space_at_end(text)])
     return rf"{start}\s*{loose_pattern(text.strip())}{after}"
 
 

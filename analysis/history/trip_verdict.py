@@ -326,7 +326,7 @@ def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
     for entry in scenario.history:
         if isinstance(entry, Message):
             continue
-        if entry.media and not parts.written:
+        if entry.media and not parts.written_media:
             raise NotWrittenError("the template writes no images, videos or sounds")
         role = "user" if isinstance(entry, UserMessage) else "tool"
         for kind in entry.media:

@@ -53,7 +53,9 @@ def assemble_format(observer: Observer, draft: Draft, settings: Sequence[Setting
         calls = worded.calls
         worded_parts.add(TurnPart.CALLS)
     elsewhere = (
-        set[TurnPart]() if draft.fullest is None else {TurnPart.REASONING} & draft.fullest.shown
+        set[TurnPart]()
+        if draft.fullest is None
+        else {TurnPart.REASONING} & draft.fullest.shown_parts
     )
     format_ = TurnFormat(
         header=draft.header,

@@ -205,7 +205,7 @@ def _named_reasoning(
     parts = {part for layout in draft.layouts.values() for part in layout.parts}
     if draft.shows_reasoning or TurnPart.REASONING in parts:
         return None
-    if draft.fullest is not None and TurnPart.REASONING in draft.fullest.shown:
+    if draft.fullest is not None and TurnPart.REASONING in draft.fullest.shown_parts:
         block = draft.fullest.reasoning
         return None if block is None else NamedReasoning(block.open.text, block.close.text)
     cut = "" if draft.cut is None else draft.cut.text

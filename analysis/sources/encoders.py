@@ -116,7 +116,7 @@ def load_encoder(
     adapter = _Adapter(function, named, text, given, tokenizer)
     path_of_tokenizer = None if tokenizer is None else os.fspath(tokenizer)
     absolute = os.path.abspath(place) if place.endswith(".py") else place  # noqa: PTH100
-    again = f"{absolute}:{function_name}{'?' * bool(values)}{values}"
+    absolute_name = f"{absolute}:{function_name}{'?' * bool(values)}{values}"
     return EncodedTemplate(
         text,
         dict(special_tokens or {}),
@@ -126,19 +126,22 @@ def load_encoder(
         encode=adapter,
         parameters=adapter.switches,
         path=path,
-        maker=(_load_again, (again, path_of_tokenizer, tuple((special_tokens or {}).items()))),
+        maker=(
+            _load_again,
+            (absolute_name, path_of_tokenizer, tuple((special_tokens or {}).items())),
+        ),
     )
 
 
 @lru_cache(maxsize=8)
 def _load_again(
-    named: str, tokenizer: str | None, special_tokens: tuple[tuple[str, str], ...]
+    source_name: str, tokenizer: str | None, special_tokens: tuple[tuple[str, str], ...]
 ) -> EncodedTemplate:
     """Load an encoder in a worker, once for all renders there."""
-    return load_encoder(named, tokenizer=tokenizer, special_tokens=dict(special_tokens))
+    return load_encoder(source_name, tokenizer=tokenizer, special_tokens=dict(special_tokens))
 
 
-def _import_module(place: str, named: str) -> ModuleType:
+def _import_module(place: str, source_name: str) -> ModuleType:
     """Import a module, by its path or its name; what it prints goes to standard error."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -156,7 +159,7 @@ def _import_module(place: str, named: str) -> ModuleType:
         else:
             words = f"the module cannot be imported ({type(error).__name__}: {error})"
             hint = "it has to run by itself; install what it imports"
-    raise TemplateNotFoundError(words, file=named, hint=hint)
+    raise TemplateNotFoundError(words, file=source_name, hint=hint)
 
 
 def _import_file(path: Path) -> ModuleType:
@@ -177,25 +180,25 @@ def _import_file(path: Path) -> ModuleType:
     return module
 
 
-def _find_function(module: ModuleType, name: str, named: str) -> Callable[..., object]:
+def _find_function(module: ModuleType, name: str, source_name: str) -> Callable[..., object]:
     function: object = getattr(module, name, None)
     if callable(function):
         return function
     names = [each for each, value in vars(module).items() if inspect.isfunction(value)]
     raise TemplateNotFoundError(
         f"this module has no function {name!r}",
-        file=named,
+        file=source_name,
         hint=spelling_hint(name, names, f"it has {', '.join(names) or 'none'}"),
     )
 
 
-def _source_of(path: str, named: str) -> str:
+def _source_of(path: str, source_name: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TemplateReadError(
             f"the module's source cannot be read ({error})",
-            file=named,
+            file=source_name,
             hint="name a module that is written in Python",
         ) from None
 
@@ -206,14 +209,14 @@ class _Adapter:
     def __init__(
         self,
         function: Callable[..., object],
-        named: str,
+        source_name: str,
         text: str,
-        given: Mapping[str, object],
+        given_values: Mapping[str, object],
         tokenizer: str | os.PathLike[str] | None,
     ) -> None:
         self.function = function
-        self.named = named
-        self.given = given
+        self.source_name = source_name
+        self.given_values = given_values
         self.tokenizer = None if tokenizer is None else load_tokenizer(tokenizer)
         self.prompts: dict[str, str] = {}
         parameters = self._parameters()
@@ -229,7 +232,7 @@ class _Adapter:
             for name, each in parameters.items()
             if name not in known and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
         )
-        unknown = [name for name in given if name not in self.names and not self.open]
+        unknown = [name for name in given_values if name not in self.names and not self.open]
         if unknown:
             raise self._wrong_encoder(
                 f"the function has no parameter {unknown[0]!r}",
@@ -238,7 +241,9 @@ class _Adapter:
         required = [
             name for name in self.switches if parameters[name].default is inspect.Parameter.empty
         ]
-        self.stand_ins = self._stand_ins([name for name in required if name not in given], text)
+        self.stand_ins = self._stand_ins(
+            [name for name in required if name not in given_values], text
+        )
 
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
         parameters: Mapping[str, inspect.Parameter] = {}
@@ -255,13 +260,13 @@ class _Adapter:
             if name not in mentioned:
                 raise self._wrong_encoder(
                     f"the function wants {name}, and nothing says what that may be",
-                    f"give a value: --encoder '{self.named}?{name}=VALUE'",
+                    f"give a value: --encoder '{self.source_name}?{name}=VALUE'",
                 )
         return {name: mentioned[name][0] for name in names}
 
     def id(self, target: str) -> str:
         """Return the function's name with the values that it is called with by default."""
-        values = {**self.stand_ins, **self.given}
+        values = {**self.stand_ins, **self.given_values}
         shown = [
             f"{name}={value if isinstance(value, str) else json.dumps(value)}"
             for name, value in values.items()
@@ -273,7 +278,7 @@ class _Adapter:
         given: Any = variables["messages"]
         messages: list[object] = [*given]
         tools = variables.get(TOOLS)
-        arguments: dict[str, object] = {**self.stand_ins, **self.given}
+        arguments: dict[str, object] = {**self.stand_ins, **self.given_values}
         for name in (TOOLS, GENERATION):
             if name in self.names:
                 arguments[name] = variables.get(name)
@@ -328,7 +333,7 @@ class _Adapter:
         return str(self.tokenizer.decode(ids, skip_special_tokens=False))
 
     def _wrong_encoder(self, words: str, hint: str) -> TemplateReadError:
-        return TemplateReadError(words, file=self.named, hint=hint)
+        return TemplateReadError(words, file=self.source_name, hint=hint)
 
 
 def _is_answered(messages: Sequence[object]) -> bool:

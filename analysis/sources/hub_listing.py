@@ -80,7 +80,7 @@ class HubListing(Struct, frozen=True):
     commit: str
     files: Mapping[str, int | None]
     """By name: the size in bytes, or None if the Hub does not report it."""
-    asked: bool = True
+    from_hub: bool = True
     """Whether the Hub was asked; False if it could not be reached and this is from the cache."""
 
 
@@ -191,7 +191,7 @@ def _cached_listing(repository: str, revision: str | None) -> HubListing | None:
             repository,
             _checked_commit(str(value["commit"]), repository),
             files,
-            asked=False,
+            from_hub=False,
         )
     except (ValueError, KeyError, TypeError):  # someone else's file: as good as none
         return None
@@ -217,7 +217,7 @@ def _in_cache(repository: str, revision: str | None) -> HubListing | None:
         if path.is_file()
     ]
     files = {name: (snapshot / name).stat().st_size for name in names if OF_USE.fullmatch(name)}
-    return HubListing(repository, commit, files, asked=False) if files else None
+    return HubListing(repository, commit, files, from_hub=False) if files else None
 
 
 # Files of a model, fetched into the Hub library's cache.
@@ -240,7 +240,7 @@ def fetch_files(listing: HubListing, names: Sequence[str], revision: str | None)
         _check_size(listing, name, listing.files.get(name) or 0)
         # The last one is requested by the revision's own name: the cache then maps it to
         # the commit, for offline runs, but only once everything else is there.
-        last = listing.asked and at == len(names) - 1
+        last = listing.from_hub and at == len(names) - 1
         file = _fetch_file(listing, name, revision if last else listing.commit)
         if file is None:
             file = _fetch_file(listing, name, listing.commit)
@@ -364,8 +364,8 @@ class _RemoteFile:
                 break
         return bytes(got)
 
-    def _receive(self, got: bytearray, start: int, stop: int) -> None:
-        """Add the received bytes to ``got``, and no more than were requested."""
+    def _receive(self, content: bytearray, start: int, stop: int) -> None:
+        """Add the received bytes to ``content``, and no more than were requested."""
         wanted = {
             **self.hub.utils.build_hf_headers(library_name="autoparser"),
             "Range": f"bytes={start}-{stop - 1}",
@@ -386,8 +386,8 @@ class _RemoteFile:
                     hint="fetch the file, and pass it",
                 )
             for part in response.iter_bytes():
-                got += part[: stop - start - len(got)]
-                if len(got) >= stop - start:
+                content += part[: stop - start - len(content)]
+                if len(content) >= stop - start:
                     # Leaving the block closes the connection on what was not asked for.
                     return
 

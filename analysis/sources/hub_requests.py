@@ -54,18 +54,18 @@ class HubQuestion(Struct, frozen=True):
     file: str | None = None
 
 
-def failure_error(error: BaseException, asked: HubQuestion) -> AutoparserError:
+def failure_error(error: BaseException, question: HubQuestion) -> AutoparserError:
     """Return the error that explains this one."""
     if isinstance(error, AutoparserError):
         return error
     return (
-        _refusal_error(error, asked)
-        or _network_error(error, asked)
-        or _disk_error(error, asked)
+        _refusal_error(error, question)
+        or _network_error(error, question)
+        or _disk_error(error, question)
         or TemplateReadError(
             f"the Hub's answer cannot be used ({_error_words(error)})",
-            file=asked.repository,
-            place=asked.file,
+            file=question.repository,
+            place=question.file,
             hint=f"check that a Hub answers at {_endpoint()} (HF_ENDPOINT), or pass a local file",
         )
     )
@@ -107,20 +107,20 @@ def _class_names(error: BaseException) -> frozenset[str]:
     return frozenset(kind.__name__ for kind in type(error).__mro__)
 
 
-def _refusal_error(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
+def _refusal_error(error: BaseException, question: HubQuestion) -> AutoparserError | None:
     """Return the error for a refusal of the Hub, or None."""
     status = status_of(error)
     if status is None:
         return None
     # One error may be several kinds; the narrowest comes first.
     names = frozenset(name for each in _causes(error) for name in _class_names(each))
-    revision = asked.revision or "main"
+    revision = question.revision or "main"
     refusals: dict[str, tuple[type[AutoparserError], str, str]] = {
         "GatedRepoError": (
             TemplateReadError,
             "this repository is gated, and you have no access to it",
-            f"ask for access at {_endpoint()}/{asked.repository}, then log in with 'hf auth login'"
-            " or set HF_TOKEN",
+            f"ask for access at {_endpoint()}/{question.repository}, then log in with"
+            " 'hf auth login' or set HF_TOKEN",
         ),
         "DisabledRepoError": (
             TemplateReadError,
@@ -141,10 +141,10 @@ def _refusal_error(error: BaseException, asked: HubQuestion) -> AutoparserError 
     }
     for name, (kind, words, hint) in refusals.items():
         if name in names:
-            return kind(words, file=asked.repository, hint=hint)
+            return kind(words, file=question.repository, hint=hint)
     words, hint = _BY_STATUS.get(status, ("the Hub fails", "try again later, or pass a local file"))
     return TemplateReadError(
-        f"{words} (status {status})", file=asked.repository, place=asked.file, hint=hint
+        f"{words} (status {status})", file=question.repository, place=question.file, hint=hint
     )
 
 
@@ -156,14 +156,14 @@ _BY_STATUS = {
 }
 
 
-def _network_error(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
+def _network_error(error: BaseException, question: HubQuestion) -> AutoparserError | None:
     kinds = [_class_names(each) for each in _causes(error)]
 
     def any_of(names: frozenset[str]) -> bool:
         return any(kind & names for kind in kinds)
 
     if any_of(frozenset({"OfflineModeIsEnabled"})):
-        return offline_error(asked)
+        return offline_error(question)
     if any_of(NO_ANSWER):
         words, hint = (
             f"{_endpoint()} did not answer in time",
@@ -182,24 +182,24 @@ def _network_error(error: BaseException, asked: HubQuestion) -> AutoparserError 
         )
     else:
         return None
-    return TemplateReadError(words, file=asked.repository, place=asked.file, hint=hint)
+    return TemplateReadError(words, file=question.repository, place=question.file, hint=hint)
 
 
-def offline_error(asked: HubQuestion) -> AutoparserError:
+def offline_error(question: HubQuestion) -> AutoparserError:
     """Return the error that the Hub may not be asked and the cache does not have it."""
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
     return TemplateNotFoundError(
         f"there is no file of this name, and the cache at {constants.HF_HUB_CACHE} does not hold"
-        f" this model at revision {asked.revision or 'main'!r}, while HF_HUB_OFFLINE forbids to"
+        f" this model at revision {question.revision or 'main'!r}, while HF_HUB_OFFLINE forbids to"
         " ask the Hub",
-        file=asked.repository,
-        place=asked.file,
+        file=question.repository,
+        place=question.file,
         hint="unset HF_HUB_OFFLINE, or run 'autoparser fetch' once while online",
     )
 
 
-def _disk_error(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
+def _disk_error(error: BaseException, question: HubQuestion) -> AutoparserError | None:
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
     for each in _causes(error):
@@ -208,7 +208,7 @@ def _disk_error(error: BaseException, asked: HubQuestion) -> AutoparserError | N
             words = "the disk is full" if full else "it may not be written to"
             return TemplateReadError(
                 f"the Hub's cache cannot be written: {words} ({each.strerror})",
-                file=asked.repository,
+                file=question.repository,
                 place=str(each.filename or constants.HF_HUB_CACHE),
                 hint="make room there, or set HF_HOME to another directory"
                 if full
@@ -265,9 +265,9 @@ def _seconds_to_wait(error: Exception, usual: float) -> float | None:
     if isinstance(error, LocalEntryNotFoundError) or status_of(error) not in BUSY:
         return None
     if isinstance(error, HfHubHTTPError):
-        told = error.response.headers.get("Retry-After", "")
-        if told.isdigit():
-            return min(float(told), LONGEST_WAIT)
+        wait_text = error.response.headers.get("Retry-After", "")
+        if wait_text.isdigit():
+            return min(float(wait_text), LONGEST_WAIT)
     return usual
 
 

@@ -85,7 +85,7 @@ def load_template(
     is sound Jinja shows on the first use of the template.
     """
     named = os.fspath(source)
-    return _found(named, revision).choose(name, named)
+    return _templates_at(named, revision).choose(name, named)
 
 
 def load_templates(
@@ -96,26 +96,26 @@ def load_templates(
     Raises TemplateNotFoundError, TemplateReadError.
     """
     named = os.fspath(source)
-    found = _found(named, revision)
+    found = _templates_at(named, revision)
     return tuple(found.choose(name, named) for name in sorted(found.by_name))
 
 
-def _found(named: str, revision: str | None) -> FoundTemplates:
-    if named == STANDARD_INPUT or (named and path_exists(Path(named))):
+def _templates_at(source_name: str, revision: str | None) -> FoundTemplates:
+    if source_name == STANDARD_INPUT or (source_name and path_exists(Path(source_name))):
         # An empty name would be the current directory.
         if revision is not None:
             raise AutoparserError(
                 f"a local source has no revisions, but {revision!r} was asked for",
-                file=named,
+                file=source_name,
                 hint="leave the revision out",
             )
-        return _found_here(named)
-    name = hub_name(named)
+        return _found_here(source_name)
+    name = hub_name(source_name)
     if name is not None:
         return templates_on_hub(name, name.at(revision))
     raise TemplateNotFoundError(
         "there is no file or directory of this name",
-        file=named,
+        file=source_name,
         hint="pass a template file, a model directory, a tokenizer_config.json, a GGUF file, a"
         " model on the Hub such as org/name, or - to read standard input",
     )
@@ -197,7 +197,7 @@ TemplateGiven: TypeAlias = "ChatTemplate | str | os.PathLike[str] | HoldsTemplat
 """A template, what `load_template` takes, the text of a template, or what holds one."""
 
 
-def template_of(given: TemplateGiven, *, name: str | None = None) -> ChatTemplate:
+def template_of(source: TemplateGiven, *, name: str | None = None) -> ChatTemplate:
     """Return the template that a program holds, or names.
 
     A text with a brace or a newline in it that no file is called by is the template itself; any
@@ -207,32 +207,32 @@ def template_of(given: TemplateGiven, *, name: str | None = None) -> ChatTemplat
     # Whoever reads saved formats alone does without jinja2.
     from autoparser.analysis.templates.chat_template import ChatTemplate  # noqa: PLC0415
 
-    if isinstance(given, ChatTemplate):
-        return given
-    if isinstance(given, str) and is_template_text(given):
-        return ChatTemplate(given)
-    if isinstance(given, (str, os.PathLike)):
-        return load_template(given, name=name)
-    kind = f"{type(given).__module__}.{type(given).__qualname__}"
-    texts = _held_texts(given)
+    if isinstance(source, ChatTemplate):
+        return source
+    if isinstance(source, str) and is_template_text(source):
+        return ChatTemplate(source)
+    if isinstance(source, (str, os.PathLike)):
+        return load_template(source, name=name)
+    kind = f"{type(source).__module__}.{type(source).__qualname__}"
+    texts = _held_texts(source)
     if not texts:
         raise TemplateNotFoundError(
             f"this {kind} holds no chat template",
             hint="pass a template file, a model directory, a template's text, or a tokenizer of"
             " transformers that has a chat_template",
         )
-    label = str(getattr(given, "name_or_path", "") or kind)
+    label = str(getattr(source, "name_or_path", "") or kind)
     found = {each: FoundTemplate(text, label) for each, text in texts.items()}
-    held = FoundTemplates(found, held_special_tokens(given), None)
+    held = FoundTemplates(found, held_special_tokens(source), None)
     return held.choose(name, label)
 
 
-def is_template_text(given: str) -> bool:
+def is_template_text(text: str) -> bool:
     """Return whether a text is a template, not the name of one."""
-    if "{" not in given and "\n" not in given:
+    if "{" not in text and "\n" not in text:
         return False
     try:
-        return "\n" in given or not Path(given).exists()
+        return "\n" in text or not Path(text).exists()
     except (OSError, ValueError):  # too long for a name
         return True
 

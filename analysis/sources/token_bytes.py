@@ -154,7 +154,7 @@ class OpaqueTokens(Struct, frozen=True, dict=True):
     """By their texts."""
 
     @cached_property
-    def _known(self) -> dict[str, Sequence[str | int]]:
+    def _known_pieces(self) -> dict[str, Sequence[str | int]]:
         return {}
 
     @cached_property
@@ -170,11 +170,11 @@ class OpaqueTokens(Struct, frozen=True, dict=True):
 
     def pieces(self, text: str) -> Sequence[str | int]:
         """Cut a text as the tokenizer does: its opaque tokens as ids, the rest as text."""
-        known = self._known.get(text)
+        known = self._known_pieces.get(text)
         if known is None:
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            known = self._known[text] = self._cut(text)
+            if len(self._known_pieces) >= _MOST:
+                self._known_pieces.clear()
+            known = self._known_pieces[text] = self._cut(text)
         return known
 
     def _cut(self, text: str) -> Sequence[str | int]:

@@ -108,7 +108,7 @@ class TokenText:
         """Use a tokenizer as it is; it need not be one that llguidance takes."""
         self._tokenizer = tokenizer
         # Ids that are known to be in it: to ask for all of them takes seconds.
-        self._seen: set[object] = set()
+        self._known_ids: set[object] = set()
         self.single = lru_cache(maxsize=256)(self._single)
 
     def ids(self, text: str) -> list[int]:
@@ -138,11 +138,11 @@ class TokenText:
         self._check_known(text, found)
         return found
 
-    def _check_known(self, text: str, found: EncodedText) -> None:
+    def _check_known(self, text: str, encoded: EncodedText) -> None:
         unknown = self._unknown
-        if unknown is None or unknown not in found.ids:
+        if unknown is None or unknown not in encoded.ids:
             return
-        for id_, piece in zip(found.ids, found.pieces(text), strict=True):
+        for id_, piece in zip(encoded.ids, encoded.pieces(text), strict=True):
             if id_ == unknown and piece != self._unknown_token:
                 raise _cannot_encode(piece, "it is unknown to it")
 
@@ -193,22 +193,22 @@ class TokenText:
         """Return the text of the ids between two places. Raises as `decode` does."""
         return self.decode(ids[start:end], ids[max(0, start - CONTEXT) : start])
 
-    def check(self, given: object, what: str, first: int = 0) -> None:
+    def check(self, raw_ids: object, what: str, first: int = 0) -> None:
         """Raise TokenizerError if an id is not in the vocabulary, or these are not ids.
 
         `first` is the place of the first of them in what the caller gave.
         """
-        ids: Any = given
+        ids: Any = raw_ids
         with suppress(TypeError):  # of what is not a list, or an item that is not a number
-            if self._seen.issuperset(ids):
+            if self._known_ids.issuperset(ids):
                 return
-            new = set(ids).difference(self._seen)
+            new = set(ids).difference(self._known_ids)
             if all(map(self._has, new)):
-                self._seen |= new
+                self._known_ids |= new
                 return
-        if isinstance(given, str) or not isinstance(given, Iterable):
+        if isinstance(raw_ids, str) or not isinstance(raw_ids, Iterable):
             raise TokenizerError(
-                f"{type(given).__name__} is not a list of token ids",
+                f"{type(raw_ids).__name__} is not a list of token ids",
                 place=what,
                 hint="give a list of integers",
             )
@@ -350,11 +350,11 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
             raise TokenizerError("no token was named to end an answer with", file=self.file)
         return tuple(dict.fromkeys(map(self._end, named)))
 
-    def _end(self, named: int | str) -> int:
-        number = self.hf.token_to_id(named) if isinstance(named, str) else named
+    def _end(self, token: int | str) -> int:
+        number = self.hf.token_to_id(token) if isinstance(token, str) else token
         if number is None or self.hf.id_to_token(number) is None:
             raise TokenizerError(
-                f"there is no token {named!r} to end an answer with", file=self.file
+                f"there is no token {token!r} to end an answer with", file=self.file
             )
         return number
 

@@ -130,10 +130,10 @@ def read_tokenizer(path: Path, *, segmenting: bool = True) -> Tokenizer:
     return read_tokenizer_json(file)
 
 
-def _none_here(named: str) -> AutoparserError:
+def _none_here(source_name: str) -> AutoparserError:
     return TokenizerError(
         "there is no tokenizer here",
-        file=named,
+        file=source_name,
         hint=f"give a {TOKENIZER_FILE}, a directory that holds one, or a GGUF file",
     )
 

@@ -185,7 +185,9 @@ def learn_outputs(
     kept = InferredFormat(analysis, own, (), len(own) - len(rest), UsedFormat.TEMPLATE)
     if base.calls is None or TurnPart.CALLS in base.unconfirmed:
         found = trial.confirmed()
-        taught = taught_analysis(analysis, found.format, found.format.shown, EvidenceKind.OUTPUT)
+        taught = taught_analysis(
+            analysis, found.format, found.format.shown_parts, EvidenceKind.OUTPUT
+        )
         learned = replace(
             kept,
             analysis=with_checked_format(taught, _check(found.readings)),
@@ -308,7 +310,11 @@ class _OutputTrial:
 
     def concluded(self) -> ReadFormat:
         """Turn every proposal into a format; return the one that reads most."""
-        begun = _reader(self.base, self.offered) if TurnPart.REASONING in self.base.shown else None
+        begun = (
+            _reader(self.base, self.offered)
+            if TurnPart.REASONING in self.base.shown_parts
+            else None
+        )
         read: ReadTurn | None = None if begun is None else partial(_read_before_calls, begun)
         best: ReadFormat | None = None
         sighted = False

@@ -42,7 +42,7 @@ from autoparser.analysis.parsing.parsed_message import message_of
 
 def asks_for_tokens(analysis: Analysis) -> bool:
     """Whether a template shows no calls, or no reasoning, so that tokens may suggest them."""
-    return not {TurnPart.REASONING, TurnPart.CALLS} <= analysis.formats.united.shown
+    return not {TurnPart.REASONING, TurnPart.CALLS} <= analysis.formats.united.shown_parts
 
 
 def unwritten_tokens(analysis: Analysis, tokens: Sequence[str]) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def taught_analysis(
 ) -> Analysis:
     """Replace the default's format; the new one is evidence for the `shown_parts`."""
     base = analysis.format
-    new = {part: kind for part in TurnPart if part in shown_parts - base.shown}
+    new = {part: kind for part in TurnPart if part in shown_parts - base.shown_parts}
     known = {part: old for part, old in base.not_rendered.items() if part not in shown_parts}
     format_ = structs.replace(format_, not_rendered={**known, **new})
     each = tuple(format_ if old is base else _taught(old, format_) for old in analysis.formats)

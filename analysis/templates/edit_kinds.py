@@ -251,31 +251,31 @@ def _value_end(tokens: Sequence[TemplateToken], at: int) -> int:
     return chain.operations[-1][1]
 
 
-def also_compared(text: str, known: str, other: str) -> tuple[TemplateEdit, ...]:
-    """Return the edits by which every comparison with the string `known` takes `other`, too."""
+def also_compared(text: str, known_text: str, other: str) -> tuple[TemplateEdit, ...]:
+    """Return the edits by which each comparison with the string `known_text` takes `other`, too."""
     found: list[TemplateEdit] = []
-    both = f"[{jinja_text(known)}, {jinja_text(other)}]"
+    pair_text = f"[{jinja_text(known_text)}, {jinja_text(other)}]"
     for tokens in statement_spans(template_tokens(text)):
         for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False):
-            if token.kind != "string" or token.value[1:-1] != known:
+            if token.kind != "string" or token.value[1:-1] != known_text:
                 continue
             if before.value in ("==", "!="):
                 word = "in" if before.value == "==" else "not in"
-                found.append(TemplateEdit(before.start, token.end, f"{word} {both}"))
+                found.append(TemplateEdit(before.start, token.end, f"{word} {pair_text}"))
             elif before.value in ("[", "(", ",") and after and after.value in ("]", ")", ","):
                 found.append(TemplateEdit(token.end, token.end, f", {jinja_text(other)}"))
     return tuple(found)
 
 
-def replaced_value(text: str, known: str, other: str) -> tuple[TemplateEdit, ...]:
-    """Return the edits by which a field whose text is `other` is taken for `known`."""
+def replaced_value(text: str, known_text: str, other: str) -> tuple[TemplateEdit, ...]:
+    """Return the edits by which a field whose text is `other` is taken for `known_text`."""
     found: list[TemplateEdit] = []
     for tokens in statement_spans(template_tokens(text)):
         for chain in filter_chains(tokens):
             end = _path_end(chain)
             value = text[chain.start : end]
             if end > chain.start:
-                old, new = jinja_text(known), jinja_text(other)
+                old, new = jinja_text(known_text), jinja_text(other)
                 kept = f"({old} if {value} == {new} else {value})"
                 found.append(TemplateEdit(chain.start, end, kept))
     return tuple(found)
@@ -350,14 +350,14 @@ def _removals(
         if token.kind == "data" and closer in token.value:
             at = token.start + token.value.index(closer)
             yield TemplateEdit(at, at + len(closer), "")
-        elif token.kind == "string" and closer in (said := string_value(token.value)):
+        elif token.kind == "string" and closer in (string_text := string_value(token.value)):
             output = whole.get((token.start, token.end))
-            rest = jinja_text(said.replace(closer, "", 1))
-            either = next((each for each in _choices(inside) if token in each), None)
-            if either and rest in {text[each.start : each.end] for each in either[::2]}:
+            rest = jinja_text(string_text.replace(closer, "", 1))
+            choice = next((each for each in _choices(inside) if token in each), None)
+            if choice and rest in {text[each.start : each.end] for each in choice[::2]}:
                 # Both are the same now, so that there is nothing to choose.
-                yield TemplateEdit(either[0].start, either[2].end, rest)
-            elif said == closer and output is not None and len(output.operands) == 1:
+                yield TemplateEdit(choice[0].start, choice[2].end, rest)
+            elif string_text == closer and output is not None and len(output.operands) == 1:
                 yield TemplateEdit(output.start, output.end, "")
             else:
                 yield TemplateEdit(token.start, token.end, rest)

@@ -252,7 +252,7 @@ def _compiled(source: _Source) -> ChatTemplate:
     return ChatTemplate(source.text, origin=source.file, sandbox=source.sandbox)
 
 
-def _call(given: _Source | ChatTemplate, method: str, *arguments: object) -> Any:
+def _call(source: _Source | ChatTemplate, method: str, *arguments: object) -> Any:
     """Call a method of a template, in a worker."""
-    template = _compiled(given) if isinstance(given, _Source) else given
+    template = _compiled(source) if isinstance(source, _Source) else source
     return getattr(template, method)(*arguments)

@@ -312,11 +312,11 @@ def _json_key(
         return None
     try:
         # It takes built-in types alone, and writes each as itself: 1, 1.0 and True are three.
-        told = marshal.dumps(x, 2)
+        value_bytes = marshal.dumps(x, 2)
     except ValueError:
         return None
-    long = len(told) > _LONGEST_WRITTEN
-    return None if long else (told, bool(ensure_ascii), indent, bool(sort_keys))
+    long = len(value_bytes) > _LONGEST_WRITTEN
+    return None if long else (value_bytes, bool(ensure_ascii), indent, bool(sort_keys))
 
 
 def raise_exception(message: str) -> NoReturn:

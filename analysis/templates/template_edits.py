@@ -64,14 +64,14 @@ class _OpenTag(Struct):
     start: int
     word: str
     name: str
-    begun: int
+    body_start: int
     """Where the body begins that is being read."""
     items: list[TemplateItem] = field(default_factory=list[TemplateItem])
     bodies: list[StatementBody] = field(default_factory=list[StatementBody])
 
-    def end_body(self, at: int, begun: int) -> None:
-        self.bodies.append(StatementBody(self.begun, at, tuple(self.items)))
-        self.items, self.begun = [], begun
+    def end_body(self, at: int, body_start: int) -> None:
+        self.bodies.append(StatementBody(self.body_start, at, tuple(self.items)))
+        self.items, self.body_start = [], body_start
 
 
 _NESTING = frozenset({"if", "for", "macro", "call", "filter", "set", "block", "generation", "with"})

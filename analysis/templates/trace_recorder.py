@@ -112,72 +112,72 @@ def found_sites(tree: nodes.Template) -> tuple[FoundSite, ...]:
     return tuple(found)
 
 
-def _find(node: nodes.Node, within: int | None, found: list[FoundSite]) -> None:
+def _find(node: nodes.Node, within: int | None, sites: list[FoundSite]) -> None:
     match node:
         case nodes.If():
-            _find_if(node, within, found)
+            _find_if(node, within, sites)
         case nodes.For():
-            _find_loop(node, within, found)
+            _find_loop(node, within, sites)
         case nodes.CondExpr():
-            _find(node.expr1, within, found)
-            found.append(FoundSite(StepKind.TEST, "if", node.test, within))
-            _find_all([node.test, *([node.expr2] if node.expr2 else [])], within, found)
+            _find(node.expr1, within, sites)
+            sites.append(FoundSite(StepKind.TEST, "if", node.test, within))
+            _find_all([node.test, *([node.expr2] if node.expr2 else [])], within, sites)
         case nodes.Output():
             for child in node.nodes:
-                found.append(FoundSite(StepKind.WRITE, "", child, within))
-                _find(child, within, found)
+                sites.append(FoundSite(StepKind.WRITE, "", child, within))
+                _find(child, within, sites)
         case nodes.Assign() | nodes.AssignBlock():
-            found.append(FoundSite(StepKind.SET, "set", node, within))
-            _find_all(node.iter_child_nodes(), within, found)
+            sites.append(FoundSite(StepKind.SET, "set", node, within))
+            _find_all(node.iter_child_nodes(), within, sites)
         case nodes.FilterBlock():
-            _find_all([node.filter, *node.body], within, found)
+            _find_all([node.filter, *node.body], within, sites)
         case nodes.Macro():
             # Its caller decides whether it runs.
-            _find_all(node.iter_child_nodes(), None, found)
+            _find_all(node.iter_child_nodes(), None, sites)
         case _:
-            _find_all(node.iter_child_nodes(), within, found)
+            _find_all(node.iter_child_nodes(), within, sites)
 
 
-def _find_loop(node: nodes.For, within: int | None, found: list[FoundSite]) -> None:
-    found.append(FoundSite(StepKind.LOOP, "for", node, within))
-    loop = len(found) - 1
-    _find(node.iter, within, found)
+def _find_loop(node: nodes.For, within: int | None, sites: list[FoundSite]) -> None:
+    sites.append(FoundSite(StepKind.LOOP, "for", node, within))
+    loop = len(sites) - 1
+    _find(node.iter, within, sites)
     if node.test is not None:
         # It may have been asked about the next item already: a pass says enough.
-        found.append(FoundSite(StepKind.TEST, "if", node.test, loop))
-        _find(node.test, loop, found)
-    _find_all([*node.body, *node.else_], loop, found)
+        sites.append(FoundSite(StepKind.TEST, "if", node.test, loop))
+        _find(node.test, loop, sites)
+    _find_all([*node.body, *node.else_], loop, sites)
 
 
-def _find_if(node: nodes.If, within: int | None, found: list[FoundSite]) -> None:
+def _find_if(node: nodes.If, within: int | None, sites: list[FoundSite]) -> None:
     around = within
     for each in (node, *node.elif_):
-        found.append(FoundSite(StepKind.TEST, "if", each.test, around))
-        around = len(found) - 1
-        _find(each.test, around, found)
-        _find_all(each.body, around, found)
-    _find_all(node.else_, around, found)
+        sites.append(FoundSite(StepKind.TEST, "if", each.test, around))
+        around = len(sites) - 1
+        _find(each.test, around, sites)
+        _find_all(each.body, around, sites)
+    _find_all(node.else_, around, sites)
 
 
-def _find_all(several: Iterable[nodes.Node], within: int | None, found: list[FoundSite]) -> None:
+def _find_all(several: Iterable[nodes.Node], within: int | None, sites: list[FoundSite]) -> None:
     for each in several:
-        _find(each, within, found)
+        _find(each, within, sites)
 
 
 def placed_sites(
-    text: str, tokens: Sequence[TemplateToken], found: Sequence[FoundSite]
+    text: str, tokens: Sequence[TemplateToken], sites: Sequence[FoundSite]
 ) -> tuple[TemplateSite, ...]:
     """Return the same sites with their offsets in the text; `tokens` are those of the text."""
     writes = list(written_places(tokens))
     keywords = list(_keyword_places(tokens))
-    if len(writes) != sum(not each.keyword for each in found):
+    if len(writes) != sum(not each.keyword for each in sites):
         writes = []
-    if [keyword for keyword, _ in keywords] != [each.keyword for each in found if each.keyword]:
+    if [keyword for keyword, _ in keywords] != [each.keyword for each in sites if each.keyword]:
         keywords = []
     breaks = [at for at, character in enumerate(text) if character == "\n"]
     left = {True: iter(writes), False: iter([place for _, place in keywords])}
     placed: list[TemplateSite] = []
-    for each in found:
+    for each in sites:
         place = next(left[not each.keyword], None)
         start, end = place or (0, 0)
         line = each.node.lineno if place is None else bisect_right(breaks, start - 1) + 1
@@ -203,18 +203,18 @@ def _keyword_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[str, tupl
             yield token.value, (token.start, shown[end].end)
 
 
-def _test_end(shown: Sequence[TemplateToken], depths: Sequence[int], at: int) -> int:
+def _test_end(tokens: Sequence[TemplateToken], depths: Sequence[int], at: int) -> int:
     """Return the index of the last token of the test after this `if`."""
-    for number in range(at + 1, len(shown)):
-        token = shown[number]
+    for number in range(at + 1, len(tokens)):
+        token = tokens[number]
         ends = token.kind in {"block_end", "variable_end"} or depths[number] < depths[at]
         if depths[number] == depths[at]:
             ends = ends or (token.kind == "name" and token.value in {"else", "if", "recursive"})
             ends = ends or (token.kind == "operator" and token.value in {",", ":"})
         # After a dot a keyword is the name of a member.
-        if ends and shown[number - 1].value != ".":
+        if ends and tokens[number - 1].value != ".":
             return number - 1
-    return len(shown) - 1
+    return len(tokens) - 1
 
 
 Value = TypeVar("Value")
@@ -229,12 +229,12 @@ MOST_JOINED = 32
 class _Open:
     """A site under way."""
 
-    __slots__ = ("joined_before", "seen", "site")
+    __slots__ = ("joined_before", "site", "values")
 
     def __init__(self, site: int, joined_before: int) -> None:
         self.site = site
         self.joined_before = joined_before
-        self.seen: list[SeenValue] = []
+        self.values: list[SeenValue] = []
 
 
 class TraceRecorder:
@@ -256,7 +256,7 @@ class TraceRecorder:
     @property
     def ended_in(self) -> tuple[OpenSite, ...]:
         """The sites under way."""
-        return tuple(OpenSite(each.site, tuple(each.seen)) for each in self._open)
+        return tuple(OpenSite(each.site, tuple(each.values)) for each in self._open)
 
     def enter(self, site: int) -> int:
         """Begin a site and return its number."""
@@ -267,13 +267,13 @@ class TraceRecorder:
         """Record the value of a name."""
         if self._open and self._most_steps:
             noted = SeenValue(self._names[name], value_words(value))
-            if noted not in self._open[-1].seen:
-                self._open[-1].seen.append(noted)
+            if noted not in self._open[-1].values:
+                self._open[-1].values.append(noted)
         return value
 
     def note_text(self, site: int, text: str, buffer: object = None) -> str:
         """Record a text of the template itself."""
-        self._put([PromptPiece(text, site, (), self._made)], buffer)
+        self._put([PromptPiece(text, site, (), self._step_count)], buffer)
         return text
 
     def note_expression(self, site: int, text: str, buffer: object = None) -> str:
@@ -292,7 +292,7 @@ class TraceRecorder:
     def note_test(self, site: int, value: Value) -> Value:
         """Record the value of a test, without evaluating its truth a second time."""
         held = bool(value)
-        self._leave(site, StepKind.TEST, value, held=held)
+        self._leave(site, StepKind.TEST, value, outcome=held)
         return value
 
     def note_loop(self, site: int, value: Value) -> Value:
@@ -323,17 +323,17 @@ class TraceRecorder:
         return text
 
     @property
-    def _made(self) -> int:
+    def _step_count(self) -> int:
         return len(self.steps) + self.left_out
 
     def _leave(
-        self, site: int, kind: StepKind, value: object, *, held: bool | None = None
+        self, site: int, kind: StepKind, value: object, *, outcome: bool | None = None
     ) -> _Open | None:
         opened = None
         while self._open and (opened is None or opened.site != site):
             opened = self._open.pop()
-        seen = tuple(opened.seen) if opened is not None else ()
-        self._made_step(site, kind, value, held=held, seen=seen)
+        values = tuple(opened.values) if opened is not None else ()
+        self._made_step(site, kind, value, outcome=outcome, values=values)
         return opened
 
     def _made_step(
@@ -342,14 +342,14 @@ class TraceRecorder:
         kind: StepKind,
         value: object,
         *,
-        held: bool | None = None,
+        outcome: bool | None = None,
         number: int = 0,
-        seen: tuple[SeenValue, ...] = (),
+        values: tuple[SeenValue, ...] = (),
     ) -> None:
         if len(self.steps) >= self._most_steps:
             self.left_out += 1
         else:
-            self.steps.append(TraceStep(kind, site, value_words(value), held, number, seen))
+            self.steps.append(TraceStep(kind, site, value_words(value), outcome, number, values))
 
     def _put(self, pieces: list[PromptPiece], buffer: object) -> None:
         kept = self.pieces if buffer is None else self._buffers.setdefault(id(buffer), [])
@@ -365,11 +365,11 @@ class TraceRecorder:
         at = 0
         for start, pieces in _inside(text, joined[-MOST_JOINED:]):
             if text[at:start]:
-                yield PromptPiece(text[at:start], site, (), self._made)
+                yield PromptPiece(text[at:start], site, (), self._step_count)
             yield from _through(pieces, site)
             at = start + sum(len(piece.text) for piece in pieces)
         if text[at:]:
-            yield PromptPiece(text[at:], site, (), self._made)
+            yield PromptPiece(text[at:], site, (), self._step_count)
 
 
 def _through(pieces: Iterable[PromptPiece], site: int | None) -> Iterator[PromptPiece]:

@@ -117,18 +117,18 @@ class _RecorderCalls(Struct, frozen=True):
 class _RecordingGenerator(CodeGenerator):
     """Writes the calls of the recorder around what they are about."""
 
-    def __init__(self, calls: _RecorderCalls, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(self, calls: _RecorderCalls, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
         self._calls = calls
         self._writing = 0
         self._buffer: str | None = None
 
-    def visit(self, node: nodes.Node, *arguments: Any, **named: Any) -> Any:
+    def visit(self, node: nodes.Node, *arguments: Any, **keywords: Any) -> Any:
         """Write a node, inside the calls about it."""
         before = self._calls.before.get(id(node), "")
         if before:
             self.write(before)
-        result = super().visit(node, *arguments, **named)
+        result = super().visit(node, *arguments, **keywords)
         if before:
             self.write(")" * (before.count("(") - before.count(")")))
         return result
@@ -177,10 +177,10 @@ def compile_traced(text: str, sandbox: SandboxKind) -> TraceableTemplate:
     return TraceableTemplate(text, environment, environment.compile(tree), sites, tuple(names))
 
 
-def _calls(found: tuple[FoundSite, ...], names: list[str]) -> _RecorderCalls:
+def _calls(sites: tuple[FoundSite, ...], names: list[str]) -> _RecorderCalls:
     before: dict[int, str] = {}
     writes: dict[int, int] = {}
-    for number, site in enumerate(found):
+    for number, site in enumerate(sites):
         about: nodes.Node | None = site.node
         match site.node:
             case nodes.For() as loop:
@@ -221,7 +221,7 @@ def _loaded(target: nodes.Node) -> nodes.Expr:
 
 
 def render_traced(
-    made: TraceableTemplate,
+    traceable: TraceableTemplate,
     variables: dict[str, object],
     render: Callable[[Callable[[], Any]], object],
     most_steps: int,
@@ -231,10 +231,10 @@ def render_traced(
     `render` gets what starts the render, and takes its pieces; what it raises as a
     TemplateRenderError is the end of the trace.
     """
-    recorder = TraceRecorder(made.names, most_steps)
-    environment: SandboxedEnvironment = made.environment.overlay()
+    recorder = TraceRecorder(traceable.names, most_steps)
+    environment: SandboxedEnvironment = traceable.environment.overlay()
     environment.__dict__["concat"] = recorder.concat
-    template = Template.from_code(environment, made.code, dict(environment.globals))
+    template = Template.from_code(environment, traceable.code, dict(environment.globals))
     compiled = template.root_render_func
     compiled.__globals__[RECORDER] = recorder
     failure: TemplateRenderError | None = None
@@ -243,21 +243,23 @@ def render_traced(
     except TemplateRenderError as error:
         failure = error
     return RenderTrace(
-        made.text,
-        made.sites,
+        traceable.text,
+        traceable.sites,
         tuple(recorder.pieces),
         tuple(recorder.steps),
         recorder.left_out,
         failure,
-        () if failure is None else recorder.ended_in or _begun(made, recorder, failure.line),
+        ()
+        if failure is None
+        else recorder.ended_in or _failed_loop(traceable, recorder, failure.line),
     )
 
 
-def _begun(
-    made: TraceableTemplate, recorder: TraceRecorder, line: int | None
+def _failed_loop(
+    traceable: TraceableTemplate, recorder: TraceRecorder, line: int | None
 ) -> tuple[OpenSite, ...]:
     """Return the loop that failed before it came to its body, as one over none does."""
     last = recorder.steps[-1] if recorder.steps else None
-    if last is None or last.kind is not StepKind.LOOP or made.sites[last.site].line != line:
+    if last is None or last.kind is not StepKind.LOOP or traceable.sites[last.site].line != line:
         return ()
     return (OpenSite(last.site, last.seen),)

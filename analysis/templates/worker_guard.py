@@ -117,7 +117,7 @@ class RenderGuard:
         self._parent = os.getppid()
         self._renders = 0
         self._rendering = False
-        self._seen = 0
+        self._seen_renders = 0
         self._seen_at = 0.0
         seconds = limits.render_seconds
         self._kill_after = None if seconds is None else seconds + GRACE
@@ -170,9 +170,9 @@ class RenderGuard:
             raise TaskLimitReached
         if not self._rendering:
             return
-        if self._seen != self._renders:
+        if self._seen_renders != self._renders:
             # The first tick in this render: from here it is timed.
-            self._seen, self._seen_at = self._renders, now
+            self._seen_renders, self._seen_at = self._renders, now
             return
         most = self.limits.render_seconds
         # It comes again with each tick until the render has ended: where an exception comes out

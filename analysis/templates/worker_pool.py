@@ -72,7 +72,7 @@ class TaskWorker:
         self._terminal = terminal
         self._request: TaskRequest | None = None
         self._due: float | None = None
-        self._seen: ProcessActivity | None = None
+        self._activity: ProcessActivity | None = None
         self._owner = os.getpid()
         self._end = weakref.finalize(
             self, _end_process, self._process, self.connection, self._owner
@@ -114,8 +114,8 @@ class TaskWorker:
         """
         if self._due is None or monotonic() < self._due:
             return False
-        seen, self._seen = self._seen, activity_of(self.pid)
-        if self._seen is None or (self._seen == seen and not self._seen.running):
+        seen, self._activity = self._activity, activity_of(self.pid)
+        if self._activity is None or (self._activity == seen and not self._activity.running):
             return True
         self._due = monotonic() + START_SECONDS
         return False
@@ -126,12 +126,12 @@ class TaskWorker:
         *arguments: object,
         limits: Limits,
         file: str | None = None,
-        named: Mapping[str, object] = NOTHING,
+        keywords: Mapping[str, object] = NOTHING,
     ) -> None:
         """Send it a task. Raises the errors of pickle for arguments that cannot be sent."""
-        self._request = TaskRequest(function, arguments, named, limits, file)
+        self._request = TaskRequest(function, arguments, keywords, limits, file)
         content = pickle_value(self._request)
-        self._due = self._seen = None
+        self._due = self._activity = None
         if limits.seconds is not None and not self._terminal:
             self._due = monotonic() + limits.seconds * LOADED_MACHINE + START_SECONDS
         # A worker that is dead already is noticed when its answer is read.
@@ -178,10 +178,10 @@ class TaskWorker:
         *arguments: object,
         limits: Limits,
         file: str | None = None,
-        named: Mapping[str, Any] = NOTHING,
+        keywords: Mapping[str, Any] = NOTHING,
     ) -> object:
         """Run one task and return its value. Raises as `answer` does."""
-        self.submit(function, *arguments, limits=limits, file=file, named=named)
+        self.submit(function, *arguments, limits=limits, file=file, keywords=keywords)
         return self.answer()
 
     def close(self) -> None:
@@ -281,19 +281,19 @@ class WorkerPool(ClosedAtExit):
         `name` returns the file name for errors. Only one map at a time: the workers are shared.
         """
         waiting = enumerate(items)
-        done: dict[int, TaskOutcome[Value]] = {}
+        outcomes: dict[int, TaskOutcome[Value]] = {}
         turn = 0
         try:
             more = True
             while True:
                 while more and self._idle:
                     more = self._next(function, waiting, name)
-                while turn in done:
-                    yield done.pop(turn)
+                while turn in outcomes:
+                    yield outcomes.pop(turn)
                     turn += 1
                 if self._busy:
-                    self._collect(done)
-                elif not more and not done:
+                    self._collect(outcomes)
+                elif not more and not outcomes:
                     return
         finally:
             # Left early: nobody waits for the tasks under way.
@@ -321,14 +321,14 @@ class WorkerPool(ClosedAtExit):
             return True
         return False
 
-    def _collect(self, done: dict[int, TaskOutcome[Value]]) -> None:
+    def _collect(self, outcomes: dict[int, TaskOutcome[Value]]) -> None:
         """Wait for answers, or for the first that is overdue."""
         dues = [worker.due for _, worker in self._busy.values() if worker.due is not None]
         ready = wait(list(self._busy), None if not dues else max(0, min(dues) - monotonic()))
         for connection, (at, worker) in list(self._busy.items()):
             if connection in ready or worker.stuck():
                 del self._busy[connection]
-                done[at] = _outcome(worker)
+                outcomes[at] = _outcome(worker)
                 self._idle.append(worker if can_take_task(worker) else TaskWorker())
 
 
@@ -371,7 +371,7 @@ def run_task(
     limits: Limits = DEFAULT_LIMITS,
     file: str | None = None,
     terminal: bool = False,
-    **named: object,
+    **keywords: object,
 ) -> Value:
     """Run a function of a module in a worker, and give its value; `file` is what errors name.
 
@@ -381,7 +381,7 @@ def run_task(
     """
     worker = TaskWorker(terminal=True) if terminal else _take_worker()
     try:
-        value = worker.call(function, *arguments, limits=limits, file=file, named=named)
+        value = worker.call(function, *arguments, limits=limits, file=file, keywords=keywords)
     finally:
         if terminal or not can_take_task(worker) or len(_idle) >= KEPT:
             worker.close()

@@ -45,7 +45,7 @@ class TaskRequest(Struct, frozen=True):
 
     function: Callable[..., object]
     arguments: tuple[object, ...]
-    named: Mapping[str, object]
+    keywords: Mapping[str, object]
     limits: Limits
     file: str | None
     """The subject of the task, as errors name it."""
@@ -172,7 +172,7 @@ def _answer(content: bytes, has: int | None) -> WorkerReply:
         request: TaskRequest = unpickle_value(content)
         file, limits = request.file, request.limits
         with hold_to_limits(limits, has):
-            value = request.function(*request.arguments, **request.named)
+            value = request.function(*request.arguments, **request.keywords)
             # Pickled here, so that the limits hold for a result too large to send, too.
             return WorkerReply(value=pickle_value(value))
     except (TaskLimitReached, LimitReached):

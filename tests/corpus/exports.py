@@ -52,7 +52,7 @@ def export_of(path: Path) -> Exported | None:
     first = ""
     if trial.mismatches:
         found = trial.mismatches[0]
-        first = f"{found.title}: {found.expected} came back as {found.found}{found.error}"
+        first = f"{found.title}: {found.expected} came back as {found.read_message}{found.error}"
     return Exported(path.stem, limits, trial.passed, trial.total, trial.left_out, first)
 
 
@@ -150,7 +150,7 @@ def _tried(name: str, engine: str, analysis: Analysis, reader: ExportReader) -> 
     first = ""
     if trial.mismatches:
         found = trial.mismatches[0]
-        first = f"{found.title}: {found.expected} came back as {found.found} {found.error}"
+        first = f"{found.title}: {found.expected} came back as {found.read_message} {found.error}"
     otherwise = tuple(each.title for each in trial.mismatches)
     return EngineExport(name, engine, "", trial.passed, trial.total, tuple(lacks), otherwise, first)
 

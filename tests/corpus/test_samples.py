@@ -41,7 +41,7 @@ def test_transformers_renders_parts_as_the_analysis_says(corpus: list[Path]) -> 
     found = PARTS.answers(corpus[::16])
     assert [each for each in found if each.faults] == [], PARTS.table(found)
     assert sum(each.asked for each in found) > 200
-    assert sum(bool(each.parts.written) for each in found) > 5
+    assert sum(bool(each.parts.written_media) for each in found) > 5
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,7 @@ def _pair(score: PairScore, hostile: Sequence[bool]) -> Record:
         "hostile_streamed": sum(compress(streamed, hostile)),
         "failure": None
         if failure is None
-        else [failure.title, str(failure.delivery), failure.verdict.part, failure.verdict.got],
+        else [failure.title, str(failure.delivery), failure.verdict.part, failure.verdict.actual],
     }
 
 

@@ -246,7 +246,7 @@ def test_a_report_says_when_earlier_reasoning_is_kept(condition: str) -> None:
         end="<end>",
     )
     learned = analyze(said)
-    assert TurnPart.REASONING in learned.formats.united.shown
+    assert TurnPart.REASONING in learned.formats.united.shown_parts
     assert KEPT[condition] in " ".join(section_report(learned, "summary", 200).plain.split())
 
 

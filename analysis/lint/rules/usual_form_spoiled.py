@@ -88,7 +88,7 @@ def _outcome(
     """Return what becomes of a conversation as users send it, and a hit where that loses a text."""
     conversation, render = played_chat.conversation, played_chat.render
     # transformers gives reasoning under every name, and other engines do not.
-    renamed = departure.shape.reasoning_field != departure.taken.reasoning_field
+    renamed = departure.shape.reasoning_field != departure.own_shape.reasoning_field
     usual = subject.play_as(conversation, departure.shape, as_given=renamed)
     if not usual.rendered:
         return FormOutcome.RAISED, None

@@ -45,8 +45,8 @@ WRITTEN = ["address", "apart", "counted", "inline", "moved", "numbered", "split"
 def test_transformers_writes_the_placeholders_where_they_are_found(name: str) -> None:
     chat = pytest.importorskip("transformers.utils.chat_template_utils")
     analysis = analysis_of(name)
-    assert analysis.content_parts.written
-    for media in analysis.content_parts.written:
+    assert analysis.content_parts.written_media
+    for media in analysis.content_parts.written_media:
         form = next(
             each
             for each in MEDIA_FORMS

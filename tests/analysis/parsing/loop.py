@@ -85,7 +85,7 @@ def surviving(format_: TurnFormat, message: Message) -> ComparedMessage:
     calls: list[tuple[str, str, str | None]] = []
     if TurnPart.CALLS in layout.parts and format_.calls is not None:
         notation = format_.calls.arguments
-        for call in format_.calls.written(message.calls):
+        for call in format_.calls.written_calls(message.calls):
             arguments = _written(dict(call.arguments), notation.members, notation.values)
             call_id = call.id if writes_ids(format_) else None
             calls.append((call.name, json.dumps(arguments, sort_keys=True), call_id))
