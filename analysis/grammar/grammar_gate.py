@@ -112,7 +112,7 @@ def _wrong(
 def _reader_of(
     formats: Formats,
     tools: Sequence[Json],
-    begun: Begun,
+    begun_turn: Begun,
     prompt: str | None,
     readers: list[_PromptReader],
 ) -> _PromptReader:
@@ -121,9 +121,9 @@ def _reader_of(
     Most prompts of one format ask for the same, and to compile a grammar takes longer than to
     compare it with all that were compiled.
     """
-    grammar = grammar_of(formats, tools, begun=begun, prompt=prompt)
+    grammar = grammar_of(formats, tools, begun=begun_turn, prompt=prompt)
     # Without tools a parser still reads calls, which the grammar does not accept.
-    unasked = request_of(None, begun=begun, prompt=prompt)
+    unasked = request_of(None, begun=begun_turn, prompt=prompt)
     turn = grammar.turn if tools else build_expression(formats, unasked)
     for known in readers:
         if known.grammar == grammar and known.turn == turn:
