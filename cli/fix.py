@@ -112,9 +112,9 @@ def _write_result(
 ) -> None:
     with open_outlet(output) as outlet:
         if as_json:
-            outlet.json(wings.fix_document(run, written=is_written, unwritten=unwritten))
+            outlet.json(wings.fix_document(run, files_written=is_written, unwritten=unwritten))
             return
         if shows_diff:
             outlet.text(wings.fix_diff(run))
-    report = wings.fix_report(run, report_width(), written=is_written, unwritten=unwritten)
+    report = wings.fix_report(run, report_width(), files_written=is_written, unwritten=unwritten)
     print_report(report, beside=True)

@@ -46,8 +46,8 @@ def analysis_report(
     no render writes, ``tools`` what becomes of tools that were given. The self-check's smallest
     failure stands at the end.
     """
-    told = rows(list(unwritten_rows(analysis, unwritten)), indent=0)
-    tokens = [*blank(), *told] if told else []
+    token_rows = rows(list(unwritten_rows(analysis, unwritten)), indent=0)
+    tokens = [*blank(), *token_rows] if token_rows else []
     drawn = [*_format(analysis), *tokens, *_phases(analysis)]
     drawn += [] if tools is None else tools_in_prompt_section(tools)
     drawn += bounds_section(analysis)

@@ -35,7 +35,7 @@ from .places import origin_of, short_name
 from .setting_words import setting_words, value_words
 from .terminal import report_text
 from .verdict import check_score, verdict_with_basis
-from .visible import LEGEND, shown, some_of, visible
+from .visible import LEGEND, marker_text, some_of, visible
 from .what_was_asked import asked_rows, equal_words
 
 NAMED = 4
@@ -51,31 +51,33 @@ NOT_RENDERED = "Renders, round trips and findings were not asked: a saved format
 _LEFT, _RIGHT = "red", "green"
 
 
-def comparison_report(found: Comparison, width: int, *, in_full: bool = False) -> Text:
+def comparison_report(comparison: Comparison, width: int, *, in_full: bool = False) -> Text:
     """Report on a comparison in lines of at most `width` cells.
 
     Without `in_full` each section shows its first differences and counts the others, round trips
     are counted by what became of them, and what was asked is left out where anything differs.
     """
-    blocks = _whole(found) if in_full or found.equal else _at_first(found)
+    blocks = _whole(comparison) if in_full or comparison.equal else _at_first(comparison)
     return report_text(blocks, width)
 
 
-def comparison_markdown(found: Comparison) -> str:
+def comparison_markdown(comparison: Comparison) -> str:
     """Write a comparison as Markdown, for a comment on a pull request."""
-    verdict = "no difference in behavior" if found.equal else "they differ"
-    return markdown_text(f"Templates compared: {verdict}", _whole(found))
+    verdict = "no difference in behavior" if comparison.equal else "they differ"
+    return markdown_text(f"Templates compared: {verdict}", _whole(comparison))
 
 
-def comparison_page(found: Comparison | FormatComparison, version: str) -> str:
+def comparison_page(comparison: Comparison | FormatComparison, version: str) -> str:
     """Write the page: one file that asks for nothing and runs nothing."""
-    names = f"{short_name(found.left)} → {short_name(found.right)}"
-    badges = [badge("equal", "good") if found.equal else badge("they differ", "doubt")]
+    names = f"{short_name(comparison.left)} → {short_name(comparison.right)}"
+    badges = [badge("equal", "good") if comparison.equal else badge("they differ", "doubt")]
     badges += [
         badge(f"{side} {check_score(each.check)}", "good" if each.check.ok else "bad")
-        for side, each in (("before", found.left), ("after", found.right))
+        for side, each in (("before", comparison.left), ("after", comparison.right))
     ]
-    blocks = _learned(found) if isinstance(found, FormatComparison) else _whole(found)
+    blocks = (
+        _learned(comparison) if isinstance(comparison, FormatComparison) else _whole(comparison)
+    )
     return page(
         PageTop(f"{names} · autoparser compare", "autoparser compare", names, badges),
         [Heading(Text("Summary"), "summary"), *blocks],
@@ -83,57 +85,57 @@ def comparison_page(found: Comparison | FormatComparison, version: str) -> str:
     )
 
 
-def _whole(found: Comparison) -> Blocks:
-    asked = [(label, Text(words)) for label, words in asked_rows(found)]
+def _whole(comparison: Comparison) -> Blocks:
+    asked = [(label, Text(words)) for label, words in asked_rows(comparison)]
     return [
-        *_head(found),
-        *_facts(found.facts),
-        *_renders(found),
-        *_trips(found),
-        *_findings(found.findings),
+        *_head(comparison),
+        *_facts(comparison.facts),
+        *_renders(comparison),
+        *_trips(comparison),
+        *_findings(comparison.findings),
         Heading(Text("What was asked"), "asked"),
         *rows(asked),
     ]
 
 
-def _at_first(found: Comparison) -> Blocks:
+def _at_first(comparison: Comparison) -> Blocks:
     closing = Text("--full shows all, and what was asked and what was not.", style="dim")
     return [
-        *_head(found),
-        *_facts(found.facts, FIRST),
-        *_renders(found, FIRST_WAYS),
-        *_trips_counted(found),
-        *_findings(found.findings, FIRST),
+        *_head(comparison),
+        *_facts(comparison.facts, FIRST),
+        *_renders(comparison, FIRST_WAYS),
+        *_trips_counted(comparison),
+        *_findings(comparison.findings, FIRST),
         *blank(),
         *prose(closing, indent=0),
     ]
 
 
-def format_comparison_report(found: FormatComparison, width: int) -> Text:
+def format_comparison_report(comparison: FormatComparison, width: int) -> Text:
     """Show what differs in what was learned of two templates, nothing being rendered."""
-    return report_text(_learned(found), width)
+    return report_text(_learned(comparison), width)
 
 
-def format_comparison_markdown(found: FormatComparison) -> str:
+def format_comparison_markdown(comparison: FormatComparison) -> str:
     """Write what differs in what was learned as Markdown."""
-    verdict = "nothing that was learned differs" if found.equal else "they differ"
-    return markdown_text(f"Formats compared: {verdict}", _learned(found))
+    verdict = "nothing that was learned differs" if comparison.equal else "they differ"
+    return markdown_text(f"Formats compared: {verdict}", _learned(comparison))
 
 
-def _learned(found: FormatComparison) -> Blocks:
-    same = "the same text" if found.same_text else "different texts"
-    alike = "The formats are alike" if found.equal else "They differ"
+def _learned(comparison: FormatComparison) -> Blocks:
+    same = "the same text" if comparison.same_text else "different texts"
+    alike = "The formats are alike" if comparison.equal else "They differ"
     words = f"{alike}; they were learned from {same}."
     return [
-        *_compared_sides(found),
-        *prose(Text(words, style="green" if found.equal else ""), indent=0),
+        *_compared_sides(comparison),
+        *prose(Text(words, style="green" if comparison.equal else ""), indent=0),
         *prose(Text(NOT_RENDERED, style="dim"), indent=0),
-        *_facts(found.facts),
+        *_facts(comparison.facts),
     ]
 
 
-def _compared_sides(found: Comparison | FormatComparison) -> Blocks:
-    sides = (("-", _LEFT, found.left), ("+", _RIGHT, found.right))
+def _compared_sides(comparison: Comparison | FormatComparison) -> Blocks:
+    sides = (("-", _LEFT, comparison.left), ("+", _RIGHT, comparison.right))
     pairs: list[Row] = [
         (sign, sentence((origin_of(learned), style), ": ", verdict_with_basis(learned.check)))
         for sign, style, learned in sides
@@ -141,33 +143,34 @@ def _compared_sides(found: Comparison | FormatComparison) -> Blocks:
     return rows(pairs, indent=0)
 
 
-def _head(found: Comparison) -> Blocks:
-    drawn = _compared_sides(found)
-    if found.equal:
-        return [*drawn, *prose(Text(equal_words(found), style="green"), indent=0)]
-    return [*drawn, *prose(f"They differ: {', '.join(_counted(found))}.", indent=0)]
+def _head(comparison: Comparison) -> Blocks:
+    drawn = _compared_sides(comparison)
+    if comparison.equal:
+        return [*drawn, *prose(Text(equal_words(comparison), style="green"), indent=0)]
+    return [*drawn, *prose(f"They differ: {', '.join(_counted(comparison))}.", indent=0)]
 
 
-def _counted(found: Comparison) -> Iterator[str]:
+def _counted(comparison: Comparison) -> Iterator[str]:
     """Count what differs."""
-    if found.facts:
-        yield f"{len(found.facts)} fact{'s' * (len(found.facts) != 1)} of the format"
-    if found.renders:
-        yield from _counted_renders(found.asked)
-    if found.trips:
-        yield f"{len(found.trips)} of {found.trip_count} round trips"
-    if not found.same_check:
+    if comparison.facts:
+        yield f"{len(comparison.facts)} fact{'s' * (len(comparison.facts) != 1)} of the format"
+    if comparison.renders:
+        yield from _counted_renders(comparison.asked)
+    if comparison.trips:
+        yield f"{len(comparison.trips)} of {comparison.trip_count} round trips"
+    if not comparison.same_check:
         yield "the self-check"
-    if found.findings:
-        come = sum(change.appeared for change in found.findings)
-        yield f"{come} new findings, {len(found.findings) - come} gone"
+    if comparison.findings:
+        come = sum(change.appeared for change in comparison.findings)
+        yield f"{come} new findings, {len(comparison.findings) - come} gone"
 
 
-def _counted_renders(asked: AskedRenders) -> Iterator[str]:
-    if asked.differing:
-        yield f"{asked.differing} of {asked.renders} renders"
-    if asked.switched_differing:
-        yield f"{asked.switched_differing} of {asked.switched} renders under switches"
+def _counted_renders(asked_renders: AskedRenders) -> Iterator[str]:
+    if asked_renders.differing:
+        yield f"{asked_renders.differing} of {asked_renders.renders} renders"
+    if asked_renders.switched_differing:
+        switched = f"{asked_renders.switched_differing} of {asked_renders.switched}"
+        yield f"{switched} renders under switches"
 
 
 def _more(left_out: int) -> Blocks:
@@ -202,7 +205,7 @@ def _side_words(value: Json) -> str:
     if value is None:
         return ABSENT
     if isinstance(value, str):
-        return shown(value) or "(empty)"
+        return marker_text(value) or "(empty)"
     return value_words(value)
 
 
@@ -210,9 +213,9 @@ def _value(value: Json, style: str) -> Text:
     return Text(_side_words(value), style="dim" if value is None else style)
 
 
-def _where_words(change: RenderChange, asked: AskedRenders) -> str:
+def _where_words(change: RenderChange, asked_renders: AskedRenders) -> str:
     """Say under which settings and beside what a difference shows, such as "only with tools"."""
-    settings = [each for each in change.under if each != asked.usual]
+    settings = [each for each in change.under if each != asked_renders.usual]
     named = " or ".join(setting_words(each) or "nothing set" for each in settings[:SETTINGS_NAMED])
     if len(settings) > SETTINGS_NAMED:
         named += f" or {len(settings) - SETTINGS_NAMED} other settings"
@@ -225,11 +228,11 @@ def _in_conversations(change: RenderChange) -> str:
     return some_of(change.conversations, NAMED, "; ")
 
 
-def _renders(found: Comparison, most: int | None = None) -> Blocks:
+def _renders(comparison: Comparison, most: int | None = None) -> Blocks:
     """Show the ways that show with nothing set, then those that show under switches alone."""
-    asked = found.asked
-    usual = [each for each in found.renders if asked.usual in each.under]
-    switched = [each for each in found.renders if asked.usual not in each.under]
+    asked = comparison.asked
+    usual = [each for each in comparison.renders if asked.usual in each.under]
+    switched = [each for each in comparison.renders if asked.usual not in each.under]
     drawn: Blocks = []
     if usual:
         counts = f"{asked.differing} of {asked.renders} differ"
@@ -253,7 +256,7 @@ def _ways(
     anchor: str,
     title: str,
     changes: Sequence[RenderChange],
-    asked: AskedRenders,
+    asked_renders: AskedRenders,
     most: int | None,
 ) -> Blocks:
     ways = f"{len(changes)} way{'s' * (len(changes) != 1)}"
@@ -261,7 +264,7 @@ def _ways(
         Heading(Text(f"{title}, in {ways}"), anchor, short=title.partition(":")[0], lead=_RENDERED)
     ]
     for change in changes[:WAYS][:most]:
-        drawn += [*prose(_way_words(change, asked), hang=2), _departure(change)]
+        drawn += [*prose(_way_words(change, asked_renders), hang=2), _departure(change)]
     left_out = len(changes) - WAYS
     if most is not None:
         drawn += _more(len(changes) - most)
@@ -271,9 +274,9 @@ def _ways(
     return drawn
 
 
-def _way_words(change: RenderChange, asked: AskedRenders) -> str:
+def _way_words(change: RenderChange, asked_renders: AskedRenders) -> str:
     """Say in how many renders, where and in which conversations a difference shows."""
-    where = _where_words(change, asked)
+    where = _where_words(change, asked_renders)
     return f"{change.renders}{', ' * bool(where)}{where}: {_in_conversations(change)}"
 
 
@@ -299,40 +302,40 @@ def _departure(change: RenderChange) -> Departure:
     )
 
 
-def _trips(found: Comparison) -> Blocks:
-    if not found.trips:
+def _trips(comparison: Comparison) -> Blocks:
+    if not comparison.trips:
         return []
     pairs = [
         (
             f"{visible(change.scenario)}, next {change.next}",
             sentence((change.left, _LEFT), " → ", (change.right, _RIGHT)),
         )
-        for change in found.trips
+        for change in comparison.trips
     ]
-    return [_trips_heading(found), *rows(pairs)]
+    return [_trips_heading(comparison), *rows(pairs)]
 
 
-def _trips_heading(found: Comparison) -> Heading:
+def _trips_heading(comparison: Comparison) -> Heading:
     return Heading(
-        Text(f"Round trips: {len(found.trips)} of {found.trip_count} verdicts differ"),
+        Text(f"Round trips: {len(comparison.trips)} of {comparison.trip_count} verdicts differ"),
         "round-trips",
-        f"{len(found.trips)}/{found.trip_count}",
+        f"{len(comparison.trips)}/{comparison.trip_count}",
         short="Round trips",
         lead="Whether a sampled turn comes back in the next prompt, and if not, why.",
     )
 
 
-def _trips_counted(found: Comparison) -> Blocks:
+def _trips_counted(comparison: Comparison) -> Blocks:
     """Count the round trips by their verdicts before and after."""
-    if not found.trips:
+    if not comparison.trips:
         return []
-    became = Counter((change.left, change.right) for change in found.trips)
+    became = Counter((change.left, change.right) for change in comparison.trips)
     pairs = [
         (f"{count}", sentence((left, _LEFT), " → ", (right, _RIGHT)))
         for (left, right), count in became.most_common(FIRST)
     ]
     rest = _more(len(became) - FIRST)
-    return [_trips_heading(found), *rows(pairs), *rest]
+    return [_trips_heading(comparison), *rows(pairs), *rest]
 
 
 def _findings(findings: Sequence[FindingChange], most: int | None = None) -> Blocks:

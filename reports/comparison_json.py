@@ -184,16 +184,16 @@ class ComparisonDocument(JsonDocument, frozen=True):
     """Findings of the rules that only one of the two has."""
 
 
-def format_comparison_document(found: FormatComparison) -> dict[str, Json]:
+def format_comparison_document(comparison: FormatComparison) -> dict[str, Json]:
     """Return all that differs in what was learned, nothing being rendered."""
-    return _document(found, renders=None, asked=None, round_trips=None, findings=None)
+    return _document(comparison, renders=None, asked=None, round_trips=None, findings=None)
 
 
-def comparison_document(found: Comparison) -> dict[str, Json]:
+def comparison_document(comparison: Comparison) -> dict[str, Json]:
     """Return all that differs."""
-    asked = found.asked
+    asked = comparison.asked
     return _document(
-        found,
+        comparison,
         renders=RendersDocument(
             asked.renders,
             asked.differing,
@@ -205,7 +205,7 @@ def comparison_document(found: Comparison) -> dict[str, Json]:
                     left_error=each.left_error or None,
                     right_error=each.right_error or None,
                 )
-                for each in found.renders
+                for each in comparison.renders
             ),
         ),
         asked=copy_fields(
@@ -217,20 +217,20 @@ def comparison_document(found: Comparison) -> dict[str, Json]:
             ),
             left_out=LeftOutRendersDocument(asked.left_out, asked.left_out_pairs, asked.unanswered),
         ),
-        round_trips=RoundTripsDocument(found.trip_count, tuple(found.trips)),
-        findings=tuple(_finding_change(each, found) for each in found.findings),
+        round_trips=RoundTripsDocument(comparison.trip_count, tuple(comparison.trips)),
+        findings=tuple(_finding_change(each, comparison) for each in comparison.findings),
     )
 
 
-def _document(found: Comparison | FormatComparison, **own: object) -> dict[str, Json]:
+def _document(comparison: Comparison | FormatComparison, **own: object) -> dict[str, Json]:
     left, right = (
         copy_fields(SideDocument, each.template, sha256=each.sha256, check=check_counts(each.check))
-        for each in (found.left, found.right)
+        for each in (comparison.left, comparison.right)
     )
-    facts = convert(found.facts, tuple[FactChangeDocument, ...], from_attributes=True)
+    facts = convert(comparison.facts, tuple[FactChangeDocument, ...], from_attributes=True)
     document = copy_fields(
         ComparisonDocument,
-        found,
+        comparison,
         schema="autoparser.compare/2",
         left=left,
         right=right,
@@ -240,9 +240,9 @@ def _document(found: Comparison | FormatComparison, **own: object) -> dict[str, 
     return json_of(document)
 
 
-def _finding_change(change: FindingChange, found: Comparison) -> FindingChangeDocument:
+def _finding_change(change: FindingChange, comparison: Comparison) -> FindingChangeDocument:
     finding = change.finding
-    template = (found.right if change.appeared else found.left).template
+    template = (comparison.right if change.appeared else comparison.left).template
     place = template_place(template, finding.line)
     return copy_fields(
         FindingChangeDocument,

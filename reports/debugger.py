@@ -17,7 +17,7 @@ from .difference import DifferencePiece, LineOrigins, Side, compare_texts, line_
 from .render_trace import line_words, seen_words, source_words
 from .setting_words import value_words
 from .terminal import Lines, drawn_lines, wrapped
-from .visible import shown, visible
+from .visible import marker_text, visible
 
 PIECE = "piece"
 """By which a drawn character tells, to a click on it, which piece it is of."""
@@ -117,7 +117,7 @@ def piece_text(trace: RenderTrace, current: int, width: int) -> Text:
         return Text("Nothing was written.", style="dim")
     piece = trace.pieces[current]
     at, line = f"{current + 1} of {len(trace.pieces)}", f"  line {line_words(trace, piece)}  "
-    text, room = shown(piece.text[:LONGEST_SHOWN]), max(width - len(at + line), 20)
+    text, room = marker_text(piece.text[:LONGEST_SHOWN]), max(width - len(at + line), 20)
     text = text if len(text) <= room else f"{text[: room - 1]}…"
     drawn = prose(sentence((at, "bold"), line, (text, "cyan")), indent=0)
     if piece.site is None:

@@ -24,7 +24,7 @@ from autoparser.analysis.decoding.message_rendering import (
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text
-from .visible import shortened, shown, visible
+from .visible import marker_text, shortened, visible
 
 LONGEST = 240
 """Characters of an answer that are shown."""
@@ -149,7 +149,7 @@ def _differences(report: DecodingReport) -> Blocks:
 def _example(word: str, example: AnswerExample) -> Blocks:
     pairs = [
         (word, Text(visible(shortened(example.detail, LONGEST)))),
-        ("answer", Text(shown(shortened(example.text, LONGEST)))),
+        ("answer", Text(marker_text(shortened(example.text, LONGEST)))),
     ]
     return rows(pairs, words=False)
 
@@ -160,7 +160,7 @@ def _answers(report: DecodingReport) -> Blocks:
         drawn += heading(one.answer.name)
         pairs = [
             ("is", Text(visible("; ".join(_verdict(one.judgment))))),
-            ("answer", Text(shown(one.answer.text))),
+            ("answer", Text(marker_text(one.answer.text))),
         ]
         drawn += rows(pairs, words=False)
     return drawn

@@ -23,7 +23,7 @@ from autoparser.analysis.engines.plugin_check import CheckedPoint, CheckState, P
 
 from .blocks import Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence
 from .terminal import report_text
-from .visible import shortened, shown, visible
+from .visible import marker_text, shortened, visible
 
 SHOWN = 3
 """Pairs of an engine that a report shows."""
@@ -36,15 +36,15 @@ _MARGINS = 4
 """Cells before an engine's name, and after it."""
 
 
-def engines_report(tried: EnginesTried, width: int) -> Text:
+def engines_report(engine_trial: EnginesTried, width: int) -> Text:
     """Show what to pass to each engine, then the best pairs of each."""
-    words = f"{tried.texts} texts, {tried.hostile} of them hostile"
-    if tried.not_asked:
-        words += f"; {tried.not_asked} messages were not asked about"
-    title = Text(visible(tried.template), style="bold")
+    words = f"{engine_trial.texts} texts, {engine_trial.hostile} of them hostile"
+    if engine_trial.not_asked:
+        words += f"; {engine_trial.not_asked} messages were not asked about"
+    title = Text(visible(engine_trial.template), style="bold")
     drawn = [*excerpt([title], broken=False), *prose(words), *blank()]
-    drawn += [Fitted(partial(_to_pass, tried.rankings))]
-    for ranking in tried.rankings:
+    drawn += [Fitted(partial(_to_pass, engine_trial.rankings))]
+    for ranking in engine_trial.rankings:
         drawn += _engine(ranking)
     return report_text(drawn, width)
 
@@ -68,7 +68,7 @@ def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Blocks:
         counts = f"reads {best.whole.right} of {best.total}, streamed {best.streamed_right}"
         if auto is not None and auto.pair != best.pair:
             counts += f"; its auto {auto.whole.right}, streamed {auto.streamed_right}"
-        named = [_named(each, best)]
+        named = [_flag_words(each, best)]
         if len(named[0]) + longest + _MARGINS > width and best.pair.tool:
             # A flag and its name stay on one line, to be copied.
             named = _flags(best.pair)
@@ -79,7 +79,7 @@ def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Blocks:
     return rows(pairs)
 
 
-def _named(ranking: EngineRanking, score: PairScore) -> str:
+def _flag_words(ranking: EngineRanking, score: PairScore) -> str:
     if ranking.offered.has_parsers:
         return parser_flags(score.pair)
     return "no flag: it makes its own parser of the template"
@@ -93,7 +93,7 @@ def _engine(ranking: EngineRanking) -> Blocks:
     drawn = heading(visible(ranking.engine))
     drawn += prose(visible(f"{counts}; {ranking.python}"))
     for score in ranking.pairs[:SHOWN]:
-        drawn += [*blank(), *_pair(score, _named(ranking, score), ranking.alike)]
+        drawn += [*blank(), *_pair(score, _flag_words(ranking, score), ranking.alike)]
     if ranking.auto is not None:
         words = f"auto, by the template's text: {parser_flags(ranking.auto.pair)}"
         drawn += [*blank(), *_pair(ranking.auto, words, ())]
@@ -141,7 +141,7 @@ def _failure(failure: ParserFailure) -> Blocks:
     words = Text(visible(f"{failure.title}, {failure.delivery}: {verdict.part}"))
     expected, got = _parted(verdict.expected, verdict.actual)
     texts = (("text", shortened(failure.text, _LONGEST)), ("expected", expected), ("got", got))
-    pairs = [(name, Text(shown(text))) for name, text in texts]
+    pairs = [(name, Text(marker_text(text))) for name, text in texts]
     column = max(len(name) for name, _ in texts)
     return [
         *rows([("fails", words)], indent=4, label=column),
@@ -158,15 +158,15 @@ def _parted(one: str, other: str) -> tuple[str, str]:
     return cut[0] + rest[0] or "nothing", cut[1] + rest[1] or "nothing"
 
 
-def engines_document(tried: EnginesTried) -> dict[str, Json]:
+def engines_document(engine_trial: EnginesTried) -> dict[str, Json]:
     """Return all of it as JSON values, every pair that was tried among it."""
     return {
-        "template": tried.template,
-        "texts": tried.texts,
-        "hostile": tried.hostile,
-        "not_asked": tried.not_asked,
-        "ok": tried.ok,
-        "engines": [_ranking_document(each) for each in tried.rankings],
+        "template": engine_trial.template,
+        "texts": engine_trial.texts,
+        "hostile": engine_trial.hostile,
+        "not_asked": engine_trial.not_asked,
+        "ok": engine_trial.ok,
+        "engines": [_ranking_document(each) for each in engine_trial.rankings],
     }
 
 
@@ -243,11 +243,11 @@ def plugins_report(check: PluginCheck, width: int) -> Text:
 
 
 def _point(point: CheckedPoint) -> Blocks:
-    told = sentence(visible(point.what), ": ", visible(point.found))
+    point_words = sentence(visible(point.what), ": ", visible(point.found))
     if point.way_out:
-        told.append("; ").append(visible(point.way_out), style="cyan")
+        point_words.append("; ").append(visible(point.way_out), style="cyan")
     word, style = _SIGNS[point.state]
-    return rows([(Text(word, f"dim {style}"), told)], label=3)
+    return rows([(Text(word, f"dim {style}"), point_words)], label=3)
 
 
 def plugins_document(check: PluginCheck) -> dict[str, Json]:

@@ -220,13 +220,13 @@ def _cut(
 
     Such a word is what is usually written there.
     """
-    done = 0
+    cut_end = 0
     for start, end in sorted(words):
-        yield ExampleSpan(label, text[done:start])
+        yield ExampleSpan(label, text[cut_end:start])
         word = text[start:end]
         yield ExampleSpan(variable or "usual word", word, written=True, variable=variable or word)
-        done = end
-    yield ExampleSpan(label, text[done:])
+        cut_end = end
+    yield ExampleSpan(label, text[cut_end:])
 
 
 def _arguments(arguments: ArgumentFormat, call: ToolCall) -> Iterator[ExampleSpan]:
@@ -345,12 +345,12 @@ def _matched(match: re.Match[str] | None) -> str:
 def _spoken(
     rows: Mapping[JsonType, FormatRow], edges: Mapping[int, tuple[int, int]]
 ) -> tuple[tuple[str, tuple[JsonType, ...]], ...]:
-    said: dict[str, list[JsonType]] = {}
+    word_kinds: dict[str, list[JsonType]] = {}
     for at, (before, after) in [*edges.items()][:1]:
         for kind, row in rows.items():
             text = str(row[at])
-            said.setdefault(text[before : len(text) - after], []).append(kind)
-    return tuple((word, tuple(kinds)) for word, kinds in said.items())
+            word_kinds.setdefault(text[before : len(text) - after], []).append(kind)
+    return tuple((word, tuple(kinds)) for word, kinds in word_kinds.items())
 
 
 WRITTEN_STYLE = "bold"

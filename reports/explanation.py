@@ -53,33 +53,33 @@ def explanation_report(explanations: Sequence[DeviationExplanation], text: str, 
     causes = [None, *(each.cause for each in explanations)]
     for at, (before, explanation) in enumerate(zip(causes, explanations[:MOST], strict=False)):
         drawn += blank() if at else []
-        drawn += _shown(explanation, text, again=before == explanation.cause)
+        drawn += _place_section(explanation, text, same_cause=before == explanation.cause)
     left = len(explanations) - MOST
     if left > 0:
         drawn += blank() + prose(f"… and {left} more places; --json has them all.")
     return report_text(drawn, width)
 
 
-def _shown(explanation: DeviationExplanation, text: str, *, again: bool) -> Blocks:
-    """Show one place; `again`: its cause is that of the place before it."""
+def _place_section(explanation: DeviationExplanation, text: str, *, same_cause: bool) -> Blocks:
+    """Show one place; `same_cause`: its cause is that of the place before it."""
     line, column = line_and_column(text, explanation.offset)
     where = sentence((f"line {line}, column {column}", "bold"), ": ")
     drawn = prose(sentence(where, _TITLES[explanation.deviation]))
     drawn += excerpt(_place_lines(text, explanation.offset, line, column), 4, broken=False)
     pairs = [
         ("expected", _expected(explanation)),
-        ("found", _found(explanation, text)),
+        ("found", _found_text(explanation, text)),
     ]
     if explanation.more:
         many = "place" if explanation.more == 1 else "places"
         pairs.append(("also", Text(f"in {explanation.more} more {many}")))
     if explanation.cause is not None:
         words = cause_words(explanation.cause, explanation.deviation)
-        pairs.append(("likely", Text("as above") if again else words))
+        pairs.append(("likely", Text("as above") if same_cause else words))
     return [*drawn, *rows(pairs, indent=4)]
 
 
-def _found(explanation: DeviationExplanation, text: str) -> Text:
+def _found_text(explanation: DeviationExplanation, text: str) -> Text:
     if not explanation.found and explanation.offset >= len(text):
         return Text("the end of the output")
     return _piece(explanation.found)

@@ -17,7 +17,7 @@ from autoparser.analysis.sources.template_loading import FetchedFiles
 from .blocks import Blocks, Row, heading, prose, rows
 from .places import provenance_words
 from .terminal import report_text
-from .visible import shown, visible
+from .visible import marker_text, visible
 
 
 class FetchedDocument(JsonDocument, frozen=True):
@@ -28,24 +28,24 @@ class FetchedDocument(JsonDocument, frozen=True):
     """Sizes in bytes by names."""
 
 
-def fetched_document(found: FetchedFiles) -> dict[str, Json]:
+def fetched_document(files: FetchedFiles) -> dict[str, Json]:
     """Return the same as values that JSON can hold."""
-    return json_of(FetchedDocument(found.source, dict(found.files)))
+    return json_of(FetchedDocument(files.source, dict(files.files)))
 
 
-def fetch_report(found: FetchedFiles, directory: str | None) -> Text:
+def fetch_report(files: FetchedFiles, directory: str | None) -> Text:
     """List the files with their sizes in bytes; ``directory`` is where they were written to."""
-    sizes = [f"{size:,}" for size in found.files.values()]
+    sizes = [f"{size:,}" for size in files.files.values()]
     width = max(map(len, sizes), default=0)
     lines = [
-        f"{size:>{width}}  {visible(name)}" for size, name in zip(sizes, found.files, strict=True)
+        f"{size:>{width}}  {visible(name)}" for size, name in zip(sizes, files.files, strict=True)
     ]
     where = [] if directory is None else [f"Written to {visible(directory)}"]
-    return Text("\n".join([_headline(found), *lines, *where]))
+    return Text("\n".join([_headline(files), *lines, *where]))
 
 
-def _headline(found: FetchedFiles) -> str:
-    words = provenance_words(found.source) or ""
+def _headline(files: FetchedFiles) -> str:
+    words = provenance_words(files.source) or ""
     return words[:1].upper() + words[1:]
 
 
@@ -100,14 +100,14 @@ def _trial(trial: ExportTrial | None) -> Blocks:
     return found
 
 
-def _mismatch(found: ExportMismatch) -> Iterator[Row]:
-    yield "prompt", Text(f"…{shown(found.prefix[-PROMPT_SHOWN:])}")
-    yield "text", Text(shown(found.text))
-    yield "expected", Text(visible(str(found.expected)))
-    if found.read_message is not None:
-        yield "found", Text(visible(str(found.read_message)))
-    if found.error:
-        yield "but", Text(visible(found.error))
+def _mismatch(mismatch: ExportMismatch) -> Iterator[Row]:
+    yield "prompt", Text(f"…{marker_text(mismatch.prefix[-PROMPT_SHOWN:])}")
+    yield "text", Text(marker_text(mismatch.text))
+    yield "expected", Text(visible(str(mismatch.expected)))
+    if mismatch.read_message is not None:
+        yield "found", Text(visible(str(mismatch.read_message)))
+    if mismatch.error:
+        yield "but", Text(visible(mismatch.error))
 
 
 def demo_report(files: Sequence[str]) -> Text:

@@ -55,10 +55,10 @@ class OwnFinding:
 
 def own_findings(learned: LearnedFormat) -> Sequence[OwnFinding]:
     """Return what the verdicts and the format show to be wrong, the weightiest first."""
-    return sorted(_found(learned), key=lambda finding: finding.level)
+    return sorted(_each_finding(learned), key=lambda finding: finding.level)
 
 
-def _found(learned: LearnedFormat) -> Iterator[OwnFinding]:
+def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
     error, warning, info = FindingLevel
     for format_, check in zip(learned.formats, learned.checks, strict=True):
         under = setting_words(format_.setting) if len(learned.formats) > 1 else ""
@@ -131,23 +131,23 @@ def findings_words(learned: LearnedFormat) -> Text:
     if not found:
         return Text(NONE)
     counts = Counter(finding.level for finding in found)
-    told = [
+    level_counts = [
         Text(f"{count} {level.word}{'s' * (count != 1 and level is not FindingLevel.INFO)}", style)
         for level, style in _STYLES.items()
         if (count := counts[level])
     ]
     worst = ": " if len(found) == 1 else "; the worst: "
-    return sentence(joined(told, ", "), worst, _finding_words(learned, found[0]))
+    return sentence(joined(level_counts, ", "), worst, _finding_words(learned, found[0]))
 
 
 def findings_section(learned: LearnedFormat) -> Blocks:
     """List the findings; the linter's rules find far more."""
     found = own_findings(learned)
-    told = [(finding.level.word, _finding_words(learned, finding)) for finding in found]
+    finding_rows = [(finding.level.word, _finding_words(learned, finding)) for finding in found]
     origin = visible(learned.template.origin or "TEMPLATE")
     return [
         *heading("Findings"),
-        *(rows(told) if told else prose(NONE)),
+        *(rows(finding_rows) if finding_rows else prose(NONE)),
         *prose(f"autoparser lint {origin} asks far more."),
     ]
 
@@ -183,8 +183,8 @@ _SEVERITY_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.
 
 def lint_findings_report(findings: Sequence[LintFinding], width: int) -> Text:
     """List findings, the weightiest first, as the linter gives them."""
-    told = [(finding.code, _lint_finding_words(finding)) for finding in findings]
-    drawn = rows(told, indent=0) if told else prose("no findings", indent=0)
+    finding_rows = [(finding.code, _lint_finding_words(finding)) for finding in findings]
+    drawn = rows(finding_rows, indent=0) if finding_rows else prose("no findings", indent=0)
     return report_text(drawn, width)
 
 

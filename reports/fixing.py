@@ -37,7 +37,7 @@ def fix_diff(run: FixRun) -> str:
 
 
 def fix_report(
-    run: FixRun, width: int, *, written: bool, unwritten: Sequence[InputProblem] = ()
+    run: FixRun, width: int, *, files_written: bool, unwritten: Sequence[InputProblem] = ()
 ) -> Text:
     """Report of each template what was fixed and what not."""
     drawn: Blocks = []
@@ -46,7 +46,7 @@ def fix_report(
             drawn += _template(each)
     for problem in (*run.problems, *unwritten):
         drawn += prose(visible(f"{problem.path}: {problem_words(problem)}"), indent=0)
-    for words in _summary(run, written=written, unwritten=len(unwritten)):
+    for words in _summary(run, files_written=files_written, unwritten=len(unwritten)):
         drawn += prose(words, indent=0)
     return report_text(drawn, width, first_gap=False)
 
@@ -85,7 +85,7 @@ def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
         yield "unsafe", Text(words)
 
 
-def _summary(run: FixRun, *, written: bool, unwritten: int) -> Iterable[str]:
+def _summary(run: FixRun, *, files_written: bool, unwritten: int) -> Iterable[str]:
     fixes = run.fixes
     fixed = sum(fix.reason is None for fix in fixes)
     many = sum(each.fixed.changed for each in run.templates) - unwritten
@@ -95,11 +95,11 @@ def _summary(run: FixRun, *, written: bool, unwritten: int) -> Iterable[str]:
         if run.templates or not run.problems:
             yield f"Nothing to fix in {number_of(len(run.templates), 'template')}."
         return
-    done = "changed" if written else "would change"
+    change_words = "changed" if files_written else "would change"
     left = f", {unwritten} not written" if unwritten else ""
-    told = f"{number_of(many, 'template')} {done}{left}"
-    words = f"{fixed} of {number_of(len(fixes), 'finding')} fixed: {told}."
-    yield words if written or not many else f"{words} --write changes the files."
+    changes = f"{number_of(many, 'template')} {change_words}{left}"
+    words = f"{fixed} of {number_of(len(fixes), 'finding')} fixed: {changes}."
+    yield words if files_written or not many else f"{words} --write changes the files."
     hidden = sum(fix.hidden for fix in fixes)
     if hidden:
         fix = "fix" if hidden == 1 else "fixes"
@@ -126,26 +126,26 @@ def template_diff(original: ChatTemplate, template: ChatTemplate) -> str:
     )
 
 
-def preserving_report(found: PreservingTemplate, width: int) -> Text:
+def preserving_report(template: PreservingTemplate, width: int) -> Text:
     """Say what holds by the edits, how it was proven, and what cannot hold and why."""
     drawn: Blocks = []
-    if found.edits:
-        many = "edit" if len(found.edits) == 1 else "edits"
-        words = f"{len(found.edits)} {many}: {len(found.fixed)} more hold: {_steps(found.fixed)}."
-        drawn += prose(words, indent=0)
-        words = f"Rendered to the same text: {found.held_steps} steps of scenarios that held,"
+    if template.edits:
+        many = "edit" if len(template.edits) == 1 else "edits"
+        more = f"{len(template.fixed)} more hold: {_steps(template.fixed)}"
+        drawn += prose(f"{len(template.edits)} {many}: {more}.", indent=0)
+        words = f"Rendered to the same text: {template.held_steps} steps of scenarios that held,"
         drawn += prose(f"{words} under every setting that may matter.", indent=0)
-        if found.proof is not None:
-            drawn += prose(proof_words(found.proof), indent=0)
-            for each in found.proof.examples:
+        if template.proof is not None:
+            drawn += prose(proof_words(template.proof), indent=0)
+            for each in template.proof.examples:
                 drawn += example_lines(each)
-    elif found.left:
-        words = f"No edit was found: {found.trial_count} were tried."
+    elif template.left:
+        words = f"No edit was found: {template.trial_count} were tried."
         drawn += prose(words, indent=0)
     else:
         drawn += prose("Nothing breaks, so nothing is edited.", indent=0)
     for fault, words in _LEFT.items():
-        left = [each for each in found.left if each.fault is fault]
+        left = [each for each in template.left if each.fault is fault]
         if left:
             drawn += heading(f"{words}: {len(left)}")
             drawn += rows([*_reasons(left)])
@@ -206,15 +206,15 @@ _MOST = 60
 
 
 def training_lines(
-    made: TrainingTemplate, same: ProvenEdit | ProofConversation | None
+    training: TrainingTemplate, same: ProvenEdit | ProofConversation | None
 ) -> Iterator[str]:
     """Say what was proved, and then each kind of turn whose marks are not the loss mask.
 
     `same` is what the proof of edits came to, or the conversation that is rendered otherwise; None
     where nothing was written around the template.
     """
-    proof = made.proof
-    what = "with markers around the same template" if made.patched else "it has markers itself"
+    proof = training.proof
+    what = "with markers around the same template" if training.patched else "it has markers itself"
     yield (
         f"{what}: the same text in {proof.conversations} conversations"
         f" ({proof.refused} refused by both), the markers as autoparser's loss mask in"
@@ -242,8 +242,8 @@ def _deviation(alike: Sequence[MismarkedTurn]) -> str:
         if stretches
     ]
     place = f"message {one.message + 1} of {', '.join(one.conversation)}{more}"
-    said = "; ".join(found)
-    return f"{_subject(one)} ({place}) is not marked as the model writes it: {said}"
+    mark_words = "; ".join(found)
+    return f"{_subject(one)} ({place}) is not marked as the model writes it: {mark_words}"
 
 
 def _subject(deviation: MismarkedTurn) -> str:
@@ -331,14 +331,14 @@ class FixDocument(JsonDocument, frozen=True):
 
 
 def fix_document(
-    run: FixRun, *, written: bool, unwritten: Sequence[InputProblem] = ()
+    run: FixRun, *, files_written: bool, unwritten: Sequence[InputProblem] = ()
 ) -> dict[str, Json]:
     """Return a run as JSON values."""
     problems = convert(
         (*run.problems, *unwritten), tuple[FixProblemDocument, ...], from_attributes=True
     )
     templates = tuple(map(_template_document, run.templates))
-    return json_of(FixDocument("autoparser.fix/1", written, templates, problems))
+    return json_of(FixDocument("autoparser.fix/1", files_written, templates, problems))
 
 
 def _template_document(target: FixTarget) -> FixedTemplateDocument:

@@ -196,8 +196,10 @@ def _arguments(arguments: ArgumentFormat) -> Iterator[Row]:
 
 def _container(container: ContainerNotation, entry: str) -> Styled:
     pieces = [quoted(container.open)] if container.open else []
-    again = sentence(quoted(container.separator), " ") if container.separator else Styled()
-    pieces.append(sentence(f"({entry} (", again, f"{entry})*)?") if again else Styled(f"{entry}*"))
+    repetition = sentence(quoted(container.separator), " ") if container.separator else Styled()
+    pieces.append(
+        sentence(f"({entry} (", repetition, f"{entry})*)?") if repetition else Styled(f"{entry}*")
+    )
     if container.close:
         pieces.append(quoted(container.close))
     return joined(pieces, " ")

@@ -63,91 +63,95 @@ class LearnedDocument(JsonDocument, frozen=True):
     """What nothing that was given shows, in words."""
 
 
-def learned_document(found: TaughtFormat | InferredFormat, *, ok: bool) -> dict[str, Json]:
+def learned_document(learning: TaughtFormat | InferredFormat, *, ok: bool) -> dict[str, Json]:
     """Return what was learned as JSON; the format itself is in the file.
 
-    `ok` says whether all that was given is read: what was not even labeled is not in `found`.
+    `ok` says whether all that was given is read: what was not even labeled is not in `learning`.
     """
-    if isinstance(found, TaughtFormat):
+    if isinstance(learning, TaughtFormat):
         readings = [
             (each.example.place, each.read, _departing_example(each).plain)
-            for each in found.examples
+            for each in learning.examples
         ]
     else:
-        readings = [(each.output.place, not each.problem, each.problem) for each in found.readings]
+        readings = [
+            (each.output.place, not each.problem, each.problem) for each in learning.readings
+        ]
     return json_of(
         LearnedDocument(
-            named_template(found.analysis.template),
+            named_template(learning.analysis.template),
             ok=ok,
-            used=found.used,
-            reason=found.reason,
+            used=learning.used,
+            reason=learning.reason,
             given=len(readings),
             read=sum(read for _, read, _ in readings),
             readings=tuple(
                 LearnedReadingDocument(place, read, "" if read else problem)
                 for place, read, problem in readings
             ),
-            misread=found.misread,
-            evidence={part.value: kind for part, kind in _learned_format(found).evidence.items()},
-            guesses=found.guesses,
+            misread=learning.misread,
+            evidence={
+                part.value: kind for part, kind in _learned_format(learning).evidence.items()
+            },
+            guesses=learning.guesses,
         )
     )
 
 
-def learned_report(found: TaughtFormat | InferredFormat, width: int) -> Text:
+def learned_report(learning: TaughtFormat | InferredFormat, width: int) -> Text:
     """Report on what was learned; the format itself is in the file."""
-    if isinstance(found, TaughtFormat):
-        return report_text(_taught_lines(found), width)
-    return report_text(_inferred_lines(found), width)
+    if isinstance(learning, TaughtFormat):
+        return report_text(_taught_lines(learning), width)
+    return report_text(_inferred_lines(learning), width)
 
 
-def _taught_lines(found: TaughtFormat) -> Iterator[Block]:
-    exact = sum(each.exact for each in found.examples)
-    read = sum(each.read for each in found.examples)
-    total = len(found.examples)
+def _taught_lines(learning: TaughtFormat) -> Iterator[Block]:
+    exact = sum(each.exact for each in learning.examples)
+    read = sum(each.read for each in learning.examples)
+    total = len(learning.examples)
     words = f"{read} of {total} examples are read as what they mean,"
     words += f" and {exact} written as they are."
-    yield from prose(Text(words, style="green" if found.ok else "yellow"), indent=0)
-    yield from _used_lines(found)
-    yield from _evidence_lines(found)
-    yield from _guess_lines(found.guesses, "example")
-    odd = [(each.example.place, _departing_example(each)) for each in found.odd]
+    yield from prose(Text(words, style="green" if learning.ok else "yellow"), indent=0)
+    yield from _used_lines(learning)
+    yield from _evidence_lines(learning)
+    yield from _guess_lines(learning.guesses, "example")
+    odd = [(each.example.place, _departing_example(each)) for each in learning.odd]
     yield from _odd_lines("Examples that are not as the others", odd)
 
 
-def _inferred_lines(found: InferredFormat) -> Iterator[Block]:
-    total = len(found.readings)
-    fitting = total - len(found.odd)
+def _inferred_lines(learning: InferredFormat) -> Iterator[Block]:
+    total = len(learning.readings)
+    fitting = total - len(learning.odd)
     words = f"{fitting} of {total} outputs are read whole and written back as they are,"
-    words += f" with {found.calls} calls that fit the tools."
-    yield from prose(Text(words, style="green" if found.ok else "yellow"), indent=0)
-    yield from _used_lines(found)
-    yield from _evidence_lines(found)
-    call = next((each.message for each in found.readings if _is_call(each)), None)
-    learned = _learned_format(found)
+    words += f" with {learning.calls} calls that fit the tools."
+    yield from prose(Text(words, style="green" if learning.ok else "yellow"), indent=0)
+    yield from _used_lines(learning)
+    yield from _evidence_lines(learning)
+    call = next((each.message for each in learning.readings if _is_call(each)), None)
+    learned = _learned_format(learning)
     if call is not None and learned.calls is not None:
         yield from heading("A call as the format writes it")
         yield from prose(Text(visible(learned.calls.write(call.calls[:1]))))
-    yield from _guess_lines(found.guesses, "output")
-    odd = [(each.output.place, _departing_output(each)) for each in found.odd]
+    yield from _guess_lines(learning.guesses, "output")
+    odd = [(each.output.place, _departing_output(each)) for each in learning.odd]
     yield from _odd_lines("Outputs that do not fit", odd)
 
 
-def _used_lines(found: TaughtFormat | InferredFormat) -> Iterator[Block]:
-    yield from prose(Text(f"{_USED[found.used]}: {found.reason}."), indent=0)
-    if found.used is UsedFormat.BOTH:
+def _used_lines(learning: TaughtFormat | InferredFormat) -> Iterator[Block]:
+    yield from prose(Text(f"{_USED[learning.used]}: {learning.reason}."), indent=0)
+    if learning.used is UsedFormat.BOTH:
         yield from prose(Text(_GRAMMAR), indent=0)
 
 
-def _learned_format(found: TaughtFormat | InferredFormat) -> TurnFormat:
+def _learned_format(learning: TaughtFormat | InferredFormat) -> TurnFormat:
     """Return the format that something learned is in: the one beside the template's, if any."""
-    analysis: Analysis = found.analysis
+    analysis: Analysis = learning.analysis
     return analysis.format if analysis.also is None else analysis.also.default.format
 
 
-def _evidence_lines(found: TaughtFormat | InferredFormat) -> Blocks:
+def _evidence_lines(learning: TaughtFormat | InferredFormat) -> Blocks:
     """Say of each part what showed it."""
-    evidence: Mapping[TurnPart, EvidenceKind] = _learned_format(found).evidence
+    evidence: Mapping[TurnPart, EvidenceKind] = _learned_format(learning).evidence
     pairs = [(part.value, Text(evidence[part].value)) for part in TurnPart if part in evidence]
     return [*heading("Evidence"), *rows(pairs)]
 

@@ -97,15 +97,15 @@ def _message(message: ParsedMessage) -> Blocks:
 
 
 def _parts(message: ParsedMessage) -> Iterator[Row]:
-    yield from _said("Reasoning", message.reasoning_content)
-    yield from _said("Content", message.content)
+    yield from _text_rows("Reasoning", message.reasoning_content)
+    yield from _text_rows("Content", message.content)
     for at, call in enumerate(message.tool_calls, 1):
         yield from _call(f"Call {at}", call)
     if message.partial_call is not None:
         yield from _call("Cut call", message.partial_call)
 
 
-def _said(label: str, text: str | None) -> Iterator[Row]:
+def _text_rows(label: str, text: str | None) -> Iterator[Row]:
     if text is None:
         yield label, Text("none", style="dim")
         return

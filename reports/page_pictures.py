@@ -181,48 +181,50 @@ def _cause(row: Row) -> Cause:
     return row.verdict.cause or Cause.REWRITTEN
 
 
-def _about(found: RoundTrip) -> str:
+def _about(round_trip: RoundTrip) -> str:
     words = (
         "The model writes a turn, the turn is parsed and put into the history, and the next prompt"
         " is rendered. If that does not begin with the last prompt and the model's own text, a"
         " prefix cache is lost from there on."
     )
-    usual = setting_words(found.settings[0])
+    usual = setting_words(round_trip.settings[0])
     if usual:
         words += f" Verdicts are with {usual}."
-    if not found.tokenized:
+    if not round_trip.tokenized:
         words += " There is no tokenizer, so the strips below are cut into words and signs of the"
         words += " text, not into tokens."
     return words
 
 
-def _counts(found: RoundTrip) -> Blocks:
-    if not found.rows:
+def _counts(round_trip: RoundTrip) -> Blocks:
+    if not round_trip.rows:
         return []
-    causes = Counter("holds" if row.verdict.holds else _cause(row).value for row in found.rows)
+    causes = Counter("holds" if row.verdict.holds else _cause(row).value for row in round_trip.rows)
     held = causes.pop("holds", 0)
     pieces: list[Bar] = [(held, "good", "hold")] if held else []
     pieces += [(count, "bad", cause) for cause, count in causes.most_common()]
     words = ", ".join(f"{size} {label}" for size, _, label in pieces)
     return [
         Picture(
-            "counts", {"pieces": pieces, "whole": len(found.rows), "words": words}, prose(words)
+            "counts",
+            {"pieces": pieces, "whole": len(round_trip.rows), "words": words},
+            prose(words),
         )
     ]
 
 
-def _verdicts(found: RoundTrip) -> Table:
+def _verdicts(round_trip: RoundTrip) -> Table:
     heads = ("scenario", "next", "text", "tokens", "why it breaks")
-    cells = (_verdict_cells(row, at, found) for at, row in enumerate(found.rows))
+    cells = (_verdict_cells(row, at, round_trip) for at, row in enumerate(round_trip.rows))
     return Table(tuple(map(TableColumn, heads)), tuple(cells), caption="Round trips")
 
 
-def _verdict_cells(row: Row, at: int, found: RoundTrip) -> tuple[Text, ...]:
+def _verdict_cells(row: Row, at: int, round_trip: RoundTrip) -> tuple[Text, ...]:
     verdict = row.verdict
     tokens = verdict.tokens
     cause = "" if verdict.cause is None else verdict.cause.value
     kind = "green" if tokens is None or tokens.holds else "red"
-    others = [small(words) for words in conditions_of(row, found)]
+    others = [small(words) for words in conditions_of(row, round_trip)]
     return (
         link(visible(row.scenario.name), f"#trip-{at}"),
         Text(row.next.value),
@@ -232,13 +234,13 @@ def _verdict_cells(row: Row, at: int, found: RoundTrip) -> tuple[Text, ...]:
     )
 
 
-def _of_cause(cause: Cause, found: Sequence[NumberedTrip], total: int) -> Blocks:
-    strips: Blocks = [_strip(*each) for each in found]
+def _of_cause(cause: Cause, trips: Sequence[NumberedTrip], total: int) -> Blocks:
+    strips: Blocks = [_strip(*each) for each in trips]
     more = strips[FIRST:]
-    advice = [(each.reader.value, Text(each.text)) for each in advice_of(found[0][1])]
+    advice = [(each.reader.value, Text(each.text)) for each in advice_of(trips[0][1])]
     about = ABOUT[cause]
     return [
-        Heading(sentence(cause.value, small(f" {len(found)} of {total}"))),
+        Heading(sentence(cause.value, small(f" {len(trips)} of {total}"))),
         *prose(f"{about[:1].upper()}{about[1:]}."),
         *strips[:FIRST],
         *([Fold(Text(f"{len(more)} more that break so"), more, printed=False)] if more else []),
@@ -260,12 +262,12 @@ def _strip(at: int, row: Row, strip: TokenStrip) -> Block:
     return Picture("strip", data, prose(caption))
 
 
-def _left_out(found: RoundTrip) -> Blocks:
-    if not found.left_out:
+def _left_out(round_trip: RoundTrip) -> Blocks:
+    if not round_trip.left_out:
         return []
     cells = tuple(
         (Text(visible(scenario.name)), Text(coming.value), Text(visible(reason)))
-        for scenario, coming, reason in found.left_out
+        for scenario, coming, reason in round_trip.left_out
     )
     title = "scenarios that do not apply"
     heads = tuple(map(TableColumn, ("scenario", "next", "why")))

@@ -150,7 +150,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         keep_trailing_newline=True,
         lstrip_blocks=True,
-        finalize=_written,
+        finalize=_written_text,
     )
     filters: dict[str, Callable[..., object]] = {
         "address": address,
@@ -175,7 +175,7 @@ def _chosen(block: Fitted) -> Blocks:
     return block.choose(_WIDTH)
 
 
-def _written(value: object) -> object:
+def _written_text(value: object) -> object:
     """Return what a template writes for a value; Jinja escapes what is not markup yet."""
     if isinstance(value, Markup):
         return value

@@ -16,7 +16,7 @@ from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 from .blocks import Blocks, Row, blank, difference, heading, joined, prose, rows, sentence
 from .difference import DifferencePiece, Side
 from .setting_words import DOUBT_STYLE, doubt, setting_words
-from .visible import LEGEND, literal, quoted, shown, visible
+from .visible import LEGEND, literal, marker_text, quoted, visible
 
 
 def phases_section(analysis: LearnedFormat, renders: str) -> Blocks:
@@ -94,9 +94,9 @@ def dialogue_rows(dialogue: Dialogue) -> list[Row]:
     for entry in dialogue:
         match entry:
             case UserMessage():
-                pairs.append(("user", Text(shown(entry.text))))
+                pairs.append(("user", Text(marker_text(entry.text))))
             case ToolResult():
-                pairs.append(("tool", Text(shown(entry.text))))
+                pairs.append(("tool", Text(marker_text(entry.text))))
             case Message():
                 texts = _message(entry) or ["(nothing)"]
                 pairs += [("" if at else "assistant", Text(text)) for at, text in enumerate(texts)]
@@ -105,7 +105,7 @@ def dialogue_rows(dialogue: Dialogue) -> list[Row]:
 
 def _message(message: Message) -> Sequence[str]:
     texts = [
-        f"{name}: {shown(text)}"
+        f"{name}: {marker_text(text)}"
         for name, text in (("reasoning", message.reasoning), ("content", message.content))
         if text
     ]

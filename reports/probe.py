@@ -37,7 +37,7 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text
-from .visible import json_text, shown, visible
+from .visible import json_text, marker_text, visible
 
 LONGEST = 160
 """Characters of a text that are shown."""
@@ -136,8 +136,8 @@ def _prompts(prompts: Sequence[ComparedPrompt]) -> Blocks:
             continue
         start = max(0, each.parting - AROUND)
         pairs = [
-            ("template", Text(shown(_cut(each.rendered[start:])))),
-            ("server", Text(shown(_cut(each.served[start:])))),
+            ("template", Text(marker_text(_cut(each.rendered[start:])))),
+            ("server", Text(marker_text(_cut(each.served[start:])))),
         ]
         drawn += rows(pairs, words=False)
     return drawn
@@ -156,7 +156,7 @@ def _read_otherwise(probe: ServerProbe) -> Blocks:
 
 
 def _text(text: ProbedText) -> Row:
-    return "text", Text(shown(_cut(text.known_text.text)))
+    return "text", Text(marker_text(_cut(text.known_text.text)))
 
 
 def _parts(differences: Sequence[PartDifference]) -> Iterator[Row]:
@@ -169,7 +169,7 @@ def _value(value: Json) -> str:
     if value in ("", []):
         return "nothing"
     text = value if isinstance(value, str) else json_text(value)
-    return shown(_cut(text))
+    return marker_text(_cut(text))
 
 
 def _at_edges(probe: ServerProbe) -> Blocks:

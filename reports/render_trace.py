@@ -23,7 +23,7 @@ from autoparser.analysis.templates.render_trace import (
 
 from .blocks import Blocks, Fitted, Row, blank, excerpt, heading, prose, rows, sentence
 from .terminal import report_text, wrapped
-from .visible import LEGEND, lines, number_of, shown, visible
+from .visible import LEGEND, lines, marker_text, number_of, visible
 
 MOST_OUTCOMES = 6
 """Different values of one place that are listed."""
@@ -102,10 +102,10 @@ def source_words(trace: RenderTrace, site: int) -> Text:
     return Text(visible(source), style="cyan")
 
 
-def seen_words(seen: Sequence[SeenValue]) -> Text:
+def seen_words(values: Sequence[SeenValue]) -> Text:
     """Return what names stood for, in a row."""
     found = Text()
-    for at, each in enumerate(seen):
+    for at, each in enumerate(values):
         found.append(", " if at else "")
         found.append(visible(each.name)).append(" is ", "dim").append(visible(each.words))
     return found
@@ -211,7 +211,7 @@ def _assignments(trace: RenderTrace) -> Blocks:
     for site, steps in found:
         drawn += _site_row(trace, site)
         values = list(dict.fromkeys(step.words for step in steps))
-        words = [shown(each) for each in values[:MOST_OUTCOMES]]
+        words = [marker_text(each) for each in values[:MOST_OUTCOMES]]
         if len(values) > MOST_OUTCOMES:
             words.append(f"… {len(values) - MOST_OUTCOMES} other values")
         drawn += prose(", then ".join(words), _NUMBER + 4, hang=2)

@@ -25,7 +25,7 @@ from .explanation import line_and_column
 from .message import message_report
 from .parsed_json import ParsedDocument, parsed_document
 from .terminal import report_text
-from .visible import literal, quoted, shown
+from .visible import literal, marker_text, quoted
 
 _AROUND = 48
 """Characters of the line that are shown before a place, and as many after it."""
@@ -42,39 +42,41 @@ _PARTS = {
 
 
 def acceptance_report(
-    found: TextAcceptance, message: ParsedMessage | None, text: str, unit: str, width: int
+    acceptance: TextAcceptance, message: ParsedMessage | None, text: str, unit: str, width: int
 ) -> Text:
     """Show whether a text was accepted; `unit` names what it was cut into."""
     if message is not None:
-        words = f"{found.tokens} {unit}{'' if found.tokens == 1 else 's'}"
+        words = f"{acceptance.tokens} {unit}{'' if acceptance.tokens == 1 else 's'}"
         return sentence(("accepted", "green"), f": {words}\n", message_report(message, text, width))
-    refused = found.refused is not None
-    line, column = line_and_column(text, found.place)
+    refused = acceptance.refused is not None
+    line, column = line_and_column(text, acceptance.place)
     head = sentence(
         ("refused", "red"),
         f": line {line}, column {column}, ",
-        f"{unit} {found.taken + 1} of {found.tokens}" if refused else "where the text ends",
+        f"{unit} {acceptance.taken + 1} of {acceptance.tokens}"
+        if refused
+        else "where the text ends",
     )
-    shown_place = excerpt([head, *_place_lines(text, found)], broken=False)
-    return report_text([*shown_place, *rows(_facts(found, unit))], width)
+    shown_place = excerpt([head, *_place_lines(text, acceptance)], broken=False)
+    return report_text([*shown_place, *rows(_facts(acceptance, unit))], width)
 
 
-def _facts(found: TextAcceptance, unit: str) -> list[Row]:
-    where = Text("at the beginning" if found.part is None else _PARTS[found.part])
-    if found.argument:
-        where = sentence("in the argument ", quoted(found.argument))
-    if found.call:
-        where = sentence(where, " of ", quoted(found.call))
+def _facts(acceptance: TextAcceptance, unit: str) -> list[Row]:
+    where = Text("at the beginning" if acceptance.part is None else _PARTS[acceptance.part])
+    if acceptance.argument:
+        where = sentence("in the argument ", quoted(acceptance.argument))
+    if acceptance.call:
+        where = sentence(where, " of ", quoted(acceptance.call))
     facts: list[Row] = [("Where", where)]
-    if found.refused is not None:
-        refused = quoted(found.refused)
-        if found.completes:
-            refused = sentence(refused, ", which completes ", quoted(found.completes))
+    if acceptance.refused is not None:
+        refused = quoted(acceptance.refused)
+        if acceptance.completes:
+            refused = sentence(refused, ", which completes ", quoted(acceptance.completes))
         facts.append(("Refused", refused))
-    ways = [_way(*each) for each in _ranges(found.allowed)]
-    if found.choices and not ways:
-        ways.append(Text(f"{found.choices} {unit}s"))
-    if found.may_end:
+    ways = [_way(*each) for each in _ranges(acceptance.allowed)]
+    if acceptance.choices and not ways:
+        ways.append(Text(f"{acceptance.choices} {unit}s"))
+    if acceptance.may_end:
         ways.append(Text("the end"))
     facts.append(("Allowed", joined(ways, " or ") if ways else Text("nothing")))
     return facts
@@ -96,19 +98,19 @@ def _way(first: str, last: str) -> Text:
     return quoted(first) if first == last else sentence(quoted(first), " to ", quoted(last))
 
 
-def _place_lines(text: str, found: TextAcceptance) -> list[Text]:
+def _place_lines(text: str, acceptance: TextAcceptance) -> list[Text]:
     """Draw the line of the place, and a caret for each cell of what was refused."""
-    start = max(text.rfind("\n", 0, found.place) + 1, found.place - _AROUND)
-    end = text.find("\n", found.place)
-    end = min(len(text) if end < 0 else end + 1, found.place + _AROUND)
-    before = literal(text[start : found.place], "")
-    within = text[found.place : end][: len(found.refused or "")]
-    carets = "^" * max(cell_len(shown(within)), 1)
+    start = max(text.rfind("\n", 0, acceptance.place) + 1, acceptance.place - _AROUND)
+    end = text.find("\n", acceptance.place)
+    end = min(len(text) if end < 0 else end + 1, acceptance.place + _AROUND)
+    before = literal(text[start : acceptance.place], "")
+    within = text[acceptance.place : end][: len(acceptance.refused or "")]
+    carets = "^" * max(cell_len(marker_text(within)), 1)
     whole = sentence(
         "  ",
         before,
         literal(within, "red"),
-        literal(text[found.place :][len(within) : end - found.place], ""),
+        literal(text[acceptance.place :][len(within) : end - acceptance.place], ""),
     )
     return [whole, Text(" " * (2 + cell_len(before.plain)) + carets, style="red")]
 
@@ -190,11 +192,11 @@ class AcceptanceDocument(JsonDocument, frozen=True):
 
 
 def grammar_document(
-    made: Grammar, known: OpaqueTokens | None, template: NamedTemplate
+    grammar: Grammar, tokenizer: OpaqueTokens | None, template: NamedTemplate
 ) -> dict[str, Json]:
     """Return a grammar in every form that can be written, and why the others cannot.
 
-    Lark is made for `known`; without a tokenizer it is not written.
+    Lark is made for `tokenizer`; without one it is not written.
     """
     refused: dict[str, str] = {}
 
@@ -205,14 +207,14 @@ def grammar_document(
             refused[form] = str(error)
             return None
 
-    gbnf = attempt("gbnf", made.gbnf)
-    lark = None if known is None else attempt("lark", lambda: made.lark(known))
-    tag = attempt("structural_tag", made.structural_tag)
-    if known is None:
+    gbnf = attempt("gbnf", grammar.gbnf)
+    lark = None if tokenizer is None else attempt("lark", lambda: grammar.lark(tokenizer))
+    tag = attempt("structural_tag", grammar.structural_tag)
+    if tokenizer is None:
         refused["lark"] = "Lark is made for a tokenizer; name one with --tokenizer"
     forms: dict[GrammarForm, object] = {"gbnf": gbnf, "lark": lark, "structural_tag": tag}
     loosened: dict[GrammarForm, tuple[LooseningDocument, ...]] = {
-        form: tuple(_loosened(made, form)) for form, text in forms.items() if text is not None
+        form: tuple(_loosened(grammar, form)) for form, text in forms.items() if text is not None
     }
     return json_of(
         GrammarDocument(
@@ -221,37 +223,42 @@ def grammar_document(
             lark,
             tag,
             loosened,
-            made.lazy,
-            tuple(made.triggers),
-            tuple(TriggerDocument(int(each.kind), each.value) for each in made.server_triggers),
-            tuple(made.preserved_tokens),
-            tuple(made.stop_strings),
+            grammar.lazy,
+            tuple(grammar.triggers),
+            tuple(TriggerDocument(int(each.kind), each.value) for each in grammar.server_triggers),
+            tuple(grammar.preserved_tokens),
+            tuple(grammar.stop_strings),
             refused,
         )
     )
 
 
-def _loosened(made: Grammar, form: GrammarForm) -> Iterator[LooseningDocument]:
-    for each in made.loosened(form):
+def _loosened(grammar: Grammar, form: GrammarForm) -> Iterator[LooseningDocument]:
+    for each in grammar.loosened(form):
         yield LooseningDocument(each.tool or None, each.pointer, each.reason)
 
 
 def acceptance_document(
-    found: TextAcceptance, message: ParsedMessage | None, text: str, unit: Literal["byte", "token"]
+    acceptance: TextAcceptance,
+    message: ParsedMessage | None,
+    text: str,
+    unit: Literal["byte", "token"],
 ) -> dict[str, Json]:
     """Return whether a text was accepted; `unit` names what it was cut into."""
     if message is not None:
         read = parsed_document(message, text)
-        return json_of(AcceptanceDocument(True, unit, found.tokens, found.taken, message=read))
+        return json_of(
+            AcceptanceDocument(True, unit, acceptance.tokens, acceptance.taken, message=read)
+        )
     document = copy_fields(
         AcceptanceDocument,
-        found,
+        acceptance,
         unit=unit,
-        count=found.tokens,
+        count=acceptance.tokens,
         message=UNSET,
-        place=PlaceDocument(found.place, *line_and_column(text, found.place)),
-        call=found.call or None,
-        argument=found.argument or None,
-        completes=found.completes or None,
+        place=PlaceDocument(acceptance.place, *line_and_column(text, acceptance.place)),
+        call=acceptance.call or None,
+        argument=acceptance.argument or None,
+        completes=acceptance.completes or None,
     )
     return json_of(document)

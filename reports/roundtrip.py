@@ -72,7 +72,7 @@ ABOUT: dict[Cause, str] = {
 
 
 def roundtrip_report(
-    analysis: Analysis | None, found: RoundTrip, width: int, *, in_full: bool = False
+    analysis: Analysis | None, round_trip: RoundTrip, width: int, *, in_full: bool = False
 ) -> Text:
     """Report on round trips, scenario by scenario, in lines of at most ``width`` cells.
 
@@ -82,12 +82,12 @@ def roundtrip_report(
     """
     drawn = [
         *([] if analysis is None else template_lines(analysis)),
-        *summary_lines(found),
+        *summary_lines(round_trip),
         *blank(),
-        *_table(found, in_full=in_full),
-        *_conditions(found),
-        *_left_out(found),
-        *cause_lines(found, list(Cause), in_full=in_full),
+        *_table(round_trip, in_full=in_full),
+        *_conditions(round_trip),
+        *_left_out(round_trip),
+        *cause_lines(round_trip, list(Cause), in_full=in_full),
     ]
     return report_text(drawn, width)
 
@@ -99,40 +99,42 @@ def template_lines(analysis: Analysis) -> Blocks:
     forbidden = sandbox_words(analysis.check)
     if forbidden:
         drawn += prose(Text(f"{forbidden}.", style="red"), indent=0)
-    came = provenance_words(analysis.template.source)
-    if came is not None:
-        drawn += prose(sentence(f"It is {came}."), indent=0)
+    provenance = provenance_words(analysis.template.source)
+    if provenance is not None:
+        drawn += prose(sentence(f"It is {provenance}."), indent=0)
     return drawn
 
 
-def summary_lines(found: RoundTrip) -> Blocks:
+def summary_lines(round_trip: RoundTrip) -> Blocks:
     """Count what holds and what breaks, and say what the verdicts rest on."""
-    outcomes = [row.verdict.outcome for row in found.rows]
+    outcomes = [row.verdict.outcome for row in round_trip.rows]
     counts = [
         sentence((f"{outcomes.count(kind)} {_many(kind, outcomes.count(kind))}", style))
         for kind, style in _STYLES.items()
         if kind in outcomes
     ]
     drawn = prose(sentence(joined(counts or [Text("no scenario applies")], ", "), "."), indent=0)
-    if found.beyond:
-        ended = "A render was" if found.beyond == 1 else f"{found.beyond} renders were"
+    if round_trip.beyond:
+        ended = "A render was" if round_trip.beyond == 1 else f"{round_trip.beyond} renders were"
         words = f"{ended} ended by a limit: conversations such as these are not among the verdicts."
         drawn += prose(sentence((words, "red"), " --timeout raises it."), indent=0)
-    usual = found.settings[0]
-    tried = len(found.settings) - 1
-    if found.profile is not None:
-        played = f"The engine is {found.profile.name}, as {found.profile.version} does it."
+    usual = round_trip.settings[0]
+    tried = len(round_trip.settings) - 1
+    if round_trip.profile is not None:
+        played = (
+            f"The engine is {round_trip.profile.name}, as {round_trip.profile.version} does it."
+        )
         drawn += prose(played, indent=0)
     words = f"The verdicts hold with {setting_words(usual) or 'no switch set'}"
     if tried:
         words += f"; {tried} more setting{'s' * (tried > 1)} tried, those that differ are named"
-    if found.untried:
-        words += f"; {found.untried} not tried"
+    if round_trip.untried:
+        words += f"; {round_trip.untried} not tried"
     drawn += prose(f"{words}.", indent=0)
-    drawn += _confirmed(found)
-    if not found.tokenized:
+    drawn += _confirmed(round_trip)
+    if not round_trip.tokenized:
         drawn += prose("No tokenizer: --tokenizer PATH judges the tokens, too.", indent=0)
-    for stop, size in found.split_stops:
+    for stop, size in round_trip.split_stops:
         warning = sentence(
             ("The stop string ", "yellow"),
             quoted(stop),
@@ -142,9 +144,9 @@ def summary_lines(found: RoundTrip) -> Blocks:
     return drawn
 
 
-def _confirmed(found: RoundTrip) -> Blocks:
+def _confirmed(round_trip: RoundTrip) -> Blocks:
     """Count the turns that the template writes itself, before they are varied."""
-    reasons = Counter(row.verdict.unconfirmed for row in found.rows)
+    reasons = Counter(row.verdict.unconfirmed for row in round_trip.rows)
     total, same = reasons.total(), reasons.pop("", 0)
     if not reasons:
         return []
@@ -165,27 +167,27 @@ FAULTS: dict[Culprit, str] = {
 }
 
 
-def _table(found: RoundTrip, *, in_full: bool) -> Blocks:
+def _table(round_trip: RoundTrip, *, in_full: bool) -> Blocks:
     """Group what breaks by whose fault it is; what holds comes last, folded."""
     drawn: Blocks = []
     for fault, words in FAULTS.items():
-        group = [row for row in found.rows if row.verdict.fault is fault]
+        group = [row for row in round_trip.rows if row.verdict.fault is fault]
         if group:
             drawn += [*_table_title(f"{words}: {len(group)}"), _verdict_table(group), *blank()]
-    holding = [row for row in found.rows if row.verdict.fault is None]
+    holding = [row for row in round_trip.rows if row.verdict.fault is None]
     if not holding:
         return drawn[:-1]
     title = f"What comes back as it was sampled: {len(holding)}"
     if in_full:
         return [*drawn, *_table_title(title), _verdict_table(holding)]
-    return [*drawn, *prose(sentence((f"{title}: ", "bold"), _named(holding)), indent=0)]
+    return [*drawn, *prose(sentence((f"{title}: ", "bold"), _scenario_names(holding)), indent=0)]
 
 
 def _table_title(words: str) -> Blocks:
     return excerpt([Text(words, style="bold")], broken=False)
 
 
-def _named(rows_: Sequence[Row]) -> str:
+def _scenario_names(rows_: Sequence[Row]) -> str:
     """Name scenarios, each once, with whose message comes next where it is played with several."""
     comers: dict[str, list[str]] = {}
     for row in rows_:
@@ -196,22 +198,22 @@ def _named(rows_: Sequence[Row]) -> str:
     )
 
 
-def _conditions(found: RoundTrip) -> Blocks:
+def _conditions(round_trip: RoundTrip) -> Blocks:
     """Say once of each setting under which verdicts differ which those are."""
     notes: dict[str, list[Row]] = {}
-    for row in found.rows:
-        for words in conditions_of(row, found):
+    for row in round_trip.rows:
+        for words in conditions_of(row, round_trip):
             notes.setdefault(words, []).append(row)
     if not notes:
         return []
     drawn = heading("Under other settings")
     for words, differing in notes.items():
-        named = sentence((f"{words}: ", ""), (_named(differing), "dim"))
+        named = sentence((f"{words}: ", ""), (_scenario_names(differing), "dim"))
         drawn += prose(named, hang=2)
     return drawn
 
 
-def _verdict_table(found: Sequence[Row]) -> Table:
+def _verdict_table(trip_rows: Sequence[Row]) -> Table:
     cells = (
         (
             Text(visible(row.scenario.name)),
@@ -220,7 +222,7 @@ def _verdict_table(found: Sequence[Row]) -> Table:
             _tokens(row.verdict),
             Text("" if row.verdict.cause is None else row.verdict.cause.value),
         )
-        for row in found
+        for row in trip_rows
     )
     return Table(_COLUMNS, tuple(cells))
 
@@ -232,9 +234,9 @@ def _tokens(verdict: Verdict) -> Text:
     return Text(f"{tokens.reused}/{tokens.sampled}", style="green" if tokens.holds else "red")
 
 
-def conditions_of(row: Row, found: RoundTrip) -> Iterator[str]:
+def conditions_of(row: Row, round_trip: RoundTrip) -> Iterator[str]:
     """Say under which settings the verdict is another one."""
-    usual = found.settings[0]
+    usual = round_trip.settings[0]
     if row.verdict.setting != usual:
         yield f"only with {setting_words(changed_switches(usual, row.verdict.setting))}"
     groups: dict[str, list[Setting]] = {}
@@ -257,9 +259,9 @@ def _covered(setting: Setting, others: Sequence[Setting]) -> bool:
 NAMED = 6
 
 
-def _left_out(found: RoundTrip) -> Blocks:
+def _left_out(round_trip: RoundTrip) -> Blocks:
     reasons: dict[str, list[str]] = {}
-    for scenario, _, why in found.left_out:
+    for scenario, _, why in round_trip.left_out:
         names = reasons.setdefault(why, [])
         if scenario.name not in names:
             names.append(scenario.name)
@@ -275,9 +277,11 @@ def _left_out(found: RoundTrip) -> Blocks:
     return [*heading("Scenarios that do not apply"), *rows(pairs)]
 
 
-def cause_lines(found: RoundTrip, causes: Collection[Cause], *, in_full: bool = False) -> Blocks:
+def cause_lines(
+    round_trip: RoundTrip, causes: Collection[Cause], *, in_full: bool = False
+) -> Blocks:
     """Show the first scenario of each of these causes, or every one, and what would fix it."""
-    broken = [row for row in found.rows if row.verdict.cause in causes]
+    broken = [row for row in round_trip.rows if row.verdict.cause in causes]
     order = list(FAULTS)
     broken.sort(key=lambda row: order.index(row.verdict.fault or Culprit.TEMPLATE))
     drawn: Blocks = []
@@ -288,7 +292,7 @@ def cause_lines(found: RoundTrip, causes: Collection[Cause], *, in_full: bool = 
             continue
         count = sum(each.verdict.cause is cause for each in broken)
         if cause not in seen:
-            drawn += heading(f"{cause.value}: {count} of {len(found.rows)}")
+            drawn += heading(f"{cause.value}: {count} of {len(round_trip.rows)}")
             drawn += prose(f"{ABOUT[cause]}.")
         seen.add(cause)
         drawn += _example(row)
@@ -329,37 +333,37 @@ SETTINGS_SHOWN = 3
 FULL = "--full shows each scenario, --scenario NAME one of them with its texts."
 
 
-def roundtrip_screen(analysis: Analysis | None, found: RoundTrip, width: int) -> Text:
+def roundtrip_screen(analysis: Analysis | None, round_trip: RoundTrip, width: int) -> Text:
     """Report on round trips in few lines of at most ``width`` cells: counts, causes, one example.
 
     `roundtrip_report` has every scenario. Without the analysis, nothing is said of the template.
     """
     drawn = [
         *([] if analysis is None else template_lines(analysis)),
-        *summary_lines(found),
-        *_why(found),
-        *_settings(found),
-        *_weightiest(found),
+        *summary_lines(round_trip),
+        *_why(round_trip),
+        *_settings(round_trip),
+        *_weightiest(round_trip),
         *blank(),
         *prose(Text(FULL, style="dim"), indent=0),
     ]
     return report_text(drawn, width)
 
 
-def _causes_of(found: RoundTrip) -> dict[str, Counter[Cause]]:
+def _causes_of(round_trip: RoundTrip) -> dict[str, Counter[Cause]]:
     """Count the causes below the words for whose fault they are, the most frequent first."""
     counted: dict[str, Counter[Cause]] = {}
     for fault, words in FAULTS.items():
-        verdicts = [row.verdict for row in found.rows if row.verdict.fault is fault]
+        verdicts = [row.verdict for row in round_trip.rows if row.verdict.fault is fault]
         causes = Counter(each.cause for each in verdicts if each.cause is not None)
         if causes:
             counted[words] = Counter(dict(causes.most_common()))
     return counted
 
 
-def _why(found: RoundTrip) -> Blocks:
+def _why(round_trip: RoundTrip) -> Blocks:
     drawn: Blocks = []
-    for words, causes in _causes_of(found).items():
+    for words, causes in _causes_of(round_trip).items():
         named = joined(
             [sentence((f"{count} ", "red"), cause.value) for cause, count in causes.items()], ", "
         )
@@ -368,20 +372,20 @@ def _why(found: RoundTrip) -> Blocks:
     return [*blank(), *drawn] if drawn else []
 
 
-def _settings(found: RoundTrip) -> Blocks:
+def _settings(round_trip: RoundTrip) -> Blocks:
     """Say under which settings verdicts differ, and for how many scenarios."""
-    counted = Counter(words for row in found.rows for words in conditions_of(row, found))
+    counted = Counter(words for row in round_trip.rows for words in conditions_of(row, round_trip))
     if not counted:
         return []
     drawn = heading("Under other settings")
     for words, count in counted.most_common(SETTINGS_SHOWN):
-        drawn += prose(f"{words}: {count} of {len(found.rows)}", hang=2)
+        drawn += prose(f"{words}: {count} of {len(round_trip.rows)}", hang=2)
     left_out = len(counted) - SETTINGS_SHOWN
     return drawn + (prose(f"… {left_out} more: --full") if left_out > 0 else [])
 
 
-def _weightiest(found: RoundTrip) -> Blocks:
+def _weightiest(round_trip: RoundTrip) -> Blocks:
     """Show one scenario of the most frequent cause, the template's before others'."""
-    for causes in _causes_of(found).values():
-        return cause_lines(found, [next(iter(causes))])
+    for causes in _causes_of(round_trip).values():
+        return cause_lines(round_trip, [next(iter(causes))])
     return []

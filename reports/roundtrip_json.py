@@ -131,25 +131,25 @@ class RoundTripDocument(JsonDocument, frozen=True):
     not_applicable: tuple[LeftOutDocument, ...]
 
 
-def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
+def roundtrip_document(analysis: Analysis, round_trip: RoundTrip) -> dict[str, Json]:
     """Return every verdict under every setting, with its conditions."""
     document = RoundTripDocument(
         "autoparser.roundtrip/2",
         named_template(analysis.template),
         check_counts(analysis.check),
         analysis.spoiled,
-        found.tokenized,
-        tuple(SplitStopDocument(*each) for each in found.split_stops),
+        round_trip.tokenized,
+        tuple(SplitStopDocument(*each) for each in round_trip.split_stops),
         None
-        if found.profile is None
-        else EngineNameDocument(found.profile.name, found.profile.version),
-        tuple(found.settings),
-        found.untried,
-        found.beyond,
-        tuple(map(_row, found.rows)),
+        if round_trip.profile is None
+        else EngineNameDocument(round_trip.profile.name, round_trip.profile.version),
+        tuple(round_trip.settings),
+        round_trip.untried,
+        round_trip.beyond,
+        tuple(map(_row, round_trip.rows)),
         tuple(
             LeftOutDocument(scenario.name, coming, reason)
-            for scenario, coming, reason in found.left_out
+            for scenario, coming, reason in round_trip.left_out
         ),
     )
     return json_of(document)

@@ -88,9 +88,9 @@ def _head(learned: LearnedFormat) -> Iterator[Row]:
     origin = Text(visible(template.origin or "a text"))
     if template.name not in (None, "default"):
         origin.append(f" (named {visible(str(template.name))})")
-    came = provenance_words(template.source)
-    if came is not None:
-        origin.append(f", {came}")
+    provenance = provenance_words(template.source)
+    if provenance is not None:
+        origin.append(f", {provenance}")
     if isinstance(learned, SavedFormat):
         origin.append(f", read from the saved format {visible(learned.file)}")
     yield "Template", origin
@@ -100,17 +100,17 @@ def _head(learned: LearnedFormat) -> Iterator[Row]:
 def _verdict(learned: LearnedFormat) -> Text:
     """Give both scores, and what they mean in a word."""
     gate = learned.gate
-    said = verdict_text(learned.check)
+    verdict = verdict_text(learned.check)
     if gate.asked:
-        said = sentence(said, ", ", (gate_score(gate), gate_style(learned)))
+        verdict = sentence(verdict, ", ", (gate_score(gate), gate_style(learned)))
     if len(learned.formats) > 1:
         failed = sum(not check.ok for check in learned.checks)
-        said.append(f" ({len(learned.formats)} formats")
-        said.append(f", {failed} fail)" if failed else ")")
+        verdict.append(f" ({len(learned.formats)} formats")
+        verdict.append(f", {failed} fail)" if failed else ")")
     if learned.ok:
-        return said.append(": as the template renders")
+        return verdict.append(": as the template renders")
     own_form = learned.gate.own_form_ok and not any(check.failures for check in learned.checks)
-    return said.append(": spoiled as users send it" if own_form else ": not as it renders")
+    return verdict.append(": spoiled as users send it" if own_form else ": not as it renders")
 
 
 def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
@@ -258,9 +258,9 @@ def _edged(line: Text) -> Text:
 def _notes(format_: TurnFormat, message: Message) -> Iterator[Text]:
     """Say what the example cannot show: what its variables stand for, and what is not in it."""
     calls = format_.calls
-    told = [*_variables(calls, message)] if calls is not None and message.calls else []
-    if told:
-        yield joined(told, "; ")
+    variables = [*_variables(calls, message)] if calls is not None and message.calls else []
+    if variables:
+        yield joined(variables, "; ")
     for note in turn_notes(format_, message):
         yield Text(note)
     if TurnPart.CALLS in format_.unconfirmed:
@@ -276,18 +276,18 @@ def _variables(calls: CallFormat, message: Message) -> Iterator[Text]:
         yield Text(f"«{visible(usual)}»: usually that word")
     if calls.naming is not None:
         shown = calls.naming.write("weather", calls.index_base)
-        yield sentence("«id» names the function", *_as_in(shown, known=bool(calls.naming.row)))
+        yield sentence("«id» names the function", *_as_in(shown, has_row=bool(calls.naming.row)))
     spoken = type_words(calls.arguments).spoken
     if not spoken:
         return
     most = max(spoken, key=lambda pair: len(pair[1]))
-    said = [
+    type_meanings = [
         f"{word} for {'any other' if pair == most and len(kinds) > 1 else ', '.join(kinds)}"
         for pair in sorted(spoken, key=lambda pair: pair == most)
         for word, kinds in [pair]
     ]
-    yield Text(f"«type»: {', '.join(said)}")
+    yield Text(f"«type»: {', '.join(type_meanings)}")
 
 
-def _as_in(shown: str, *, known: bool) -> tuple[Text, ...]:
-    return (Text(", as in "), literal(shown)) if known else ()
+def _as_in(example_call: str, *, has_row: bool) -> tuple[Text, ...]:
+    return (Text(", as in "), literal(example_call)) if has_row else ()

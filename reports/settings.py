@@ -15,7 +15,7 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .setting_words import setting_words
 from .verdict import verdict_text
-from .visible import quoted, shown, visible
+from .visible import marker_text, quoted, visible
 
 FAULTS_SHOWN = 4
 
@@ -67,8 +67,8 @@ def settings_section(analysis: LearnedFormat) -> Blocks:
             tells = "what stands before it tells"
             if not all(begun.opening and begun.opening.signs for begun in group):
                 tells = "it is read as under the first, unless the setting is given"
-            both = sentence(same, joined(settings, " or "), f": {tells}.")
-            drawn += prose(both)
+            alike_words = sentence(same, joined(settings, " or "), f": {tells}.")
+            drawn += prose(alike_words)
     if formats.untried:
         drawn += prose(f"{formats.untried} further combinations of values were not tried.")
     return drawn
@@ -79,7 +79,7 @@ def settings_words(formats: Formats) -> str:
     return (
         "The chat_template_kwargs change how a turn is written or where it begins:"
         f" {len(formats)} formats. Markers, turn and phases in this report are those with"
-        f" {_named(formats.fullest)}."
+        f" {_setting_name(formats.fullest)}."
     )
 
 
@@ -91,12 +91,14 @@ def setting_rows(analysis: LearnedFormat) -> Iterator[Row]:
 
 
 def _writes(format_: TurnFormat) -> Text:
-    said = sentence("the prompt ends with ", _ends(format_.openings))
+    opening_words = sentence("the prompt ends with ", _ends(format_.openings))
     if format_.later_openings:
-        said = sentence(said, ", behind earlier turns also with ", _ends(format_.later_openings))
+        opening_words = sentence(
+            opening_words, ", behind earlier turns also with ", _ends(format_.later_openings)
+        )
     if TurnPart.REASONING in format_.elsewhere:
-        said.append("; no reasoning is written")
-    return said
+        opening_words.append("; no reasoning is written")
+    return opening_words
 
 
 def _ends(openings: Sequence[TurnOpening]) -> Text:
@@ -106,11 +108,11 @@ def _ends(openings: Sequence[TurnOpening]) -> Text:
 
 def _telling(format_: TurnFormat) -> list[str]:
     """Name the settings of a format, those left out that only say more of the same."""
-    told: list[TurnOpening] = []
+    openings: list[TurnOpening] = []
     for opening in sorted(format_.openings, key=lambda opening: len(opening.setting)):
-        if not any(_covers(other, opening) for other in told):
-            told.append(opening)
-    return [_of(opening) for opening in told]
+        if not any(_covers(other, opening) for other in openings):
+            openings.append(opening)
+    return [_of(opening) for opening in openings]
 
 
 def _covers(one: TurnOpening, other: TurnOpening) -> bool:
@@ -124,7 +126,7 @@ def _of(opening: TurnOpening | None) -> str:
     return f"{setting or 'nothing set'}{bare}"
 
 
-def _named(format_: TurnFormat) -> str:
+def _setting_name(format_: TurnFormat) -> str:
     return setting_words(format_.setting) or "nothing set"
 
 
@@ -164,7 +166,7 @@ def stops_words(learned: LearnedFormat) -> Text:
 
 def stop_notes(learned: LearnedFormat) -> Text:
     """Name what ends turns as `stops_words` does, and what an engine must know of each."""
-    words = _by_place(learned, _told)
+    words = _by_place(learned, _stop_words)
     return sentence(words, f". {INSIDE_WORDS}") if _any_inside(learned) else words
 
 
@@ -176,9 +178,9 @@ def _by_place(learned: LearnedFormat, words: Callable[[StopText], Text]) -> Text
     )
     if texts.after_calls and texts.after_calls != texts.after_content:
         return sentence(content, " after content, ", calls, " after calls")
-    told = {stop.text: stop for stop in texts.after_content}
+    stops_by_text = {stop.text: stop for stop in texts.after_content}
     named = [
-        words(told[text]) if text in told else quoted(text)
+        words(stops_by_text[text]) if text in stops_by_text else quoted(text)
         for text in learned.formats.united.stop_strings
     ]
     return joined(named, ", ") or Text("none: nothing closes a turn")
@@ -188,7 +190,7 @@ def stops_section(learned: LearnedFormat) -> Blocks:
     """List what ends a turn after content and after calls."""
     texts = learned.stop_texts
     pairs: list[Row] = [
-        (f"after {part}", _told(stop))
+        (f"after {part}", _stop_words(stop))
         for part, stops in (("content", texts.after_content), ("calls", texts.after_calls))
         for stop in stops
     ]
@@ -203,7 +205,7 @@ def _any_inside(learned: LearnedFormat) -> bool:
     return any(stop.inside for stop in (*texts.after_content, *texts.after_calls))
 
 
-def _told(stop: StopText) -> Text:
+def _stop_words(stop: StopText) -> Text:
     words = quoted(stop.text)
     if stop.last != stop.text:
         words = sentence(words, " (complete at ", quoted(stop.last), ")")
@@ -226,8 +228,8 @@ def prompt_warning(formats: Formats, prompt: str) -> str | None:
     reasoning = format_.reasoning
     if reasoning is not None and reasoning.opened_by(prompt) is not None:
         return None
-    wanted = " or ".join(f"`{shown(text)}`" for text in expected if text.strip())
-    ends = f"ends with `{shown(prompt[-TAIL:])}`" if prompt else "is empty"
+    wanted = " or ".join(f"`{marker_text(text)}`" for text in expected if text.strip())
+    ends = f"ends with `{marker_text(prompt[-TAIL:])}`" if prompt else "is empty"
     header = format_.header.strip()
     taken = ""
     behind = prompt.rpartition(header)[2] if header else ""

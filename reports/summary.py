@@ -50,9 +50,9 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
     if template.name not in (None, "default"):
         origin.append(f" (named {visible(str(template.name))})")
     yield "Template", origin
-    came = provenance_words(template.source)
-    if came is not None:
-        yield "Source", Text(came)
+    provenance = provenance_words(template.source)
+    if provenance is not None:
+        yield "Source", Text(provenance)
     if isinstance(analysis, SavedFormat):
         saved = f"{visible(analysis.file)}, a saved format; the template was not looked at again"
         yield "Read from", Text(saved)
@@ -119,17 +119,17 @@ def _reasoning(analysis: LearnedFormat) -> Text:
         ReasoningMode.FORCED_CLOSED: sentence(between, f"; {_forced(analysis.formats)}"),
         ReasoningMode.TOOLS_ONLY: sentence(between, ", only in turns with tool calls"),
     }
-    said = sentence(words[mode], " ", _mode(mode))
+    mode_words = sentence(words[mode], " ", _mode(mode))
     field = analysis.shape.reasoning_field
     if format_.reasoning_cut and not any(
         "reasoning" in layout.parts for layout in format_.layouts.values()
     ):
-        said.append("; never written from a field, only cut out of the content")
+        mode_words.append("; never written from a field, only cut out of the content")
     elif field:
-        said.append(f"; given as {visible(field)}")
+        mode_words.append(f"; given as {visible(field)}")
     if TurnPart.REASONING in analysis.format.elsewhere:
-        said.append(f"; only with {setting_words(analysis.formats.fullest.setting)}")
-    return sentence(said, kept_words(format_.retention))
+        mode_words.append(f"; only with {setting_words(analysis.formats.fullest.setting)}")
+    return sentence(mode_words, kept_words(format_.retention))
 
 
 def _forced(formats: Formats) -> str:
@@ -207,12 +207,12 @@ def _calls(analysis: LearnedFormat) -> Text:
         ToolFormat.TAG_WITH_JSON: "the name, then the arguments as JSON",
         ToolFormat.TAG_WITH_TAGGED: "the name, then each argument by itself",
     }
-    said = sentence(words.get(view.tools, ""), _around(view.markers), " ", _mode(view.tools))
+    call_words = sentence(words.get(view.tools, ""), _around(view.markers), " ", _mode(view.tools))
     if view.flags.tools_array_wrapped:
-        said.append("; all calls in one array")
+        call_words.append("; all calls in one array")
     if TurnPart.CALLS in analysis.formats.united.unconfirmed:
-        return said
-    return said.append(f"; {limit_words(calls)}")
+        return call_words
+    return call_words.append(f"; {limit_words(calls)}")
 
 
 def _around(markers: MarkerRegistry) -> Text:
@@ -240,15 +240,15 @@ _STRING_ARGUMENTS = {
 def _arguments(analysis: LearnedFormat, calls: CallFormat) -> Text:
     form, texts = analysis.formats.united.argument_form, analysis.string_arguments
     wanted = "an object" if form is ArgumentForm.OBJECT else "a JSON string"
-    said = Text(f"the template wants them as {wanted}")
+    form_words = Text(f"the template wants them as {wanted}")
     if calls.arguments.verbatim:
-        said.append(" and pastes the text as it is")
+        form_words.append(" and pastes the text as it is")
     elif texts is not None and form is ArgumentForm.OBJECT:
-        said.append(_STRING_ARGUMENTS[texts])
+        form_words.append(_STRING_ARGUMENTS[texts])
     if calls.arguments.refused:
         kinds = ", ".join(sorted(kind.value for kind in calls.arguments.refused))
-        said.append(f"; it raises on values of type {kinds}")
-    return said
+        form_words.append(f"; it raises on values of type {kinds}")
+    return form_words
 
 
 def _ids(analysis: LearnedFormat) -> Text:
@@ -268,18 +268,18 @@ def _ids(analysis: LearnedFormat) -> Text:
     return sentence(words.get(position.value, "written"), " ", _mode(position))
 
 
-def _prompt(begun: Begun) -> Text:
+def _prompt(beginning: Begun) -> Text:
     """Say what `add_generation_prompt` adds with nothing set, and how much of the turn that is."""
-    opening = begun.opening
+    opening = beginning.opening
     if opening is None or not opening.text:
         return Text("add_generation_prompt adds nothing")
-    said = sentence("ends with ", quoted(opening.text), f", which is {opening.written.value}")
-    later = [each for each in begun.format.later_openings if each.setting == opening.setting]
+    end_words = sentence("ends with ", quoted(opening.text), f", which is {opening.written.value}")
+    later = [each for each in beginning.format.later_openings if each.setting == opening.setting]
     for each in later:
-        said = sentence(said, "; behind earlier turns with ", quoted(each.text))
+        end_words = sentence(end_words, "; behind earlier turns with ", quoted(each.text))
         words = f"stands for {each.written.value}" if each.turn_begun else "begins no turn"
-        said.append(f", which {words}")
-    return said
+        end_words.append(f", which {words}")
+    return end_words
 
 
 def wants_words(learned: LearnedFormat) -> list[str]:
@@ -288,8 +288,10 @@ def wants_words(learned: LearnedFormat) -> list[str]:
     Where the template takes both alike, there is nothing to know. What was saved before the usual
     form was asked says what is wanted alone.
     """
-    told = {form.usual: wanted_words(form) for check in learned.checks for form in check.forms}
-    each = [told.get(one.usual, one.wanted) for one in departures_of(learned.shape)]
+    usual_wants = {
+        form.usual: wanted_words(form) for check in learned.checks for form in check.forms
+    }
+    each = [usual_wants.get(one.usual, one.wanted) for one in departures_of(learned.shape)]
     return [words for words in each if words] + ["an answer to every call"] * learned.shape.answered
 
 
@@ -317,8 +319,8 @@ def content_parts_words(parts: ContentParts) -> Text:
     for media in parts.media:
         words = _words(media)
         grouped.setdefault(words.plain, ([], words))[0].append(_NAMES[media.kind])
-    said = [sentence(f"{', '.join(names)}: ", words) for names, words in grouped.values()]
-    return joined(said, "; ")
+    media_words = [sentence(f"{', '.join(names)}: ", words) for names, words in grouped.values()]
+    return joined(media_words, "; ")
 
 
 def _words(media: MediaTreatment) -> Text:
@@ -329,16 +331,16 @@ def _words(media: MediaTreatment) -> Text:
     alone = sentence(" (", quoted(slot_text(media.alone)), " for the only one)")
     only = alone if media.alone else ""
     written = quoted(slot_text(media.placeholder))
-    said = sentence(written, f" {many}", only, f", {media.place}")
+    place_words = sentence(written, f" {many}", only, f", {media.place}")
     if not media.earlier:
-        said.append(", in the last message alone")
+        place_words.append(", in the last message alone")
     if "tool" in media.roles:
-        said.append(", in tool results too")
+        place_words.append(", in tool results too")
     for outcome in PartsOutcome:
         forms = [form for form, became in media.forms.items() if became is outcome]
         if forms and outcome is not PartsOutcome.WRITTEN:
-            said.append(f" (as {', '.join(forms)}: {_SAID[outcome]})")
-    return said
+            place_words.append(f" (as {', '.join(forms)}: {_SAID[outcome]})")
+    return place_words
 
 
 def _why(reason: str) -> str:

@@ -29,7 +29,7 @@ from .blocks import (
 )
 from .pages import PageScript, PageTop, page
 from .terminal import report_text
-from .visible import shown, visible
+from .visible import marker_text, visible
 
 MOST = 12
 """Families, switches and failures that a terminal shows."""
@@ -162,7 +162,7 @@ def _shares(title: str, shares: Sequence[RecordShare], whole: int) -> Blocks:
 
 
 def _table(
-    named: Sequence[tuple[str, RecordShare]], whole: int, asides: tuple[str, ...] = ()
+    named_shares: Sequence[tuple[str, RecordShare]], whole: int, asides: tuple[str, ...] = ()
 ) -> Table:
     columns = (
         TableColumn("", cut=True),
@@ -177,7 +177,7 @@ def _table(
             Text(_percent(share.ok, share.templates)),
             Text(_percent(share.trips_holding, share.trip_count)),
         )
-        for name, share in named
+        for name, share in named_shares
     )
     look = "shares wide" if asides else "shares"
     return Table(columns, tuple(shares), indent=2, asides=asides, look=look)
@@ -193,7 +193,7 @@ def _families(summary: SurveySummary, folder: str, most: int) -> Blocks:
         visible(f"such as {', '.join(name.removeprefix(folder) for name in each.examples)}")
         for each in families
     )
-    named = [(shown(family.call), family.share) for family in families]
+    named = [(marker_text(family.call), family.share) for family in families]
     return [
         Heading(Text(title), "families", str(len(summary.families)), short="Families", lead=lead),
         _table(named, families[0].share.templates, asides),
@@ -287,14 +287,14 @@ def _modes(record: SurveyRecord) -> Iterator[Text]:
 def _choices(
     records: Sequence[SurveyRecord], heads: Sequence[str], *, linted: bool
 ) -> Iterator[ColumnFilter]:
-    def named(column: str, values: Sequence[str]) -> ColumnFilter:
+    def column_filter(column: str, values: Sequence[str]) -> ColumnFilter:
         options = tuple((each, each) for each in sorted(set(values)) if each)
         return ColumnFilter(column, heads.index(column), options)
 
-    yield named("verdict", [_verdict(record) for record in records])
+    yield column_filter("verdict", [_verdict(record) for record in records])
     if linted:
         errors = _SEVERITIES[Severity.ERROR]
-        told = (("some", "with errors"), ("none", "without errors"))
-        yield ColumnFilter(errors, heads.index(errors), told, counts=True)
-    yield named("reasoning", [record.reasoning or "" for record in records])
-    yield named("calls", [record.tools or "" for record in records])
+        error_options = (("some", "with errors"), ("none", "without errors"))
+        yield ColumnFilter(errors, heads.index(errors), error_options, counts=True)
+    yield column_filter("reasoning", [record.reasoning or "" for record in records])
+    yield column_filter("calls", [record.tools or "" for record in records])

@@ -53,14 +53,14 @@ def unmoved_words(variables: Sequence[UnmovedVariable]) -> Text:
 def switch_sentences(learned: LearnedFormat) -> Iterator[Row]:
     """Say of each switch what is so when it is unset, and what values do."""
     for switch in learned.switches:
-        told = [Text(unset_words(switch, learned.formats))]
-        told += [
+        switch_words = [Text(unset_words(switch, learned.formats))]
+        switch_words += [
             sentence((label, "bold"), does) for label, does in _values(learned.formats, switch)
         ]
         raising = _raising(switch)
         if raising:
-            told.append(Text(f"{raising} raises"))
-        words = joined(told, "; ")
+            switch_words.append(Text(f"{raising} raises"))
+        words = joined(switch_words, "; ")
         if _common(switch):
             words.append(f"; only {switch.only}")
         yield visible(switch.name), words
@@ -160,16 +160,18 @@ def _does(
 ) -> Text:
     begun = None if setting is None else formats.under(setting)
     opening = None if begun is None else begun.opening
-    told = opening is not None and setting is not None and setting.keys() <= opening.setting.keys()
-    if opening is None or not told or SwitchEffect.GENERATION_PROMPT not in effects:
+    setting_tells = (
+        opening is not None and setting is not None and setting.keys() <= opening.setting.keys()
+    )
+    if opening is None or not setting_tells or SwitchEffect.GENERATION_PROMPT not in effects:
         return Text(_effects(effects))
     others = [effect for effect in effects if effect is not SwitchEffect.GENERATION_PROMPT]
-    said = [Text(_effects(others))] if others else []
+    effect_words = [Text(_effects(others))] if others else []
     # In words where these tell it from the default's, else by its text.
     usual = formats.default.opening
     plain = opening.written not in (PromptProgress.OTHER, PromptProgress.PART_OF_HEADER)
     if plain and (usual is None or usual.written is not opening.written):
-        said.append(Text(f"the prompt ends with {opening.written.value}"))
+        effect_words.append(Text(f"the prompt ends with {opening.written.value}"))
     else:
-        said.append(sentence("the prompt ends with ", quoted(opening.text)))
-    return joined(said, ", ")
+        effect_words.append(sentence("the prompt ends with ", quoted(opening.text)))
+    return joined(effect_words, ", ")

@@ -145,7 +145,7 @@ def _sections(portrait: Portrait, version: str) -> Blocks:
         *_grammar(portrait.grammar, portrait.tools),
         *mask_section(portrait.masks),
         *_verdicts(analysis),
-        *_asked(analysis),
+        *_asked_section(analysis),
         *_provenance(analysis, portrait.tokenizer, version),
     ]
 
@@ -235,12 +235,12 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
 
 def _fold_title(tag: str, what: str, concludes: str | Text, mark: Text | None = None) -> Text:
     """Return the line of a fold: a short name, a long one, and what it comes to."""
-    said = Text(concludes) if isinstance(concludes, str) else concludes
+    conclusion = Text(concludes) if isinstance(concludes, str) else concludes
     return sentence(
         mark or "",
         tagged(tag, "b", **{"class": "tag"}) if tag else "",
         tagged(what, "span", **{"class": "what"}),
-        said,
+        conclusion,
     )
 
 
@@ -285,12 +285,14 @@ def _shown_evidence(evidence: HitEvidence) -> Panels:
     )
 
 
-def _text_panel(shown: ShownText, render: Block, side: str) -> Panel:
-    if shown.error:
-        render = _raises("It raises ", shown.error)
-    said = json.dumps(list(shown.messages), indent=2, ensure_ascii=False)
-    talk = _whole_text("The conversation", said)
-    return Panel(Text(visible(shown.label)), [render, *([talk] if shown.messages else [])], side)
+def _text_panel(shown_text: ShownText, render: Block, side: str) -> Panel:
+    if shown_text.error:
+        render = _raises("It raises ", shown_text.error)
+    messages_json = json.dumps(list(shown_text.messages), indent=2, ensure_ascii=False)
+    talk = _whole_text("The conversation", messages_json)
+    return Panel(
+        Text(visible(shown_text.label)), [render, *([talk] if shown_text.messages else [])], side
+    )
 
 
 def _raises(words: str, error: str) -> Paragraph:
@@ -455,9 +457,9 @@ def _switches(learned: LearnedFormat) -> Blocks:
         unset = unset_words(switch, learned.formats)
         name = visible(switch.name)
         for at, (value, words) in enumerate(switch_rows(learned, switch)):
-            again = tagged(name, "span", **{"class": "unseen"})
+            hidden_name = tagged(name, "span", **{"class": "unseen"})
             first = sentence(code(name), " ", small(unset))
-            cells.append((again if at else first, code(value), words))
+            cells.append((hidden_name if at else first, code(value), words))
     lead = "Variables that a caller may set, and what each value changes."
     drawn: Blocks = [
         Heading(
@@ -526,17 +528,17 @@ def _shown_text(text: str, label: str) -> Block:
     return Paragraph(Text("nothing", style="dim"))
 
 
-def _tools_in_prompt(found: ToolsInPrompt) -> Blocks:
+def _tools_in_prompt(prompt_tools: ToolsInPrompt) -> Blocks:
     """List what of tools does not reach the prompt, and on which of them the template raises."""
-    counts = {"fail": len(found.crashes), "lost": len(found.lost)}
+    counts = {"fail": len(prompt_tools.crashes), "lost": len(prompt_tools.lost)}
     note = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     tables = [
         _page_table(title, (title, "tools"), pairs)
-        for title, pairs in tools_in_prompt_groups(found)
+        for title, pairs in tools_in_prompt_groups(prompt_tools)
     ]
     return [
         Heading(Text(TOOLS_IN_PROMPT), "tools", note),
-        _lead(tools_summary(found)),
+        _lead(tools_summary(prompt_tools)),
         *tables,
     ]
 
@@ -573,9 +575,9 @@ def _phase(analysis: Analysis, finding: Finding) -> Fold:
     found = [
         sentence(code(name), " ", quoted(known[name])) for name in finding.markers if name in known
     ]
-    said = tagged(visible(finding.conclusion), "span", **{"class": "concludes"})
+    conclusion = tagged(visible(finding.conclusion), "span", **{"class": "concludes"})
     doubt = "" if finding.confirmed else f" ({UNCONFIRMED})"
-    title = _fold_title(finding.phase, finding.title, sentence(said, (doubt, "yellow")))
+    title = _fold_title(finding.phase, finding.title, sentence(conclusion, (doubt, "yellow")))
     # A link to what is inside opens the box.
     evidence: Blocks = [_renders(each) for each in finding.evidence]
     markers = prose(joined(found, ", ")) if found else []
@@ -628,7 +630,7 @@ def _parser(learned: LearnedFormat) -> Blocks:
     return [Heading(Text("The parser"), "parser"), _lead(lead), rules]
 
 
-def _grammar(made: GrammarForms, tools: Sequence[Tool]) -> Blocks:
+def _grammar(grammar: GrammarForms, tools: Sequence[Tool]) -> Blocks:
     """Show what the example request, which offers these tools, lets a model write."""
     offered = json.dumps(list(tools), indent=2, ensure_ascii=False)
     names = ", ".join(str(tool.get("name")) for tool in tools) or "no tool"
@@ -638,15 +640,15 @@ def _grammar(made: GrammarForms, tools: Sequence[Tool]) -> Blocks:
     )
     facts = [
         ("Tools", Text(visible(names))),
-        ("Triggers", _texts(made.triggers, "none: nothing begins a call")),
-        ("Tokens to keep", _texts(made.preserved_tokens, "none")),
-        ("Stop strings", _texts(made.stop_strings, "none: nothing closes a turn")),
-        *((f"Not as {name}", Text(visible(reason))) for name, reason in made.refusals.items()),
+        ("Triggers", _texts(grammar.triggers, "none: nothing begins a call")),
+        ("Tokens to keep", _texts(grammar.preserved_tokens, "none")),
+        ("Stop strings", _texts(grammar.stop_strings, "none: nothing closes a turn")),
+        *((f"Not as {name}", Text(visible(reason))) for name, reason in grammar.refusals.items()),
     ]
     return [
         Heading(Text("The grammar"), "grammar", lead=lead),
         *rows(facts),
-        *(_whole_text(name, text) for name, text in made.forms.items()),
+        *(_whole_text(name, text) for name, text in grammar.forms.items()),
         _whole_text("The tools of the request", offered),
     ]
 
@@ -721,8 +723,8 @@ def _failure(failure: Failure, *, opened: bool) -> Fold:
         Panel(Text("the template renders"), [left], "left"),
         Panel(Text("the analysis writes"), [right], "right"),
     )
-    said = tagged(failure_reason(failure), "span", **{"class": "concludes"})
-    title = _fold_title("", visible(failure.title), said)
+    conclusion = tagged(failure_reason(failure), "span", **{"class": "concludes"})
+    title = _fold_title("", visible(failure.title), conclusion)
     return Fold(title, [*prose(code(visible(message))), Panels(panels)], opened)
 
 
@@ -734,12 +736,12 @@ def _spoiled(form: AskedForm) -> Iterator[Block]:
     split = diff_split(fault.usual, fault.wanted)
     left = _one_sided(split.prefix, split.left, split.suffix, Side.LEFT, form.usual)
     right = _one_sided(split.prefix, split.right, split.suffix, Side.RIGHT, form.wanted)
-    said = tagged(spoiled_words(form), "span", **{"class": "concludes"})
+    conclusion = tagged(spoiled_words(form), "span", **{"class": "concludes"})
     panels = (Panel(Text(form.usual), [left], "left"), Panel(Text(form.wanted), [right], "right"))
-    yield Fold(_fold_title("", form.usual, said), [Panels(panels)], opened=True)
+    yield Fold(_fold_title("", form.usual, conclusion), [Panels(panels)], opened=True)
 
 
-def _asked(analysis: Analysis) -> Blocks:
+def _asked_section(analysis: Analysis) -> Blocks:
     """List over what the analysis says what it says."""
     facts = [("renders", str(analysis.renders)), *bounds_rows(analysis.asked)]
     listed = rows((label.capitalize(), Text(words)) for label, words in facts)

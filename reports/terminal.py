@@ -62,19 +62,19 @@ def report_text(blocks: Iterable[Block], width: int, *, first_gap: bool = True) 
     return text_of(drawn)
 
 
-def text_of(drawn: Lines) -> Text:
+def text_of(text_lines: Lines) -> Text:
     """Put lines together, none of which then ends in spaces."""
-    for line in drawn:
+    for line in text_lines:
         line.rstrip()
-    return Text("\n").join(drawn)
+    return Text("\n").join(text_lines)
 
 
 def drawn_lines(blocks: Iterable[Block], width: int) -> Lines:
     """Draw blocks one below the other."""
-    return [line for block in blocks for line in _drawn(block, width)]
+    return [line for block in blocks for line in _block_lines(block, width)]
 
 
-def _drawn(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a branch a kind
+def _block_lines(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a branch a kind
     match block:
         case Gap():
             return [Text()]
@@ -99,7 +99,7 @@ def _drawn(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a branch
         case Departure():
             return _departure(block, width)
         case ValueChanges():
-            return [line for each in _changes(block) for line in _drawn(each, width)]
+            return [line for each in _changes(block) for line in _block_lines(each, width)]
         case Table():
             return _table(block, width)
         case Fold():

@@ -25,28 +25,28 @@ _SHOWN = 48
 
 
 def traffic_report(
-    found: Traffic, width: int, settings: Mapping[Cause, Setting] | None = None
+    traffic: Traffic, width: int, settings: Mapping[Cause, Setting] | None = None
 ) -> Text:
     """Report on a log: the sum, then each cause, that which costs most first.
 
     ``settings`` are those of the switches under which nothing is lost by a cause, where known.
     """
-    unit = "tokens" if found.tokenized else "characters"
-    words = f"{found.records} requests, {found.continued} of which go on from an earlier one."
-    if found.again:
-        ask = "more asks" if found.again == 1 else "more ask"
-        words += f" {found.again} {ask} what was asked before; that loses nothing."
+    unit = "tokens" if traffic.tokenized else "characters"
+    words = f"{traffic.records} requests, {traffic.continued} of which go on from an earlier one."
+    if traffic.again:
+        ask = "more asks" if traffic.again == 1 else "more ask"
+        words += f" {traffic.again} {ask} what was asked before; that loses nothing."
     drawn = prose(words, indent=0)
-    if not found.continued:
+    if not traffic.continued:
         return Text("\n").join(drawn_lines(drawn, width))
-    whole = found.kept + found.lost
-    words = f"{found.lost} of {whole} {unit} that were computed for those are lost"
-    words += f" ({100 * found.lost / whole:.1f} %), in {_requests(found.losses)}."
+    whole = traffic.kept + traffic.lost
+    words = f"{traffic.lost} of {whole} {unit} that were computed for those are lost"
+    words += f" ({100 * traffic.lost / whole:.1f} %), in {_requests(traffic.losses)}."
     drawn += prose(words, indent=0)
-    for each in found.by_cause:
+    for each in traffic.by_cause:
         advice = cause_advice(each.cause, (settings or {}).get(each.cause))
         drawn += _cause(each, advice, unit)
-    if found.losses:
+    if traffic.losses:
         drawn += [*blank(), *prose(Text(LEGEND, style="dim"), indent=0)]
     return Text("\n").join(drawn_lines(drawn, width))
 
@@ -55,19 +55,20 @@ def _requests(losses: Sequence[PrefixLoss]) -> str:
     return "1 request" if len(losses) == 1 else f"{len(losses)} requests"
 
 
-def _cause(found: CausedLosses, given: Sequence[Advice], unit: str) -> Blocks:
+def _cause(cause_losses: CausedLosses, advice: Sequence[Advice], unit: str) -> Blocks:
     """Show a cause with the request that lost most by it."""
-    title = f"{found.cause.value}: {found.lost} {unit} in {_requests(found.losses)}"
-    drawn = [*heading(title), *prose(f"{ABOUT[found.cause]}.")]
-    worst = max(found.losses, key=lambda loss: loss.lost)
+    requests = _requests(cause_losses.losses)
+    title = f"{cause_losses.cause.value}: {cause_losses.lost} {unit} in {requests}"
+    drawn = [*heading(title), *prose(f"{ABOUT[cause_losses.cause]}.")]
+    worst = max(cause_losses.losses, key=lambda loss: loss.lost)
     words = f"{worst.place}, {worst.lost} {unit}:"
     pairs = [
         ("written", Text(visible(worst.sampled)[:_SHOWN])),
         ("next prompt", Text(visible(worst.rendered)[:_SHOWN])),
     ]
     drawn += [*prose(words), *rows(pairs, indent=4, words=False)]
-    advice = [(each.reader.value, sentence(each.text)) for each in given]
-    return [*drawn, *rows(advice)]
+    advice_rows = [(each.reader.value, sentence(each.text)) for each in advice]
+    return [*drawn, *rows(advice_rows)]
 
 
 class LostByCauseDocument(JsonDocument, frozen=True):
@@ -124,7 +125,7 @@ class TrafficDocument(JsonDocument, frozen=True):
 
 
 def traffic_document(
-    found: Traffic, unread: Sequence[TrafficLogError], settings: Mapping[Cause, Setting]
+    traffic: Traffic, unread: Sequence[TrafficLogError], settings: Mapping[Cause, Setting]
 ) -> dict[str, Json]:
     """Return what a log says of the prefix cache as JSON values.
 
@@ -132,12 +133,12 @@ def traffic_document(
     """
     whole = TrafficDocument(
         schema="autoparser.traffic/1",
-        requests=found.records,
-        continued=found.continued,
-        again=found.again,
-        unit="tokens" if found.tokenized else "characters",
-        kept=found.kept,
-        lost=found.lost,
+        requests=traffic.records,
+        continued=traffic.continued,
+        again=traffic.again,
+        unit="tokens" if traffic.tokenized else "characters",
+        kept=traffic.kept,
+        lost=traffic.lost,
         causes=tuple(
             LostByCauseDocument(
                 code_of(each.cause),
@@ -145,7 +146,7 @@ def traffic_document(
                 len(each.losses),
                 cause_advice(each.cause, settings.get(each.cause)),
             )
-            for each in found.by_cause
+            for each in traffic.by_cause
         ),
         losses=tuple(
             LossDocument(
@@ -155,7 +156,7 @@ def traffic_document(
                 loss.sampled,
                 loss.rendered,
             )
-            for loss in found.losses
+            for loss in traffic.losses
         ),
         unread=tuple(UnreadLineDocument(each.place or "", each.message) for each in unread),
     )

@@ -20,10 +20,10 @@ CRASHES_NAMED = 3
 def check_score(check: Check) -> str:
     """Return the verdict in figures, those of the form that users send where it is spoiled."""
     form = check.spoiled
-    told = f"self-check {check.passed}/{check.total}"
+    score = f"self-check {check.passed}/{check.total}"
     if form is None:
-        return told
-    return f"{told}, usual form {form.intact_count}/{form.asked}"
+        return score
+    return f"{score}, usual form {form.intact_count}/{form.asked}"
 
 
 def spoiled_words(form: AskedForm) -> str:
@@ -71,15 +71,15 @@ def verdict_basis(check: Check) -> str:
 def _own_form(check: Check) -> str:
     if check.equal == check.total:
         return "every test message is written as the template renders it"
-    said = [f"{check.equal} written as the template renders them"]
+    counts = [f"{check.equal} written as the template renders them"]
     if check.refused:
-        said.append(f"{check.refused} refused by the template")
-    said += _crashes(check)
+        counts.append(f"{check.refused} refused by the template")
+    counts += _crashes(check)
     if check.not_asked:
-        said.append(f"{check.not_asked} not asked, being like others in the shape it takes")
+        counts.append(f"{check.not_asked} not asked, being like others in the shape it takes")
     if check.different:
-        said.append(f"{len(check.different)} different")
-    return ", ".join(said)
+        counts.append(f"{len(check.different)} different")
+    return ", ".join(counts)
 
 
 def _crashes(check: Check) -> Iterator[str]:
@@ -116,8 +116,8 @@ def check_doubt(check: Check, consequence: str) -> str:
     if check.different:
         return f"{check_score(check)}, so {consequence}; see autoparser analyze"
     form, crashes = check.spoiled, [*_crashes(check)]
-    told = crashes[0] if form is None or check.failures else spoiled_words(form)
-    return f"{check_score(check)}: {told}; see autoparser analyze"
+    reason = crashes[0] if form is None or check.failures else spoiled_words(form)
+    return f"{check_score(check)}: {reason}; see autoparser analyze"
 
 
 def failure_section(check: Check) -> Blocks:

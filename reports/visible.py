@@ -79,7 +79,7 @@ def json_text(value: object, indent: int | None = None) -> str:
     return json.dumps(value, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
 
 
-def shown(text: str) -> str:
+def marker_text(text: str) -> str:
     """Return a marker on one line, with the spaces at its edges as signs too."""
     return visible(_EDGE_SPACES.sub(lambda match: _SPACE * len(match.group()), text))
 
@@ -105,7 +105,7 @@ def some_of(names: Sequence[str], most: int, separator: str = ", ", last: str = 
 
 def literal(text: str, style: str = LITERAL_STYLE) -> Text:
     """Return a marker as a report shows it."""
-    return Text(shown(text), style=style)
+    return Text(marker_text(text), style=style)
 
 
 def quoted(text: str, style: str = LITERAL_STYLE) -> Text:

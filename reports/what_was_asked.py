@@ -24,15 +24,15 @@ NAMED = 8
 """Conversations that are named where both templates refuse them."""
 
 
-def equal_words(found: Comparison) -> str:
+def equal_words(comparison: Comparison) -> str:
     """Say that nothing differs, and over what."""
-    same = "They are the same text" if found.same_text else "Only the texts differ"
-    asked = found.asked
+    same = "They are the same text" if comparison.same_text else "Only the texts differ"
+    asked = comparison.asked
     under = f", {asked.switched} under switches" if asked.switched else ""
     return (
         f"{same}; they are alike in what was asked: {asked.renders} renders with"
-        f" {_usual(found)}{under} and {found.trip_count} round trips, {bounds_words(asked.bounds)};"
-        " format and findings are equal."
+        f" {_usual(comparison)}{under} and {comparison.trip_count} round trips,"
+        f" {bounds_words(asked.bounds)}; format and findings are equal."
     )
 
 
@@ -75,9 +75,9 @@ def _kinds_of(signs: str) -> Iterator[str]:
     yield from (sign for sign in signs if not sign.isalnum())
 
 
-def asked_rows(found: Comparison) -> Iterator[tuple[str, str]]:
+def asked_rows(comparison: Comparison) -> Iterator[tuple[str, str]]:
     """Return a label and words for each thing that was asked, or was not."""
-    asked = found.asked
+    asked = comparison.asked
     yield (
         "conversations",
         "messages of every kind, with and without tools, a system message, the generation prompt",
@@ -85,22 +85,25 @@ def asked_rows(found: Comparison) -> Iterator[tuple[str, str]]:
     yield from (row for row in bounds_rows(asked.bounds) if row[0] != "under")
     yield "content as", grouped_names([_kind(name) for name in asked.parts])
     if asked.settings:
-        yield "switches", f"{_usual(found)}; each value alone: {settings_words(asked.settings)}"
+        yield (
+            "switches",
+            f"{_usual(comparison)}; each value alone: {settings_words(asked.settings)}",
+        )
     else:
-        yield "switches", f"{_usual(found)}; neither template reads any"
+        yield "switches", f"{_usual(comparison)}; neither template reads any"
     if asked.pairs:
         yield (
             "two at once",
             f"{asked.pairs} pairs of values, on a question and on a long conversation",
         )
-    yield "round trips", f"{found.trip_count}, with {_usual(found)}"
+    yield "round trips", f"{comparison.trip_count}, with {_usual(comparison)}"
     if asked.refused:
-        yield "both refuse", "; ".join(_refused(found))
-    yield "not asked", "; ".join(_not_asked(found))
+        yield "both refuse", "; ".join(_refused(comparison))
+    yield "not asked", "; ".join(_not_asked(comparison))
 
 
-def _usual(found: Comparison) -> str:
-    return setting_words(found.asked.usual) or "nothing set"
+def _usual(comparison: Comparison) -> str:
+    return setting_words(comparison.asked.usual) or "nothing set"
 
 
 def _kind(name: str) -> str:
@@ -108,8 +111,8 @@ def _kind(name: str) -> str:
     return name.partition(" with ")[0]
 
 
-def _refused(found: Comparison) -> Iterator[str]:
-    asked = found.asked
+def _refused(comparison: Comparison) -> Iterator[str]:
+    asked = comparison.asked
     yield f"{asked.refused} more renders, and their words are not compared"
     names = list(dict.fromkeys(map(_kind, asked.refused_conversations)))
     if names:
@@ -119,8 +122,8 @@ def _refused(found: Comparison) -> Iterator[str]:
         yield f"everything under {settings_words(asked.refused_settings)}"
 
 
-def _not_asked(found: Comparison) -> Iterator[str]:
-    asked = found.asked
+def _not_asked(comparison: Comparison) -> Iterator[str]:
+    asked = comparison.asked
     if asked.unanswered:
         yield f"{asked.unanswered} renders, since some before them ran into a limit"
     if asked.left_out:
@@ -160,40 +163,44 @@ LONGEST = 200
 """Characters of a tool that are shown."""
 
 
-def tools_in_prompt_section(found: ToolsInPrompt) -> Blocks:
+def tools_in_prompt_section(prompt_tools: ToolsInPrompt) -> Blocks:
     """Draw what becomes of tools, what hurts most first."""
-    drawn = [*heading(TOOLS_IN_PROMPT), *prose(tools_summary(found))]
-    for title, pairs in tools_in_prompt_groups(found):
+    drawn = [*heading(TOOLS_IN_PROMPT), *prose(tools_summary(prompt_tools))]
+    for title, pairs in tools_in_prompt_groups(prompt_tools):
         drawn += [*prose(f"{title}:"), *rows(pairs, indent=4)]
     return drawn
 
 
-def tools_summary(found: ToolsInPrompt) -> Text:
+def tools_summary(prompt_tools: ToolsInPrompt) -> Text:
     """Say in one sentence how many tools and parts of them do."""
-    if not found.taken:
+    if not prompt_tools.taken:
         return Text("The template renders no request with tools.")
-    offered = f"{found.tools} tool{'s' * (found.tools != 1)} offered"
-    crashing = len({name for crash in found.crashes for name in crash.tools})
-    places = sum(len(part.places) for part in found.lost)
-    said = Text(offered)
-    if found.crashes:
+    offered = f"{prompt_tools.tools} tool{'s' * (prompt_tools.tools != 1)} offered"
+    crashing = len({name for crash in prompt_tools.crashes for name in crash.tools})
+    places = sum(len(part.places) for part in prompt_tools.lost)
+    summary = Text(offered)
+    if prompt_tools.crashes:
         fail = f"{crashing} fail" if crashing != 1 else "1 fails"
-        said = sentence(said, ", ", (fail, "red"))
-    if found.parts:
+        summary = sentence(summary, ", ", (fail, "red"))
+    if prompt_tools.parts:
         lost = f"{places} are lost" if places != 1 else "1 is lost"
-        said.append(f"; {found.parts} parts of their schemas were changed, one by one or together")
-        said.append(f", {lost if places else 'and all reach the prompt'}")
-    return said.append(".")
+        summary.append(
+            f"; {prompt_tools.parts} parts of their schemas were changed, one by one or together"
+        )
+        summary.append(f", {lost if places else 'and all reach the prompt'}")
+    return summary.append(".")
 
 
-def tools_in_prompt_groups(found: ToolsInPrompt) -> Iterator[tuple[str, list[Row]]]:
+def tools_in_prompt_groups(prompt_tools: ToolsInPrompt) -> Iterator[tuple[str, list[Row]]]:
     """Return what is wrong, by how much it hurts: a title, and a row for each cause or keyword."""
     fails: list[Row] = [
-        (crash.cause or "no cause found", _crash_words(crash)) for crash in found.crashes
+        (crash.cause or "no cause found", _crash_words(crash)) for crash in prompt_tools.crashes
     ]
-    written: list[Row] = [(str(each), Text("not as the tools have it")) for each in found.spelled]
+    written: list[Row] = [
+        (str(each), Text("not as the tools have it")) for each in prompt_tools.spelled
+    ]
     lost: list[list[Row]] = [
-        [(str(part), _lost_words(part)) for part in found.lost if part.heavy is heavy]
+        [(str(part), _lost_words(part)) for part in prompt_tools.lost if part.heavy is heavy]
         for heavy in (True, False)
     ]
     groups = {FAILS: fails, WRITTEN: written, GUESSED: lost[0], BOUNDS: lost[1]}
@@ -203,11 +210,11 @@ def tools_in_prompt_groups(found: ToolsInPrompt) -> Iterator[tuple[str, list[Row
 def _crash_words(crash: ToolCrash) -> Text:
     line = "" if crash.line is None else f" in line {crash.line}"
     reason = visible(one_line(crash.reason, LONGEST))
-    said = sentence((_tools(crash.tools), "red"), f": {reason}{line}")
+    crash_words = sentence((_tools(crash.tools), "red"), f": {reason}{line}")
     if crash.smallest:
         shown = one_line(json.dumps(crash.smallest, ensure_ascii=False, default=str), LONGEST)
-        said.append(f"; the smallest is {visible(shown)}")
-    return said
+        crash_words.append(f"; the smallest is {visible(shown)}")
+    return crash_words
 
 
 def _lost_words(part: LostPart) -> Text:

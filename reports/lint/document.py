@@ -242,7 +242,8 @@ def _finding(template: InspectedTemplate, finding: LintFinding, run: LintRun) ->
         engines=finding.hit.engines,
         evidence=tuple(
             LintEvidenceDocument(
-                _shown(each.one), None if each.other is None else _shown(each.other)
+                _shown_document(each.one),
+                None if each.other is None else _shown_document(each.other),
             )
             for each in finding.evidence
         ),
@@ -250,6 +251,6 @@ def _finding(template: InspectedTemplate, finding: LintFinding, run: LintRun) ->
     )
 
 
-def _shown(shown: ShownText) -> ShownDocument:
-    origins = tuple(OriginDocument(at, line) for at, line in shown.origins)
-    return copy_fields(ShownDocument, shown, error=shown.error or None, origins=origins)
+def _shown_document(shown_text: ShownText) -> ShownDocument:
+    origins = tuple(OriginDocument(at, line) for at, line in shown_text.origins)
+    return copy_fields(ShownDocument, shown_text, error=shown_text.error or None, origins=origins)

@@ -122,9 +122,9 @@ def _evidence(evidence: HitEvidence) -> Iterator[str]:
         yield from (f"- {line}" for line in _alone(one))
         yield from (f"+ {line}" for line in _alone(other))
     elif one.text == other.text:
-        said, other_said = messages_text(one), messages_text(other)
-        if said != other_said:
-            yield from _difference(said, other_said)
+        messages, other_messages = messages_text(one), messages_text(other)
+        if messages != other_messages:
+            yield from _difference(messages, other_messages)
         yield "# come out alike"
         yield from (f"  {line}" for line in _alone(one))
     else:
@@ -138,11 +138,11 @@ def _difference(
         yield line.plain
 
 
-def _alone(shown: ShownText) -> Iterator[str]:
-    if shown.error:
-        yield f"raises: {visible(shown.error)}"
+def _alone(shown_text: ShownText) -> Iterator[str]:
+    if shown_text.error:
+        yield f"raises: {visible(shown_text.error)}"
     else:
-        yield from (line.plain for line in text_lines(shown.text))
+        yield from (line.plain for line in text_lines(shown_text.text))
 
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~$^])")

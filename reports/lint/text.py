@@ -31,7 +31,7 @@ from autoparser.reports.findings import unwritten_words
 from autoparser.reports.places import FilePlace, lines_of, place_text
 from autoparser.reports.setting_words import evidence_words
 from autoparser.reports.terminal import report_text
-from autoparser.reports.visible import LEGEND, lines, shown, visible
+from autoparser.reports.visible import LEGEND, lines, marker_text, visible
 
 from .page import SEVERITY_STYLES, page_lines
 from .words import (
@@ -105,8 +105,8 @@ class _Writer:
             words = sentence(("note ", "dim"), f"not from renders: {evidence_words(shown)}")
             drawn += prose(words, hang=2)
         if template.unwritten:
-            told = unwritten_words(template.path, template.unwritten)
-            drawn += prose(sentence(("note ", "dim"), told), hang=2)
+            token_words = unwritten_words(template.path, template.unwritten)
+            drawn += prose(sentence(("note ", "dim"), token_words), hang=2)
         return drawn
 
     def finding(self, template: InspectedTemplate, finding: LintFinding) -> Blocks:
@@ -117,8 +117,8 @@ class _Writer:
         if finding.confidence.value != "high":
             head.append(f" ({finding.confidence.value} confidence)", style="dim")
         drawn = prose(head, hang=2)
-        told = sentence(_place(template, finding.line), visible(finding.message))
-        drawn += prose(told, INDENT)
+        finding_words = sentence(_place(template, finding.line), visible(finding.message))
+        drawn += prose(finding_words, INDENT)
         drawn += excerpt_lines(template.text, finding.line, INDENT)
         if finding.fix:
             fix = sentence(("fix: ", "green"), visible(finding.fix))
@@ -171,9 +171,9 @@ def evidence_lines(evidence: HitEvidence, indent: int) -> Blocks:
             drawn += _alone(shown, indent)
         return drawn
     if one.text == other.text:
-        said, other_said = messages_text(one), messages_text(other)
-        if said != other_said:
-            drawn += difference(compare_texts(said, other_said), indent)
+        messages, other_messages = messages_text(one), messages_text(other)
+        if messages != other_messages:
+            drawn += difference(compare_texts(messages, other_messages), indent)
         drawn += prose(Text("come out alike:", style="dim"), indent)
         return [*drawn, *_alone(one, indent)]
     return [*drawn, *_rendered_difference(one, other, indent)]
@@ -189,23 +189,23 @@ def _rendered_difference(one: ShownText, other: ShownText, indent: int) -> Block
     return difference(pieces, indent, shown_origins(one, other))
 
 
-def messages_text(shown: ShownText) -> str:
+def messages_text(shown_text: ShownText) -> str:
     """Return the conversation as JSON, a message a line; empty where there is none."""
-    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in shown.messages)
+    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in shown_text.messages)
 
 
-def _label(sign: str, shown: ShownText) -> Text:
-    words = Text(f"{sign}{visible(shown.label)}", style="bold")
-    if shown.messages:
-        roles = [str(each.get("role", "?")) for each in shown.messages]
+def _label(sign: str, shown_text: ShownText) -> Text:
+    words = Text(f"{sign}{visible(shown_text.label)}", style="bold")
+    if shown_text.messages:
+        roles = [str(each.get("role", "?")) for each in shown_text.messages]
         words.append(f" ({visible(', '.join(roles))})", style="dim")
     return words
 
 
-def _alone(shown: ShownText, indent: int) -> Blocks:
-    if shown.error:
-        return prose(Text(f"raises: {visible(shown.error)}", style="red"), indent + 2)
-    return excerpt(text_lines(shown.text), indent + 2)
+def _alone(shown_text: ShownText, indent: int) -> Blocks:
+    if shown_text.error:
+        return prose(Text(f"raises: {visible(shown_text.error)}", style="red"), indent + 2)
+    return excerpt(text_lines(shown_text.text), indent + 2)
 
 
 def text_lines(text: str) -> Iterator[Text]:
@@ -226,7 +226,7 @@ def excerpt_lines(text: str, line: int | None, indent: int) -> Blocks:
     if line is None or not 1 <= line <= len(lines):
         return []
     number = f"{' ' * indent}{line} | "
-    content = Text(shown(lines[line - 1].strip()), style="cyan")
+    content = Text(marker_text(lines[line - 1].strip()), style="cyan")
 
     def cut_at(width: int) -> Blocks:
         room = max(width - cell_len(number) - 1, 10)

@@ -38,7 +38,7 @@ from autoparser.reports.difference import DifferencePiece, Side, compare_texts
 from autoparser.reports.markdown import markdown_text
 from autoparser.reports.pages import PageTop, page
 from autoparser.reports.terminal import difference_lines, drawn_lines, report_text, wrapped
-from autoparser.reports.visible import lines, literal, shown
+from autoparser.reports.visible import lines, literal, marker_text
 
 TABLES: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("painting.yaml").read_text("utf-8")
@@ -127,7 +127,7 @@ def test_a_text_is_visible(text: str, expected: str, why: str) -> None:
 
 def test_half_a_character_spaces_at_edges_and_markup_are_shown_as_they_are() -> None:
     assert visible("\ud800") == "\\ud800"
-    assert (shown("  a b "), shown("a \n")) == ("␣␣a b␣", "a␣↵")
+    assert (marker_text("  a b "), marker_text("a \n")) == ("␣␣a b␣", "a␣↵")
     text = literal("[red]x[/red] [link=http://a]b[/]")
     assert (text.plain, text.spans) == ("[red]x[/red] [link=http://a]b[/]", [])
     assert plain(lines("a\n\nb\u2028c\rd")) == ["a↵", "↵", "b\\u2028c\\rd"]
