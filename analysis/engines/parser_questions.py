@@ -169,7 +169,9 @@ class _Turns:
         self._ends = [end.core for end in turn_start.format.end_literals]
         self._judge = ReadingJudge(self._alike, _allowed)
         self._parser = OutputParser(
-            build_expression(analysis.formats, request_of(self._tools or None, begun=turn_start))
+            build_expression(
+                analysis.formats, request_of(self._tools or None, begun_turn=turn_start)
+            )
         )
 
     def cases(self, *, whole: bool) -> Iterator[tuple[BatteryCase, bool]]:

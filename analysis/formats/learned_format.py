@@ -149,7 +149,9 @@ class LearnedFormat(Shown, ABC):
         own = parser_of(build_expression(self.formats, request))
         if self.also is None or not request.calls:
             return own
-        other = structs.replace(request, begun=_same(request.begun, self.formats, self.also))
+        other = structs.replace(
+            request, begun_turn=_same(request.begun_turn, self.formats, self.also)
+        )
         return EitherParser(own, parser_of(build_expression(self.also, other)))
 
     def grammar(
@@ -265,7 +267,7 @@ class LearnedFormat(Shown, ABC):
         setting: Mapping[str, object] | None,
         **asked: Unpack[RequestOptions],
     ) -> ParserRequest:
-        return request_of(tools, begun=self._setting_format(tools, setting), **asked)
+        return request_of(tools, begun_turn=self._setting_format(tools, setting), **asked)
 
     def _setting_format(
         self, tools: Sequence[object] | None, setting: Mapping[str, object] | None

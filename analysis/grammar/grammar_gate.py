@@ -123,7 +123,7 @@ def _reader_of(
     """
     grammar = grammar_of(formats, tools, begun=begun_turn, prompt=prompt)
     # Without tools a parser still reads calls, which the grammar does not accept.
-    unasked = request_of(None, begun=begun_turn, prompt=prompt)
+    unasked = request_of(None, begun_turn=begun_turn, prompt=prompt)
     turn = grammar.turn if tools else build_expression(formats, unasked)
     for known in readers:
         if known.grammar == grammar and known.turn == turn:

@@ -353,7 +353,7 @@ def grammar_of(
     where the request contradicts itself.
     """
     json_schema = options.pop("json_schema", None)
-    request = request_of(tools or [], begun=begun, **options)
+    request = request_of(tools or [], begun_turn=begun, **options)
     offered = request.tools or {}
     if request.required and not offered:
         raise RequestError("a call is required, and no tool is offered", hint="offer tools")

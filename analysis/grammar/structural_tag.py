@@ -301,7 +301,7 @@ class _RowTags:
             return constant_tag(item)
         match item.part:
             case TurnPart.CALLS if self.tags is not None:
-                return self.tags.whole(item.begun)
+                return self.tags.whole(item.written_start)
             case TurnPart.CONTENT if self.json_schema is not None:
                 return json_tag(self.rules.json_content)
             case TurnPart.REASONING:

@@ -123,7 +123,7 @@ def triggers_of(strict: StrictTurn, names: Sequence[str]) -> tuple[GrammarTrigge
 def begun_of(row: StrictRow, calls: CallFormat) -> str:
     """Return the part of the calls before a lazy grammar: whitespace, what the prompt wrote."""
     begun = next(
-        item.begun
+        item.written_start
         for item in row.items
         if isinstance(item, PartBody) and item.part is TurnPart.CALLS
     )
@@ -282,7 +282,7 @@ def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:
         for at, item in enumerate(row.items)
         if isinstance(item, PartBody) and item.part is TurnPart.CALLS
     )
-    body = PartBody(TurnPart.CALLS, begun=begun_of(row, calls))
+    body = PartBody(TurnPart.CALLS, written_start=begun_of(row, calls))
     return StrictRow((body, *row.items[at + 1 :]), row.end)
 
 
@@ -410,7 +410,7 @@ class TurnRules:
         if item.part is TurnPart.CALLS:
             if self.calls is None:
                 raise GrammarError("the row has calls, the format has none")
-            return self.calls.ways(self.paths(behind), item.begun)
+            return self.calls.ways(self.paths(behind), item.written_start)
         if item.part is TurnPart.CONTENT and self.json_schema is not None:
             return [join_path(self.json_content, *path) for path in self.paths(behind)]
         content = item.part is TurnPart.CONTENT

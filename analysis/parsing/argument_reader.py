@@ -131,8 +131,8 @@ class EntryReader:
         if not opening.core:
             return
         tape = self.tape
-        again = re.compile(rf"(?:\s*{re.escape(opening.core)})+\s*")
-        match = again.match(tape.text, tape.at, end)
+        repeats = re.compile(rf"(?:\s*{re.escape(opening.core)})+\s*")
+        match = repeats.match(tape.text, tape.at, end)
         if match is not None and tape.text[match.end() : end].strip() in self.values.schema.names:
             tape.take(match.end() - tape.at, SpanKind.MARKUP)
 

@@ -117,9 +117,9 @@ class AfterArguments:
         yield from ahead.space()
         if not isinstance(section.call, RowCall):
             return (yield from ahead.text("{"))
-        return (yield from self._named(ahead, section.call.row[1:], section.call.naming))
+        return (yield from self._row_to_name(ahead, section.call.row[1:], section.call.naming))
 
-    def _named(
+    def _row_to_name(
         self, ahead: TextLookahead, row: Sequence[RowItem], naming: NamingId | None
     ) -> Reading[bool]:
         """Return whether a row comes up to the name of an offered tool and the text after it."""

@@ -108,7 +108,7 @@ def expression_document(turn: TurnTree) -> dict[str, Json]:
 
     How arguments are written is not repeated: it is `format.calls.arguments` of the analysis.
     """
-    told = ExpressionDocument(
+    document = ExpressionDocument(
         turn.start,
         turn.header,
         convert(turn.reasoning, BlockDocument | None, from_attributes=True),
@@ -119,7 +119,7 @@ def expression_document(turn: TurnTree) -> dict[str, Json]:
         turn.tail,
         turn.goes_on,
     )
-    return json_of(told)
+    return json_of(document)
 
 
 def _section(section: CallSection) -> SectionDocument:

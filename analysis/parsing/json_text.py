@@ -65,7 +65,7 @@ class BracketScan:
         }
         self._depth = 0
         self._quoted = ""
-        self._seen = 0
+        self._scan_size = 0
         self.passed: int | None = None
         """Offset in the value of the first end inside an open bracket or quote; None if none."""
 
@@ -78,11 +78,11 @@ class BracketScan:
         )
         longest = max(2, *map(len, words))
         limit = len(text) if closed else len(text) - longest + 1
-        at = start + self._seen
+        at = start + self._scan_size
         while True:
             match = pattern.search(text, at)
             if match is None or match.start() >= limit:
-                self._seen = max(self._seen, limit - start, 0)
+                self._scan_size = max(self._scan_size, limit - start, 0)
                 return None
             word = match.group()
             if word in ends and (self._depth or self._quoted) and self.passed is None:
@@ -101,7 +101,7 @@ class BracketScan:
                     self._quoted = "" if self._bare and not self._depth else quotes.get(word, "")
                     self._depth += (word in self._opens) - (word in self._closes)
                 at = match.end()
-            self._seen = at - start
+            self._scan_size = at - start
 
 
 class LiteralScan:
@@ -145,25 +145,25 @@ class QuoteScan:
             each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
         )
         self._unread = ""
-        self._begun: bool | None = None
+        self._is_container: bool | None = None
         """Whether the value is an array or an object; None if unknown yet."""
         self._quoted = ""
 
     def read(self, text: str) -> None:
         """Add to the text of the value."""
-        if self._begun is not False:
+        if self._is_container is not False:
             self._unread += text
 
     def inside(self, text: str) -> bool:
         """Return whether the place after `text`, which is not added, is inside a string."""
         size = len(self._unread)
         whole = self._unread + text
-        if self._begun is None and (front := whole.lstrip()):
+        if self._is_container is None and (front := whole.lstrip()):
             if front.startswith(self._opens):
-                self._begun = True
+                self._is_container = True
             elif not any(each.startswith(front) for each in self._opens):
-                self._begun, self._unread = False, ""
-        if not self._begun:
+                self._is_container, self._unread = False, ""
+        if not self._is_container:
             return False
         quoted, kept, known = self._quoted, 0, self._quoted
         at = 0
@@ -284,9 +284,9 @@ class _JsonReader:
                 if self.open:
                     self.gap += _UNKNOWN_SPACE.sub(" ", taken)
                 continue
-            done = yield from self._token(char)
-            if done is not None:
-                return done
+            outcome = yield from self._token(char)
+            if outcome is not None:
+                return outcome
             if not self.open and self.next is _Next.END:
                 return ReadOutcome.REPAIRED if self.repaired else ReadOutcome.COMPLETE
 

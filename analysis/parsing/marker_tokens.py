@@ -105,7 +105,7 @@ class SpelledMarkers:
         # An ordinary token may be part of a character, so bytes are compared, as Latin-1 text.
         self._by_ids = _Occurrences([_bytewise(text.encode()) for text in texts])
         self._plain: list[list[bool]] = [[] for _ in texts]
-        self._seen = [0 for _ in texts]
+        self._seen_counts = [0 for _ in texts]
 
     def hide(self, text: str, ids: Sequence[int] | None) -> str:
         """Take the next piece of text and the new ids; return the piece for the readers.
@@ -118,8 +118,8 @@ class SpelledMarkers:
         self._count(ids)
         hidden: list[int] = []
         for at, marker in self._by_text.ending_in(text):
-            number = self._seen[marker]
-            self._seen[marker] = number + 1
+            number = self._seen_counts[marker]
+            self._seen_counts[marker] = number + 1
             if self._plain[marker][number : number + 1] == [True]:
                 hidden.append(at)
         if not hidden:
@@ -267,19 +267,19 @@ class ReasoningEnd:
             state = self._step(state, self._bytes_of(id_))
         return state
 
-    def _step(self, state: ReasoningState, written: bytes) -> ReasoningState:
+    def _step(self, state: ReasoningState, new_bytes: bytes) -> ReasoningState:
         """Read the bytes of one id."""
         ids = state.ids + 1
         if state.thinking is ReasoningProgress.UNDECIDED:
-            begun = (state.begun + written).lstrip()
+            begun = (state.begun + new_bytes).lstrip()
             opening = next((each for each in self._opens if each and begun.startswith(each)), None)
             if opening is None:
                 if any(each.startswith(begun) for each in self._opens):
                     return ReasoningState(ReasoningProgress.UNDECIDED, ids, begun)
                 # Text that does not open reasoning is the answer itself.
                 return ReasoningState(ReasoningProgress.OVER)
-            written = begun[len(opening) :]
-        matched, rest = self._close.read(state.matched, written)
+            new_bytes = begun[len(opening) :]
+        matched, rest = self._close.read(state.matched, new_bytes)
         if rest is not None:
             return ReasoningState(ReasoningProgress.OVER, ids)
         return ReasoningState(ReasoningProgress.OPEN, ids, matched=matched)

@@ -74,17 +74,17 @@ class MessageCollector:
 
     def __init__(
         self,
-        known: frozenset[str] | None,
+        tool_names: frozenset[str] | None,
         *,
         reasoning: ReasoningIn,
         whole_calls: bool,
         make_id: Callable[[str, int], str],
     ) -> None:
-        """Make a collector; `known` are the offered tools, or None if any may be called.
+        """Make a collector; `tool_names` are the offered tools, or None if any may be called.
 
         `make_id` makes an id where none is written, from the call's name and its index.
         """
-        self.known = known
+        self.tool_names = tool_names
         self.status = Status.OK
         self.ended = False
         """Whether the end of the turn was seen, and no text of the message after it."""
@@ -108,8 +108,8 @@ class MessageCollector:
         self._attempts: list[CallAttempt] = []
         self._call: tuple[str, str] | None = None
         self._pieces: list[str] = []
-        self._sent = 0
-        self._begun = False
+        self._sent_count = 0
+        self._passed_on = False
         """Whether the open call was passed on: enough of its arguments has come."""
         self.muted = False
         """Whether calls opened from now on are surplus: read but not passed on."""
@@ -228,8 +228,8 @@ class MessageCollector:
         self._call = (name, call_id)
         self.ended = False
         self._pieces = []
-        self._sent = 0
-        self._begun = False
+        self._sent_count = 0
+        self._passed_on = False
         self._surplus = self.muted
         self._made_id = ""
 
@@ -247,7 +247,7 @@ class MessageCollector:
 
     def take(self) -> list[Delta]:
         """Return the deltas since the last call."""
-        if self._sent != len(self._pieces) and not self.whole_calls:
+        if self._sent_count != len(self._pieces) and not self.whole_calls:
             self.flush()
         deltas = self._deltas
         self._deltas = []
@@ -265,7 +265,7 @@ class MessageCollector:
                 return LaneSink(prose.pieces, prose.pieces.append, prose.kind)
         if emit != self.arguments or self.whole_calls or self._surplus:
             return plain_sink(emit)
-        if not self._begun and not _begins(self._pieces):
+        if not self._passed_on and not _begins(self._pieces):
             return None
         return LaneSink(
             self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self.closed_calls)
@@ -273,8 +273,8 @@ class MessageCollector:
 
     def note_passed(self) -> None:
         """Note that arguments of the open call that bypassed the reader were passed on."""
-        if self._begun:
-            self._sent = len(self._pieces)
+        if self._passed_on:
+            self._sent_count = len(self._pieces)
 
     def flush(self, *, all_: bool = False) -> None:
         """Pass on the new text of the open call, its arguments in one piece.
@@ -284,17 +284,17 @@ class MessageCollector:
         pieces = self._pieces
         if self._call is None or self._surplus:
             return
-        if not self._begun:
+        if not self._passed_on:
             if not (all_ or _begins(pieces)):
                 return
             # From here on it remains a call.
             name, call_id = self._call
-            self._begun = True
+            self._passed_on = True
             self._made_id = "" if call_id else self._make_id(name, len(self.closed_calls))
             sent_id = call_id or self._made_id
             self._deltas.append(Delta(DeltaKind.CALL, name, len(self.closed_calls), sent_id))
-        text = "".join(pieces[self._sent :])
-        self._sent = len(pieces)
+        text = "".join(pieces[self._sent_count :])
+        self._sent_count = len(pieces)
         if text:
             self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, len(self.closed_calls)))
 
@@ -308,12 +308,12 @@ class MessageCollector:
         if self._call is None:
             return
         self.unclosed = status is Status.REPAIRED
-        if self.known is not None and self._call[0] not in self.known:
+        if self.tool_names is not None and self._call[0] not in self.tool_names:
             status = Status.UNKNOWN_TOOL
         self.flush(all_=True)
         call = self._open_call(status)
         self._call = None
-        self._pieces, self._sent = [], 0
+        self._pieces, self._sent_count = [], 0
         if call is not None:
             self.closed_calls.append(call)
             self.last = TurnPart.CALLS
@@ -332,12 +332,12 @@ class MessageCollector:
             self.closed_calls += [] if call is None else [call]
             self.last = TurnPart.CALLS
         self._call = None
-        self._pieces, self._sent = [], 0
+        self._pieces, self._sent_count = [], 0
         return begun
 
     def _open_call(self, status: Status) -> ParsedCall | None:
         """Return the open call so far, or None if none was passed on."""
-        if self._call is None or not self._begun:
+        if self._call is None or not self._passed_on:
             return None
         name, call_id = self._call
         return ParsedCall(name, "".join(self._pieces), call_id, status, self._made_id)

@@ -91,16 +91,16 @@ class StreamParser:
         lane = tape.lane
         if lane is not None and text and ids is None:
             # The usual case, which has to be cheap.
-            if lane.held:
-                text = lane.held + text
-                lane.held = ""
+            if lane.held_text:
+                text = lane.held_text + text
+                lane.held_text = ""
             if lane.search(text) is not None:
                 return self._feed_in_part(lane, text)
             if lane.ends and text[-1] in lane.ends:
                 # Usually at most one such sign is at the end.
                 if text[-2:-1] in lane.ends:
                     return self._feed_in_part(lane, text)
-                lane.held = text[-1]
+                lane.held_text = text[-1]
                 text = text[:-1]
             lane.append(text)
             kind = lane.delta
@@ -403,13 +403,13 @@ class EitherParser(OutputParser):
     def __init__(self, own: OutputParser, other: OutputParser) -> None:
         """Join two parsers of one request; the attributes are those of the first."""
         self.__dict__.update(own.__dict__)
-        self._both = (own, other)
+        self._parsers = (own, other)
 
     def may_hold_call(self, text: str) -> bool:
         """Return whether a text may contain a call in either format."""
-        return any(parser.may_hold_call(text) for parser in self._both)
+        return any(parser.may_hold_call(text) for parser in self._parsers)
 
     def stream(self) -> StreamParser:
         """Begin to read an output that comes in pieces."""
-        own, other = (parser.stream() for parser in self._both)
+        own, other = (parser.stream() for parser in self._parsers)
         return EitherStream(own, other)  # type: ignore[return-value]

@@ -156,8 +156,10 @@ class ParsedMessage(Shown):
 
     def __repr__(self) -> str:
         """Return how it was read and what there is of it, in one line."""
-        said = {"reasoning": self.reasoning_content, "content": self.content}
-        parts = [f"{name} {_begun(text)!r}" for name, text in said.items() if text is not None]
+        texts = {"reasoning": self.reasoning_content, "content": self.content}
+        parts = [
+            f"{name} {_text_start(text)!r}" for name, text in texts.items() if text is not None
+        ]
         calls = ", ".join(repr(call.name) for call in self.begun_calls)
         parts += [f"calls {calls}"] * bool(calls)
         return f"<{type(self).__name__} {self.status.value}: {'; '.join(parts) or 'nothing'}>"
@@ -203,7 +205,7 @@ _LONGEST = 40
 """Characters of a text that a line shows of it."""
 
 
-def _begun(text: str) -> str:
+def _text_start(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

@@ -94,9 +94,9 @@ class JsonContent:
         while True:
             limit = self._limit(tape)
             end = scan.read(tape.text, tape.at, limit)
-            end = limit if tape.closed and not scan.done else end
+            end = limit if tape.closed and not scan.complete else end
             collector.content(tape.take(end - tape.at, SpanKind.CONTENT))
-            if scan.done or tape.closed or self._ends.find(tape.text, tape.at) is not None:
+            if scan.complete or tape.closed or self._ends.find(tape.text, tape.at) is not None:
                 return
             if scan.quoted:
                 tape.pass_by(lane)
@@ -125,7 +125,7 @@ class _Scan:
 
     def __init__(self) -> None:
         self.depth = 0
-        self.quoted = self.done = False
+        self.quoted = self.complete = False
 
     def read(self, text: str, start: int, limit: int) -> int:
         """Scan a text; return the offset up to which it is the value's. A last backslash waits."""
@@ -137,8 +137,8 @@ class _Scan:
                 self.quoted = not self.quoted
             elif not self.quoted and len(char) == 1:
                 self.depth += 1 if char in "{[" else -1
-                self.done = self.depth <= 0
-                if self.done:
+                self.complete = self.depth <= 0
+                if self.complete:
                     return match.end()
         return limit
 
@@ -175,21 +175,21 @@ def read_prose(
         yield
 
 
-def _may_be_other(tape: TextTape, stops: StopTable[StopMark], found: FoundStop[StopMark]) -> bool:
+def _may_be_other(tape: TextTape, stops: StopTable[StopMark], stop: FoundStop[StopMark]) -> bool:
     """Return whether an apparent opening of calls may be the front of another, cut stop."""
-    if not tape.closed or tape.complete or found.label is not StopMark.CALLS:
+    if not tape.closed or tape.complete or stop.label is not StopMark.CALLS:
         return False
-    begun = stops.begun(tape.text, tape.at)
+    begun = stops.cut_stop(tape.text, tape.at)
     if begun is None:
         return False
-    return begun.start <= found.start and begun.label is not StopMark.CALLS
+    return begun.start <= stop.start and begun.label is not StopMark.CALLS
 
 
 def _end(tape: TextTape, stops: StopTable[StopMark], tail: str) -> int:
     """Return the offset at which free text ends at the end of all text."""
     text, end = tape.text, len(tape.text)
     if not tape.complete:
-        begun = stops.begun(text, tape.at)
+        begun = stops.cut_stop(text, tape.at)
         return end if begun is None else begun.start
     for char in reversed(tail):
         if end <= tape.at or text[end - 1] != char:

@@ -222,17 +222,17 @@ class RawReader:
             if sight is not None:
                 return sight
 
-    def _judge_stop(self, found: FoundStop[_Stop]) -> Reading[ReadOutcome | None]:
+    def _judge_stop(self, stop: FoundStop[_Stop]) -> Reading[ReadOutcome | None]:
         """Judge a stop; return the outcome if it ends the value, or None."""
         tape = self.around.tape
-        start, size = tape.offset + found.start, found.end - found.start
-        cut = tape.offset + self.stops.written_before(tape.text, found, tape.at)
+        start, size = tape.offset + stop.start, stop.end - stop.start
+        cut = tape.offset + self.stops.written_before(tape.text, stop, tape.at)
         self._leave(cut - tape.offset)
         quoted = self.buffers and self._in_string(start)
-        sight = yield from self._sight(found.label, start, size, cut, quoted=quoted)
-        self.looked = start + (1 if found.label in _TRIED_AGAIN else size)
+        sight = yield from self._sight(stop.label, start, size, cut, quoted=quoted)
+        self.looked = start + (1 if stop.label in _TRIED_AGAIN else size)
         if sight is _Sight.END or (sight in _DOUBTED and self.around.unclosed):
-            closed = found.label is _Stop.CLOSER
+            closed = stop.label is _Stop.CLOSER
             return self._close(cut, ReadOutcome.COMPLETE if closed else ReadOutcome.REPAIRED)
         if sight is not _Sight.TEXT:
             self.doubts.append(_Doubt(start, cut, sight))
@@ -331,11 +331,11 @@ class RawReader:
         self.scanned = max(self.scanned, start)
         return self.quotes.inside("")
 
-    def _too_far(self, found: FoundStop[_Stop] | None) -> bool:
+    def _too_far(self, stop: FoundStop[_Stop] | None) -> bool:
         """Return whether a doubtful closer ends the value, as no other came; markers are text."""
         tape = self.around.tape
-        seen = tape.offset + (len(tape.text) if found is None else found.start)
-        wait = _LONGEST_DOUBT + (_LONGEST_KEY if found is None else 0)
+        seen = tape.offset + (len(tape.text) if stop is None else stop.start)
+        wait = _LONGEST_DOUBT + (_LONGEST_KEY if stop is None else 0)
         while self.doubts and seen - self.doubts[0].start > wait:
             if self.doubts[0].sight is _Sight.QUOTED:
                 self._pass(self.doubts[0].cut - tape.offset)

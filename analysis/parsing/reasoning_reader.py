@@ -299,7 +299,7 @@ class ReasoningReader:
         if block is None:
             return
         begun = yield from self._opening(tape, collector, block)
-        stopped = yield from self._until(tape, collector.reasoning, held=False)
+        stopped = yield from self._until(tape, collector.reasoning, hold_calls=False)
         if stopped is not None and stopped.mark is StopMark.CALLS:
             stopped = yield from self._read_held(tape, collector, stopped.size)
         if stopped is None:
@@ -318,12 +318,12 @@ class ReasoningReader:
         after = block.close.after if emptied is None else emptied
         collector.reasoning_marker((yield from skip_written(tape, after)))
 
-    def _until(self, tape: TextTape, emit: Emit, *, held: bool) -> Reading[_Stopped | None]:
+    def _until(self, tape: TextTape, emit: Emit, *, hold_calls: bool) -> Reading[_Stopped | None]:
         """Read up to a stop that ends the reasoning; return it, or None if the text ended.
 
-        An end of the turn in the middle of it is text, and so are calls if it is `held`.
+        An end of the turn in the middle of it is text, and so are calls with `hold_calls`.
         """
-        stops = self._closers if held else self._stops
+        stops = self._closers if hold_calls else self._stops
         while True:
             found = yield from read_prose(tape, stops, SpanKind.REASONING, emit)
             if found is None:
@@ -353,7 +353,7 @@ class ReasoningReader:
     ) -> Reading[_Stopped | None]:
         """Hold a possible call; return the stop that ended the reasoning, CALLS if a call did."""
         held = [tape.take(size, SpanKind.REASONING)]
-        stopped = yield from self._until(tape, held.append, held=True)
+        stopped = yield from self._until(tape, held.append, hold_calls=True)
         text = "".join(held)
         call = None
         ended = stopped is not None and stopped.mark is StopMark.END

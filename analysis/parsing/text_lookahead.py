@@ -62,10 +62,10 @@ class StopTable(Generic[Label]):
         fenced = () if loose is None else known
         self._fenced = frozenset(text for text in fenced if known[text] == loose)
         spaces = (*self.spaces.values(), tail)
-        self._held = frozenset("".join(spaces) + (WHITESPACE if self._loose else ""))
+        self._held_signs = frozenset("".join(spaces) + (WHITESPACE if self._loose else ""))
         longest = max((len(text) for text in texts), default=0)
         self._reach = (longest, max(map(len, spaces)))
-        self.ends = "".join(sorted(self._held)) + "`" if self._fenced else ""
+        self.ends = "".join(sorted(self._held_signs)) + "`" if self._fenced else ""
         """Characters held back at the end of a text; they are too common to search for."""
         self.search: Callable[[str], object] = self.searching("").search
         """Searches for text that may belong to a stop, other than a lone character of `ends`."""
@@ -73,7 +73,7 @@ class StopTable(Generic[Label]):
     def searching(self, also: str) -> re.Pattern[str]:
         """Return the pattern of texts that may belong to a stop, and of characters in `also`."""
         parts = [*map(re.escape, also), *_beginnings(self._ordered, _LOOKED_AT)]
-        parts += ["``"] if self.ends else [rf"{re.escape(space)}\Z" for space in self._held]
+        parts += ["``"] if self.ends else [rf"{re.escape(space)}\Z" for space in self._held_signs]
         return re.compile("|".join(parts) or "(?!)")
 
     def passed(self, text: str) -> int | None:
@@ -89,10 +89,10 @@ class StopTable(Generic[Label]):
             return None
         return FoundStop(match.start(), match.end(), self._labels[match.group()])
 
-    def unsure(self, text: str, found: FoundStop[Label], at: int) -> bool:
+    def unsure(self, text: str, found_stop: FoundStop[Label], at: int) -> bool:
         """Return whether more text could show an earlier or a longer stop there."""
         start = max(at, len(text) - self._reach[0])
-        begun = range(start, found.start + 1) if start <= found.start else ()
+        begun = range(start, found_stop.start + 1) if start <= found_stop.start else ()
         return any(self._begins(text[at:]) for at in begun)
 
     def _begins(self, rest: str) -> bool:
@@ -115,11 +115,11 @@ class StopTable(Generic[Label]):
         if self._fenced and "`" in text:
             end = _fence_start(_OPEN_FENCE, text, at, end)
         floor = max(at, end - widest)
-        while end > floor and text[end - 1] in self._held:
+        while end > floor and text[end - 1] in self._held_signs:
             end -= 1
         return end
 
-    def begun(self, text: str, at: int) -> FoundStop[Label] | None:
+    def cut_stop(self, text: str, at: int) -> FoundStop[Label] | None:
         """Return the stop that the end of the text cuts, with the whitespace before it, or None.
 
         A word alone may be text: only a front that begins with another sign counts.
@@ -135,14 +135,14 @@ class StopTable(Generic[Label]):
         return None
 
     def written_before(
-        self, text: str, found: FoundStop[Label], at: int, *, fence: bool = True
+        self, text: str, found_stop: FoundStop[Label], at: int, *, fence: bool = True
     ) -> int:
         """Return the offset of the whitespace that the template writes before a stop.
 
         If a `fence` may open before the stop, it is the offset of the whitespace before the fence.
         """
-        stop = text[found.start : found.end]
-        return self._before(text, found.start, stop, at, fence=fence)
+        stop = text[found_stop.start : found_stop.end]
+        return self._before(text, found_stop.start, stop, at, fence=fence)
 
     def _before(self, text: str, start: int, stop: str, at: int, *, fence: bool = True) -> int:
         spaces = self.spaces.get(stop, "")

@@ -85,12 +85,12 @@ class TextLane:
         """
         self.search, self.kind, self.emit, self.passed = search, kind, emit, passed
         self.ends, self.write = ends, write
-        self.held = ""
+        self.held_text = ""
         """The text that is held back."""
 
-    def open(self, sink: LaneSink, held: str) -> None:
+    def open(self, sink: LaneSink, held_text: str) -> None:
         """Let text pass from now on."""
-        self.sink, self.held = sink, held
+        self.sink, self.held_text = sink, held_text
         self.start = len(sink.pieces)
         self.append, self.delta, self.index = sink.append, sink.kind, sink.number
 
@@ -99,7 +99,7 @@ class TextLane:
         end = None if self.passed is None else self.passed(text)
         if end is None:
             return None
-        self.held = text[end:]
+        self.held_text = text[end:]
         return text[:end]
 
 
@@ -152,7 +152,7 @@ class TextTape:
         lane = self.lane
         if lane is not None:
             self._count_passed(lane)
-            self.text = lane.held
+            self.text = lane.held_text
             self.lane = None
 
     def _count_passed(self, lane: TextLane) -> None:
@@ -167,10 +167,10 @@ class TextTape:
         if self._recorded is not None:
             self._recorded += passed
 
-    def pass_written(self, lane: TextLane, text: str, written: str) -> None:
-        """Let `text` pass as `written`, and count all text up to its end as passed."""
+    def pass_written(self, lane: TextLane, text: str, written_text: str) -> None:
+        """Let `text` pass as `written_text`, and count all text up to its end as passed."""
         self._count_passed(lane)
-        lane.append(written)
+        lane.append(written_text)
         lane.start = len(lane.sink.pieces)
         self.offset += len(text)
         self._spans[-1].end += len(text)

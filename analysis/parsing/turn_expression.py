@@ -183,22 +183,22 @@ def _literals(text: str, free: Sequence[FreeWord]) -> Iterator[RowItem]:
 
 
 def strict_rows(
-    format_: TurnFormat, request: ParserRequest, written: str, start: TurnStart
+    format_: TurnFormat, request: ParserRequest, written_text: str, start: TurnStart
 ) -> StrictTurn:
-    """Return the rows that a model may write after the text that the prompt has `written`.
+    """Return the rows that a model may write after the prompt's `written_text`.
 
     Of the request only `calls` and `required` count.
     """
     found: dict[StrictRow, None] = {}
     ends = _ends(format_)
     goes_on = any(
-        layout.parts and _rest_after(layout.literals[0], written) is not None
+        layout.parts and _rest_after(layout.literals[0], written_text) is not None
         for layout in format_.layouts.values()
     )
     for presence, layout in format_.layouts.items():
         if layout.refusal or (presence.calls and TurnPart.CALLS not in layout.parts):
             continue
-        if goes_on and not layout.parts and _rest_after(layout.literals[0], written) is None:
+        if goes_on and not layout.parts and _rest_after(layout.literals[0], written_text) is None:
             # The layout is an empty turn, and the prompt has begun another layout.
             continue
         shown = format_.layouts.get(presence._replace(reasoning=True))
@@ -211,7 +211,7 @@ def strict_rows(
             start is TurnStart.REASONING or TurnPart.REASONING not in format_.elsewhere
         )
         for items in _rest_of_layout(
-            format_, layout, written, start, format_.reasoning if drops else None
+            format_, layout, written_text, start, format_.reasoning if drops else None
         ):
             row = _with_end(items, ends)
             if row.has(TurnPart.CALLS) and not (request.calls and format_.calls):
@@ -249,7 +249,7 @@ def written_of(format_: TurnFormat, opening: TurnOpening | None, request: Parser
 def _rest_of_layout(
     format_: TurnFormat,
     layout: TurnLayout,
-    written: str,
+    written_text: str,
     start: TurnStart,
     dropped: MarkerBlock | None,
 ) -> Iterator[tuple[StrictItem, ...]]:
@@ -258,8 +258,8 @@ def _rest_of_layout(
     `dropped` is the block of reasoning that models write and the template drops from its history.
     """
     first = layout.literals[0]
-    rest = _rest_after(first, written)
-    over = written.removeprefix(first) if written.startswith(first) else None
+    rest = _rest_after(first, written_text)
+    over = written_text.removeprefix(first) if written_text.startswith(first) else None
     thinks = TurnPart.REASONING in layout.parts
     bare = first.removeprefix(format_.header)
     lost = dropped if dropped is not None and dropped.close.core and not thinks else None
@@ -276,7 +276,7 @@ def _rest_of_layout(
                 # It begins the calls only where every turn closes the reasoning, and calls follow.
                 over = ""
             yield _after_longer_prompt(
-                layout, over, _after_reasoning(format_.reasoning, bare, layout, written)
+                layout, over, _after_reasoning(format_.reasoning, bare, layout, written_text)
             )
     elif start is not TurnStart.REASONING or thinks:
         yield _after_longer_prompt(layout, over, bare)
@@ -296,12 +296,12 @@ def _after_longer_prompt(layout: TurnLayout, over: str | None, bare: str) -> tup
     """Return a layout after a prompt that wrote more than its first text, or another text."""
     items = _items(layout, bare if over is None else "")
     if over and layout.parts[:1] == (TurnPart.CALLS,):
-        return PartBody(TurnPart.CALLS, begun=over), *items[2:]
+        return PartBody(TurnPart.CALLS, written_start=over), *items[2:]
     return items
 
 
 def _after_reasoning(
-    reasoning: MarkerBlock | None, bare: str, layout: TurnLayout, written: str
+    reasoning: MarkerBlock | None, bare: str, layout: TurnLayout, written_text: str
 ) -> str:
     """Return the text that opens a layout's first part after the reasoning is closed."""
     text = bare
@@ -310,17 +310,17 @@ def _after_reasoning(
         # After `<think></think>` a call still needs the blank line of `</think>\n\n<call>`. Before
         # content it is left out: it could not be told from the content's own whitespace.
         if closed and text.isspace() and layout.parts[:1] == (TurnPart.CALLS,):
-            return text.removeprefix(written[len(written.rstrip()) :])
+            return text.removeprefix(written_text[len(written_text.rstrip()) :])
     if reasoning is not None and reasoning.open.core and reasoning.open.core in text:
         return ""
     return text.lstrip()
 
 
-def _rest_after(first: str, written: str) -> str | None:
-    """Return the rest of a literal after `written`, whitespace aside, or None if it differs."""
-    if first.startswith(written):
-        return first[len(written) :]
-    bare = written.rstrip()
+def _rest_after(first: str, written_text: str) -> str | None:
+    """Return what follows `written_text` in a literal, whitespace aside, or None if it differs."""
+    if first.startswith(written_text):
+        return first[len(written_text) :]
+    bare = written_text.rstrip()
     if bare and first.startswith(bare):
         return first[len(bare) :].lstrip()
     return None
@@ -390,11 +390,11 @@ def formats_of_request(formats: Formats, request: ParserRequest) -> tuple[Begun,
     """
     tools = request.tools != {}
     prompt = request.prompt
-    begun = request.begun
-    if begun is not None:
+    begun_turn = request.begun_turn
+    if begun_turn is not None:
         if prompt is None:
-            return (begun,)
-        return (_after(begun, prompt),)
+            return (begun_turn,)
+        return (_after(begun_turn, prompt),)
     if prompt is None:
         return (formats.under({}, tools=tools) or formats.default,)
     found = formats.behind(prompt)
@@ -406,19 +406,21 @@ def formats_of_request(formats: Formats, request: ParserRequest) -> tuple[Begun,
     return (_after(formats.under({}, tools=tools) or formats.default, prompt),)
 
 
-def _after(begun: Begun, prompt: str) -> Begun:
+def _after(begun_turn: Begun, prompt: str) -> Begun:
     """Return a format whose setting is known with the opening that the prompt ends with."""
-    opening = opening_at_end(begun.format, prompt)
-    if opening is None and begun.opening is not None and not begun.opening.text.strip():
+    opening = opening_at_end(begun_turn.format, prompt)
+    if opening is None and begun_turn.opening is not None and not begun_turn.opening.text.strip():
         # The template writes an empty generation prompt, and every prompt ends with it.
-        opening = begun.opening
-    return Begun(begun.format, opening)
+        opening = begun_turn.opening
+    return Begun(begun_turn.format, opening)
 
 
-def _turn(begun: Begun, request: ParserRequest) -> TurnTree:
-    format_, calls, frame = _FRAMES.of((begun.format,), None, lambda: _frame(begun.format.whole))
-    prompted = read_prompt(format_, begun.opening, request)
-    written = written_of(format_, begun.opening, request)
+def _turn(begun_turn: Begun, request: ParserRequest) -> TurnTree:
+    format_, calls, frame = _FRAMES.of(
+        (begun_turn.format,), None, lambda: _frame(begun_turn.format.whole)
+    )
+    prompted = read_prompt(format_, begun_turn.opening, request)
+    written = written_of(format_, begun_turn.opening, request)
     key = (written, prompted.start, request.calls, request.required)
     return replace(
         frame,

@@ -148,40 +148,40 @@ class TurnReader:
         tape: TextTape,
         collector: MessageCollector,
         opened: OpenParts,
-        found: FoundStop[StopMark],
+        stop: FoundStop[StopMark],
     ) -> Reading[StopMark]:
         """Go on after a stop in the content; say what was read, END where the turn ended."""
         turn = self.turn
-        if found.label is StopMark.CALLS and self._section is not None:
-            own = self._stops.written_before(tape.text, found, tape.at, fence=False)
-            cut = yield from self._section.read(tape, collector, found.start - own, own - tape.at)
+        if stop.label is StopMark.CALLS and self._section is not None:
+            own = self._stops.written_before(tape.text, stop, tape.at, fence=False)
+            cut = yield from self._section.read(tape, collector, stop.start - own, own - tape.at)
             return StopMark.END if cut else StopMark.CALLS
-        found_text = tape.text[found.start : found.end]
-        stray = opened.strays(found.label, found_text, collector.last)
-        self._take(tape, collector, found, stray=stray)
-        if found.label in (StopMark.END, StopMark.REASONING, StopMark.CONTENT):
+        found_text = tape.text[stop.start : stop.end]
+        stray = opened.strays(stop.label, found_text, collector.last)
+        self._take(tape, collector, stop, stray=stray)
+        if stop.label in (StopMark.END, StopMark.REASONING, StopMark.CONTENT):
             collector.drop_blank()
-        if found.label is StopMark.END:
+        if stop.label is StopMark.END:
             if not (turn.goes_on and (yield from behind_space_any(tape, self._goes_on))):
                 collector.ended = True
                 yield from skip_written(tape, self._behind_end.get(found_text, ""))
                 return StopMark.END
             yield from skip_space(tape)
             return StopMark.HEADER
-        if found.label is StopMark.CONTENT:
+        if stop.label is StopMark.CONTENT:
             opened.open_content()
-        if found.label is StopMark.REASONING:
+        if stop.label is StopMark.REASONING:
             yield from self._reasoning.read(tape, collector)
             return StopMark.REASONING_CLOSE
         if found_text in self._opens:
             yield from skip_again(tape, self._opens[found_text])
-        space = yield from skip_written(tape, self._behind(found.label, found_text))
-        if found.label is StopMark.HEADER:
+        space = yield from skip_written(tape, self._behind(stop.label, found_text))
+        if stop.label is StopMark.HEADER:
             yield from self._headers.skip_role(tape)
-        if found.label is StopMark.REASONING_CLOSE:
+        if stop.label is StopMark.REASONING_CLOSE:
             collector.reasoning_marker(space)
         # After a stray closer the content continues without a header.
-        return StopMark.CONTENT if stray else found.label
+        return StopMark.CONTENT if stray else stop.label
 
     def _behind(self, label: StopMark, text: str) -> str:
         """Return the whitespace written after a stop; content may have several openings."""
@@ -193,7 +193,7 @@ class TurnReader:
         tape: TextTape,
         collector: MessageCollector,
         opened: OpenParts,
-        found: FoundStop[StopMark],
+        stop: FoundStop[StopMark],
     ) -> Reading[bool]:
         """Return whether a marker of reasoning inside content is only mentioned.
 
@@ -208,19 +208,19 @@ class TurnReader:
             or not tape.follows(SpanKind.CONTENT)
         ):
             return False
-        space = tape.text[tape.at : found.start]
+        space = tape.text[tape.at : stop.start]
         within_line = "\n" not in space and collector.within_line
-        if found.label is StopMark.REASONING_CLOSE:
-            text = tape.text[found.start : found.end]
+        if stop.label is StopMark.REASONING_CLOSE:
+            text = tape.text[stop.start : stop.end]
             spoken_of = within_line and collector.last_character in _BEFORE_QUOTED
             closed = collector.reasoning_end is not None or opened.quoted or spoken_of
-            return closed and opened.strays(found.label, text, collector.last)
-        if found.label is not StopMark.REASONING:
+            return closed and opened.strays(stop.label, text, collector.last)
+        if stop.label is not StopMark.REASONING:
             return False
         opened.quoted = within_line
         after = reasoning.open.after
         if not opened.quoted and after:
-            ahead = TextLookahead(tape, tape.offset + found.end)
+            ahead = TextLookahead(tape, tape.offset + stop.end)
             opened.quoted = (yield from ahead.among((after, "\r\n"))) is None
         return opened.quoted
 
@@ -228,14 +228,14 @@ class TurnReader:
         self,
         tape: TextTape,
         collector: MessageCollector,
-        found: FoundStop[StopMark],
+        stop: FoundStop[StopMark],
         *,
         stray: bool,
     ) -> None:
         """Take a stop and the whitespace that is written before it."""
-        taken = tape.take(found.end - tape.at, SpanKind.JUNK if stray else SpanKind.MARKUP)
-        closes = found.label is StopMark.REASONING_CLOSE
-        if closes or found.label is StopMark.REASONING:
+        taken = tape.take(stop.end - tape.at, SpanKind.JUNK if stray else SpanKind.MARKUP)
+        closes = stop.label is StopMark.REASONING_CLOSE
+        if closes or stop.label is StopMark.REASONING:
             collector.reasoning_marker(taken)
         if stray:
             collector.strays = True

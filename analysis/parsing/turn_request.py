@@ -43,7 +43,7 @@ class IdentityCache(Generic[Made]):
     def __init__(self, most: int) -> None:
         """Keep at most `most` values."""
         self._most = most
-        self._known: OrderedDict[Hashable, tuple[Made, tuple[object, ...]]] = OrderedDict()
+        self._cache: OrderedDict[Hashable, tuple[Made, tuple[object, ...]]] = OrderedDict()
         self._lock = Lock()
 
     def of(self, owners: tuple[object, ...], key: Hashable, make: Callable[[], Made]) -> Made:
@@ -53,15 +53,15 @@ class IdentityCache(Generic[Made]):
         """
         case = (tuple(map(id, owners)), key)
         with self._lock:
-            known = self._known.get(case)
+            known = self._cache.get(case)
             if known is not None:
-                self._known.move_to_end(case)
+                self._cache.move_to_end(case)
                 return known[0]
         made = make()
         with self._lock:
-            made, _ = self._known.setdefault(case, (made, owners))
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
+            made, _ = self._cache.setdefault(case, (made, owners))
+            while len(self._cache) > self._most:
+                self._cache.popitem(last=False)
         return made
 
 
@@ -156,7 +156,7 @@ class PartBody(Struct, frozen=True):
 
     part: TurnPart
     edges: StrippedEdges = StrippedEdges()
-    begun: str = ""
+    written_start: str = ""
     """The beginning of it that the prompt has already written."""
 
 
@@ -225,7 +225,7 @@ class ParserRequest(Struct, frozen=True):
     json: bool = False
     """Whether the answer is JSON."""
     prompt: str | None = None
-    begun: Begun | None = None
+    begun_turn: Begun | None = None
     """The format and opening if the caller named the settings, or None to infer them."""
     required: bool = False
     """Whether a call has to be written."""
@@ -249,7 +249,7 @@ def request_of(
     tools: Sequence[object] | None = None,
     *,
     prompt: str | None = None,
-    begun: Begun | None = None,
+    begun_turn: Begun | None = None,
     tool_choice: object = "auto",
     parallel_tool_calls: bool = True,
     json_schema: Mapping[str, object] | None = None,
@@ -270,7 +270,7 @@ def request_of(
         parallel=parallel_tool_calls,
         json=json_schema is not None,
         prompt=prompt,
-        begun=begun,
+        begun_turn=begun_turn,
         required=tool_choice == "required" or chosen is not None,
     )
 
@@ -436,14 +436,14 @@ def _begins_to_reason(format_: TurnFormat, text: str) -> bool:
     return opener == format_.content.open.core and opener in text
 
 
-def leading_whitespace(format_: TurnFormat, written: str, start: TurnStart) -> str:
-    """Return the whitespace that the template writes between the `written` text and content."""
+def leading_whitespace(format_: TurnFormat, written_text: str, start: TurnStart) -> str:
+    """Return the whitespace that the template writes between `written_text` and content."""
     layout = format_.layouts.get(Presence(content=True))
     if layout is None or layout.parts[:1] != (TurnPart.CONTENT,):
         return ""
     text = layout.literals[0]
-    if text.startswith(written):
-        text = text[len(written) :]
+    if text.startswith(written_text):
+        text = text[len(written_text) :]
     elif start is TurnStart.CONTENT:
         return ""
     if text.isspace():

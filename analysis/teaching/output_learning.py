@@ -411,7 +411,7 @@ def _features(example: Example) -> Iterator[str]:
 def _reader(format_: TurnFormat, offered: OfferedTools, prompt: str = "") -> OutputParser:
     formats = Formats.of(format_)
     request = request_of(
-        offered.tools, prompt=prompt or None, begun=None if prompt else formats.default
+        offered.tools, prompt=prompt or None, begun_turn=None if prompt else formats.default
     )
     return OutputParser(build_expression(formats, request))
 

@@ -241,7 +241,7 @@ def _spoil(examples: list[Example], chance: random.Random) -> tuple[int, ...]:
 def read_of(shown: Sequence[ShownMessage], formats: Formats, count: int) -> Reading:
     tools = loose_tools()
     parser = OutputParser(
-        build_expression(formats, request_of(tools, begun=formats.default)),
+        build_expression(formats, request_of(tools, begun_turn=formats.default)),
     )
     missed = tuple(each.title for each in shown if not reads_as(parser, each.text, each.message))
     return Reading(count, len(shown) - len(missed), len(shown), missed=missed)

@@ -142,9 +142,9 @@ def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[
     if default is not None and default.text and turn.startswith(default.text):
         return request_of(tools, prompt=default.text), len(default.text)
     if turn.startswith(format_.header):
-        return request_of(tools, begun=Begun(format_, None)), len(format_.header)
+        return request_of(tools, begun_turn=Begun(format_, None)), len(format_.header)
     at_once = TurnOpening({}, "", PromptProgress.NOTHING, tools=True)
-    return request_of(tools, begun=Begun(format_, at_once)), 0
+    return request_of(tools, begun_turn=Begun(format_, at_once)), 0
 
 
 def completeness(format_: TurnFormat, load: Load, offer: Offer) -> Iterator[Fault | None]:

@@ -137,7 +137,7 @@ def generated(
     if default is not None and default.text and turn.startswith(default.text):
         request, written = request_of(tools, prompt=default.text), default.text
     else:
-        request, written = request_of(tools, begun=Begun(format_, None)), format_.header
+        request, written = request_of(tools, begun_turn=Begun(format_, None)), format_.header
     expression = build_expression(Formats.of(format_), request)
     return turn.removeprefix(written), OutputParser(expression)
 
