@@ -155,7 +155,7 @@ def _counted(comparison: Comparison) -> Iterator[str]:
     if comparison.facts:
         yield f"{len(comparison.facts)} fact{'s' * (len(comparison.facts) != 1)} of the format"
     if comparison.renders:
-        yield from _counted_renders(comparison.asked)
+        yield from _counted_renders(comparison.coverage)
     if comparison.trips:
         yield f"{len(comparison.trips)} of {comparison.trip_count} round trips"
     if not comparison.same_check:
@@ -230,7 +230,7 @@ def _in_conversations(change: RenderChange) -> str:
 
 def _renders(comparison: Comparison, most: int | None = None) -> Blocks:
     """Show the ways that show with nothing set, then those that show under switches alone."""
-    asked = comparison.asked
+    asked = comparison.coverage
     usual = [each for each in comparison.renders if asked.usual in each.under]
     switched = [each for each in comparison.renders if asked.usual not in each.under]
     drawn: Blocks = []

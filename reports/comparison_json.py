@@ -191,7 +191,7 @@ def format_comparison_document(comparison: FormatComparison) -> dict[str, Json]:
 
 def comparison_document(comparison: Comparison) -> dict[str, Json]:
     """Return all that differs."""
-    asked = comparison.asked
+    asked = comparison.coverage
     return _document(
         comparison,
         renders=RendersDocument(

@@ -33,13 +33,13 @@ def traffic_report(
     """
     unit = "tokens" if traffic.tokenized else "characters"
     words = f"{traffic.records} requests, {traffic.continued} of which go on from an earlier one."
-    if traffic.again:
-        ask = "more asks" if traffic.again == 1 else "more ask"
-        words += f" {traffic.again} {ask} what was asked before; that loses nothing."
+    if traffic.repeats:
+        ask = "more asks" if traffic.repeats == 1 else "more ask"
+        words += f" {traffic.repeats} {ask} what was asked before; that loses nothing."
     drawn = prose(words, indent=0)
     if not traffic.continued:
         return Text("\n").join(drawn_lines(drawn, width))
-    whole = traffic.kept + traffic.lost
+    whole = traffic.reused_units + traffic.lost
     words = f"{traffic.lost} of {whole} {unit} that were computed for those are lost"
     words += f" ({100 * traffic.lost / whole:.1f} %), in {_requests(traffic.losses)}."
     drawn += prose(words, indent=0)
@@ -135,9 +135,9 @@ def traffic_document(
         schema="autoparser.traffic/1",
         requests=traffic.records,
         continued=traffic.continued,
-        again=traffic.again,
+        again=traffic.repeats,
         unit="tokens" if traffic.tokenized else "characters",
-        kept=traffic.kept,
+        kept=traffic.reused_units,
         lost=traffic.lost,
         causes=tuple(
             LostByCauseDocument(

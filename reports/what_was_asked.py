@@ -27,7 +27,7 @@ NAMED = 8
 def equal_words(comparison: Comparison) -> str:
     """Say that nothing differs, and over what."""
     same = "They are the same text" if comparison.same_text else "Only the texts differ"
-    asked = comparison.asked
+    asked = comparison.coverage
     under = f", {asked.switched} under switches" if asked.switched else ""
     return (
         f"{same}; they are alike in what was asked: {asked.renders} renders with"
@@ -77,7 +77,7 @@ def _kinds_of(signs: str) -> Iterator[str]:
 
 def asked_rows(comparison: Comparison) -> Iterator[tuple[str, str]]:
     """Return a label and words for each thing that was asked, or was not."""
-    asked = comparison.asked
+    asked = comparison.coverage
     yield (
         "conversations",
         "messages of every kind, with and without tools, a system message, the generation prompt",
@@ -103,7 +103,7 @@ def asked_rows(comparison: Comparison) -> Iterator[tuple[str, str]]:
 
 
 def _usual(comparison: Comparison) -> str:
-    return setting_words(comparison.asked.usual) or "nothing set"
+    return setting_words(comparison.coverage.usual) or "nothing set"
 
 
 def _kind(name: str) -> str:
@@ -112,7 +112,7 @@ def _kind(name: str) -> str:
 
 
 def _refused(comparison: Comparison) -> Iterator[str]:
-    asked = comparison.asked
+    asked = comparison.coverage
     yield f"{asked.refused} more renders, and their words are not compared"
     names = list(dict.fromkeys(map(_kind, asked.refused_conversations)))
     if names:
@@ -123,7 +123,7 @@ def _refused(comparison: Comparison) -> Iterator[str]:
 
 
 def _not_asked(comparison: Comparison) -> Iterator[str]:
-    asked = comparison.asked
+    asked = comparison.coverage
     if asked.unanswered:
         yield f"{asked.unanswered} renders, since some before them ran into a limit"
     if asked.left_out:

@@ -109,7 +109,7 @@ class LearnedFormat(Shown, ABC):
         tokenizer: object | None = None,
         strip_code_fence: bool = False,
         reasoning_over: bool = False,
-        **asked: Unpack[RequestOptions],
+        **options: Unpack[RequestOptions],
     ) -> OutputParser:
         """Make the parser of what a model writes for a request.
 
@@ -132,7 +132,7 @@ class LearnedFormat(Shown, ABC):
         Raises RequestError for tools that are not valid tools, TokenizerError for what is not a
         tokenizer.
         """
-        request = self._request(tools, chat_template_kwargs, **asked)
+        request = self._request(tools, chat_template_kwargs, **options)
         model = None if tokenizer is None else _model_tokenizer(tokenizer)
 
         def parser_of(turn: TurnTree) -> OutputParser:
@@ -162,7 +162,7 @@ class LearnedFormat(Shown, ABC):
         strict: bool | None = None,
         lazy: bool = False,
         loosen: bool | None = None,
-        **asked: Unpack[RequestOptions],
+        **options: Unpack[RequestOptions],
     ) -> Grammar:
         """Make the grammar of what a model may write for a request.
 
@@ -182,7 +182,7 @@ class LearnedFormat(Shown, ABC):
             strict=strict,
             lazy=lazy,
             loosen=loosen,
-            **asked,
+            **options,
         )
 
     def backend(
@@ -265,9 +265,9 @@ class LearnedFormat(Shown, ABC):
         self,
         tools: Sequence[object] | None,
         setting: Mapping[str, object] | None,
-        **asked: Unpack[RequestOptions],
+        **options: Unpack[RequestOptions],
     ) -> ParserRequest:
-        return request_of(tools, begun_turn=self._setting_format(tools, setting), **asked)
+        return request_of(tools, begun_turn=self._setting_format(tools, setting), **options)
 
     def _setting_format(
         self, tools: Sequence[object] | None, setting: Mapping[str, object] | None

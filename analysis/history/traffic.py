@@ -99,10 +99,10 @@ class Traffic:
     records: int
     continued: int
     """Requests that go on from an earlier one."""
-    again: int
+    repeats: int
     """Requests whose prompt was sent before, as for a retry or several answers; they lose
     nothing."""
-    kept: int
+    reused_units: int
     """Tokens of earlier requests that were used again; characters without tokens."""
     losses: tuple[PrefixLoss, ...]
     tokenized: bool

@@ -337,7 +337,7 @@ class Comparison:
     facts: tuple[FactChange, ...]
     renders: tuple[RenderChange, ...]
     """The ways in which renders part."""
-    asked: AskedRenders
+    coverage: AskedRenders
     """What was rendered, and what was not."""
     trips: tuple[TripChange, ...]
     trip_count: int

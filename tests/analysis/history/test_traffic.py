@@ -58,7 +58,7 @@ def test_the_texts_alone_show_the_cause_that_a_replay_finds(case: dict[str, Any]
     assert [loss.cause.name for loss in found.losses] == [case["cause"]] * bool(case["cause"])
     # Without tokens, the characters from where the texts part are lost.
     at = len(replay.whole) if replay.at is None else replay.at
-    assert (found.kept, found.lost) == (at, len(replay.whole) - at)
+    assert (found.reused_units, found.lost) == (at, len(replay.whole) - at)
 
 
 @pytest.mark.parametrize("case", LOGS["cases"], ids=lambda case: case["name"])
@@ -72,7 +72,7 @@ def test_a_log_loses_what_the_table_says(case: dict[str, Any]) -> None:
     ]
     found = prefix_losses(analysis, records)
     assert [[each.record, each.after, each.cause.name] for each in found.losses] == case["losses"]
-    counts = (found.again, found.continued)
+    counts = (found.repeats, found.continued)
     assert counts == (case.get("again", 0), case.get("continued", 1))
     for loss in found.losses:
         whole, text = records[loss.after].whole, records[loss.record].prompt
@@ -87,7 +87,12 @@ def test_ids_are_counted_and_a_text_that_is_cut_otherwise_is_named() -> None:
     second = TrafficRecord("U:Hi\n<|a|>Yes.<|end|>\nU:So?\n<|a|>", "", (1, 2, 3, 4, 7, 8, 9), ())
     found = prefix_losses(analysis_of(LOGS["templates"]["plain"]), [first, second])
     (loss,) = found.losses
-    assert (loss.cause.name, loss.lost, found.kept, found.tokenized) == ("RETOKENIZED", 2, 4, True)
+    assert (loss.cause.name, loss.lost, found.reused_units, found.tokenized) == (
+        "RETOKENIZED",
+        2,
+        4,
+        True,
+    )
 
 
 def test_lines_of_engines_are_read_and_others_left_out() -> None:

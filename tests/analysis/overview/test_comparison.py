@@ -68,7 +68,7 @@ def test_a_mutation_is_found_under_its_settings_alone(case: dict[str, Any]) -> N
 def test_another_spelling_is_equal(case: dict[str, Any]) -> None:
     found = compare(case)
     assert (found.equal, found.same_text) == (True, False)
-    assert found.asked.renders > 100
+    assert found.coverage.renders > 100
     assert found.trip_count > 30
 
 
