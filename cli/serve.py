@@ -60,8 +60,12 @@ def serve(
     ] = None,
     learned: Annotated[
         Path | None,
-        "FILE",
-        "A format that autoparser learn wrote for this template: answers are read by it.",
+        typer.Option(
+            "--learned",
+            "--learnt",  # as it was spelled at first
+            metavar="FILE",
+            help="A format that autoparser learn wrote for this template: answers are read by it.",
+        ),
     ] = None,
     switch: SwitchOption = None,
     source: NamedSource,
