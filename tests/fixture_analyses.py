@@ -19,4 +19,7 @@ def analyzed(name: str) -> Analysis:
     One analysis serves the tests of parsers, grammars, reports and documents: 127 of them take
     seconds, and each worker that runs tests makes its own.
     """
-    return analyze(replace(load_template(TEMPLATES / f"{name}.jinja"), special_tokens=TOKENS))
+    template = load_template(TEMPLATES / f"{name}.jinja")
+    # Reports name the file: the same one in every checkout.
+    origin = f"fixtures/templates/{name}.jinja"
+    return analyze(replace(template, special_tokens=TOKENS, origin=origin))
