@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -88,6 +89,11 @@ def so_many(count: int) -> Offer:
 def backend(tokens: tuple[str, ...]) -> GrammarBackend:
     """Return the backend of a tokenizer of bytes and these added tokens."""
     return GrammarBackend(tokenizer_of(byte_tokenizer(tokens), eos=EOS), workers=1)
+
+
+# A backend loads grammars in a thread, which a fork lacks: it would wait forever. The boards
+# of the corpus fork, and other tests of the process may have proven grammars before.
+os.register_at_fork(after_in_child=backend.cache_clear)
 
 
 Load = Callable[[Grammar], GrammarObject]
