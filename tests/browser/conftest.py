@@ -21,9 +21,12 @@ FLAGS = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Start Chromium with a profile of its own."""
+    """Start Chromium with a profile of its own.
+
+    For one module: while its driver runs, asyncio can start no event loop in this thread.
+    """
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         pytest.skip(f"there is no browser: install one of {', '.join(BROWSERS)}")
