@@ -2,22 +2,425 @@
 
 `TurnReader.read` reads headers, then content up to the next stop; the stop decides whether
 reasoning, calls or content follow, and the readers of these pass their text to the collector.
+
+- `HeaderReader` reads `<|channel|>any words<|message|>` by the turn's `ChannelFrame`.
+- `ReasoningReader` reads one block up to its closer, an opening of content, or the turn's end.
+- `CallTrial` decides what a call inside unclosed reasoning is: it reads the text from each possible
+  opening on and looks for a whole call.
 """
 
 from __future__ import annotations
 
-from autoparser.analysis.core.literals import spaced_spellings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral, spaced_spellings
 from autoparser.analysis.core.text_format import TurnPart
 
-from .call_ends import OpenParts
+from .call_ends import OpenParts, section_closers
+from .json_text import Emit
 from .message_collector import MessageCollector
+from .parsed_message import ParsedCall, Status
 from .prose_reader import JsonContent, read_prose
-from .reasoning_reader import CallTrial, HeaderReader, ReasoningReader
 from .section_reader import SectionReader
-from .stop_marks import StopMark, bracketed_marks, content_stops, is_marked, skip_again
-from .text_lookahead import FoundStop, TextLookahead, behind_space_any, skip_space, skip_written
+from .stop_marks import (
+    LONGEST_HEADER,
+    ChannelFrame,
+    StopMark,
+    bracketed_marks,
+    calls_in_reasoning,
+    content_stops,
+    frame_of,
+    is_marked,
+    reasoning_stops,
+    recipient_pattern,
+    skip_again,
+)
+from .text_lookahead import (
+    FoundStop,
+    StopTable,
+    TextLookahead,
+    behind_space_any,
+    skip_space,
+    skip_written,
+)
 from .text_tape import Reading, SpanKind, TextTape
-from .turn_request import TurnStart, TurnTree
+from .turn_request import ArgumentList, CallSection, RowCall, TurnStart, TurnTree
+
+# Headers with other words than the template's.
+
+
+class HeaderReader:
+    """Reads `<|channel|>any words<|message|>` in place of a header, by the turn's frame."""
+
+    def __init__(self, turn: TurnTree, section: SectionReader | None) -> None:
+        """Prepare for turns of this expression."""
+        self._turn, self._section = turn, section
+        self.frame = frame_of(turn)
+        self._recipient = None if self.frame is None else recipient_pattern(turn)
+        cores = (*(end.core for end in turn.ends), turn.header.mark)
+        frame = self.frame
+        first, last, lead = (
+            ("", "", None) if frame is None else (frame.first, frame.last, frame.lead)
+        )
+        self._lead = "" if lead is None or section is None else lead.core
+        self._openers = tuple(filter(None, (first, self._lead)))
+        self._first: StopTable[bool] = StopTable(
+            [("", first, True), *(("", core, False) for core in cores)]
+        )
+        self._inside: StopTable[bool] = StopTable(
+            [("", last, True), *(("", core, False) for core in cores)]
+        )
+
+    def read(
+        self, tape: TextTape, collector: MessageCollector, stops: StopTable[StopMark]
+    ) -> Reading[StopMark | None]:
+        """Read a header and, if it leads to a call, the call after it; return its meaning.
+
+        Returns None if there is no header, or if it is one of the template's own, which are among
+        the `stops` of content: it is left. The text before a repeated opener is taken.
+        """
+        frame = self.frame
+        if frame is None or not (yield from self._begins(tape)):
+            return None
+        size = yield from self._size(tape, frame)
+        header = tape.text[tape.at : tape.at + abs(size)]
+        if size < 0:
+            if self._recipient is not None and self._recipient.search(header):
+                return None
+            tape.take(len(header), SpanKind.JUNK)
+            collector.strays = True
+            return StopMark.HEADER
+        if header and not header.endswith(frame.last):
+            # The text was cut inside the header.
+            tape.take(size, SpanKind.MARKUP)
+            return StopMark.HEADER
+        if _stops_at(stops, header, len(header) - len(header.lstrip())):
+            return None
+        calls = self._calls(header, tape)
+        if calls is not None:
+            space = tape.left() - len(tape.text[tape.at :].lstrip())
+            ended = yield from calls.read(tape, collector, space)
+            return StopMark.END if ended else StopMark.CALLS
+        if not header:
+            return None
+        start = header.rindex(frame.first)
+        tape.take(start, SpanKind.MARKUP)
+        if _stops_at(stops, header, start):
+            return None
+        taken = tape.take(size - start, SpanKind.MARKUP)
+        collector.drop_blank()
+        taken += yield from skip_again(tape, TemplateLiteral.of(header))
+        if frame.means(header[start:]) is not TurnPart.REASONING:
+            return StopMark.CONTENT
+        collector.reasoning_marker(taken)
+        return StopMark.REASONING
+
+    def _has_other_role(self, tape: TextTape) -> Reading[bool]:
+        """Return whether the marker of a header comes without the template's word after it."""
+        header = self._turn.header
+        if not header.is_marked or len(header.units) == 1:
+            return False
+        ahead = TextLookahead(tape, tape.position)
+        yield from ahead.space()
+        return (yield from ahead.among((header.core, header.units[0]))) == header.units[0]
+
+    def skip_role(self, tape: TextTape) -> Reading[None]:
+        """Take words that a model wrote after its role, if a call's header comes after them."""
+        frame, recipient_ = self.frame, self._recipient
+        if frame is None or recipient_ is None:
+            return
+        ahead = TextLookahead(tape, tape.position)
+        if not (yield from ahead.first_of(self._first, LONGEST_HEADER)):
+            return
+        start = tape.offset + ahead.at
+        yield from ahead.text(frame.first)
+        if not (yield from ahead.first_of(self._inside, LONGEST_HEADER)):
+            return
+        yield from ahead.text(frame.last)
+        if recipient_.search(tape.text[start - tape.offset : ahead.at]):
+            tape.take(start - tape.position, SpanKind.JUNK)
+
+    def _calls(self, header: str, tape: TextTape) -> SectionReader | None:
+        """Return the reader of the call that comes next, or None if the header leads to none."""
+        named = None if self._recipient is None else self._recipient.search(header)
+        if named is not None and self._turn.calls is not None:
+            section = _section_of(
+                self._turn.calls, header[: named.start(1)], header[named.end(1) :]
+            )
+            return SectionReader(self._turn, section)
+        leads = bool(self._lead) and tape.text[tape.at :].lstrip().startswith(self._lead)
+        return self._section if leads else None
+
+    def _begins(self, tape: TextTape) -> Reading[bool]:
+        """Return whether a header comes; another role before that of a call is taken."""
+        if (yield from self._at_opener(tape)):
+            return True
+        if not (yield from self._has_other_role(tape)):
+            return False
+        yield from self.skip_role(tape)
+        return (yield from self._at_opener(tape))
+
+    def _at_opener(self, tape: TextTape) -> Reading[bool]:
+        """Return whether a header comes: the frame's first marker, or words that lead to a name."""
+        while True:
+            text = tape.text[tape.at :]
+            bare = text.lstrip()
+            if bare.startswith(self._openers):
+                return True
+            open_ = any(opener.startswith(bare) for opener in self._openers)
+            if tape.closed or not open_ or len(text) - len(bare) > LONGEST_HEADER:
+                return False
+            yield
+
+    def _size(self, tape: TextTape, frame: ChannelFrame) -> Reading[int]:
+        """Return the length of the header and the whitespace before it, or 0 if there is none.
+
+        Negative if it is broken off: the turn ends in it, or another header begins.
+        """
+        while True:
+            text = tape.text[tape.at :]
+            bare = text.lstrip()
+            if not bare.startswith(frame.first):
+                return 0
+            found = self._inside.find(bare, len(frame.first))
+            if found is not None and found.end <= LONGEST_HEADER:
+                if tape.closed or not self._inside.unsure(bare, found, 0):
+                    space = len(text) - len(bare)
+                    return space + found.end if found.label else -space - found.start
+            elif tape.closed or len(bare) > LONGEST_HEADER:
+                cut = found is None and tape.closed and not tape.complete
+                return len(text) if cut and len(bare) <= LONGEST_HEADER else 0
+            yield
+
+
+def _stops_at(stops: StopTable[StopMark], text: str, start: int) -> bool:
+    """Return whether a stop is at this very offset of a text."""
+    found = stops.find(text, start)
+    return found is not None and found.start == start
+
+
+def _section_of(section: CallSection, before: str, after: str) -> CallSection:
+    """Return the section whose call begins with a header exactly as it was written."""
+    call = section.call
+    if not isinstance(call, RowCall):
+        return section
+    row = call.row
+    at = next(at for at, item in enumerate(row) if isinstance(item, ArgumentList))
+    headed = (TemplateLiteral.of(before.lstrip()), row[1], TemplateLiteral.of(after), *row[at:])
+    return replace(section, open=TemplateLiteral(), call=RowCall(headed))
+
+
+# The trial of a possible call in reasoning.
+
+
+class CallTrial:
+    """Finds the first whole call of an offered tool in unclosed reasoning."""
+
+    def __init__(self, turn: TurnTree, section: SectionReader) -> None:
+        """Store the reader of a turn's calls."""
+        self._turn, self._section = turn, section
+        closers: tuple[str, ...] = ()
+        if turn.calls is not None:
+            closers = (*section_closers(turn, turn.calls), *turn.calls.close.units)
+        self._behind = ("", *closers, *(end.core for end in turn.ends))
+        """Texts that may come after calls; a cut may have left only the front of one."""
+
+    def find(self, text: str) -> tuple[int, int] | None:
+        """Return the offsets of the whitespace before the call and of the call, or None.
+
+        Only the first `_MOST_TRIED` openings are tried, so the cost is at most the length of the
+        text times that number.
+        """
+        stops = StopTable([*calls_in_reasoning(self._turn)])
+        at = 0
+        for _ in range(_MOST_TRIED):
+            found = stops.find(text, at)
+            if found is None:
+                return None
+            calls, _, _ = self._read(text[found.start :], complete=True)
+            if calls and calls[0].status is Status.OK:
+                return stops.written_before(text, found, 0), found.start
+            at = found.end
+        return None
+
+    def goes_on(self, text: str) -> bool:
+        """Return whether a cut text is a call so far: a whole one, or the front of one."""
+        calls, cut, rest = self._read(text.lstrip(), complete=False)
+        return cut or (bool(calls) and any(text.startswith(rest.strip()) for text in self._behind))
+
+    def _read(self, text: str, *, complete: bool) -> tuple[Sequence[ParsedCall], bool, str]:
+        """Read a text; return its calls, whether they were cut, and the text after them."""
+        tape = TextTape()
+        tape.feed(text)
+        tape.closed, tape.complete = True, complete
+        collector = MessageCollector(
+            self._turn.offered, reasoning="separate", whole_calls=True, make_id=lambda _, __: ""
+        )
+        cut = False
+        try:
+            # No reader waits on a closed tape, so one step reads all.
+            next(self._section.read(tape, collector))
+        except StopIteration as ended:
+            cut = bool(ended.value)
+        return collector.closed_calls, cut, tape.text[tape.at :]
+
+
+_MOST_TRIED = 8
+
+
+class _Stopped(NamedTuple):
+    """The stop that ended reasoning, and its length with the whitespace before it."""
+
+    mark: StopMark
+    size: int
+
+
+class ReasoningReader:
+    """Reads one block of reasoning up to its closer, an opening of content, or the turn's end.
+
+    If nothing closes it, a whole call inside it is a call and ends it: the text from an opening of
+    a call on is held until it is known whether that happens.
+    """
+
+    def __init__(self, turn: TurnTree, trial: CallTrial | None, *, keeps: bool) -> None:
+        """Prepare to read the reasoning of a turn; without a trial, calls in it are text.
+
+        With `keeps`, openings of calls and content in it are text, too.
+        """
+        self.turn = turn
+        self._trial = trial
+        calls = trial is not None and not keeps
+        self._stops = reasoning_stops(turn, calls=calls, content=not keeps)
+        self._closers = reasoning_stops(turn, calls=False, content=not keeps)
+        close = "" if turn.reasoning is None else turn.reasoning.close.core
+        # The closer of reasoning may be the text that ends the turn, too.
+        self._ends = any(end.core == close for end in turn.ends)
+        # The headers of other roles begin with the same marker.
+        header = turn.header.units[0] if turn.header.is_marked else turn.header.mark
+        cores = (*(end.core for end in turn.ends), header)
+        self._behind_end = tuple(filter(None, cores))
+
+    def read(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
+        """Read from after the opening of the reasoning to after its closer.
+
+        Any other end of it is left.
+        """
+        block = self.turn.reasoning
+        if block is None:
+            return
+        begun = yield from self._opening(tape, collector, block)
+        stopped = yield from self._until(tape, collector.reasoning, hold_calls=False)
+        if stopped is not None and stopped.mark is StopMark.CALLS:
+            stopped = yield from self._read_held(tape, collector, stopped.size)
+        if stopped is None:
+            # The front of a stop that the text was cut in.
+            tape.take(tape.left() if tape.closed and not tape.complete else 0, SpanKind.MARKUP)
+            return
+        if stopped.mark is not StopMark.REASONING_CLOSE:
+            if stopped.mark is not StopMark.END:
+                collector.close_reasoning(tape.position)
+            return
+        emptied = block.empty if tape.position == begun else None
+        collector.reasoning_marker(tape.take(stopped.size, SpanKind.MARKUP))
+        collector.close_reasoning(tape.position)
+        collector.drop_blank()
+        collector.ended = self._ends
+        after = block.close.after if emptied is None else emptied
+        collector.reasoning_marker((yield from skip_written(tape, after)))
+
+    def _until(self, tape: TextTape, emit: Emit, *, hold_calls: bool) -> Reading[_Stopped | None]:
+        """Read up to a stop that ends the reasoning; return it, or None if the text ended.
+
+        An end of the turn in the middle of it is text, and so are calls with `hold_calls`.
+        """
+        stops = self._closers if hold_calls else self._stops
+        while True:
+            found = yield from read_prose(tape, stops, SpanKind.REASONING, emit)
+            if found is None:
+                return None
+            size = found.end - tape.at
+            if found.label is not StopMark.END or (yield from self._ends_there(tape, size)):
+                return _Stopped(found.label, size)
+            emit(tape.take(size, SpanKind.REASONING))
+
+    def _ends_there(self, tape: TextTape, size: int) -> Reading[bool]:
+        """Return whether an end counts: no text, another end or a header comes after it."""
+        # Only so many characters are looked at, however many have come.
+        most = size + _MOST_SPACE + max(map(len, self._behind_end), default=0) + 1
+        while True:
+            behind = tape.text[tape.at + size : tape.at + most]
+            rest = behind.lstrip()
+            if len(behind) - len(rest) > _MOST_SPACE or (tape.closed and not rest):
+                return True
+            if rest and rest.startswith(self._behind_end):
+                return True
+            if tape.closed or not any(text.startswith(rest) for text in self._behind_end):
+                return False
+            yield
+
+    def _read_held(
+        self, tape: TextTape, collector: MessageCollector, size: int
+    ) -> Reading[_Stopped | None]:
+        """Hold a possible call; return the stop that ended the reasoning, CALLS if a call did."""
+        held = [tape.take(size, SpanKind.REASONING)]
+        stopped = yield from self._until(tape, held.append, hold_calls=True)
+        text = "".join(held)
+        call = None
+        ended = stopped is not None and stopped.mark is StopMark.END
+        if self._trial is not None and (ended or (stopped is None and tape.complete)):
+            behind = tape.text[tape.at : tape.at + (0 if stopped is None else stopped.size)]
+            call = self._trial.find(text + behind)
+        if call is None:
+            # In a cut text the front of a call is neither reasoning nor a call: it is markup.
+            cut = stopped is None and not tape.complete
+            if cut and self._trial is not None and self._trial.goes_on(text):
+                tape.put_back(text)
+                tape.take(len(text), SpanKind.MARKUP)
+            else:
+                collector.reasoning(text)
+            return stopped
+        space, start = call
+        tape.put_back(text[space:])
+        collector.reasoning(text[:space])
+        tape.take(start - space, SpanKind.MARKUP)
+        return _Stopped(StopMark.CALLS, 0)
+
+    def _opening(
+        self, tape: TextTape, collector: MessageCollector, block: MarkerBlock
+    ) -> Reading[int]:
+        """Take the rest of the opening; return the offset at which an empty block would close."""
+        mark = collector.reasoning_marker
+        prompted = self.turn.start is TurnStart.REASONING and not tape.position
+        begun = -1 if prompted else tape.position
+        after = self.turn.unwritten if prompted else block.open.after
+        mark((yield from skip_written(tape, after)))
+        if block.open.core:
+            # The model may repeat a marker that the prompt has already written.
+            text = tape.position
+            mark((yield from _skip_repeated(tape, block.open)))
+            mark((yield from skip_again(tape, block.open)))
+            if tape.position != text:
+                mark((yield from skip_written(tape, block.open.after)))
+        return begun
+
+
+_MOST_SPACE = 256
+"""Most whitespace after an end that is waited for; it limits the cost of a wait."""
+
+
+def _skip_repeated(tape: TextTape, literal: TemplateLiteral) -> Reading[str]:
+    """Take and return a repeated literal and the whitespace before it, or return empty."""
+    ahead = TextLookahead(tape, tape.position)
+    yield from ahead.space()
+    if not (yield from ahead.text(literal.core)):
+        return ""
+    return tape.take(ahead.at - tape.at, SpanKind.MARKUP)
+
+
+# The turn.
 
 
 class TurnReader:

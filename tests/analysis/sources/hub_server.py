@@ -13,6 +13,7 @@ import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -29,6 +30,15 @@ def commit_of(files: Mapping[str, bytes]) -> str:
     return digest.hexdigest()
 
 
+class RefusalError(Exception):
+    """An answer without a body: its status, and the code and the words of the Hub."""
+
+    def __init__(self, status: int, code: str, words: str, **headers: str) -> None:
+        self.status = status
+        named = {"X-Error-Code": code} if code else {}
+        self.headers = {**headers, **named, "X-Error-Message": words}
+
+
 @dataclass
 class Model:
     """A repository: its branches, and who may read it."""
@@ -37,11 +47,11 @@ class Model:
     gated: bool = False
     private: bool = False
 
-    def files_at(self, revision: str) -> dict[str, bytes] | None:
+    def files_at(self, revision: str) -> dict[str, bytes]:
         for name, files in self.branches.items():
             if revision in (name, commit_of(files)):
                 return files
-        return None
+        raise RefusalError(404, "RevisionNotFound", f"Invalid rev id: {revision}")
 
 
 @dataclass
@@ -81,7 +91,6 @@ class Hub:
         self.requests: list[Request] = []
         self.endpoint = ""
         self.ignores_ranges = False
-        self.gzips = False
         self.listed: dict[str, str] = {}
         """Other names in listings, for the names that there are."""
         self.stopped = threading.Event()
@@ -98,12 +107,23 @@ class Hub:
         """Let the next requests fail whose ``METHOD path`` the pattern is found in."""
         self.faults.append(Fault(pattern, times, **how))
 
-    def fault_of(self, line: str) -> Fault | None:
+    def fault_of(self, line: str) -> Fault:
+        """Return what goes wrong with a request: nothing, if none is left that matches."""
         for fault in self.faults:
             if fault.times > 0 and re.search(fault.pattern, line):
                 fault.times -= 1
                 return fault
-        return None
+        return Fault("", 0)
+
+    def model(self, name: str, token: str | None) -> Model:
+        """Return the model that is asked for with a token. Raises RefusalError."""
+        if token == "wrong":
+            raise RefusalError(401, "", "Invalid credentials in Authorization header")
+        model = self.models.get(name)
+        if model is None or (model.private and token != "good"):
+            # Without a token the Hub does not say whether there is such a repository.
+            raise RefusalError(404 if token else 401, "RepoNotFound", "Repository not found")
+        return model
 
     @property
     def lines(self) -> list[str]:
@@ -115,7 +135,7 @@ class Hub:
 def running_hub() -> Generator[Hub]:
     """Run a Hub."""
     hub = Hub()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(hub))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, hub))
     server.daemon_threads = True
     hub.endpoint = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
@@ -127,21 +147,14 @@ def running_hub() -> Generator[Hub]:
         server.shutdown()
         server.server_close()
         thread.join()
-        # The handler's class refers to itself, so what it serves would outlive many tests.
-        hub.models.clear()
-        hub.faults.clear()
-
-
-def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
-    class Handler(_Handler):
-        state = hub
-
-    return Handler
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    state: Hub
+
+    def __init__(self, hub: Hub, *connection: Any) -> None:
+        self.hub = hub
+        super().__init__(*connection)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is declared
         del format, args
@@ -153,143 +166,102 @@ class _Handler(BaseHTTPRequestHandler):
         token = self.headers.get("Authorization", "").removeprefix("Bearer ") or None
         path = urlsplit(self.path).path
         self.asked = Request(f"{self.command} {unquote(path)}", self.headers.get("Range"), token)
-        self.fault = None
+        self.fault = Fault("", 0)
         if path == "/api/agent-harnesses":
             # The library asks for this by itself, once a day, under some programs.
             self.answer(404, b"", {})
             return
-        self.state.requests.append(self.asked)
-        self.fault = self.state.fault_of(self.asked.line)
-        if self.fault is not None:
-            self.state.stopped.wait(self.fault.hang)
-            if self.fault.status is not None:
-                self.answer(self.fault.status, self.fault.body, dict(self.fault.headers))
-                return
-        if path.startswith("/api/models/"):
-            self.give_model(path.removeprefix("/api/models/"))
-        elif path.startswith("/cdn/"):
-            self.give_stored(path.removeprefix("/cdn/"))
-        else:
-            self.give_file(path[1:])
+        self.hub.requests.append(self.asked)
+        self.fault = self.hub.fault_of(self.asked.line)
+        self.hub.stopped.wait(self.fault.hang)
+        if self.fault.status is not None:
+            self.answer(self.fault.status, self.fault.body, self.fault.headers)
+            return
+        try:
+            if path.startswith("/api/models/"):
+                self.give_model(path.removeprefix("/api/models/"))
+            elif path.startswith("/cdn/"):
+                self.give_stored(path.removeprefix("/cdn/"))
+            else:
+                self.give_file(path[1:])
+        except RefusalError as refusal:
+            self.answer(refusal.status, b"", refusal.headers)
 
     def give_model(self, rest: str) -> None:
-        name, _, revision = map(unquote, rest.partition("/revision/"))
-        if name in self.state.moved:
-            end = f"/revision/{revision}" if revision else ""
-            self.redirect(307, f"/api/models/{self.state.moved[name]}{end}", {})
+        name, slash, revision = map(unquote, rest.partition("/revision/"))
+        if name in self.hub.moved:
+            location = f"/api/models/{self.hub.moved[name]}{slash}{revision}"
+            self.answer(307, b"", {"Location": location})
             return
-        model = self.model(name)
-        if model is None:
-            return
-        files = self.files(model, revision or "main")
-        if files is None:
-            return
-        siblings = [
-            {
-                "rfilename": self.state.listed.get(file, file),
-                "size": len(content),
-            }
-            for file, content in files.items()
-        ]
+        model = self.hub.model(name, self.asked.token)
+        files = model.files_at(revision or "main")
         info = {
             "id": name,
             "sha": commit_of(files),
             "private": model.private,
             "gated": "manual" if model.gated else False,
-            "siblings": siblings,
+            "siblings": [
+                {"rfilename": self.hub.listed.get(file, file), "size": len(content)}
+                for file, content in files.items()
+            ],
         }
         self.answer(200, json.dumps(info).encode(), {"Content-Type": "application/json"})
-
-    def model(self, name: str) -> Model | None:
-        """Return a model, or answer why not."""
-        token = self.asked.token
-        model = self.state.models.get(name)
-        if token == "wrong":
-            self.refuse(401, None, "Invalid credentials in Authorization header")
-            return None
-        if model is None or (model.private and token != "good"):
-            # Without a token the Hub does not say whether there is such a repository.
-            self.refuse(404 if token else 401, "RepoNotFound", "Repository not found")
-            return None
-        return model
-
-    def files(self, model: Model, revision: str) -> dict[str, bytes] | None:
-        files = model.files_at(revision)
-        if files is None:
-            self.refuse(404, "RevisionNotFound", f"Invalid rev id: {revision}")
-        return files
 
     def give_file(self, path: str) -> None:
         name, _, rest = path.partition("/resolve/")
         # A revision's own slashes are escaped.
         revision, _, file = map(unquote, rest.partition("/"))
-        if name in self.state.moved:
-            self.redirect(307, f"/{self.state.moved[name]}/resolve/{revision}/{file}", {})
+        if name in self.hub.moved:
+            location = f"/{self.hub.moved[name]}/resolve/{revision}/{file}"
+            self.answer(307, b"", {"Location": location})
             return
-        model = self.model(name)
-        if model is None:
-            return
-        if model.gated and self.asked.token != "good":
-            self.refuse(403 if self.asked.token else 401, "GatedRepo", "Access is restricted")
-            return
-        files = self.files(model, revision)
-        if files is None:
-            return
+        token = self.asked.token
+        model = self.hub.model(name, token)
+        if model.gated and token != "good":
+            raise RefusalError(403 if token else 401, "GatedRepo", "Access is restricted")
+        files = model.files_at(revision)
         headers = {"X-Repo-Commit": commit_of(files)}
-        content = files.get(file)
-        if content is None:
-            self.refuse(404, "EntryNotFound", "Entry not found", headers)
-            return
+        if file not in files:
+            raise RefusalError(404, "EntryNotFound", "Entry not found", **headers)
+        content = files[file]
         digest = hashlib.sha256(content).hexdigest()
         if len(content) < LARGE:
             self.give_content(content, {**headers, "ETag": f'"{digest}"'})
             return
         linked = {"X-Linked-Size": str(len(content)), "X-Linked-ETag": f'"{digest}"'}
-        elsewhere = self.state.endpoint.replace("127.0.0.1", "localhost")
-        self.redirect(302, f"{elsewhere}/cdn/{digest}", {**headers, **linked})
+        elsewhere = self.hub.endpoint.replace("127.0.0.1", "localhost")
+        self.answer(302, b"", {**headers, **linked, "Location": f"{elsewhere}/cdn/{digest}"})
 
     def give_stored(self, digest: str) -> None:
-        for model in self.state.models.values():
-            for files in model.branches.values():
-                for content in files.values():
-                    if hashlib.sha256(content).hexdigest() == digest:
-                        self.give_content(content, {"ETag": f'"{digest}"'})
-                        return
-        self.refuse(404, None, "")
+        models = self.hub.models.values()
+        branches = [files for model in models for files in model.branches.values()]
+        contents = [content for files in branches for content in files.values()]
+        content = next(each for each in contents if hashlib.sha256(each).hexdigest() == digest)
+        self.give_content(content, {"ETag": f'"{digest}"'})
 
     def give_content(self, content: bytes, headers: dict[str, str]) -> None:
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.asked.range or "")
-        if wanted is None or self.state.ignores_ranges:
+        part = re.fullmatch(r"bytes=(\d+)-(\d*)", self.asked.range or "")
+        if part is None or self.hub.ignores_ranges:
             self.answer(200, content, headers)
             return
-        start, stop = int(wanted[1]), min(int(wanted[2] or len(content)) + 1, len(content))
+        start, stop = int(part[1]), min(int(part[2] or len(content)) + 1, len(content))
         if start >= len(content):
             self.answer(416, b"", {"Content-Range": f"bytes */{len(content)}"})
             return
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{len(content)}"
         self.answer(206, content[start:stop], headers)
 
-    def redirect(self, status: int, location: str, headers: dict[str, str]) -> None:
-        self.answer(status, b"", {**headers, "Location": location})
-
-    def refuse(
-        self, status: int, code: str | None, words: str, headers: Mapping[str, str] | None = None
-    ) -> None:
-        told = {} if code is None else {"X-Error-Code": code}
-        self.answer(status, b"", {**(headers or {}), **told, "X-Error-Message": words})
-
     def answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
-        keep = None if self.fault is None else self.fault.keep
-        if keep is not None:
+        if self.fault.keep is not None:
             self.close_connection = True
         self.end_headers()
         if self.command == "HEAD":
             return
-        part = body if keep is None else body[:keep]
+        part = body[: self.fault.keep]
         try:
             self.wfile.write(part)
             self.asked.sent = len(part)
