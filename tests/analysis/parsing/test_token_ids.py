@@ -7,21 +7,19 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of as prepared
+from tests.analysis.decoding.tokenizers_here import byte_tokenizer
 
 from .loop import TOOLS, analysis_of, client_sum, gaps
 
 JSON, TAGGED, PAIRS = "j1-json-in-tags", "a1-function-parameter", "a7-token-pairs"
-MERGES = [("<", "/"), ("t", "h"), ("i", "n"), ("th", "in"), ("thin", "k"), (">", "Ċ"), ("k", ">")]
 CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
 OPENED = "<|im_start|>assistant\n<think>\n"
 TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>")
@@ -32,16 +30,7 @@ QUOTED = "\x01"
 @cache
 def tokenizer_of(*added: str) -> ModelTokenizer:
     """Make a vocabulary of bytes and a few merges, some across the edges of markers."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {sign: number for number, sign in enumerate(alphabet)}
-    for left, right in MERGES:
-        vocabulary.setdefault(left + right, len(vocabulary))
-    made: Any = Tokenizer(models.BPE(vocabulary, MERGES))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    made.decoder = decoders.ByteLevel()
-    tokens = [AddedToken(text, special=False, normalized=False) for text in added]
-    made.add_tokens([*tokens, AddedToken("<|stop|>", special=True, normalized=False)])
-    return prepared(made, eos="<|stop|>")
+    return prepared(byte_tokenizer(*added, control=("<|stop|>",)), eos="<|stop|>")
 
 
 def ids_of(tokenizer: ModelTokenizer, marked: str) -> tuple[str, list[int]]:

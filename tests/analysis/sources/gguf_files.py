@@ -17,14 +17,6 @@ TEMPLATE = (
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
 
 
-def byte_letters() -> dict[int, str]:
-    """Return GPT-2's letter of each byte: its own if it is printable, the others in order."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet(), key=ord)
-    own = {ord(letter): letter for letter in alphabet if ord(letter) < 256}
-    others = iter(letter for letter in alphabet if ord(letter) >= 256)
-    return {byte: own.get(byte) or next(others) for byte in range(256)}
-
-
 def byte_vocabulary() -> tuple[list[str], list[int], list[str]]:
     """Return tokens, types and merges of a small byte-level vocabulary."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())

@@ -7,25 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tokenizers import Tokenizer, decoders, models
 
 from autoparser import AutoparserError, analyze, load_encoder
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.provenance import Provenance, SourceKind
-from tests.analysis.sources.gguf_files import byte_letters
+from tests.case_tables import case_tables
+from tests.real_vocabularies import byte_letters
 
 DASHES = Path(__file__).resolve().parents[3] / "fixtures/encoders/dashes.py"
 USER = [{"role": "user", "content": "hi"}]
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {}}}
 
 
-TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sources.yaml").read_text("utf-8"))
-
-
-def table(name: str) -> pytest.MarkDecorator:
-    """Pass each case of a table of `sources.yaml` to a test."""
-    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: str(case)[:80])
+table = case_tables(__file__, "sources.yaml")
 
 
 def encoder(tmp_path: Path, code: str, values: str = "") -> Any:

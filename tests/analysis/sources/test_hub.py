@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from huggingface_hub import constants, hf_hub_download
 
 from autoparser import AutoparserError, TemplateNotFoundError, load_template
@@ -21,17 +20,13 @@ from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from tests.analysis.sources.gguf_files import write_model
 from tests.analysis.sources.hub_server import Hub, commit_of
+from tests.case_tables import case_tables
 
 slow = pytest.mark.slow
 HUB = "https://huggingface.co"
 CONFIG = json.dumps({"bos_token": "<s>", "chat_template": "C"})
 WEIGHTS = b"\0" * 100_000
-TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sources.yaml").read_text("utf-8"))
-
-
-def table(name: str) -> pytest.MarkDecorator:
-    """Pass each case of a table of `sources.yaml` to a test."""
-    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: str(case)[:80])
+table = case_tables(__file__, "sources.yaml")
 
 
 @table("names")
@@ -324,7 +319,6 @@ def test_a_download_that_is_cut_is_taken_up_again(hub: Hub) -> None:
 
 @slow
 @table("hub_errors")
-@slow
 @pytest.mark.usefixtures("impatient")
 def test_what_goes_wrong_is_one_line_and_leaves_nothing(
     hub: Hub, monkeypatch: pytest.MonkeyPatch, case: Any
@@ -339,9 +333,15 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(
         how = {**case["fault"], "body": case["fault"].get("body", "").encode()}
         hub.fail(how.pop("pattern"), 99, **how)
     source, _, revision = case["asked"].partition("@")
-    with pytest.raises(AutoparserError) as caught:
-        load_template(source, revision=revision or None)
-    assert str(caught.value) == case["line"].format(endpoint=hub.endpoint, commit=commit)
+    settings = case.get("constants", {})
+    with monkeypatch.context() as patch:
+        for name, value in settings.items():
+            patch.setattr(constants, name, value)
+        with pytest.raises(AutoparserError) as caught:
+            load_template(source, revision=revision or None)
+    places = {"endpoint": hub.endpoint, "commit": commit, "cache": constants.HF_HUB_CACHE}
+    assert str(caught.value) == case["line"].format(**places)
+    assert not hub.requests or "HF_HUB_OFFLINE" not in settings
     assert nothing_is_half_there()
     # What was wrong has passed, and the second try works.
     hub.faults.clear()
@@ -364,20 +364,6 @@ def nothing_is_half_there() -> bool:
 
 
 @slow
-def test_offline_and_not_there(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub.add("org/model", {"chat_template.jinja": "A"})
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(AutoparserError) as caught:
-        load_template("org/model", revision="v1")
-    assert str(caught.value) == (
-        f"org/model: there is no file of this name, and the cache at {constants.HF_HUB_CACHE} does"
-        " not hold this model at revision 'v1', while HF_HUB_OFFLINE forbids to ask the Hub; unset"
-        " HF_HUB_OFFLINE, or run 'autoparser fetch' once while online"
-    )
-    assert hub.requests == []
-
-
-@slow
 @pytest.mark.usefixtures("impatient")
 def test_offline_with_a_part_in_the_cache(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """The config came, the template did not: the config's own template is not the model's."""
@@ -387,29 +373,6 @@ def test_offline_with_a_part_in_the_cache(hub: Hub, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", offline)
         with pytest.raises(AutoparserError, match=r"chat_template\.jinja"):
             load_template("org/model")
-
-
-@slow
-@pytest.mark.usefixtures("impatient")
-def test_no_network(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    del hub
-    # Nothing listens there, and nothing may.
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")
-    with pytest.raises(AutoparserError) as caught:
-        load_template("org/model")
-    assert str(caught.value) == (
-        "org/model: there is no file of this name, and http://127.0.0.1:1 cannot be reached; check"
-        " the network, the proxy and HF_ENDPOINT, or pass a local file"
-    )
-
-
-@slow
-def test_no_answer_in_time(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub.add("org/model", {"chat_template.jinja": "A"})
-    hub.fail("/api/", 99, hang=30)
-    monkeypatch.setattr(constants, "HF_HUB_ETAG_TIMEOUT", 0.2)
-    with pytest.raises(AutoparserError, match="did not answer in time; check the network"):
-        load_template("org/model")
 
 
 @slow

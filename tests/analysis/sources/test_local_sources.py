@@ -12,19 +12,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 
 from autoparser import AutoparserError, TemplateNotFoundError, TemplateReadError, load_template
 from autoparser.analysis.sources import local_files
 from autoparser.analysis.sources.template_loading import load_templates
+from tests.case_tables import case_tables
 
 CONFIG_FILE = "tokenizer_config.json"
-TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sources.yaml").read_text("utf-8"))
-
-
-def table(name: str) -> pytest.MarkDecorator:
-    """Pass each case of a table of `sources.yaml` to a test."""
-    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: str(case)[:80])
+table = case_tables(__file__, "sources.yaml")
 
 
 def write(directory: Path, files: Mapping[str, object]) -> Path:

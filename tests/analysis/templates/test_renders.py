@@ -8,13 +8,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from pathlib import Path
 from typing import Any
 
 import jinja2
 import jinja2.sandbox
 import pytest
-import yaml
 
 from autoparser import (
     ChatTemplate,
@@ -27,15 +25,11 @@ from autoparser import (
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.environment import GENERATION_OPEN, SandboxKind
+from tests.case_tables import case_tables
 
-TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "renders.yaml").read_text("utf-8"))
+table = case_tables(__file__, "renders.yaml")
 USER = {"role": "user", "content": "hi"}
 MESSAGES = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
-
-
-def table(name: str) -> pytest.MarkDecorator:
-    """Pass each case of a table of `renders.yaml` to a test."""
-    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: ascii(case)[:80])
 
 
 @table("environment")

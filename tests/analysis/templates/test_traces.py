@@ -12,15 +12,11 @@ from autoparser import ChatTemplate, TemplateRenderError, TemplateSyntaxError
 from autoparser.analysis.templates.render_trace import RenderTrace, StepKind
 from autoparser.analysis.templates.source_text import template_tokens
 from autoparser.analysis.templates.trace_recorder import MOST_STEPS
+from tests.case_tables import case_tables
 from tests.fixture_analyses import TEMPLATES
 
 FIXTURES = TEMPLATES.parent
-TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "traces.yaml").read_text("utf-8"))
-
-
-def table(name: str) -> pytest.MarkDecorator:
-    """Pass each case of a table of `traces.yaml` to a test."""
-    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: str(case)[:80])
+table = case_tables(__file__, "traces.yaml")
 
 
 def step_through(text: str, **variables: object) -> RenderTrace:

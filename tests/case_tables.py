@@ -1,0 +1,20 @@
+"""Tables of cases in YAML files beside their tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+
+def case_tables(test_file: str, name: str) -> Callable[[str], pytest.MarkDecorator]:
+    """Return what passes each case of one table of a file beside a module of tests to a test."""
+    tables: dict[str, Any] = yaml.safe_load(Path(test_file).with_name(name).read_text("utf-8"))
+
+    def table(key: str) -> pytest.MarkDecorator:
+        return pytest.mark.parametrize("case", tables[key], ids=lambda case: ascii(case)[:80])
+
+    return table
