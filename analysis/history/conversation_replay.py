@@ -28,7 +28,7 @@ from .client_memory import (
     remember_message,
     render_continued,
 )
-from .sampled_turns import Prompt, common_start
+from .sampled_turns import Prompt
 from .scenarios import Answers, EngineHabits, MessagesAs, Next
 
 SYSTEM = "You are a helpful assistant."
@@ -131,7 +131,7 @@ class ReplayStage:
                 base = prober.render_messages(messages, tools=offered, setting=setting)
             except TemplateRenderError:
                 base = text
-            self._prompts[key] = Prompt(text, common_start(text, base))
+            self._prompts[key] = Prompt(text, text[: prefix_length(text, base)])
         return self._prompts[key]
 
     def last_turn(

@@ -338,7 +338,7 @@ class RenderedTokens:
 
     A token may have characters of two owners. It belongs to the message of its first character; it
     is content if any of its characters is; it is sampled only if all of them are, since a model
-    that is argument the first part does not write that token.
+    that was given the first part does not write that token.
     """
 
     token_ids: tuple[int, ...]

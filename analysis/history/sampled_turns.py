@@ -149,12 +149,12 @@ def _with_content(
     here = pieces[at + 1].text
     if front is None or not here.startswith(front):
         raise NotWrittenError("nothing shows where content stands beside these parts")
-    opened = common_start(usual.literals[place], here)
+    opened = prefix_length(usual.literals[place], here)
     return [
         *pieces[: at + 1],
         SampledPiece(SampledKind.MARKUP, usual.literals[place]),
         SampledPiece(SampledKind.CONTENT, message.content),
-        SampledPiece(SampledKind.MARKUP, here[len(opened) :]),
+        SampledPiece(SampledKind.MARKUP, here[opened:]),
         *pieces[at + 2 :],
     ]
 
@@ -264,13 +264,13 @@ def _drop_prompted(
         return drop_characters(pieces, header + (at + len(close) if close and at >= 0 else 0))
     core = prompt.rstrip()
     if core and text.startswith(core):
-        space = len(common_start(prompt[len(core) :], text[len(core) :]))
+        space = prefix_length(prompt[len(core) :], text[len(core) :])
         return drop_characters(pieces, len(core) + space)
     units = TemplateLiteral.of(format_.header).units
     if prompt.strip() and units and whole_prompt.text.rstrip().endswith(units[-1]):
         # The prompt ends in the header, however it began it.
         return drop_characters(pieces, len(format_.header))
-    return drop_characters(pieces, len(common_start(prompt, text)))
+    return drop_characters(pieces, prefix_length(prompt, text))
 
 
 def _overlap_length(prompt: str, text: str) -> int:
@@ -295,16 +295,11 @@ def _close_reasoning(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces
     block = _reasoning_block(format_)
     text = text_of(pieces)
     front = prompt.rpartition(block.open.core)[0] if block.open.core else prompt
-    rest = drop_characters(pieces, len(common_start(front, text)))
+    rest = drop_characters(pieces, prefix_length(front, text))
     begun = text_of(rest).lstrip().removeprefix(block.open.core).lstrip()
     if begun.startswith(block.close.core):
         return drop_characters(rest, len(text_of(rest)) - len(begun))
     return (SampledPiece(SampledKind.MARKUP, block.close.text), *rest)
-
-
-def common_start(left: str, right: str) -> str:
-    """Return what two texts begin with, to the character."""
-    return left[: prefix_length(left, right)]
 
 
 def drop_characters(pieces: Pieces, count: int) -> Pieces:

@@ -131,7 +131,6 @@ def _respell_text(text: StringText, spelling: Spelling) -> StringText:
     return text
 
 
-Respell = Callable[[TurnFormat], TurnFormat]
 Rewrite = Callable[[Pieces, TurnFormat, Message], Pieces]
 
 
@@ -140,17 +139,14 @@ class Variation:
     """One way of writing otherwise."""
 
     about: str
-    respell: Respell | None = None
+    spelling: Spelling | None = None
+    """How it spells the values of calls, or None if it leaves them."""
     rewrite: Rewrite | None = None
     cut: bool = False
     """Whether the text is cut there, with nothing after it."""
     breaks_call: bool = False
     """A call is not whole: where a parser reads it as one, the variation does not apply."""
     single_newlines: bool = False
-
-
-def _by_spelling(**changes: str | bool) -> Respell:
-    return lambda format_: respell_calls(format_, Spelling(**changes))  # type: ignore[arg-type]
 
 
 def _piece_index(pieces: Pieces, kind: SampledKind) -> int:
@@ -236,19 +232,17 @@ def _newline_before_calls(pieces: Pieces, format_: TurnFormat, message: Message)
 
 
 VARIATIONS: Mapping[str, Variation] = {
-    "compact-json": Variation("JSON without spaces", respell=_by_spelling(comma=",", colon=":")),
+    "compact-json": Variation("JSON without spaces", spelling=Spelling(comma=",", colon=":")),
     "spaced-json": Variation(
         "JSON with a space after every comma and colon",
-        respell=_by_spelling(comma=", ", colon=": "),
+        spelling=Spelling(comma=", ", colon=": "),
     ),
     "escaped-json": Variation(
-        "JSON with letters beyond ASCII as escapes", respell=_by_spelling(ascii_only=True)
+        "JSON with letters beyond ASCII as escapes", spelling=Spelling(ascii_only=True)
     ),
-    "json-literals": Variation(
-        "true, false and null as JSON", respell=_by_spelling(literals="json")
-    ),
+    "json-literals": Variation("true, false and null as JSON", spelling=Spelling(literals="json")),
     "python-literals": Variation(
-        "true, false and null as Python", respell=_by_spelling(literals="python")
+        "true, false and null as Python", spelling=Spelling(literals="python")
     ),
     "newline-after-reasoning": Variation(
         "a newline more after the reasoning's end",
@@ -307,9 +301,9 @@ def respelled_by(format_: TurnFormat, names: Sequence[str]) -> TurnFormat:
     Raises NotWrittenError if one of them spells nothing otherwise.
     """
     for name in names:
-        respell = VARIATIONS[name].respell
-        if respell is not None:
-            format_ = respell(format_)
+        spelling = VARIATIONS[name].spelling
+        if spelling is not None:
+            format_ = respell_calls(format_, spelling)
     return format_
 
 

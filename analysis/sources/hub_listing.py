@@ -36,28 +36,17 @@ from .hub_requests import (
 )
 from .local_files import cache_file, cached_file
 
-# Small files that cache the Hub's answers for a later run without the Hub, beside its own cache.
-#
-# They are in the folder of `huggingface_hub` for files that other libraries derive from its own
-# (`HF_ASSETS_CACHE`).
 
+def answer_file(repository: str, name: str) -> Path:
+    """Return the small file that caches an answer of the Hub for a later run without the Hub.
 
-def cache_answer(repository: str, name: str, content: bytes) -> None:
-    """Cache ``content`` under ``name``, in place of what was there."""
-    cache_file(_folder(repository) / name, content)
-
-
-def cached_answer(repository: str, name: str) -> bytes | None:
-    """Return what was cached, or None if there is nothing."""
-    return cached_file(_folder(repository) / name)
-
-
-def _folder(repository: str) -> Path:
+    It is beside the Hub library's own cache, in its folder for files that other libraries derive.
+    """
     # Not by the library's own function, which makes the folder whenever it is asked for it.
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
     assets = Path(constants.HF_ASSETS_CACHE).expanduser()
-    return assets / "autoparser" / repository.replace("/", "--") / "kept"
+    return assets / "autoparser" / repository.replace("/", "--") / "kept" / name
 
 
 OF_USE = re.compile(
@@ -109,7 +98,7 @@ def listing_of(repository: str, revision: str | None) -> HubListing:
         else:
             value = {"commit": listing.commit, "files": dict(listing.files)}
             for key in {_key(revision), _key(listing.commit)}:
-                cache_answer(repository, key, json.dumps(value).encode())
+                cache_file(answer_file(repository, key), json.dumps(value).encode())
             return listing
     found = _cached_listing(repository, revision) or _in_cache(repository, revision)
     if found is None:
@@ -179,7 +168,7 @@ def _key(revision: str | None) -> str:
 
 def _cached_listing(repository: str, revision: str | None) -> HubListing | None:
     """Return the cached last answer of the Hub, or None."""
-    content = cached_answer(repository, _key(revision))
+    content = cached_file(answer_file(repository, _key(revision)))
     if content is None:
         return None
     try:

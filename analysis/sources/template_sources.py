@@ -24,15 +24,14 @@ from .found_templates import (
 from .gguf_files import GgufContents, cached_window, contents_of, file_window
 from .hub_listing import (
     HubListing,
-    cache_answer,
-    cached_answer,
+    answer_file,
     fetch_files,
     hub_window,
     is_cached,
     listing_of,
 )
 from .hub_requests import HubName
-from .local_files import part_of, read_text
+from .local_files import cache_file, cached_file, part_of, read_text
 
 # A model directory: which of its files hold its chat templates.
 #
@@ -243,13 +242,13 @@ def _contents(listing: HubListing, file: str) -> GgufContents:
     path = is_cached(listing, file)
     if path is not None:
         return replace(contents_of(file_window(path)), file=f"{listing.repository}/{file}")
-    key = f"{listing.commit}-{quote(file, safe='')}"
-    known = cached_answer(listing.repository, key)
+    answer = answer_file(listing.repository, f"{listing.commit}-{quote(file, safe='')}")
+    known = cached_file(answer)
     if known is not None:
         return contents_of(cached_window(f"{listing.repository}/{file}", known))
     window = hub_window(listing, file)
     contents = contents_of(window)
-    cache_answer(listing.repository, key, bytes(window.content[: contents.end]))
+    cache_file(answer, bytes(window.content[: contents.end]))
     return contents
 
 
