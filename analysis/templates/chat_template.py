@@ -132,7 +132,7 @@ def _prepared_message(message: object) -> Message:
     return {other: reasoning, **kept, standard: reasoning}
 
 
-Rendered = TypeVar("Rendered")
+Result = TypeVar("Result")
 
 LONGEST_REASON = 200_000
 """Characters of a template's own message that an error keeps."""
@@ -281,22 +281,27 @@ class ChatTemplate:
         """The same template, in the sandbox that lets it change lists and dictionaries."""
         return replace(self, sandbox=SandboxKind.MUTABLE)
 
-    def _bounded(self, render: Callable[[RenderGuard | None], Rendered]) -> Rendered:
-        """Render; in a worker, within its limits. Raises TemplateRenderError."""
+    def _bounded(
+        self, work: Callable[[RenderGuard | None], Result], *, compiles: bool = False
+    ) -> Result:
+        """Render or compile; in a worker, within its limits.
+
+        Raises TemplateRenderError, or TemplateSyntaxError where the work `compiles`.
+        """
         guard = current_guard()
-        failure: TemplateRenderError
+        failure: TemplateRenderError | TemplateSyntaxError
         try:
-            return render(guard)
+            return work(guard)
         except LimitReached as reached:
             if guard is not None:
                 guard.end()
-            failure = self._limit_error(reached, reached)
+            failure = self._limit_error(reached, reached, compiles=compiles)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
             if guard is not None and isinstance(error, MemoryError):
-                failure = self._limit_error(guard.memory_reached, error)
+                failure = self._limit_error(guard.memory_reached, error, compiles=compiles)
             else:
-                failure = self._render_error(error)
-        # Raised outside of the handler, so that it does not keep the frames of the render alive.
+                failure = self._syntax_error(error) if compiles else self._render_error(error)
+        # Raised outside of the handler, so that it does not keep the frames of the work alive.
         raise failure
 
     @property
@@ -322,25 +327,16 @@ class ChatTemplate:
     @cached_property
     def _compiled(self) -> _Compiled:
         environment = chat_environment(self.sandbox)
-        guard = current_guard()
-        try:
+
+        def compiled(guard: RenderGuard | None) -> _Compiled:
             with nullcontext() if guard is None else guard.rendering():
                 tree = environment.parse(self.text)
                 code = environment.compile(tree)
             # A plain dict of globals is copied faster for each render than Jinja's chained one.
             template = Template.from_code(environment, code, dict(environment.globals))
-        except LimitReached as reached:
-            if guard is not None:
-                guard.end()
-            failure = self._compile_limit_error(reached)
-        except Exception as error:  # noqa: BLE001 - Jinja and Python each raise their own
-            if guard is not None and isinstance(error, MemoryError):
-                failure = self._compile_limit_error(guard.memory_reached)
-            else:
-                failure = self._syntax_error(error)
-        else:
             return _Compiled(tree, code, template)
-        raise failure
+
+        return self._bounded(compiled, compiles=True)
 
     def _parsed(self) -> nodes.Template:
         """Parse without generating code. Raises TemplateSyntaxError."""
@@ -383,22 +379,15 @@ class ChatTemplate:
             forbidden=isinstance(error, SecurityError),
         )
 
-    def _limit_error(self, reached: LimitReached, error: BaseException) -> TemplateLimitError:
-        return TemplateLimitError(
-            reached.limit,
-            reached.words,
-            file=self._file,
-            line=failure_line(error),
-            hint=raise_limit_hint(reached.limit),
-        )
-
-    def _compile_limit_error(self, reached: LimitReached) -> TemplateSyntaxError:
-        return TemplateSyntaxError(
-            f"Jinja cannot compile this template: {reached.words}",
-            file=self._file,
-            limit=reached.limit,
-            hint=raise_limit_hint(reached.limit),
-        )
+    def _limit_error(
+        self, reached: LimitReached, error: BaseException, *, compiles: bool
+    ) -> TemplateLimitError | TemplateSyntaxError:
+        limit, hint = reached.limit, raise_limit_hint(reached.limit)
+        if compiles:
+            words = f"Jinja cannot compile this template: {reached.words}"
+            return TemplateSyntaxError(words, file=self._file, limit=limit, hint=hint)
+        line = failure_line(error)
+        return TemplateLimitError(limit, reached.words, file=self._file, line=line, hint=hint)
 
     @property
     def _file(self) -> str:

@@ -37,12 +37,8 @@ def test_an_object_is_held_as_long_as_its_value() -> None:
 def test_none_is_a_cached_value_too() -> None:
     cache: IdentityCache[None] = IdentityCache(2)
     owner = object()
-
-    def never() -> None:
-        pytest.fail("the value is made again")
-
     assert cache.of((owner,), "", lambda: None) is None
-    assert cache.of((owner,), "", never) is None
+    assert cache.of((owner,), "", lambda: pytest.fail("the value is made again")) is None
 
 
 def test_threads_get_the_same_value() -> None:

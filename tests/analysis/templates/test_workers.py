@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from autoparser import (
     AutoparserError,
@@ -84,7 +85,7 @@ def test_an_isolated_template_does_all_that_the_plain_one_does() -> None:
     ],
 )
 def test_a_render_beyond_a_limit_names_it(text: str, limit: Limit, words: str) -> None:
-    template = isolated(ChatTemplate(text, origin="bad.jinja"), replace_limits(seconds=2))
+    template = isolated(ChatTemplate(text, origin="bad.jinja"), structs.replace(SHORT, seconds=2))
     with pytest.raises(TemplateLimitError, match=words) as caught:
         template.render(MESSAGES)
     assert caught.value.limit is limit
@@ -93,12 +94,6 @@ def test_a_render_beyond_a_limit_names_it(text: str, limit: Limit, words: str) -
         template.source_map(VARIABLES)
     assert isinstance(template.step_through(VARIABLES).failure, TemplateLimitError)
     assert isolated(ChatTemplate("ok")).render(MESSAGES) == "ok"
-
-
-def replace_limits(**changes: Any) -> Limits:
-    """Return the short limits, some of them otherwise."""
-    names = ("render_seconds", "seconds", "memory", "characters")
-    return Limits(**{**{name: getattr(SHORT, name) for name in names}, **changes})
 
 
 def test_a_trace_beyond_a_limit_keeps_what_was_written() -> None:
@@ -132,7 +127,7 @@ def test_an_isolated_analysis_is_the_same_and_goes_on_to_render_in_a_worker() ->
     assert isinstance(found.template, IsolatedTemplate)
     assert replace(found, template=plain) == analyze(plain)
     assert found.to_dict() == analyze(plain).to_dict()
-    again = analyze(isolated(plain, replace_limits(seconds=20))).template
+    again = analyze(isolated(plain, structs.replace(SHORT, seconds=20))).template
     assert isinstance(again, IsolatedTemplate)
     assert again.limits.seconds == 20
     with pytest.raises(TemplateLimitError) as caught:
@@ -145,7 +140,7 @@ def test_one_render_beyond_a_limit_is_evidence_and_the_analysis_goes_on() -> Non
     text = TEMPLATE.read_text(encoding="utf-8")
     # Few messages of the self-check hold markup.
     trap = f"{{% if '<b>' in messages[-1].content | default('', true) %}}{ENDLESS}{{% endif %}}"
-    found = analyze(ChatTemplate(text + trap), isolate=replace_limits(seconds=20))
+    found = analyze(ChatTemplate(text + trap), isolate=structs.replace(SHORT, seconds=20))
     assert found.format.calls is not None
     assert any("more than 0.2 s" in failure.reason for failure in found.check.failures)
 
