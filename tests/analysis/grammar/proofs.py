@@ -183,7 +183,8 @@ def refusal(start: GrammarObject, text: str) -> str:
         except ConstraintError as error:
             return f"behind {tokenizer.decode(tokens[:at])[-60:]!r}: {error}"
         if not is_allowed(row_of(mask, 0), token) or not state.try_accept(token):
-            return f"{tokenizer.decode([token])!r} behind {tokenizer.decode(tokens[:at])[-60:]!r}"
+            shown = f"{tokenizer.decode([token])!r} behind {tokenizer.decode(tokens[:at])[-60:]!r}"
+            return f"{shown}: masked"
     return "" if state.is_accepting() else f"not at an end behind {text[-60:]!r}"
 
 
@@ -195,17 +196,20 @@ def soundness(
         grammar = grammar_for(format_, request_of(tools))
         compiled, parser = load(grammar), grammar.parser()
         tokenizer = compiled.tokenizer
-        closers = closing_texts(grammar.rules(tokenizer.opaque), grammar.turn.strict.calls)
+        calls = grammar.turn.strict.calls
+        closers = closing_texts(grammar.rules(tokenizer.opaque), calls)
+        ending = (*closers, calls.section_close) if calls is not None else closers
         judge = AnswerJudge(format_, grammar, parser, compiled, NoTurns("only the format is known"))
         for seed in range(walks):
             walk = _walk(compiled, seed, Random(seed).choice(HASTE), closers)
-            # Long texts may take a walk of leisure too far.
-            walk = walk if walk.ended else _walk(compiled, seed, max(HASTE), closers)
+            # Long texts, and call after call, may take a walk of leisure too far.
+            walk = walk if walk.ended else _walk(compiled, seed, max(HASTE), ending)
             if not walk.ended:
                 yield Fault(Question.ENDS, True, f"walk {seed}", "")
                 continue
             complaints = judge.judge(walk.text, walk.tokens).complaints
-            shown = f"{complaints}: {walk.text!r}"
+            words = "; ".join(f"{each.fault.value}: {each.detail}" for each in complaints)
+            shown = f"{words}: {walk.text!r}"
             yield Fault(Question.SOUND, True, f"walk {seed}", shown) if complaints else None
 
 
