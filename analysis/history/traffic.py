@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 LEAD = 64
-"""Characters of what led to a turn by which it is found again."""
+"""Characters before a turn by which it is found again."""
 ENOUGH_WORDS = 12
 """Characters of content that are enough to find a turn of which nothing else is found."""
 RECENT = 256
@@ -56,31 +56,31 @@ RECENT = 256
 
 @dataclass(frozen=True, slots=True)
 class LoggedTurn:
-    """A request, by what can be found of it in later prompts."""
+    """A request, by the texts of it that can be found in later prompts."""
 
     head: str
-    """Its prompt, without what that has written of the turn."""
+    """Its prompt, without the part of the turn that the prompt has written."""
     whole: str
-    """Its prompt and what the model wrote."""
+    """Its prompt and the completion."""
     words: Callable[[], Sequence[str]]
-    """What was said: the content, which may be empty, and the names of the calls."""
+    """The content, which may be empty, and the names of the calls."""
     conversation: str | None
 
 
 class Ancestry(NamedTuple):
-    """What a request goes on from."""
+    """The earlier request that a request continues."""
 
     before: int | None
     """The place of the earlier request, or None if it is the first of its conversation."""
     is_repeat: bool
-    """Whether its prompt was asked before; then it goes on from what the first one does."""
+    """Whether its prompt was sent before; then it continues the same request as the first one."""
 
 
 class _Origin(NamedTuple):
-    """A request that may be gone on from; the greatest is."""
+    """A request that may be the one continued; the greatest is."""
 
-    led: bool
-    """Whether what led to its turn stands in the later prompt, not only what was said."""
+    lead_stands: bool
+    """Whether the text that leads to its turn is in the later prompt, not only its words."""
     place: int
     """Where its turn begins in the later prompt."""
     words_stand: bool
@@ -94,7 +94,7 @@ class _Conversations:
 
     by_head: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     heads: list[str] = field(default_factory=list[str])
-    """Sorted: what begins a text stands before it."""
+    """Sorted: a prefix of a text is before it."""
     order: list[int] = field(default_factory=list[int])
 
     def add(self, at: int, head: str) -> None:
@@ -114,19 +114,19 @@ class _Conversations:
             shared = prefix_length(nearest, text)
             if shared == len(nearest):
                 return self.by_head[nearest] if nearest else ()
-            # What begins both stands before the nearest one, and is no longer than they share.
+            # A prefix of both is before the nearest one, and no longer than their common prefix.
             text = text[:shared]
 
 
 def request_lineage(turns: Sequence[LoggedTurn]) -> tuple[Ancestry, ...]:
-    """Say of each request of a log what it goes on from."""
+    """Return for each request of a log the one that it continues."""
     known: dict[str | None, _Conversations] = {}
     found: list[Ancestry] = []
     for at, turn in enumerate(turns):
         earlier = known.setdefault(turn.conversation, _Conversations())
-        asked = earlier.by_head.get(turn.head)
-        if asked is not None:
-            found.append(Ancestry(found[asked[0]].before, is_repeat=True))
+        same_prompt = earlier.by_head.get(turn.head)
+        if same_prompt is not None:
+            found.append(Ancestry(found[same_prompt[0]].before, is_repeat=True))
         else:
             found.append(Ancestry(_find_origin(turns, turn, earlier), is_repeat=False))
         earlier.add(at, turn.head)
@@ -162,28 +162,25 @@ def _by_beginning(
 def _by_words(
     turns: Sequence[LoggedTurn], turn: LoggedTurn, recent: Iterable[int]
 ) -> Iterator[_Origin]:
-    """Return the requests whose turns stand in a prompt, after where it parts from theirs."""
+    """Return the requests whose turns are in a prompt after its common prefix with theirs."""
     for at in recent:
         one = turns[at]
         lead, words = one.head[-LEAD:], one.words()
-        led = turn.head.rfind(lead) if lead else -1
+        lead_at = turn.head.rfind(lead) if lead else -1
         words_at = turn.head.rfind(words[0]) if len(words[0]) >= ENOUGH_WORDS else -1
-        if led < 0 and words_at < 0:
+        if lead_at < 0 and words_at < 0:
             continue
         parted = prefix_length(one.head, turn.head)
         shared = prefix_length(one.whole, turn.head)
-        if (
-            led >= 0
-            and led + len(lead) >= parted
-            and _stand_after(words, turn.head, led + len(lead))
-        ):
-            yield _Origin(True, led + len(lead), True, shared, at)
+        lead_end = lead_at + len(lead)
+        if lead_at >= 0 and lead_end >= parted and _stand_after(words, turn.head, lead_end):
+            yield _Origin(True, lead_end, True, shared, at)
         elif words_at >= parted:
             yield _Origin(False, words_at, True, shared, at)
 
 
 def _stand_after(words: Sequence[str], text: str, place: int) -> bool:
-    """Whether there are words, and all of them stand in a text after a place."""
+    """Return whether there are words, and all of them are in a text after a place."""
     return any(words) and all(text.find(word, place) >= 0 for word in words)
 
 

@@ -109,9 +109,9 @@ class ValueReader(ArgumentsAround):
         return (yield from self._raw_value(key, row, schema, types, quoted=False))
 
     def _at_literal(self) -> Reading[bool]:
-        """Whether a string begins as the notation writes those in arrays and objects, and ends so.
+        """Return whether a string is quoted here as the notation quotes those in containers.
 
-        Of a text that only begins with a quote, the quote is a part.
+        If a text only begins with a quote, the quote is part of it.
         """
         quotes, _ = string_quotes(self.arguments.values)
         opening = (yield from at_any(self.tape, tuple(quotes))) if quotes else None
@@ -132,7 +132,7 @@ class ValueReader(ArgumentsAround):
         return tuple(text for text in (self.separator.core, *opens, *self.stops) if text)
 
     def _next_keys(self) -> Iterator[str]:
-        """Return the keys of the next entry, up to its value, where nothing stands before them."""
+        """Return the keys of the next entry, up to its value, if no text comes before keys."""
         if self.separator.core or any(opening.core for opening in self.openings):
             return
         key = self.arguments.members.key
@@ -194,7 +194,7 @@ class ValueReader(ArgumentsAround):
         self.emit('"' if streams else json_of(text, schema, types, values, quoted=quoted))
         if ended is ReadOutcome.REPAIRED:
             self.repaired = True
-            # Where no other closer came, it may be one after all.
+            # If no other closer came, it may be one after all.
             if not after.core or not (yield from at_text(self.tape, after.units[0])):
                 return None
         yield from self._take_units(after.units)
@@ -208,9 +208,9 @@ class ValueReader(ArgumentsAround):
         *,
         literal: bool = False,
     ) -> Reading[ReadOutcome | None]:
-        """Read a value that nothing closes but what follows it: by its own brackets and quotes.
+        """Read a value without a closer: it ends by its own brackets and quotes.
 
-        A `literal` is what it says, whatever its type should be.
+        A `literal` keeps its value, whatever its type should be.
         """
         tape = self.tape
         ends = self._ends()
@@ -221,7 +221,7 @@ class ValueReader(ArgumentsAround):
                 break
             yield
         if scan.passed is not None and (tape.complete or size) and self._may_be_text(types):
-            # What does not become whole is a text that begins like an array or object.
+            # A value that does not become whole is a text that begins like an array or object.
             front = tape.text[tape.at : tape.at + (size or 0)].strip()
             size = size if size and is_value(front, self.arguments.values) else scan.passed
         if size is None:
@@ -235,7 +235,7 @@ class ValueReader(ArgumentsAround):
         return (yield from self._take_closer(row))
 
     def _may_be_text(self, types: frozenset[str] | None) -> bool:
-        """Whether a value of these types may be a text that nothing encloses."""
+        """Return whether a value of these types may be a text without quotes."""
         return (
             types is None or "string" in types
         ) and not self.arguments.values.string.open.strip()
@@ -246,7 +246,7 @@ class ValueReader(ArgumentsAround):
         """Take the value that the end of the text closes, if it is whole."""
         tape = self.tape
         rest = tape.text[tape.at :]
-        # What is there of a closer whose end is missing is not part of the value.
+        # The front of a closer whose end is missing is not part of the value.
         begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
         text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
         if not tape.complete or not is_value(text, self.arguments.values):

@@ -502,9 +502,9 @@ class TurnReader:
     def _block(
         self, tape: TextTape, collector: MessageCollector, opened: OpenParts, before: StopMark
     ) -> Reading[StopMark]:
-        """Read what comes next; say what it was, END where the turn ended.
+        """Read the next block; return its mark, or END if the turn ended.
 
-        After what opens content no header may stand.
+        No header may come after the opening of content.
         """
         if before is not StopMark.CONTENT:
             mark = yield from self._read_headers(tape, collector, opened)
@@ -553,7 +553,7 @@ class TurnReader:
         opened: OpenParts,
         stop: FoundStop[StopMark],
     ) -> Reading[StopMark]:
-        """Go on after a stop in the content; say what was read, END where the turn ended."""
+        """Continue after a stop in the content; return the mark read, or END if the turn ended."""
         turn = self.turn
         if stop.label is StopMark.CALLS and self._section is not None:
             own = self._stops.written_before(tape.text, stop, tape.at, fence=False)

@@ -1,6 +1,6 @@
 """A Hub on loopback: what `huggingface_hub` asks for, answered as the Hub answers.
 
-It has models with commits and branches, says what it was asked, and can be told to fail. Large
+It has models with commits and branches, says what it was asked, and fails on demand. Large
 files live after a redirect to another host name, as on the Hub, where the token must not go.
 """
 
@@ -72,7 +72,7 @@ class Fault:
 
 @dataclass
 class Request:
-    """What was asked."""
+    """A request that came."""
 
     line: str
     range: str | None
@@ -165,14 +165,14 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         token = self.headers.get("Authorization", "").removeprefix("Bearer ") or None
         path = urlsplit(self.path).path
-        self.asked = Request(f"{self.command} {unquote(path)}", self.headers.get("Range"), token)
+        self.question = Request(f"{self.command} {unquote(path)}", self.headers.get("Range"), token)
         self.fault = Fault("", 0)
         if path == "/api/agent-harnesses":
             # The library asks for this by itself, once a day, under some programs.
             self.answer(404, b"", {})
             return
-        self.hub.requests.append(self.asked)
-        self.fault = self.hub.fault_of(self.asked.line)
+        self.hub.requests.append(self.question)
+        self.fault = self.hub.fault_of(self.question.line)
         self.hub.stopped.wait(self.fault.hang)
         if self.fault.status is not None:
             self.answer(self.fault.status, self.fault.body, self.fault.headers)
@@ -193,7 +193,7 @@ class _Handler(BaseHTTPRequestHandler):
             location = f"/api/models/{self.hub.moved[name]}{slash}{revision}"
             self.answer(307, b"", {"Location": location})
             return
-        model = self.hub.model(name, self.asked.token)
+        model = self.hub.model(name, self.question.token)
         files = model.files_at(revision or "main")
         info = {
             "id": name,
@@ -215,7 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
             location = f"/{self.hub.moved[name]}/resolve/{revision}/{file}"
             self.answer(307, b"", {"Location": location})
             return
-        token = self.asked.token
+        token = self.question.token
         model = self.hub.model(name, token)
         if model.gated and token != "good":
             raise RefusalError(403 if token else 401, "GatedRepo", "Access is restricted")
@@ -240,7 +240,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.give_content(content, {"ETag": f'"{digest}"'})
 
     def give_content(self, content: bytes, headers: dict[str, str]) -> None:
-        part = re.fullmatch(r"bytes=(\d+)-(\d*)", self.asked.range or "")
+        part = re.fullmatch(r"bytes=(\d+)-(\d*)", self.question.range or "")
         if part is None or self.hub.ignores_ranges:
             self.answer(200, content, headers)
             return
@@ -264,7 +264,7 @@ class _Handler(BaseHTTPRequestHandler):
         part = body[: self.fault.keep]
         try:
             self.wfile.write(part)
-            self.asked.sent = len(part)
+            self.question.sent = len(part)
         except OSError:
             # Who asked for the start of a large file has gone.
             self.close_connection = True
