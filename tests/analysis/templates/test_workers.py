@@ -96,6 +96,14 @@ def test_a_render_beyond_a_limit_names_it(text: str, limit: Limit, words: str) -
     assert isolated(ChatTemplate("ok")).render(MESSAGES) == "ok"
 
 
+@slow
+def test_a_constant_that_takes_too_long_to_compile_is_an_error_of_syntax() -> None:
+    template = isolated(ChatTemplate("{{ 7 ** 99999999 % 3 }}"), structs.replace(SHORT, seconds=5))
+    with pytest.raises(TemplateSyntaxError, match=r"cannot compile .*more than 0\.2 s") as caught:
+        template.check_syntax()
+    assert caught.value.limit is Limit.RENDER_TIME
+
+
 def test_a_trace_beyond_a_limit_keeps_what_was_written() -> None:
     text = "a{% for x in range(n) %}{% if x %}-{% endif %}{% endfor %}"
     trace = isolated(ChatTemplate(text), Limits(characters=100)).step_through({"n": 500})
