@@ -1,18 +1,408 @@
-"""vLLM's plugin: the entry point `vllm.general_plugins` calls `register` in each of its processes.
+"""Implement vLLM's parser interfaces, and register them: the entry point `vllm.general_plugins`.
 
-This module alone imports vLLM, and not before it is called.
+Only `register`, which vLLM calls in each of its processes, imports vLLM: it makes vLLM's classes of
+those here, which need only the classes of messages, `VllmMessages`. Texts contain special tokens
+(`adjust_request` asks for that) and come with their ids.
+
+A tool parser and a reasoning parser (`ToolHalf`, `ReasoningHalf`) read an answer in two halves. If
+both are this plugin's, or one of them is the only one, `WholeParser` reads the whole answer.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from .vllm_parsers import ReasoningHalf, ToolHalf, VllmMessages, WholeParser
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.parsing.marker_tokens import (
+    ReasoningEnd,
+    ReasoningProgress,
+    ReasoningState,
+)
+from autoparser.analysis.parsing.output_parser import StreamParser
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
+from autoparser.analysis.parsing.turn_request import RequestError
+
+from .served_format import (
+    ReasoningPlace,
+    ServedFormat,
+    ServedRequest,
+    prompt_opens_reasoning,
+    served_format,
+    served_request,
+)
 
 NAME = "autoparser"
 """What `--tool-call-parser` and `--reasoning-parser` are given."""
+
+
+@dataclass(frozen=True)
+class VllmMessages:
+    """vLLM's classes of a parser's results."""
+
+    delta: Callable[..., Any]
+    delta_call: Callable[..., Any]
+    delta_function: Callable[..., Any]
+    call: Callable[..., Any]
+    function: Callable[..., Any]
+    extracted: Callable[..., Any]
+    constraint: Callable[..., Any]
+
+    def delta_of(self, deltas: Iterable[Delta], *, reasoning: bool = True) -> object | None:
+        """Return deltas as one message, or None if it would be empty."""
+        texts = {DeltaKind.CONTENT: "", DeltaKind.REASONING: ""}
+        calls: list[Any] = []
+        for each in deltas:
+            match each.kind:
+                case DeltaKind.CALL:
+                    function = self.delta_function(name=each.text, arguments="")
+                    calls.append(
+                        self.delta_call(
+                            id=each.id, type="function", index=each.index, function=function
+                        )
+                    )
+                case DeltaKind.ARGUMENTS if calls and calls[-1].index == each.index:
+                    calls[-1].function.arguments += each.text
+                case DeltaKind.ARGUMENTS:
+                    function = self.delta_function(arguments=each.text)
+                    calls.append(self.delta_call(index=each.index, function=function))
+                case DeltaKind.FINISH:
+                    pass
+                case kind:
+                    texts[kind] += each.text
+        thought = texts[DeltaKind.REASONING] if reasoning else ""
+        if not (texts[DeltaKind.CONTENT] or thought or calls):
+            return None
+        made: object = self.delta(
+            content=texts[DeltaKind.CONTENT] or None, reasoning=thought or None, tool_calls=calls
+        )
+        return made
+
+    def functions_of(self, message: ParsedMessage) -> list[Any]:
+        """Return a message's calls, as a stream sends them."""
+        return [
+            self.function(id=call.sent_id or None, name=call.name, arguments=call.arguments)
+            for call in message.begun_calls
+        ]
+
+
+def with_special_tokens(request: Any) -> Any:
+    """Ask vLLM to keep special tokens in the text: without markers it cannot be parsed."""
+    if hasattr(request, "skip_special_tokens"):
+        request.skip_special_tokens = False
+    return request
+
+
+def with_tag(
+    request: Any,
+    served: ServedRequest,
+    served_format: ServedFormat,
+    messages: VllmMessages,
+    *,
+    apart: bool,
+) -> Any:
+    """Constrain the answer to its tools if the request asks for that and for no other constraint.
+
+    Raises ValueError, which vLLM answers with status 400, if that is not possible.
+    """
+    given = getattr(request, "structured_outputs", None)
+    try:
+        tag = served_format.tag(served, reasoning_apart=apart)
+    except AutoparserError as error:
+        raise ValueError(f"the calls cannot be constrained: {error}") from error
+    if tag is None or (given is not None and not served.forced):
+        return request
+    request.structured_outputs = messages.constraint(structural_tag=json.dumps(tag))
+    if served.forced and hasattr(request, "response_format"):
+        request.response_format = None
+    return request
+
+
+class _ServedParser:
+    """What the parsers of a request hold: the format, the settings, the prompt, the stream.
+
+    A parser comes before vLLM's own class in the class order and calls its constructor.
+    """
+
+    messages: VllmMessages
+
+    def __init__(self, tokenizer: object, *args: Any, **kwargs: Any) -> None:
+        """Store the arguments that vLLM passes with every request."""
+        after: Any = super()
+        after.__init__(tokenizer, *args, **kwargs)
+        self._served_format = served_format(tokenizer)
+        self._settings: Mapping[str, object] = kwargs.get("chat_template_kwargs") or {}
+        self._prompt: Sequence[int] | None = None
+        self._stream: StreamParser | None = None
+
+    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
+        """Count the ids of the reasoning and the text that ends it; 0 if nothing ends it."""
+        request = ServedRequest(settings=self._settings)
+        parser = self._served_format.parser(request, prompt=self._prompt, with_ids=True)
+        try:
+            end = parser.reasoning_end_by_ids()
+        except RequestError:
+            return 0
+        state = end.after(end.begin, token_ids)
+        return 0 if state.thinking is ReasoningProgress.UNDECIDED else state.ids
+
+
+class WholeParser(_ServedParser):
+    """Reads a whole answer: reasoning, content and calls, given the prompt."""
+
+    reasoning_parser_cls: object
+    tool_parser_cls: object
+    always_adjust_request = True
+    _last: Sequence[int] = ()
+
+    @property
+    def _place(self) -> ReasoningPlace:
+        # Without a reasoning parser, vLLM expects reasoning unchanged in the content.
+        return "separate" if self.reasoning_parser_cls is not None else "raw"
+
+    def _request_of(self, request: Any, *, calls: bool = True) -> ServedRequest:
+        offered = None if calls and self.tool_parser_cls is not None else ()
+        return served_request(request, tools=offered, settings=self._settings)
+
+    def adjust_request(self, request: Any) -> Any:
+        """Keep special tokens in the text, and constrain calls as requested."""
+        if self.tool_parser_cls is not None:
+            # Without reasoning in the answer, vLLM constrains from the first token.
+            apart = self.reasoning_parser_cls is not None
+            apart = apart and getattr(request, "include_reasoning", True)
+            asked = self._request_of(request)
+            request = with_tag(request, asked, self._served_format, self.messages, apart=apart)
+        return with_special_tokens(request)
+
+    def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
+        """Store the token ids of the prompt."""
+        self._prompt = prompt_token_ids
+
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        """Return whether a grammar applies from the first token after a prompt on.
+
+        It does unless the prompt has opened the reasoning: the grammar allows reasoning that the
+        model opens itself.
+        """
+        parser = self._served_format.parser(
+            ServedRequest(settings=self._settings), prompt=input_ids
+        )
+        return not prompt_opens_reasoning(parser.turn)
+
+    def parse(
+        self,
+        model_output: str,
+        request: Any,
+        enable_auto_tools: bool = False,
+        model_output_token_ids: Sequence[int] = (),
+    ) -> tuple[str | None, str | None, list[Any] | None]:
+        """Parse a whole answer into reasoning, content and calls."""
+        parser = self._served_format.parser(
+            self._request_of(request, calls=enable_auto_tools),
+            prompt=self._prompt,
+            reasoning=self._place,
+            with_ids=bool(model_output_token_ids),
+        )
+        ids = [*model_output_token_ids]
+        message = parser.parse(
+            model_output, complete=self._served_format.complete(ids), ids=ids or None
+        )
+        calls = self.messages.functions_of(message)
+        return message.reasoning_content, message.content, calls
+
+    def parse_delta(
+        self,
+        delta_text: str,
+        delta_token_ids: list[int],
+        request: Any,
+        prompt_token_ids: list[int] | None = None,
+        *,
+        finished: bool,
+    ) -> object | None:
+        """Parse the next piece of an answer, and the rest once it is finished."""
+        if self._stream is None:
+            prompt = self._prompt if prompt_token_ids is None else prompt_token_ids
+            parser = self._served_format.parser(
+                self._request_of(request), prompt=prompt, reasoning=self._place, with_ids=True
+            )
+            self._stream = parser.stream()
+        deltas = self._stream.feed(delta_text, delta_token_ids or None)
+        self._last = delta_token_ids or self._last
+        if finished:
+            deltas += self._stream.finish(complete=self._served_format.complete(self._last))
+        return self.messages.delta_of(deltas, reasoning=request.include_reasoning)
+
+
+class ToolHalf(_ServedParser):
+    """Reads calls in the text that another reasoning parser has left."""
+
+    supports_required_and_named = False
+    engine_based_streaming = True
+
+    def adjust_request(self, request: Any) -> Any:
+        """Keep special tokens in the text, and constrain calls as requested."""
+        asked = served_request(request)
+        request = with_tag(request, asked, self._served_format, self.messages, apart=True)
+        return with_special_tokens(request)
+
+    def extract_tool_calls(self, model_output: str, request: Any) -> object:
+        """Parse the calls of a whole answer and the remaining content."""
+        parser = self._served_format.parser(served_request(request), reasoning_over=True)
+        message = parser.parse(model_output)
+        calls = [
+            self.messages.call(function=function, **({"id": function.id} if function.id else {}))
+            for function in self.messages.functions_of(message)
+        ]
+        return self.messages.extracted(
+            tools_called=bool(calls), tool_calls=calls, content=message.content
+        )
+
+    def extract_tool_calls_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+        request: Any,
+    ) -> object | None:
+        """Parse the next piece of an answer."""
+        del previous_text, current_text, previous_token_ids, current_token_ids, delta_token_ids
+        if self._stream is None:
+            parser = self._served_format.parser(served_request(request), reasoning_over=True)
+            self._stream = parser.stream()
+        return self.messages.delta_of(self._stream.feed(delta_text))
+
+    def finish_streaming(self) -> object | None:
+        """Return the text that was held back until the end."""
+        return None if self._stream is None else self.messages.delta_of(self._stream.finish())
+
+
+class ReasoningHalf(_ServedParser):
+    """Reads reasoning, and leaves the rest unchanged to another tool parser.
+
+    vLLM's core also asks it between two steps of generation: if the prompt has opened the
+    reasoning, a grammar begins once the ids have closed it.
+    """
+
+    engine_based_streaming = True
+
+    def __init__(self, tokenizer: object, *args: Any, **kwargs: Any) -> None:
+        """Store the arguments that vLLM passes to a reasoning parser with every request."""
+        super().__init__(tokenizer, *args, **kwargs)
+        self._plain_request = ServedRequest(settings=self._settings)
+        self._end: ReasoningEnd | None = None
+        self._states: dict[int, ReasoningState] = {}
+        self._text = ""
+        self._rest: int | None = None
+
+    @property
+    def reasoning_start_str(self) -> str | None:
+        """The text that opens reasoning."""
+        return self._served_format.reasoning_markers[0] or None
+
+    @property
+    def reasoning_end_str(self) -> str | None:
+        """The text that closes reasoning."""
+        return self._served_format.reasoning_markers[1] or None
+
+    def adjust_request(self, request: Any) -> Any:
+        """Keep special tokens in the text."""
+        return with_special_tokens(request)
+
+    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
+        """Store the token ids of the prompt."""
+        self._prompt = prompt_token_ids
+
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        """Return whether an answer after this prompt has no reasoning."""
+        self._prompt = input_ids
+        return self._reasoning_end(input_ids).begin.over
+
+    def is_reasoning_end_streaming(
+        self, input_ids: Sequence[int], delta_ids: Iterable[int]
+    ) -> bool:
+        """Return whether reasoning has ended with the last ids; the cost is that of these only.
+
+        vLLM also asks about fewer ids than before, when it rejects ids that it had guessed.
+        """
+        new = list(delta_ids)
+        before = len(input_ids) - len(new)
+        end = self._reasoning_end(None)
+        known = max((at for at in self._states if at <= before), default=None)
+        # The first ids that vLLM asks about are the answer's first.
+        state = end.begin if known is None else self._states[known]
+        if known is not None and known < before:
+            state = end.after(state, input_ids[known:before])
+        self._states = {before: state, len(input_ids): end.after(state, new)}
+        return self._states[len(input_ids)].over
+
+    def _reasoning_end(self, prompt: Sequence[int] | None) -> ReasoningEnd:
+        if self._end is None or prompt is not None:
+            parser = self._served_format.parser(self._plain_request, prompt=prompt, with_ids=True)
+            self._end = parser.reasoning_end_by_ids()
+        return self._end
+
+    def extract_content_ids(self, input_ids: list[int]) -> list[int]:
+        """Return the ids after the reasoning."""
+        end = self._reasoning_end(None)
+        state = end.after(end.begin, input_ids)
+        return input_ids[state.ids :] if state.over else []
+
+    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
+        """Parse the reasoning of a whole answer; return it and the unchanged rest."""
+        del request
+        parser = self._served_format.parser(self._plain_request, prompt=self._prompt)
+        message = parser.parse(model_output)
+        end = message.reasoning_end
+        if end is None:
+            end = len(model_output) if message.reasoning_content else 0
+        return message.reasoning_content, model_output[end:] or None
+
+    def extract_reasoning_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+    ) -> object | None:
+        """Parse the next piece of an answer; after the reasoning the rest comes unchanged."""
+        del previous_text, current_text, previous_token_ids, current_token_ids, delta_token_ids
+        if self._stream is None:
+            self._stream = self._served_format.parser(
+                self._plain_request, prompt=self._prompt
+            ).stream()
+        self._text += delta_text
+        deltas = self._stream.feed(delta_text)
+        thought = [each for each in deltas if each.kind is DeltaKind.REASONING]
+        end = self._stream.reasoning_end
+        if end is None and len(thought) < len(deltas):
+            end = 0
+        if end is None:
+            return self.messages.delta_of(thought)
+        self._rest = end
+        rest = Delta(DeltaKind.CONTENT, self._text[end:])
+        return self.messages.delta_of([*thought, rest])
+
+    def has_engine_confirmed_reasoning_end(self) -> bool:
+        """Return whether reasoning has ended in the text so far."""
+        return self._rest is not None
+
+    def finish_streaming(self) -> object | None:
+        """Return the text that was held back until the end, or None after the reasoning."""
+        if self._stream is None or self._rest is not None:
+            return None
+        return self.messages.delta_of(self._stream.finish())
+
+
+# Registration.
 
 
 def register() -> None:

@@ -19,18 +19,18 @@ from autoparser.analysis.engines.served_format import (
     served_format,
     served_template,
 )
-from autoparser.analysis.engines.sglang_detectors import (
+from autoparser.analysis.engines.sglang_plugin import (
     ReasoningDetector,
     SglangResults,
     ToolDetector,
 )
-from autoparser.analysis.engines.vllm_parsers import (
+from autoparser.analysis.engines.vllm_plugin import (
     ReasoningHalf,
     ToolHalf,
     VllmMessages,
     WholeParser,
+    log_as_server,
 )
-from autoparser.analysis.engines.vllm_plugin import log_as_server
 
 from .served_model import (
     NAMES,
