@@ -17,8 +17,8 @@ from .engine_stub import Answer, EngineStub, answering
 TEMPLATE = ChatTemplate("{{ messages[0].content }}")
 
 
-def complaint(stub: EngineStub, *, key: str = "", model: str = "") -> str:
-    with answering(stub), ProbeClient(stub.url, timeout=0.3, key=key) as client:
+def complaint(stub: EngineStub, *, key: str = "", model: str = "", timeout: float = 0.3) -> str:
+    with answering(stub), ProbeClient(stub.url, timeout=timeout, key=key) as client:
         with pytest.raises(ProbeError) as caught:
             server_at(client, model)
         return str(caught.value).removeprefix(stub.url)
@@ -94,7 +94,7 @@ def test_a_server_that_drips_is_left() -> None:
 def test_an_answer_without_end_is_left() -> None:
     stub = EngineStub("vllm", TEMPLATE)
     stub.routes["/v1/models"] = lambda _: (200, (b"x" * 1_000_000 for _ in range(99)))
-    assert "/v1/models answers with more than 32 MB" in complaint(stub)
+    assert "/v1/models answers with more than 32 MB" in complaint(stub, timeout=60)
 
 
 def test_nothing_that_listens_is_an_error() -> None:
