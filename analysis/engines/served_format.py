@@ -20,12 +20,17 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from autoparser.analysis.analysis import analyze
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError, is_mapping
+from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import load_format
+from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import log_loosening
-from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning
+from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning, at_any_start
+from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
 from autoparser.analysis.sources.template_loading import (
     held_special_tokens,
@@ -107,6 +112,9 @@ class ServedRequest:
     tool_choice: object = "auto"
     parallel: bool = True
     json_schema: Mapping[str, object] | None = None
+    """The schema of the content."""
+    content_tag: dict[str, Json] | None = None
+    """What else the content has to be, as a part of a structural tag."""
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
     """The request's `chat_template_kwargs`; the format uses those that are its switches."""
 
@@ -114,6 +122,11 @@ class ServedRequest:
     def forced(self) -> bool:
         """Whether a call is required."""
         return bool(self.tools) and self.tool_choice not in ("auto", "none")
+
+    @property
+    def content(self) -> Mapping[str, object] | None:
+        """The schema of the content, or None for free text."""
+        return {} if self.json_schema is None and self.content_tag is not None else self.json_schema
 
     @property
     def strict(self) -> bool:
@@ -179,6 +192,10 @@ _TAIL = 2048
 
 ReasoningPlace = Literal["separate", "raw"]
 
+GrammarStart = Literal["the prompt's end", "after the reasoning", "anywhere"]
+"""Where an engine begins to hold an answer to a grammar: after the prompt; after reasoning that the
+prompt has opened; or at either place, unknown which."""
+
 
 @dataclass(frozen=True, eq=False)
 class ServedFormat:
@@ -233,32 +250,76 @@ class ServedFormat:
         reasoning = self.learned.format.reasoning
         return ("", "") if reasoning is None else (reasoning.open.core, reasoning.close.core)
 
+    def settings_that_open(self, *, reasoning: bool) -> list[Mapping[str, object]]:
+        """Return the settings whose prompt opens reasoning, or does not; nothing set is first."""
+        return [
+            opening.setting
+            for opening in self.learned.formats.openings
+            if (opening.written is PromptProgress.REASONING_OPEN) is reasoning
+        ]
+
     @cached_property
     def caller(self) -> OutputParser:
         """The parser of any call after the reasoning."""
         return self.learned.parser(reasoning_over=True)
 
-    def tag(self, request: ServedRequest, *, reasoning_apart: bool) -> dict[str, Json] | None:
-        """Return the structural tag that constrains an answer to its tools, or None if none does.
+    def tag(self, request: ServedRequest, start: GrammarStart) -> dict[str, Json] | None:
+        """Return the structural tag that constrains an answer, or None if none does.
 
-        Calls are constrained if one is required, named, or strict. `reasoning_apart` means that the
-        engine starts a grammar after open reasoning. Parts of the schemas of non-strict tools that
-        a tag cannot express are left out and logged. Raises AutoparserError if no tag can be
-        written.
+        Calls are constrained if one is required, named, or strict, and content if JSON or another
+        form is asked for. Parts of the schemas of non-strict tools that a tag cannot express are
+        left out and logged. Raises AutoparserError if no tag can be written.
         """
-        if not (request.forced or request.strict):
+        if not (request.forced or request.strict or request.content is not None):
             return None
-        grammar = self.learned.grammar(
-            request.tools,
-            chat_template_kwargs=self._switches_in(request),
-            tool_choice=request.tool_choice,
-            parallel_tool_calls=request.parallel,
-        )
-        if reasoning_apart and prompt_opens_reasoning(grammar.turn):
+        settings = self._switches_in(request)
+        grammar = self._grammar(request, settings)
+        if start == "after the reasoning" and prompt_opens_reasoning(grammar.turn):
             grammar = replace(grammar, turn=after_reasoning(grammar.turn))
-        tag = grammar.structural_tag()
+        elif start == "anywhere":
+            others = {each.text: each.setting for each in self.learned.formats.openings}
+            turns = [self._grammar(request, setting).turn for setting in others.values()]
+            grammar = replace(grammar, turn=at_any_start([grammar.turn, *turns]))
+        tag = grammar.structural_tag(request.content_tag)
         log_loosening(grammar.loosened("structural_tag"))
         return tag
+
+    def _grammar(self, request: ServedRequest, settings: Mapping[str, object] | None) -> Grammar:
+        return self.learned.grammar(
+            request.tools,
+            chat_template_kwargs=settings,
+            tool_choice=request.tool_choice,
+            parallel_tool_calls=request.parallel,
+            json_schema=None if request.forced else request.content,
+            # What an engine's own reading of a schema leaves out is no reason to refuse it.
+            loosen=None if request.content is None or request.strict else True,
+        )
+
+    def is_whole(self, parser: OutputParser, text: str) -> bool:
+        """Return whether a text is complete, where an engine passes neither ids nor a reason.
+
+        One that ends in a call before the text that closes it was cut by a limit, as far as the
+        text alone can say: a call that is mended then would be carried out with half of its
+        arguments.
+        """
+        attempts = parser.parse(text, complete=False).attempts
+        if not attempts or attempts[-1].status is not Status.CUT:
+            return True
+        rest = text[attempts[-1].start :]
+        return any(closer in rest for closer in self._call_closers)
+
+    @cached_property
+    def _call_closers(self) -> frozenset[str]:
+        calls = self.learned.format.calls
+        if calls is None:
+            return frozenset()
+        *before, last = (piece for piece in calls.row if not isinstance(piece, RowSlot))
+        opening, closing = (calls.section_open, *before), (last, calls.section_close)
+        openers, closers = (
+            {marker for text in texts for marker in TemplateLiteral.of(text).markers}
+            for texts in (opening, closing)
+        )
+        return frozenset(closers - openers)
 
     def complete(self, ids: Sequence[int]) -> bool:
         """Return whether an output is complete, by its last token.

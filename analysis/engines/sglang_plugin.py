@@ -7,19 +7,22 @@ template's own prompt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.parsing.output_parser import StreamParser
+from autoparser.analysis.parsing.output_parser import OutputParser, StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind
 
-from .served_format import ServedRequest, prompt_opens_reasoning, served_format, served_request
+from .served_format import ServedRequest, served_format, served_request
 
 NAME = "autoparser"
 """What `--tool-call-parser` and `--reasoning-parser` are given."""
+
+SWITCHES = ("thinking", "enable_thinking")
+"""The switches of reasoning whose values SGLang 0.5.23 reads in a request for a detector."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,14 @@ class ToolDetector:
         super().__init__()
         self._served_format = served_format(tokenizer)
         self._stream: StreamParser | None = None
+        self._text = ""
+
+    def _parser(self, tools: Sequence[object]) -> OutputParser:
+        return self._served_format.parser(served_request(_Offer(tools)), reasoning_over=True)
 
     def _running_stream(self, tools: Sequence[object]) -> StreamParser:
         if self._stream is None:
-            request = served_request(_Offer(tools))
-            self._stream = self._served_format.parser(request, reasoning_over=True).stream()
+            self._stream = self._parser(tools).stream()
         return self._stream
 
     def has_tool_call(self, text: str) -> bool:
@@ -75,9 +81,8 @@ class ToolDetector:
 
     def detect_and_parse(self, text: str, tools: Sequence[object]) -> Any:
         """Read a whole text."""
-        message = self._served_format.parser(
-            served_request(_Offer(tools)), reasoning_over=True
-        ).parse(text)
+        parser = self._parser(tools)
+        message = parser.parse(text, complete=self._served_format.is_whole(parser, text))
         calls = [
             self.results.call(tool_index=index, name=call.name, parameters=call.arguments)
             for index, call in enumerate(message.begun_calls)
@@ -86,11 +91,13 @@ class ToolDetector:
 
     def parse_streaming_increment(self, new_text: str, tools: Sequence[object]) -> Any:
         """Read what has come since."""
+        self._text += new_text
         return self.results.calls_of(self._running_stream(tools).feed(new_text))
 
     def finish(self, tools: Sequence[object]) -> Any:
         """Give what was held back until the end."""
-        return self.results.calls_of(self._running_stream(tools).finish())
+        complete = self._served_format.is_whole(self._parser(tools), self._text)
+        return self.results.calls_of(self._running_stream(tools).finish(complete=complete))
 
     def structure_info(self) -> Callable[[str], Any]:
         """Raise ValueError; SGLang asks only if `get_structural_tag` returns None."""
@@ -111,14 +118,17 @@ class ToolDetector:
         thinking_mode: bool = False,
         parallel_tool_calls: bool = True,
     ) -> object | None:
-        """Constrain the answer to its tools, after reasoning that SGLang does not constrain.
+        """Constrain the answer to its tools, with or without the reasoning before it.
 
-        With `thinking_mode` the tag includes the reasoning. Raises ValueError if no tag can be
-        written.
+        Whether SGLang waits for the reasoning's end it infers from the template and the request,
+        and says so to no detector; `thinking_mode` is true only without a reasoning parser. Raises
+        ValueError if no tag can be written.
         """
-        asked = served_request(_Offer(tools, tool_choice, parallel_tool_calls))
+        request = served_request(_Offer(tools, tool_choice, parallel_tool_calls))
         try:
-            tag = self._served_format.tag(asked, reasoning_apart=not thinking_mode)
+            tag = self._served_format.tag(
+                request, "the prompt's end" if thinking_mode else "anywhere"
+            )
         except AutoparserError as error:
             raise ValueError(f"the calls cannot be constrained: {error}") from error
         return None if tag is None else self.results.tag(tag)
@@ -135,28 +145,54 @@ class ReasoningDetector:
     results: SglangResults
 
     def __init__(
-        self, tokenizer: object = None, *, tool_call_parser_active: bool = False, **others: Any
+        self,
+        tokenizer: object = None,
+        *,
+        tool_call_parser_active: bool = False,
+        force_reasoning: bool | None = None,
+        **others: Any,
     ) -> None:
-        """Take the server's tokenizer; whether reasoning is open, the template says."""
+        """Take the server's tokenizer; `force_reasoning` is what SGLang infers of the request."""
         self._served_format = served_format(tokenizer)
         self._read_on = tool_call_parser_active
+        self._settings = self._request_settings(force_reasoning)
         opener, closer = self._served_format.reasoning_markers
-        begun = self._served_format.parser(ServedRequest())
         after: Any = super()
         after.__init__(
             think_start_token=opener,
             think_end_token=closer,
-            # Where the model opens reasoning itself, a grammar holds from the first token on.
-            reasoning_default="always" if prompt_opens_reasoning(begun.turn) else None,
+            reasoning_default=self._default_mode(),
+            force_reasoning=bool(force_reasoning),
             **others,
         )
         self._stream: StreamParser | None = None
         self._text = ""
         self._over = False
 
+    def _default_mode(self) -> str | None:
+        """Return which requests have open reasoning, in SGLang's words, or None for none of them.
+
+        SGLang asks where it infers no switch from the template itself, and knows two names of one.
+        """
+        settings_of = self._served_format.settings_that_open
+        opening, leaving = settings_of(reasoning=True), settings_of(reasoning=False)
+        if {} in opening:
+            return next((name for name in SWITCHES if {name: False} in leaving), "always")
+        # Where the model opens reasoning itself, a grammar holds from the first token on.
+        return next((f"explicit_{name}" for name in SWITCHES if {name: True} in opening), None)
+
+    def _request_settings(self, opened: bool | None) -> Mapping[str, object]:
+        """Return settings whose prompt opens reasoning, or leaves it, as that of the request."""
+        if opened is None:
+            return {}
+        return next(iter(self._served_format.settings_that_open(reasoning=opened)), {})
+
+    def _request(self, tool_choice: str) -> ServedRequest:
+        return ServedRequest(tool_choice=tool_choice, settings=self._settings)
+
     def _running_stream(self) -> StreamParser:
         if self._stream is None:
-            request = ServedRequest(tool_choice="auto" if self._read_on else "none")
+            request = self._request("auto" if self._read_on else "none")
             self._stream = self._served_format.parser(request).stream()
         return self._stream
 
@@ -167,7 +203,7 @@ class ReasoningDetector:
         thought = found.reasoning_text + rest.reasoning_text
         normal = found.normal_text + rest.normal_text
         if self._read_on and not self._served_format.caller.may_hold_call(normal):
-            message = self._served_format.parser(ServedRequest(tool_choice="none")).parse(text)
+            message = self._served_format.parser(self._request("none")).parse(text)
             normal = message.content or ""
         return self.results.reasoning(normal_text=normal, reasoning_text=thought)
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.grammar.structural_tag import choice_tag, constant_tag
 from autoparser.analysis.parsing.marker_tokens import (
     ReasoningEnd,
     ReasoningProgress,
@@ -28,6 +29,7 @@ from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedM
 from autoparser.analysis.parsing.turn_request import RequestError
 
 from .served_format import (
+    GrammarStart,
     ReasoningPlace,
     ServedFormat,
     ServedRequest,
@@ -38,6 +40,8 @@ from .served_format import (
 
 NAME = "autoparser"
 """What `--tool-call-parser` and `--reasoning-parser` are given."""
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -105,21 +109,46 @@ def with_tag(
     *,
     apart: bool,
 ) -> Any:
-    """Constrain the answer to its tools if the request asks for that and for no other constraint.
+    """Constrain the answer as a whole if the request constrains its calls or its content.
 
-    Raises ValueError, which vLLM answers with status 400, if that is not possible.
+    vLLM would hold the answer to a schema from its first token on where the prompt has not opened
+    the reasoning: then a model that opens it itself cannot reason. The tag has the reasoning before
+    the content. Raises ValueError, which vLLM answers with status 400, if calls cannot be
+    constrained; a constraint of content that no tag can say is left to vLLM.
     """
     given = getattr(request, "structured_outputs", None)
+    if given is not None and not served.forced:
+        served = replace(served, **_content_of(given))
+        if served.content is None:
+            return request
     try:
-        tag = served_format.tag(served, reasoning_apart=apart)
+        start: GrammarStart = "after the reasoning" if apart else "the prompt's end"
+        tag = served_format.tag(served, start)
     except AutoparserError as error:
-        raise ValueError(f"the calls cannot be constrained: {error}") from error
-    if tag is None or (given is not None and not served.forced):
+        if served.content is not None and not (served.forced or served.strict):
+            _LOG.warning("the schema of an answer is left to vLLM: %s", error)
+            return request
+        raise ValueError(f"the answer cannot be constrained: {error}") from error
+    if tag is None:
         return request
     request.structured_outputs = messages.constraint(structural_tag=json.dumps(tag))
-    if served.forced and hasattr(request, "response_format"):
+    if hasattr(request, "response_format"):
         request.response_format = None
     return request
+
+
+def _content_of(given: Any) -> dict[str, Any]:
+    """Return what vLLM's own constraint asks of the content, as fields of a `ServedRequest`."""
+    schema, pattern, choices = (getattr(given, each, None) for each in ("json", "regex", "choice"))
+    if schema is not None:
+        return {"json_schema": json.loads(schema) if isinstance(schema, str) else schema}
+    if getattr(given, "json_object", None):
+        return {"json_schema": {"type": "object"}}
+    if pattern is not None:
+        return {"content_tag": {"type": "regex", "pattern": pattern}}
+    if choices is not None:
+        return {"content_tag": choice_tag([constant_tag(each) for each in choices])}
+    return {}
 
 
 class _ServedParser:
@@ -170,12 +199,11 @@ class WholeParser(_ServedParser):
 
     def adjust_request(self, request: Any) -> Any:
         """Keep special tokens in the text, and constrain calls as requested."""
-        if self.tool_parser_cls is not None:
-            # Without reasoning in the answer, vLLM constrains from the first token.
-            apart = self.reasoning_parser_cls is not None
-            apart = apart and getattr(request, "include_reasoning", True)
-            asked = self._request_of(request)
-            request = with_tag(request, asked, self._served_format, self.messages, apart=apart)
+        # Without reasoning in the answer, vLLM constrains from the first token.
+        apart = self.reasoning_parser_cls is not None
+        apart = apart and getattr(request, "include_reasoning", True)
+        served = self._request_of(request)
+        request = with_tag(request, served, self._served_format, self.messages, apart=apart)
         return with_special_tokens(request)
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:

@@ -28,16 +28,13 @@ from autoparser.analysis.core.schema_keywords import (
     with_names_told_apart,
     without_free_names,
 )
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Begun, Formats
-from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
-    PartBody,
     RequestError,
     RequestOptions,
-    StrictRow,
     StrictTurn,
     TurnStart,
     TurnTree,
@@ -53,7 +50,7 @@ from .gbnf_writer import SchemaTable, write_gbnf
 from .grammar_rules import GrammarRules
 from .lark_writer import LarkGrammar, write_lark
 from .schema_loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, written_grammar
-from .structural_tag import write_structural_tag
+from .structural_tag import TagFormat, write_structural_tag
 from .turn_rules import GrammarTrigger, parts_of, rules_of, triggers_of
 
 if TYPE_CHECKING:
@@ -73,7 +70,7 @@ def after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
             hint="give a prompt that opens reasoning, or set the switch that does",
         )
     close = reasoning.close.core
-    rows = [_after(row, close) for row in turn.strict.rows] if close else []
+    rows = [row_after_reasoning(row, close) for row in turn.strict.rows]
     rest = tuple(dict.fromkeys(row for row in rows if row is not None))
     if not rest:
         raise GrammarError(
@@ -82,17 +79,6 @@ def after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
             hint="hold it to the grammar from its first token",
         )
     return structs.replace(turn, strict=StrictTurn(rest, turn.strict.calls)), close
-
-
-def _after(row: StrictRow, close: str) -> StrictRow | None:
-    """Return the part of a row after the reasoning's closer, or None unless it begins with it."""
-    for at, item in enumerate(row.items):
-        if isinstance(item, str) and close in item:
-            rest = item.partition(close)[2]
-            return StrictRow(tuple(filter(None, (rest, *row.items[at + 1 :]))), row.end)
-        if isinstance(item, PartBody) and item.part is not TurnPart.REASONING:
-            return None
-    return None
 
 
 _ALL_TEXT = OpaqueTokens()
@@ -263,23 +249,28 @@ class Grammar(Shown):
         """Return the parser of the same request."""
         return OutputParser(structs.replace(self.turn, offered=frozenset(self.tools)))
 
-    def structural_tag(self) -> dict[str, Json]:
+    def structural_tag(self, content: TagFormat | None = None) -> dict[str, Json]:
         """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.
 
-        Raises GrammarError if there are no calls, and for arguments that no tag can say.
+        In an answer by a JSON schema, `content` may stand in the place of that schema. Raises
+        GrammarError if there are no calls, and for arguments that no tag can say.
         """
-        return self._tag.grammar
+        return self._tag.grammar if content is None else self._written_tag(content).grammar
 
     @cached_property
     def _tag(self) -> WrittenGrammar[dict[str, Json]]:
+        return self._written_tag(None)
+
+    def _written_tag(self, content: TagFormat | None) -> WrittenGrammar[dict[str, Json]]:
         return written_grammar(
-            lambda tools, content: write_structural_tag(
+            lambda tools, json_schema: write_structural_tag(
                 self.turn,
                 tools,
                 self.server_triggers,
                 parallel=self.parallel,
                 required=self.required,
-                json_schema=content,
+                json_schema=json_schema,
+                content=content,
             ),
             self._request("structural_tag"),
         )

@@ -195,8 +195,11 @@ def write_structural_tag(
     parallel: bool = True,
     required: bool = False,
     json_schema: Json = None,
+    content: TagFormat | None = None,
 ) -> dict[str, Json]:
     """Write what a model may write as a structural tag.
+
+    `content` is what its content has to be, in place of the schema.
 
     Raises GrammarError for arguments that no tag can say, as the other forms do; SchemaError for
     schemas that cannot be read.
@@ -207,6 +210,8 @@ def write_structural_tag(
     calls = turn.strict.calls
     if not any(row.has(TurnPart.CALLS) for row in turn.strict.rows):
         calls = None
+    if content is None and json_schema is not None:
+        content = json_tag(rules.json_content)
     tags = None
     if calls is not None:
         tags = CallTags(calls, tools, parallel=parallel, stops=rules.call_stops(calls))
@@ -215,7 +220,7 @@ def write_structural_tag(
         found = _triggered(turn, tags, triggers)
     return {
         "type": "structural_tag",
-        "format": found or _RowTags(rules, tags, triggers, json_schema).one_of_rows(rules.rows()),
+        "format": found or _RowTags(rules, tags, triggers, content).one_of_rows(rules.rows()),
     }
 
 
@@ -258,7 +263,8 @@ class _RowTags:
     rules: TurnRules
     tags: CallTags | None
     triggers: Sequence[GrammarTrigger]
-    json_schema: Json
+    content: TagFormat | None
+    """What content has to be, or None for free text."""
 
     def one_of_rows(self, rows: Sequence[StrictRow]) -> TagFormat:
         """Write one of several rows; what they have alike around their calls is written once."""
@@ -302,8 +308,8 @@ class _RowTags:
         match item.part:
             case TurnPart.CALLS if self.tags is not None:
                 return self.tags.whole(item.written_start)
-            case TurnPart.CONTENT if self.json_schema is not None:
-                return json_tag(self.rules.json_content)
+            case TurnPart.CONTENT if self.content is not None:
+                return self.content
             case TurnPart.REASONING:
                 # In reasoning that a text closes, a trigger is a word like others.
                 block = self.rules.turn.reasoning

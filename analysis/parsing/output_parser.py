@@ -226,24 +226,37 @@ def after_reasoning(turn: TurnTree) -> TurnTree:
     if turn.reasoning is None:
         return replace(turn, start=TurnStart.CONTENT, unwritten="", prefill="")
     close = turn.reasoning.close
-    rows = [_after_reasoning(row, close.core) for row in turn.strict.rows]
+    rows = [row_after_reasoning(row, close.core) or row for row in turn.strict.rows]
     strict = replace(turn.strict, rows=tuple(dict.fromkeys(rows)))
     return replace(turn, start=TurnStart.CONTENT, unwritten=close.after, prefill="", strict=strict)
 
 
-def _after_reasoning(row: StrictRow, close: str) -> StrictRow:
-    """Return the rest of a row after the text that closes reasoning."""
-    if not close or not row.has(TurnPart.REASONING):
-        return row
-    items = list(row.items)
-    while items:
-        item = items.pop(0)
-        if isinstance(item, PartBody) and item.part is TurnPart.REASONING and items:
-            closing = items[0]
-            if isinstance(closing, str) and close in closing:
-                rest = closing.partition(close)[2]
-                return replace(row, items=(*([rest] if rest else []), *items[1:]))
-    return row
+def at_any_start(turns: Sequence[TurnTree]) -> TurnTree:
+    """Return the turn for a text that begins after one of several prompts, or after its reasoning.
+
+    `turns` are those of the prompts, of one format; the first one has the text around the rows.
+    """
+    rows = [
+        row
+        for turn in turns
+        for each in (turn, after_reasoning(turn))
+        # Reasoning that the prompt has opened is over where a grammar begins.
+        if each.start is not TurnStart.REASONING
+        for row in each.strict.rows
+    ]
+    begun = turns[0] if turns[0].start is not TurnStart.REASONING else after_reasoning(turns[0])
+    return replace(begun, strict=replace(begun.strict, rows=tuple(dict.fromkeys(rows))))
+
+
+def row_after_reasoning(row: StrictRow, close: str) -> StrictRow | None:
+    """Return the rest of a row after the text that closes reasoning, or None without reasoning."""
+    for at, item in enumerate(row.items):
+        if isinstance(item, PartBody) and item.part is not TurnPart.REASONING:
+            return None
+        if isinstance(item, str) and close and close in item:
+            rest = item.partition(close)[2]
+            return replace(row, items=tuple(filter(None, (rest, *row.items[at + 1 :]))))
+    return None
 
 
 class OutputParser:

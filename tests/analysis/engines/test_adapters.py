@@ -31,6 +31,7 @@ from autoparser.analysis.engines.vllm_plugin import (
     WholeParser,
     log_as_server,
 )
+from tests.corpus.structural_tags import read_by_xgrammar
 
 from .served_model import (
     NAMES,
@@ -338,3 +339,104 @@ def test_a_saved_format_needs_no_template(monkeypatch: pytest.MonkeyPatch, tmp_p
     bare = tokenizer_for(NAMES[0])
     bare.chat_template = ""
     assert served_format(bare).learned.formats == learned.formats
+
+
+def tag_accepts(tag: Any, text: str) -> bool:
+    pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    return read_by_xgrammar(json.loads(tag) if isinstance(tag, str) else tag)(text)
+
+
+JSON = '{"city": "Oslo", "days": 3}'
+SCHEMA = {**TOOLS[0]["function"]["parameters"], "additionalProperties": False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "thought"),
+    [("j1-json-in-tags", "<think>\nHm.\n</think>\n\n"), ("a1-function-parameter", "\n\n")],
+    ids=["the model opens reasoning", "the prompt has opened it"],
+)
+def test_an_answer_by_a_schema_has_its_reasoning_before_it_in_vllm(name: str, thought: str) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
+    parser = Whole(tokenizer_for(name), None)
+    request = parser.adjust_request(asked(tools=None, tool_choice=None, response_format=form))
+    tag = request.structured_outputs.structural_tag
+    assert request.response_format is None
+    assert tag_accepts(tag, f"{thought}{JSON}")
+    assert not tag_accepts(tag, f"{thought}It is sunny.")
+    assert not tag_accepts(tag, f'{thought}{{"days": 3}}')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("constraint", "right", "wrong"),
+    [
+        ({"json": json.dumps(SCHEMA)}, JSON, "{}"),
+        ({"json_object": True}, JSON, "[1]"),
+        ({"regex": "[a-z]+"}, "yes", "Yes"),
+        ({"choice": ["yes", "no"]}, "no", "maybe"),
+    ],
+)
+def test_a_constraint_of_vllms_own_is_that_of_the_content(
+    constraint: dict[str, Any], right: str, wrong: str
+) -> None:
+    parser = Whole(tokenizer_for("j1-json-in-tags"), None)
+    request = parser.adjust_request(asked(tools=None, structured_outputs=value(**constraint)))
+    tag = request.structured_outputs.structural_tag
+    for thought in ("", "<think>\nHm.\n</think>\n\n"):
+        assert tag_accepts(tag, f"{thought}{right}")
+        assert not tag_accepts(tag, f"{thought}{wrong}")
+
+
+def test_a_constraint_that_no_tag_can_say_is_left_to_vllm() -> None:
+    own = value(grammar="root ::= 'a'")
+    parser = Whole(tokenizer_for(NAMES[0]), None)
+    assert (
+        parser.adjust_request(asked(tools=None, structured_outputs=own)).structured_outputs is own
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter"])
+def test_calls_are_required_wherever_sglang_begins_to_constrain(name: str) -> None:
+    tokenizer = tokenizer_for(name)
+    tag = Detector(tokenizer=tokenizer).get_structural_tag(TOOLS, "required")
+    call = next(each.text for each in answers(name) if each.calls and not each.content)
+    call = call[call.index("<tool_call>") :]
+    # After the prompt's own empty block, and after the text that closes reasoning.
+    assert tag_accepts(tag, call)
+    assert tag_accepts(tag, f"\n\n{call}")
+    assert not tag_accepts(tag, f"\n\n</think>\n\n{call}")
+    assert not tag_accepts(tag, "\n\nIt is sunny.")
+    begins_itself = tag_accepts(tag, f"<think>\nHm.\n</think>\n\n{call}")
+    assert begins_itself is (name == "j1-json-in-tags")
+
+
+def test_reasoning_is_where_sglang_infers_it_from_the_request() -> None:
+    tokenizer = tokenizer_for("a1-function-parameter")
+    opened = Thinking(tokenizer=tokenizer, force_reasoning=True)
+    assert opened.given[1]["reasoning_default"] == "enable_thinking"
+    assert opened.detect_and_parse("Hm.\n</think>\n\nHi.").reasoning_text == "Hm."
+    left = Thinking(tokenizer=tokenizer, force_reasoning=False).detect_and_parse("Hi.")
+    assert (left.reasoning_text, left.normal_text) == ("", "Hi.")
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        ('Hi.\n<tool_call>\n{"name": "get_w', "Hi.", []),
+        (f'{BEGUN}, "days": -', "", [f'{{"city": "{CITY}", "days": ']),
+        (f"{BEGUN}}}</tool_call>", "", [f'{{"city": "{CITY}"}}']),
+    ],
+    ids=["in a name", "in a value", "a brace that is missing before the closer"],
+)
+def test_sglang_completes_no_call_that_the_text_ends_in(
+    text: str, content: str, calls: list[str]
+) -> None:
+    tokenizer = tokenizer_for("j1-json-in-tags")
+    tools, found = Detector(tokenizer=tokenizer), Detector(tokenizer=tokenizer)
+    pieces = [tools.parse_streaming_increment(char, TOOLS) for char in text] + [tools.finish(TOOLS)]
+    at_once = found.detect_and_parse(text, TOOLS)
+    streamed = "".join(call.parameters for piece in pieces for call in piece.calls)
+    assert (at_once.normal_text, [each.parameters for each in at_once.calls]) == (content, calls)
+    assert ("".join(piece.normal_text for piece in pieces), streamed) == (content, "".join(calls))

@@ -132,7 +132,8 @@ def _behind(learned: LearnedFormat, opening: TurnOpening, texts: list[str]) -> l
 def _grammars(learned: LearnedFormat, tools: Any, **request: Any) -> list[Any]:
     def forms(*, lazy: bool) -> list[Any]:
         made = learned.grammar(tools, lazy=lazy, **request)
-        written = [made.gbnf, lambda: made.lark(OpaqueTokens()), made.structural_tag]
+        lark, tag = lambda: made.lark(OpaqueTokens()), made.structural_tag
+        written: list[Callable[[], Any]] = [made.gbnf, lark, tag]
         kept = [*made.triggers, *made.preserved_tokens, *made.stop_strings]
         return [*map(_answer, written), kept]
 
