@@ -60,7 +60,13 @@ from .grammar_rules import (
     sequence_of,
 )
 from .regex_nodes import rust_text
-from .schema_guidance import GuidanceSchema, ensure_loaded, guidance_schema
+from .schema_guidance import (
+    ESCAPES,
+    GuidanceSchema,
+    ensure_loaded,
+    guidance_schema,
+    knows_guidance_option,
+)
 from .string_shape import StringShape, ensure_counted
 from .string_ways import lark_string, regex_escape
 from .text_stretches import (
@@ -311,8 +317,8 @@ class _LarkWriter:
         if style.indent:
             # Lines and their indentation; the depth of a line is not checked.
             options["whitespace_pattern"] = rf"(\n({style.indent}){{0,{DEEPEST_LINE}}})?"
-        if style.ascii_only:
-            options["json_allow_general_unicode_escapes"] = True
+        if style.ascii_only and knows_guidance_option(ESCAPES):
+            options[ESCAPES] = True
         schema_text = "{}" if schema_text == "true" else schema_text
         separator = "" if schema_text == "{}" else ", "
         whole = f'{schema_text[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'

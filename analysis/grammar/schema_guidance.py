@@ -20,7 +20,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import compress
 from threading import Lock
 
@@ -100,6 +100,19 @@ def refusal_of(schemas: Sequence[str]) -> str:
     grammar = LLMatcher.grammar_from_lark("\n".join(lines) + "\n")
     is_error, messages = LLMatcher.validate_grammar_with_warnings(grammar)
     return str(messages[0]).strip() if is_error and messages else ""
+
+
+ESCAPES = "json_allow_general_unicode_escapes"
+"""Any character of a JSON string may be an escape; llguidance 1.7.6 does not know the option."""
+
+
+@cache
+def knows_guidance_option(name: str) -> bool:
+    """Return whether the installed llguidance has an option of ``x-guidance`` that is a switch.
+
+    It refuses a whole grammar for an option that it does not know, and engines pin its version.
+    """
+    return not refusal_of([_AS_JSON({"type": "string", "x-guidance": {name: True}})])
 
 
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
