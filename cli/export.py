@@ -85,7 +85,7 @@ def export(
     analysis = source.learned_format(tokenizer)
     warn_of_settings(source.label, analysis, switches)
     format_ = analysis.under(switches).format if switches else analysis.formats.united
-    eos = analysis.template.special_tokens.get("eos_token", "")
+    eos = analysis.template.special_tokens.get("eos_token")
     exported = wings.response_template(format_, wings.TemplateDialect(dialect), eos)
     trial = (
         None if check is False else _try_export(analysis, format_, exported, required=bool(check))

@@ -339,9 +339,7 @@ class ServedFormat:
 
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids, with special tokens."""
-        pieces = self.tokenizer.token_bytes
-        known = [pieces[id_] for id_ in ids if 0 <= id_ < len(pieces)]
-        return b"".join(known).decode(errors="replace")
+        return b"".join(map(self.tokenizer.piece, ids)).decode(errors="replace")
 
     def _switches_in(self, request: ServedRequest) -> dict[str, object] | None:
         names = {switch.name for switch in self.learned.switches}

@@ -24,6 +24,7 @@ from autoparser.analysis.core.message_battery import BatteryCase, battery_messag
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress
+from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .argument_patterns import surviving_arguments
 from .call_fields import json_field, row_field
@@ -59,15 +60,22 @@ if TYPE_CHECKING:
 
 
 def response_template(
-    format_: TurnFormat, dialect: TemplateDialect = TemplateDialect.COMMON, eos: str = ""
+    learned: LearnedFormat | TurnFormat,
+    dialect: TemplateDialect = TemplateDialect.COMMON,
+    eos: str | None = None,
 ) -> Export:
-    """Write a format as a `response_template`, with the limits of what it can express.
+    """Write what was learned as a `response_template`, with the limits of what it can express.
 
-    `eos` is the token that ends an output whatever the template writes; empty if none does.
-    transformers reads the ids of an output, and that token is one of them: after a call it would be
-    content, and replace the earlier content.
+    Of an analysis or a saved format that is its fullest format, with the openings of every setting.
+
+    `eos` is the token that ends an output whatever the template writes; empty if none does, and
+    the one of the template's model if None. transformers reads the ids of an output, and that token
+    is one of them: after a call it would be content, and replace the earlier content.
     """
-    format_ = format_.whole
+    if isinstance(learned, LearnedFormat):
+        eos = learned.template.special_tokens.get("eos_token") if eos is None else eos
+        learned = learned.formats.united
+    format_ = learned.whole
     if eos and eos not in format_.stop_strings:
         format_ = replace(format_, stop_strings=(*format_.stop_strings, eos))
     around = surroundings_of(format_)

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from time import time
 from types import MappingProxyType
@@ -22,9 +20,12 @@ from typing import cast
 
 from msgspec import MsgspecError, msgpack
 
-import autoparser.analysis
-from autoparser import __version__
-from autoparser.analysis.sources.local_files import cache_file, cached_file
+from autoparser.analysis.sources.local_files import (
+    cache_file,
+    cached_file,
+    engine_digest,
+    files_below,
+)
 from autoparser.analysis.templates.worker_limits import Limits
 
 from .inspection import InspectionTask, SeenHits
@@ -37,9 +38,6 @@ from .inspection import InspectionTask, SeenHits
 # and another machine with the same engine has the same keys. Rules render at a fixed time, so the
 # date is not part of it.
 
-
-DECIDING = ("jinja2", "jiter", "jsonschema", "markupsafe", "referencing", "tokenizers")
-"""Packages that have a part in what rules find."""
 
 Stamp = tuple[str, int, int, int, int]
 """A file, and by what one sees that it is another one."""
@@ -77,45 +75,8 @@ class InspectionKeys:
 
     def _of(self, directory: Path) -> tuple[Stamp, ...]:
         if directory not in self._stamps:
-            self._stamps[directory] = tuple(map(_stamp, sorted(_files(directory, depth=1))))
+            self._stamps[directory] = tuple(map(_stamp, sorted(files_below(directory, depth=1))))
         return self._stamps[directory]
-
-
-@cache
-def engine_digest() -> str:
-    """Return a digest of the engine and of the packages that decide with it."""
-    found = hashlib.sha256(repr((__version__, sys.version)).encode())
-    for name in DECIDING:
-        found.update(f"{name} {_version(name)}\n".encode())
-    home = Path(autoparser.analysis.__file__ or "").parent
-    for path in sorted(_files(home)):
-        found.update(repr(os.path.relpath(path, home)).encode())
-        found.update(hashlib.sha256(Path(path).read_bytes()).digest())
-    return found.hexdigest()
-
-
-def _version(name: str) -> str:
-    # Slow to import, and asked for only where something is cached.
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
-
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
-
-
-def _files(directory: str | Path, depth: int = 99) -> Iterator[str]:
-    """Return the files of a directory and of those in it, to a depth."""
-    try:
-        with os.scandir(directory) as entries:
-            found = [*entries]
-    except OSError:
-        return
-    for entry in found:
-        if not entry.is_dir():
-            yield entry.path
-        elif depth and entry.name != "__pycache__":
-            yield from _files(entry.path, depth - 1)
 
 
 def _stamp(path: str) -> Stamp:

@@ -50,8 +50,7 @@ class MarkerTokens:
     def __init__(self, turn: TurnTree, tokenizer: ModelTokenizer) -> None:
         """Find the added tokens that look like markers and occur in a text of the turn."""
         self.tokenizer = tokenizer
-        # The table is made here, once for a tokenizer, so that the first text does not wait.
-        self.bytes, self.added = tokenizer.token_bytes, tokenizer.added_by_id
+        self.added = tokenizer.added_by_id
         written = tuple(_texts((turn.header, turn.reasoning, turn.content, turn.ends, turn.strict)))
         self.texts = tuple(
             token.text
@@ -132,9 +131,9 @@ class SpelledMarkers:
 
     def _count(self, ids: Sequence[int]) -> None:
         """Store for each marker that these ids spell whether an ordinary token ends it."""
-        table, added = self.tokens.bytes, self.tokens.added
+        piece, added = self.tokens.tokenizer.piece, self.tokens.added
         for id_ in ids:
-            written = table[id_] if 0 <= id_ < len(table) else b""
+            written = piece(id_)
             for _, marker in self._by_ids.ending_in(_bytewise(written)):
                 self._plain[marker].append(id_ not in added)
 
@@ -240,8 +239,7 @@ class ReasoningEnd:
         """Prepare for outputs of this turn. Raises RequestError if no text ends reasoning."""
         from autoparser.analysis.sources.token_bytes import SearchMarker  # noqa: PLC0415 - a tokenizer is here
 
-        # The table is made here, once for a tokenizer, so that the first id does not wait.
-        self._bytes, self._added = tokenizer.token_bytes, tokenizer.added
+        self._tokenizer = tokenizer
         self._units: dict[int, bytes] = {}
         reasoning = turn.reasoning
         if reasoning is None or turn.start is TurnStart.CONTENT:
@@ -286,14 +284,11 @@ class ReasoningEnd:
 
     def _bytes_of(self, id_: int) -> bytes:
         """Return the bytes of an id; the token of a marker has bytes that no other id has."""
-        unit = self._units.get(id_)
-        if unit is not None:
-            return unit
-        return self._bytes[id_] if 0 <= id_ < len(self._bytes) else b""
+        return self._units.get(id_) or self._tokenizer.piece(id_)
 
     def _bytes_of_marker(self, marker: str) -> bytes:
         """Return the bytes of a marker, with unique bytes for the added tokens in it."""
-        added = {each.text: each.id for each in self._added if each.text.strip()}
+        added = {each.text: each.id for each in self._tokenizer.added if each.text.strip()}
         longest = sorted(filter(marker.__contains__, added), key=len, reverse=True)
         pieces = re.split(f"({'|'.join(map(re.escape, longest)) or '(?!)'})", marker)
         written = b""

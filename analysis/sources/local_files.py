@@ -7,13 +7,16 @@ directory that it is part of.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
+import sys
 import tempfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -155,6 +158,51 @@ def cached_file(path: Path) -> bytes | None:
         return path.read_bytes()
     except (OSError, ValueError):
         return None
+
+
+# What decides an answer beside its question, as a part of the name under which it is cached.
+
+
+DECIDING = ("jinja2", "jiter", "jsonschema", "markupsafe", "referencing", "tokenizers")
+"""Packages that have a part in what rules find."""
+HOME = Path(__file__).parents[1]
+"""The folder of the engine."""
+
+
+@cache
+def engine_digest() -> str:
+    """Return a digest of the engine and of the packages that decide with it."""
+    found = hashlib.sha256(sys.version.encode())
+    for name in DECIDING:
+        found.update(f"{name} {_version(name)}\n".encode())
+    for path in sorted(files_below(HOME)):
+        found.update(repr(os.path.relpath(path, HOME)).encode())
+        found.update(hashlib.sha256(Path(path).read_bytes()).digest())
+    return found.hexdigest()
+
+
+def _version(name: str) -> str:
+    # Slow to import, and asked for only where something is cached.
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def files_below(directory: str | Path, depth: int = 99) -> Iterator[str]:
+    """Return the files of a directory and of those in it, to a depth."""
+    try:
+        with os.scandir(directory) as entries:
+            found = [*entries]
+    except OSError:
+        return
+    for entry in found:
+        if not entry.is_dir():
+            yield entry.path
+        elif depth and entry.name != "__pycache__":
+            yield from files_below(entry.path, depth - 1)
 
 
 # The kind of a file that is not a template, in words for the person who named it.

@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -194,6 +194,58 @@ def opaque_tokens(tokenizer: Tokenizer) -> OpaqueTokens:
     """List the tokens that quoted text never matches in llguidance, by asking it."""
     added = tokenizer.get_added_tokens_decoder()
     return OpaqueTokens({added[number].content: number for number in opaque_ids(tokenizer)})
+
+
+# The bytes of a token, by how the vocabulary spells it.
+
+
+def byte_letters() -> list[str]:
+    """Return GPT-2's letter for each byte."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    letters = {byte: chr(byte) for byte in printable}
+    others = (byte for byte in range(256) if byte not in letters)
+    letters.update({byte: chr(256 + at) for at, byte in enumerate(others)})
+    return [letters[byte] for byte in range(256)]
+
+
+def token_spelling(tokenizer: Tokenizer) -> Callable[[str], bytes] | None:
+    """Return what reads the bytes of a token off its name, or None for another decoder.
+
+    llguidance reads them by the same two rules, but only after a second in which it loads the
+    whole vocabulary; a server asks for a few tokens at a time.
+    """
+    state = None if tokenizer.decoder is None else json.loads(tokenizer.decoder.__getstate__())
+    steps = [] if state is None else state.get("decoders", [state])
+    kinds = {step["type"] for step in steps}
+    if "ByteFallback" in kinds:
+        spaces = [
+            step["pattern"]["String"]
+            for step in steps
+            if step["type"] == "Replace" and step["content"] == " " and "String" in step["pattern"]
+        ]
+        return partial(_spell_with_fallback, spaces)
+    return _spell_by_letters if "ByteLevel" in kinds else None
+
+
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
+
+
+def _spell_with_fallback(spaces: Sequence[str], name: str) -> bytes:
+    if _BYTE.fullmatch(name):
+        return bytes([int(name[3:5], 16)])
+    for space in spaces:
+        name = name.replace(space, " ")
+    return name.encode()
+
+
+_BYTES = {letter: byte for byte, letter in enumerate(byte_letters())}
+
+
+def _spell_by_letters(name: str) -> bytes:
+    try:
+        return bytes([_BYTES[letter] for letter in name])
+    except KeyError:  # a token that nothing but its own text spells
+        return name.encode()
 
 
 # The tokens of a vocabulary by their bytes: those that begin with, or hold, given bytes.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from operator import index
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.errors import TokenizerError
 
-from .token_bytes import OpaqueTokens, TokenIndex, opaque_json, opaque_tokens
+from .token_bytes import OpaqueTokens, TokenIndex, opaque_json, opaque_tokens, token_spelling
 
 if TYPE_CHECKING:
     from llguidance import LLTokenizer
@@ -405,14 +405,37 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
     @cached_property
     def token_bytes(self) -> tuple[bytes, ...]:
         """The exact bytes of every id, or empty if the vocabulary has no such id."""
-        known = set(self.hf.get_vocab(with_added_tokens=True).values())
-        table = [
-            self.ll.decode_bytes([token]) if token in known else b""
-            for token in range(self.vocab_size)
-        ]
-        for token in self.added:
-            table[token.id] = token.text.encode()
-        return tuple(table)
+        return tuple(map(self._spell, range(self.vocab_size)))
+
+    def piece(self, id_: int) -> bytes:
+        """Return the exact bytes of an id, or empty ones if the vocabulary has no such id.
+
+        Each is made when it is asked for: all of a large vocabulary would take a part of a second.
+        """
+        known = self._pieces.get(id_)
+        if known is None:
+            known = self._pieces[id_] = self._spell(id_)
+        return known
+
+    @cached_property
+    def _pieces(self) -> dict[int, bytes]:
+        return {}
+
+    @cached_property
+    def _spelling(self) -> Callable[[str], bytes] | None:
+        return token_spelling(self.hf)
+
+    def _spell(self, id_: int) -> bytes:
+        added = self.added_by_id.get(id_)
+        if added is not None:
+            return added.text.encode()
+        try:
+            name = self.hf.id_to_token(id_)
+        except OverflowError:  # below 0, or beyond what any vocabulary has
+            name = None
+        if name is None:
+            return b""
+        return self.ll.decode_bytes([id_]) if self._spelling is None else self._spelling(name)
 
     @cached_property
     def index(self) -> TokenIndex:
@@ -430,7 +453,7 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
                 file=self.file,
                 hint="the tokenizer must be the one of the model",
             )
-        return self.token_bytes[token]
+        return self.piece(token)
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of ``text``, added ones among them; nothing is put around it.

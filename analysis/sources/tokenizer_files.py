@@ -20,7 +20,7 @@ from autoparser.analysis.core.errors import TokenizerError, is_list, is_mapping
 from .found_templates import CONFIG_FILE
 from .gguf_files import GgufContents
 from .local_files import open_file, part_of, read_json_object
-from .token_bytes import byte_level_tokenizer
+from .token_bytes import byte_letters, byte_level_tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -64,7 +64,7 @@ def read_tiktoken(path: Path, *, segmenting: bool) -> Tokenizer:
             " tokenizer.json",
         )
     ranks = dict(_entries(path))
-    letters = _alphabet()
+    letters = byte_letters()
     written = {token: "".join(letters[byte] for byte in token) for token in ranks}
     merges = [
         (written[left], written[right])
@@ -117,15 +117,6 @@ def _halves(token: bytes, ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, b
     left, right = parts
     if left in ranks and right in ranks:
         yield left, right
-
-
-def _alphabet() -> list[str]:
-    """Return GPT-2's letter for each byte."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    letters = {byte: chr(byte) for byte in printable}
-    others = (byte for byte in range(256) if byte not in letters)
-    letters.update({byte: chr(256 + at) for at, byte in enumerate(others)})
-    return [letters[byte] for byte in range(256)]
 
 
 def _added(directory: Path) -> dict[int, tuple[str, bool]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -85,6 +86,16 @@ def trial_of(
     format_ = analysis_of(name).formats.united
     export = response_template(format_, dialect)
     return export, try_out(format_, export, parse_response, analysis_of(name).prober(), cases)
+
+
+def test_an_analysis_is_exported_as_its_format_with_every_setting() -> None:
+    analysis = analysis_of("j1-json-in-tags")
+    plain = response_template(analysis.formats.united).document
+    assert response_template(analysis, eos="").document == plain
+    tokens = {"eos_token": EOS}
+    ended = replace(analysis, template=replace(analysis.template, special_tokens=tokens))
+    ended_by = response_template(analysis.formats.united, eos=EOS).document
+    assert response_template(ended).document == ended_by != plain
 
 
 @pytest.mark.parametrize("name", fixture_names())

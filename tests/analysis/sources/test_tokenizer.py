@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
 from autoparser.analysis.core.errors import AutoparserError, TokenizerError
@@ -50,6 +51,33 @@ def test_a_part_of_a_character_is_bytes(bytes_tokenizer: ModelTokenizer) -> None
     tokens = bytes_tokenizer.encode("é")
     assert [bytes_tokenizer.bytes_of(token) for token in tokens] == [b"\xc3", b"\xa9"]
     assert bytes_tokenizer.decode(tokens[:1]) == "\ufffd"
+
+
+def with_fallback() -> Tokenizer:
+    """Make a tokenizer as SentencePiece's come: spaces are `▁`, unknown characters bytes."""
+    names = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "a", "▁a", "▁▁", "é"]
+    made: Any = Tokenizer(
+        models.BPE({name: at for at, name in enumerate(names)}, [], byte_fallback=True)
+    )
+    made.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    made.add_special_tokens(["<|end|>"])
+    return cast("Tokenizer", made)
+
+
+@pytest.mark.parametrize("make", [byte_tokenizer, with_fallback])
+def test_bytes_are_those_of_llguidance_without_loading_it(make: Callable[[], Tokenizer]) -> None:
+    tokenizer = tokenizer_of(make(), eos="<|end|>")
+    assert tokenizer.piece(10**12) == tokenizer.piece(-1) == b""
+    pieces = tokenizer.token_bytes
+    assert "ll" not in vars(tokenizer)
+    plain = [at for at in range(len(pieces)) if at not in tokenizer.added_by_id]
+    # llguidance has a use of its own for the byte 0xFF.
+    assert [
+        at for at in plain if pieces[at] not in (tokenizer.ll.decode_bytes([at]), b"\xff")
+    ] == []
+    assert len({pieces[at] for at in plain}) >= 256
 
 
 @pytest.fixture
