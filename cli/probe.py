@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
@@ -19,7 +20,7 @@ from .options import (
     ServerTimeoutOption,
     SwitchOption,
 )
-from .output import Outlet, open_outlet, print_note, protect_source
+from .output import Outlet, open_outlet, print_note, protect_source, status_line
 from .request import read_switches, warn_of_check, warn_of_switches
 from .source import NamedSource, ServedSource
 
@@ -55,6 +56,12 @@ def probe(
         " Else the first of these that it has a way for.",
     ] = None,
     no_ranking: Annotated[bool, "Ask its own parsers alone, not all that it has."] = False,
+    python: Annotated[
+        str | None,
+        "PATH",
+        "The bin/python of vLLM's environment: where the server reads otherwise, the engine's own"
+        " parsers are asked there which reads best. [default: the one that runs this]",
+    ] = None,
     yes: Annotated[bool, "Probe a server that is not on this machine."] = False,
     api_key: Annotated[
         str,
@@ -98,6 +105,7 @@ def probe(
             rung=None if rung is None else wings.TextRoute(rung.value),
             ranked=not no_ranking,
         )
+    found = _with_installed(found, analysis, python)
     with open_outlet(result.output) as outlet:
         _write_result(found, analysis, label, outlet, as_json=as_json)
     return 0 if exit_zero or found.ok(edges=edges) else FOUND
@@ -120,6 +128,27 @@ def _probed_template(
     found = source.template()
     tokens = {**served.special_tokens, **found.special_tokens}
     return replace(found, special_tokens=tokens), source.label
+
+
+def _with_installed(
+    probe_result: wings.ServerProbe, analysis: wings.Analysis, python: str | None
+) -> wings.ServerProbe:
+    """Add the best of the engine's own parsers, where a server offers none to ask for by name.
+
+    Raises AutoparserError for a named Python that does not have the engine.
+    """
+    engine = probe_result.served.engine
+    if probe_result.ok() or engine is not wings.ServerEngine.VLLM:
+        return probe_result
+    path = python or sys.executable
+    if engine not in wings.engines_of(path):
+        if python is None:
+            return probe_result
+        raise AutoparserError(f"has no {engine}", file=path, hint=f"name a Python of {engine}")
+    with status_line("asking the engine's own parsers") as show_step:
+        tried = wings.try_engines("", analysis, [(engine, path)], show_step)
+    best = wings.InstalledParsers.of_ranking(tried.rankings[0])
+    return replace(probe_result, installed=best)
 
 
 def _write_result(

@@ -67,6 +67,7 @@ from autoparser.analysis.engines.probe_client import (
     checked_address as checked_address,
 )
 from autoparser.analysis.engines.server_probe import (
+    InstalledParsers as InstalledParsers,
     ServerProbe as ServerProbe,
     probe_server as probe_server,
     server_at as server_at,

@@ -29,6 +29,7 @@ from autoparser.analysis.engines.probed_texts import (
 )
 from autoparser.analysis.engines.server_probe import (
     AdviceKind,
+    InstalledParsers,
     ProbeAdvice,
     ServerProbe,
     probe_advice,
@@ -54,6 +55,10 @@ _RUNGS = {
 _ADVICE = {
     AdviceKind.TEMPLATE: "The prompts differ: start the server with the template that was"
     " probed, or probe the one that it serves.",
+    AdviceKind.JINJA: "The server serves this template, and does not render it: start it with",
+    AdviceKind.INSTALLED: "Of the engine's own parsers, these read most of the template's turns:",
+    AdviceKind.ENGINES: "See which of the engine's own parsers read most of the template's turns,"
+    " where the engine is installed:",
     AdviceKind.PARSERS: "Other parsers of this server read more of these texts:",
     AdviceKind.PLUGIN: "Install this package beside the engine, and start it with",
     AdviceKind.EXPORT: "Or put a response_template into tokenizer_config.json, which the"
@@ -72,6 +77,7 @@ def probe_report(probe: ServerProbe, template: str, width: int) -> Text:
         *_streams(probe),
         *_blind(probe),
         *_ranking(probe),
+        *_installed(probe),
         *_advice(probe),
     ]
     return report_text(drawn, width)
@@ -225,6 +231,18 @@ def _ranking(probe: ServerProbe) -> Blocks:
     return drawn
 
 
+def _installed(probe: ServerProbe) -> Blocks:
+    best = probe.installed
+    if best is None:
+        return []
+    words = f"{best.right} of {best.texts} as meant, streamed {best.streamed}"
+    named = visible(best.flags or "neither parser")
+    return [
+        *heading("The engine's own parsers, as it is installed: the best"),
+        *rows([(named, Text(words))]),
+    ]
+
+
 def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -> Blocks:
     shown_scores = [
         each for at, each in enumerate(scores) if at < RANKED or each.name == configured
@@ -315,6 +333,10 @@ class ProbeDocument(JsonDocument, frozen=True):
     not_asked: tuple[NotAsked, ...]
     ranking: ParserRanking | None
     """Null where the server offers no choice of parsers."""
+    template_served: bool | None
+    """Whether the server's template is this one; null where it does not state its text."""
+    installed: InstalledParsers | None
+    """The best of the engine's own parsers; null where its installation was not asked."""
     advice: tuple[ProbeAdvice, ...]
 
 

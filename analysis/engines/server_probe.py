@@ -18,11 +18,14 @@ from http import HTTPStatus
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, ReadMessage, ToolCall
+from autoparser.analysis.core.documents import Count
 from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.core.message_battery import loose_tools
 from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
+from .engine_ranking import EngineRanking
 from .engine_server import (
     EngineServer,
     KnownText,
@@ -39,6 +42,7 @@ from .engine_server import (
     nearest_reading,
     text_of,
 )
+from .environment_worker import NAME
 from .probe_client import SHOWN, ProbeClient, ProbeError
 from .probed_engines import LlamaProbe, SglangProbe, VllmProbe
 from .probed_texts import (
@@ -174,6 +178,36 @@ NO_TURN = "the template refuses it, or does not write it after its prompt"
 _WRONG = (ReadVerdict.DIFFERENT, ReadVerdict.REFUSED)
 
 
+@dataclass(frozen=True, slots=True)
+class InstalledParsers:
+    """The best parsers of an engine's own, as its installation reads a template's turns."""
+
+    tool_parser: str | None
+    reasoning_parser: str | None
+    right: Count
+    """Texts that are read as they are meant, at once."""
+    streamed: Count
+    """Texts that are read so in every stream."""
+    texts: Count
+
+    @classmethod
+    def of_ranking(cls, ranking: EngineRanking) -> InstalledParsers:
+        """Return the best pair that is not this package's plugin."""
+        own = (each for each in ranking.pairs if NAME not in (each.pair.tool, each.pair.reasoning))
+        best = next(own)
+        pair, right = best.pair, best.whole.right
+        return cls(pair.tool, pair.reasoning, right, best.streamed_right, best.total)
+
+    @property
+    def flags(self) -> str:
+        """The flags that choose them, or empty if no parser is better than none."""
+        named = {
+            "--reasoning-parser": self.reasoning_parser,
+            "--tool-call-parser": self.tool_parser,
+        }
+        return " ".join(f"{flag} {name}" for flag, name in named.items() if name is not None)
+
+
 @dataclass(frozen=True)
 class ServerProbe:
     """The results of a probe."""
@@ -189,6 +223,10 @@ class ServerProbe:
     texts: tuple[ProbedText, ...]
     not_asked: tuple[NotAsked, ...]
     ranking: ParserRanking | None
+    template_served: bool | None = None
+    """Whether the server's template is the probed one; None if it does not state its text."""
+    installed: InstalledParsers | None = None
+    """The best of the engine's own parsers, where its installation was asked, too."""
 
     def texts_with(self, verdict: ReadVerdict) -> list[ProbedText]:
         """Return the texts with one verdict."""
@@ -251,7 +289,13 @@ def probe_server(
         texts=texts,
         not_asked=tuple(missing),
         ranking=scores,
+        template_served=_serves(server.served, analysis.template),
     )
+
+
+def _serves(served: ServedModel, template: ChatTemplate) -> bool | None:
+    # llama.cpp cuts the last newline.
+    return None if served.template is None else served.template.rstrip() == template.text.rstrip()
 
 
 def _read_all(
@@ -302,8 +346,14 @@ class AdviceKind(StrEnum):
 
     TEMPLATE = "template"
     """Serve the template that was probed, or probe the one that is served."""
+    JINJA = "jinja"
+    """Start the server with its Jinja engine: it serves the template, and does not render it."""
     PARSERS = "parsers"
     """Other parsers of the same server read more of the texts."""
+    INSTALLED = "installed"
+    """The engine's own parsers that read most of the template's turns, as it is installed."""
+    ENGINES = "engines"
+    """Have the engine's own parsers read the template's turns where the engine is installed."""
     PLUGIN = "plugin"
     """This package's parser inside the engine."""
     EXPORT = "export"
@@ -320,7 +370,8 @@ class ProbeAdvice:
     command: str
 
 
-PLUGIN = "--tool-call-parser autoparser --reasoning-parser autoparser"
+PLUGIN = f"--tool-call-parser {NAME} --reasoning-parser {NAME}"
+JINJA_FLAG = "--jinja"
 
 
 def probe_advice(probe: ServerProbe) -> tuple[ProbeAdvice, ...]:
@@ -329,21 +380,40 @@ def probe_advice(probe: ServerProbe) -> tuple[ProbeAdvice, ...]:
 
 
 def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
-    if probe.prompts_differ:
-        yield ProbeAdvice(AdviceKind.TEMPLATE, "--chat-template TEMPLATE")
+    llama = probe.served.engine is ServerEngine.LLAMA_SERVER
+    prompts = _prompt_advice(probe) if probe.prompts_differ else None
+    if prompts is not None:
+        yield prompts
     read = all(each.verdict in (ReadVerdict.EXACT, ReadVerdict.EDGES) for each in probe.texts)
-    if read and not probe.streams_differ:
+    if read and not probe.streams_differ and (prompts is not None or not probe.prompts_differ):
+        return
+    if llama:
+        command = f"autoparser serve TEMPLATE --server {probe.url} --engine {probe.served.engine}"
+        yield ProbeAdvice(AdviceKind.SERVE, command)
         return
     better = _better(probe)
     if better:
         yield ProbeAdvice(AdviceKind.PARSERS, better)
-    engine = probe.served.engine
-    if engine is ServerEngine.LLAMA_SERVER:
-        command = f"autoparser serve TEMPLATE --server {probe.url} --engine {engine}"
-        yield ProbeAdvice(AdviceKind.SERVE, command)
-        return
     yield ProbeAdvice(AdviceKind.PLUGIN, PLUGIN)
+    if probe.installed is not None:
+        if probe.installed.flags:
+            yield ProbeAdvice(AdviceKind.INSTALLED, probe.installed.flags)
+    elif probe.ranking is None:
+        command = f"autoparser engines TEMPLATE --python path/to/{probe.served.engine}/bin/python"
+        yield ProbeAdvice(AdviceKind.ENGINES, command)
     yield ProbeAdvice(AdviceKind.EXPORT, "autoparser export TEMPLATE")
+
+
+def _prompt_advice(probe: ServerProbe) -> ProbeAdvice | None:
+    """Return the flags that make a server render the template, or None if it renders it so."""
+    if probe.served.engine is not ServerEngine.LLAMA_SERVER:
+        return ProbeAdvice(AdviceKind.TEMPLATE, "--chat-template FILE")
+    if not probe.template_served:
+        return ProbeAdvice(AdviceKind.TEMPLATE, f"{JINJA_FLAG} --chat-template-file FILE")
+    # Without Jinja the server refuses tools, and names the flag.
+    if any(JINJA_FLAG in each.refusal for each in probe.prompts):
+        return ProbeAdvice(AdviceKind.JINJA, JINJA_FLAG)
+    return None
 
 
 def _better(probe: ServerProbe) -> str:

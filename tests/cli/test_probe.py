@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -10,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from autoparser import analyze, load_template
 from autoparser.analysis.core.conversation import ReadMessage
+from autoparser.analysis.engines import engine_process
 from autoparser.analysis.engines.probed_texts import known_texts
 from tests.analysis.engines.engine_stub import (
     EngineStub,
@@ -20,6 +23,14 @@ from tests.analysis.engines.engine_stub import (
 from tests.cli.conftest import ROOT, Run
 
 TEMPLATE = "fixtures/templates/p1-python-lines.jinja"
+
+
+@pytest.fixture
+def fake_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes = ROOT / "tests" / "analysis" / "engines" / "fakes"
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (fakes, ROOT))))
+    monkeypatch.setenv("FAKE_WITHOUT", "dying looping sleeping")
+    monkeypatch.setattr(engine_process, "ENGINES", ("vllm",))
 
 
 @pytest.fixture
@@ -35,6 +46,32 @@ def test_what_is_read_otherwise_is_exit_code_1(autoparser: Run, vllm: EngineStub
     assert "Read otherwise: 1 call" in ran.out
     assert "--tool-call-parser autoparser --reasoning-parser autoparser" in ran.out
     assert autoparser("probe", vllm.url, TEMPLATE, "--exit-zero").code == 0
+
+
+@pytest.mark.usefixtures("fake_vllm")
+def test_the_best_of_vllms_own_parsers_is_named(autoparser: Run) -> None:
+    """The server is asked no other parser than its own; its installation has all of them."""
+    template = "fixtures/templates/j1-json-in-tags.jinja"
+    with answering(vllm_stub(load_template(ROOT / template))) as stub:
+        ran = autoparser("probe", stub.url, template, "--python", sys.executable)
+        told = json.loads(autoparser("probe", stub.url, template, "--json").out)
+    assert ran.code == 1
+    lines = ran.out.splitlines()
+    at = lines.index("    --reasoning-parser tags --tool-call-parser careful")
+    assert (
+        lines[at - 1] == "  Of the engine's own parsers, these read most of the template's turns:"
+    )
+    assert told["installed"]["right"] == told["installed"]["texts"] > 40
+    assert [each["kind"] for each in told["advice"]] == ["plugin", "installed", "export"]
+
+
+def test_a_python_without_the_engine_is_an_error(
+    autoparser: Run, vllm: EngineStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_process, "ENGINES", ())
+    ran = autoparser("probe", vllm.url, TEMPLATE, "--python", sys.executable)
+    assert ran.code == 2
+    assert "has no vllm; name a Python of vllm" in ran.err
 
 
 def test_json_has_what_its_schema_says(autoparser: Run) -> None:

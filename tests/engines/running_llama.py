@@ -46,11 +46,19 @@ class RunningLlama:
 
 @contextmanager
 def running_llama(
-    parrot: Parrot, folder: Path, *, slots: int = 2, template: Path | None = None
+    parrot: Parrot,
+    folder: Path,
+    *,
+    slots: int = 2,
+    template: Path | None = None,
+    template_text: str = "",
 ) -> Generator[RunningLlama]:
-    """Write the parrot into a folder, its template with it, start a server, and end that."""
+    """Write the parrot into a folder, its template with it, start a server, and end that.
+
+    With a template's file the server renders by it; with a text alone it is without Jinja.
+    """
     model = folder / "parrot.gguf"
-    parrot.save_gguf(model, "" if template is None else template.read_text("utf-8"))
+    parrot.save_gguf(model, template_text if template is None else template.read_text("utf-8"))
     log = folder / "server.log"
     arguments = [str(model), str(slots), *([] if template is None else ["--jinja"])]
     with log.open("w", encoding="utf-8") as errors:

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,6 +78,18 @@ def test_another_template_than_the_one_that_is_served_is_found(
     code, out = printed(capsys, "probe", llama.url, str(ROOT / other))
     assert code == 1
     assert re.search(r"^Prompts +0 of 4 as the template renders them$", out, re.MULTILINE)
+    assert "    --jinja --chat-template-file FILE\n" in out
+
+
+@pytest.mark.slow
+def test_a_server_without_jinja_is_told_the_flag(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / TEMPLATE).read_text("utf-8")
+    with running_llama(Parrot(MARKERS), tmp_path, template_text=text) as running:
+        code, out = printed(capsys, "probe", running.url)
+    assert code == 1
+    assert "start it with\n    --jinja\n" in out
 
 
 @pytest.mark.slow

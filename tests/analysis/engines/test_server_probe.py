@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ from typing import Any
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze, load_template
+from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.engines.engine_server import TextRoute
 from autoparser.analysis.engines.probe_client import ProbeClient, ProbeError
 from autoparser.analysis.engines.probed_texts import ReadVerdict, known_texts
 from autoparser.analysis.engines.server_probe import (
     AdviceKind,
+    InstalledParsers,
+    ProbeAdvice,
     ServerProbe,
     probe_advice,
     probe_server,
@@ -87,7 +91,12 @@ def test_vllm_is_given_texts_and_its_one_mistake_is_named() -> None:
     assert len(found.texts) == 15
     assert not found.streams_differ
     assert not found.ok()
-    assert [each.kind for each in probe_advice(found)] == [AdviceKind.PLUGIN, AdviceKind.EXPORT]
+    kinds = [each.kind for each in probe_advice(found)]
+    assert kinds == [AdviceKind.PLUGIN, AdviceKind.ENGINES, AdviceKind.EXPORT]
+    best = InstalledParsers("hermes", "qwen3", right=14, streamed=13, texts=15)
+    advice = probe_advice(replace(found, installed=best))
+    assert [each.kind for each in advice][1:] == [AdviceKind.INSTALLED, AdviceKind.EXPORT]
+    assert advice[1].command == "--reasoning-parser qwen3 --tool-call-parser hermes"
 
 
 def test_a_stream_that_differs_is_found() -> None:
@@ -104,7 +113,28 @@ def test_a_prompt_of_another_template_is_found() -> None:
     assert [each.same for each in found.prompts] == [True, False, True, False]
     prompt = found.prompts[1]
     assert prompt.rendered[: prompt.parting].endswith("# Tool")
-    assert probe_advice(found)[0].kind is AdviceKind.TEMPLATE
+    assert probe_advice(found)[0] == ProbeAdvice(AdviceKind.TEMPLATE, "--chat-template FILE")
+
+
+@pytest.mark.parametrize(
+    ("served", "refusal", "kind", "command"),
+    [
+        ("{{ messages }}", "", "template", "--jinja --chat-template-file FILE"),
+        (None, "500: tools param requires --jinja flag", "jinja", "--jinja"),
+        (None, "500: something else", "serve", "autoparser serve TEMPLATE --server URL"),
+    ],
+)
+def test_llama_server_is_told_the_flag_that_helps(
+    served: str | None, refusal: str, kind: str, command: str
+) -> None:
+    """`served` is the template that it says it serves, or None for the probed one."""
+    found = probed(stub_of(vllm_stub))
+    prompts = (*found.prompts[:1], replace(found.prompts[1], served=None, refusal=refusal))
+    llama = replace(found.served, engine=ServerEngine.LLAMA_SERVER)
+    same = served is None
+    asked = replace(found, served=llama, url="URL", prompts=prompts, template_served=same, texts=())
+    (advice, *_) = probe_advice(asked)
+    assert (advice.kind, advice.command.removesuffix(" --engine llama-server")) == (kind, command)
 
 
 def test_what_a_server_refuses_to_read_is_its_failure() -> None:
