@@ -4,7 +4,8 @@ With `--real-tools FOLDER`, what creation costs in real templates for the tools 
 
 Qwen's vocabulary, in which the markers of calls are added tokens (`</parameter>` is text), and for
 masks DeepSeek's, in which all are; tools of six properties. With `states` it asks six real
-templates alone: the first mask of each kind of state, in a grammar that has seen no text yet.
+templates alone: the first mask of each kind of state, in a grammar that has seen no text yet; with
+`tags`, what structural tags take of xgrammar beside its own for the same models.
 Creation is the writing of the grammar and the loading of it, against the loading of the arguments'
 schemas alone; masks are held against those of plain JSON. All figures of one table come from one
 run on one machine; ratios can be compared between machines, microseconds cannot. Nothing is written
@@ -16,6 +17,7 @@ xgrammar (its structural tag of the same calls) is optional, and is skipped visi
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
 import json
 import multiprocessing
@@ -27,9 +29,10 @@ from functools import partial
 from itertools import takewhile, zip_longest
 from math import inf
 from pathlib import Path
-from time import perf_counter, thread_time
+from time import perf_counter, process_time, thread_time
 from typing import Any
 
+import yaml
 from llguidance import LLMatcher
 from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
@@ -45,7 +48,7 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.decoding.tokenizers_here import deepseek, qwen
 from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import analysis_of
-from tests.corpus.corpus_templates import analysis_at, corpus_paths
+from tests.corpus.corpus_templates import FIXTURES, analysis_at, corpus_paths
 
 from .constrained import (
     COUNTS,
@@ -77,6 +80,17 @@ REAL = {
     "deepseek-ai-DeepSeek-V3.2": deepseek,
 }
 """Templates of the corpus, and the vocabulary that their grammars are loaded with."""
+TAGGED_MODELS = {
+    "Qwen-Qwen3-0.6B": "qwen_3",
+    "Qwen-Qwen3-Coder-30B-A3B-Instruct": "qwen_3_coder",
+    "Qwen3.5-4B": "qwen_3_5",
+    "MiniMaxAI-MiniMax-M2": "minimax",
+    "deepseek-ai-DeepSeek-V3.2": "deepseek_v3_2",
+    "openai-gpt-oss-120b": "harmony",
+}
+"""Templates of the corpus, and the names of xgrammar's own tags for their models."""
+AGENT_TOOLS = yaml.safe_load((FIXTURES / "tools.yaml").read_text("utf-8"))
+"""Three tools of texts, numbers, choices, lists and objects."""
 REAL_COUNTS = (1, 10, 50, 100)
 WIDTH = 26
 
@@ -355,6 +369,45 @@ def _first_masks(analysis: Analysis, tokenizer: ModelTokenizer) -> dict[str, flo
     return least
 
 
+def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
+    """Return sizes and compile times of structural tags beside xgrammar's own for the same models.
+
+    Each is the least of three compilations in one thread, of the same tools.
+    """
+    try:
+        xgrammar: Any = importlib.import_module("xgrammar")
+    except ImportError as error:
+        yield f"xgrammar: skipped ({error})"
+        return
+    info = xgrammar.TokenizerInfo(
+        list(tokenizer.token_bytes),
+        vocab_type=xgrammar.VocabType.RAW,
+        stop_token_ids=list(tokenizer.eos_ids),
+    )
+
+    def compile_ms(tag: str) -> float:
+        compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+        begun = process_time()
+        compiler.compile_structural_tag(tag)
+        return (process_time() - begun) * 1e3
+
+    columns = ("bytes", "its own", "compile ms", "its own", "ratio")
+    paths = {path.stem: path for path in corpus_paths()}
+    yield f"{'structural tags':<44}" + "".join(f"{each:>11}" for each in columns)
+    for name, model in TAGGED_MODELS.items():
+        analysis = analyze(ChatTemplate(paths[name].read_text("utf-8")))
+        for choice in ("auto", "required"):
+            own = json.dumps(analysis.grammar(AGENT_TOOLS, tool_choice=choice).structural_tag())
+            its = xgrammar.get_model_structural_tag(
+                model, tools=AGENT_TOOLS, tool_choice=choice, reasoning=False
+            ).model_dump_json()
+            times = [min(compile_ms(tag) for _ in range(3)) for tag in (own, its)]
+            yield (
+                f"{f'{name}, {choice}':<44}{len(own):>11}{len(its):>11}"
+                f"{times[0]:>11.0f}{times[1]:>11.0f}{times[0] / times[1]:>11.2f}"
+            )
+
+
 def _look_up(number: int) -> dict[str, Json]:
     """Offer a tool with a text, a text of bounded length and a number."""
     properties: dict[str, Json] = {
@@ -370,7 +423,7 @@ def _look_up(number: int) -> dict[str, Json]:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("table", nargs="?", choices=["states"], help="this table alone")
+    parser.add_argument("table", nargs="?", choices=["states", "tags"], help="this table alone")
     parser.add_argument("--real-tools", metavar="FOLDER", type=Path)
     options = parser.parse_args()
     if options.real_tools is not None:
@@ -380,7 +433,8 @@ def main() -> None:
     tokenizer = qwen()
     tokenizer.bytes_of(0)
     sys.stdout.write(f"loading the tokenizer: {perf_counter() - begun:.1f} s\n\n")
-    tables = (states,) if options.table == "states" else (creation, masks, xgrammar_beside)
+    one = {"states": states, "tags": tags}
+    tables = (one[options.table],) if options.table else (creation, masks, tags, xgrammar_beside)
     for table in tables:
         _print_lines(table(tokenizer))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from typing import Any
 
@@ -9,8 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.decoding.check_vocabulary import closing_texts
+from autoparser.analysis.decoding.mask_sampling import RandomSampler, WaitingAnswer
+from autoparser.analysis.decoding.matcher_grammar import row_of, row_words
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.structural_tags import read_by_xgrammar
+from tests.real_vocabularies import qwen_without_special
 
 from .proofs import grammar_for, request_for
 
@@ -93,3 +99,42 @@ def test_a_text_that_is_not_empty_may_begin_as_what_ends_it() -> None:
     ):
         call = f"<function=save>\n<parameter=text>\n{text}\n</parameter>\n</function>"
         assert accepts(f"\n</think>\n\n<tool_call>\n{call}\n</tool_call>") is accepted, text
+
+
+WALKS = 6
+
+
+@pytest.mark.parametrize("name", ["a1-function-parameter", "a2-key-value-tags", "j1-json-in-tags"])
+def test_walks_under_xgrammar_come_to_an_end_in_a_real_vocabulary(name: str) -> None:
+    xgrammar: Any = importlib.import_module("xgrammar")
+    grammar = analysis_of(name).grammar(TOOLS, tool_choice="required")
+    vocabulary = qwen_without_special()
+    vocabulary.add_special_tokens([*grammar.stop_strings])
+    vocabulary.add_tokens([*grammar.preserved_tokens])
+    tokenizer = tokenizer_of(vocabulary, eos=grammar.stop_strings)
+    size = vocabulary.get_vocab_size()
+    pieces = [vocabulary.id_to_token(token) for token in range(size)]
+    info = xgrammar.TokenizerInfo(
+        pieces, xgrammar.VocabType.BYTE_LEVEL, stop_token_ids=[*tokenizer.eos_ids]
+    )
+    compiled = xgrammar.GrammarCompiler(info, max_threads=1).compile_structural_tag(
+        json.dumps(grammar.structural_tag())
+    )
+    calls = grammar.turn.strict.calls
+    assert calls is not None
+    closers = (*closing_texts(grammar.rules(tokenizer.opaque), calls), calls.section_close)
+    for seed in range(WALKS):
+        sampler = RandomSampler(tokenizer, seed, ending=0.5, closing=0.5, closers=closers)
+        matcher, tokens = xgrammar.GrammarMatcher(compiled), list[int]()
+        mask = xgrammar.allocate_token_bitmask(1, size)
+        while not matcher.is_terminated():
+            matcher.fill_next_token_bitmask(mask)
+            row = row_of(mask, 0)
+            assert any(row_words(row)), f"nothing is allowed after {tokenizer.decode(tokens)!r}"
+            (token,) = sampler.choose([WaitingAnswer(0, tokens, row)], memoryview(b""))
+            assert matcher.accept_token(token)
+            tokens.append(token)
+            assert len(tokens) < 3000, tokenizer.decode(tokens[-200:])
+        message = grammar.parser().parse(tokenizer.decode(tokens))
+        assert message.status.regular, message
+        assert message.tool_calls
