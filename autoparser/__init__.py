@@ -11,17 +11,16 @@ is imported when it is first used, so that a program which needs one does not wa
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import cast
 
-from .lazy_names import stub_names
+from .lazy_names import import_part, stub_names
 from .shown import Presenter, present_by
 
 __version__ = "0.1.0"
 
 
 def _presenter() -> Presenter:
-    return cast("Presenter", import_module("autoparser.reports.presented").presented)
+    return cast("Presenter", import_part("autoparser.reports.presented").presented)
 
 
 present_by(_presenter)

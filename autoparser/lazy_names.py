@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 
 
 def stub_names(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -48,6 +49,21 @@ def name_homes(package: str) -> dict[str, str]:
 def _import_name(package: str, homes: Mapping[str, str], name: str) -> object:
     if name not in homes:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
-    value = getattr(import_module(homes[name], package), name)
+    value = getattr(import_part(homes[name], package), name)
     setattr(sys.modules[package], name, value)
     return value
+
+
+def import_part(module: str, package: str | None = None) -> ModuleType:
+    """Import a module of this package. Raises ImportError with a way out where it is not installed.
+
+    The distribution for engines, autoparser-core, has the parser and what it needs alone.
+    """
+    try:
+        return import_module(module, package)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(f"{__package__}."):
+            raise
+        raise ImportError(
+            f"{error.name} is not in autoparser-core: pip install autoparser-chat", name=error.name
+        ) from None

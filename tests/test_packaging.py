@@ -7,7 +7,9 @@ as long as another one brings it.
 from __future__ import annotations
 
 import ast
+import json
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -75,13 +77,12 @@ def imported_modules(file: Path) -> Iterator[str]:
 
 def imported(*folders: str) -> set[str]:
     """Name the distributions of all that is imported by a statement, also by one of a stub."""
-    modules = {
-        name.partition(".")[0]
-        for folder in folders
-        for file in (ROOT / folder).rglob("*.py*")
-        if file.suffix in (".py", ".pyi")
-        for name in imported_modules(file)
-    }
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py*")]
+    return imported_by(file for file in files if file.suffix in (".py", ".pyi"))
+
+
+def imported_by(files: Iterable[Path]) -> set[str]:
+    modules = {name.partition(".")[0] for file in files for name in imported_modules(file)}
     distributions = packages_distributions()
     return {
         normal(distributions.get(module, [module])[0])
@@ -95,6 +96,47 @@ def test_what_the_package_imports_is_what_it_depends_on() -> None:
     assert sorted(imported("autoparser", *GRAFTED)) == declared(
         [*project["dependencies"], *extras["serve"], *extras["debug"]]
     )
+
+
+def core_parts() -> dict[str, Any]:
+    with (ROOT / "core" / "pyproject.toml").open("rb") as file:
+        parts: dict[str, Any] = tomllib.load(file)["tool"]["autoparser-core"]
+    return parts
+
+
+def test_what_the_core_imports_is_what_it_depends_on() -> None:
+    """Beside that are rich, which draws what reports there are, and the Hub, which is asked for."""
+    parts = core_parts()
+    wings = [f"analysis/{wing}" for wing in parts["wings"]]
+    files = [
+        ROOT / package.removeprefix("autoparser.").replace(".", "/") / f"{name}.py"
+        for package, names in parts["modules"].items()
+        for name in names
+    ]
+    assert all(file.is_file() for file in files)
+    needed = declared(parts["dependencies"])
+    assert imported(*wings) == {*needed, "huggingface-hub"}
+    assert imported_by(files) <= {*needed, "rich"}
+
+
+def test_a_plugin_works_with_the_core_alone() -> None:
+    """A child process cannot import anything else."""
+    told = subprocess.run(  # noqa: S603 - a file of this repository
+        [
+            sys.executable,
+            str(ROOT / "tests" / "plugin_session.py"),
+            str(ROOT / "fixtures" / "templates" / "j1-json-in-tags.jinja"),
+            str(ROOT / "core" / "pyproject.toml"),
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    session = json.loads(told.stdout.splitlines()[-1])
+    calls = ["get_weather"]
+    assert session["read"] == [["hm", calls, False], ["hm", calls, True], ["hm", [], False], calls]
+    assert not {"typer", "rich", "httpx2", "huggingface_hub", "yaml"} & {*session["imported"]}
 
 
 def test_what_the_tests_import_is_declared_and_once() -> None:

@@ -1,0 +1,126 @@
+"""What an engine does with the plugin, in an environment that has the core's requirements alone.
+
+    python plugin_session.py TEMPLATE [PROJECT]
+
+A tokenizer and stand-ins of vLLM's and SGLang's classes take the place of a server. With the
+project file of the core, what is not in it cannot be imported, as if it were not installed. The
+last line is JSON: what was read, and which packages were imported.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+BROUGHT = {"attr", "attrs", "idna", "jsonschema_specifications", "rpds", "typing_extensions"}
+"""Imported by the requirements themselves."""
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string", "format": "date"}, "n": {"$ref": "#/x"}},
+                "required": ["city"],
+                "x": {"enum": [1, 2]},
+            },
+        },
+    }
+]
+CALL = '{"name": "get_weather", "arguments": {"city": "2026-01-01"}}'
+ANSWER = f"<think>\nhm\n</think>\n\n<tool_call>\n{CALL}\n</tool_call>"
+
+
+class CoreAlone(MetaPathFinder):
+    """Finds nothing, and refuses what the core does not have."""
+
+    def __init__(self, project: Path) -> None:
+        self._parts = tomllib.loads(project.read_text("utf-8"))["tool"]["autoparser-core"]
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        del path, target
+        if not self._has(fullname):
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+        return None
+
+    def _has(self, name: str) -> bool:
+        top, *inner = name.split(".")
+        if top != "autoparser":
+            known = {*self._parts["dependencies"], *BROUGHT, *sys.stdlib_module_names}
+            return top in known or top.startswith("__editable__")
+        package, _, module = name.rpartition(".")
+        if package in self._parts["modules"] and module != "analysis":
+            return module in self._parts["modules"][package] or name in self._parts["modules"]
+        return inner[:1] in ([], ["analysis"]) and (
+            len(inner) < 2 or inner[1] in {*self._parts["wings"], "analysis", "engines"}
+        )
+
+
+def _request(choice: object) -> SimpleNamespace:
+    return SimpleNamespace(
+        tools=TOOLS,
+        tool_choice=choice,
+        parallel_tool_calls=True,
+        include_reasoning=True,
+        skip_special_tokens=True,
+        structured_outputs=None,
+        response_format=None,
+    )
+
+
+class _Engine:
+    reasoning_parser_cls = tool_parser_cls = object
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        self.given = (args, kwargs)
+
+
+def main(template: Path) -> None:
+    """Hold a server's first requests, and print what came of them."""
+    from autoparser.analysis.engines import sglang_plugin, vllm_plugin
+    from autoparser.analysis.sources.token_bytes import byte_tokenizer
+
+    inner = byte_tokenizer([("<|im_start|>", True), ("<|im_end|>", True), ("<think>", False)])
+    tokenizer = SimpleNamespace(
+        backend_tokenizer=inner,
+        chat_template=template.read_text("utf-8"),
+        eos_token_id=inner.token_to_id("<|im_end|>"),
+    )
+    value: Any = SimpleNamespace
+    fields = dict.fromkeys(vllm_plugin.VllmMessages.__dataclass_fields__, value)
+    given = {"messages": vllm_plugin.VllmMessages(**fields)}
+    whole: Any = type("Whole", (vllm_plugin.WholeParser, _Engine), given)
+    found: list[Any] = []
+    for choice in ("auto", "required", "none"):
+        parser, request = whole(tokenizer, TOOLS), _request(choice)
+        parser.adjust_request(request)
+        ids = inner.encode(ANSWER, add_special_tokens=False).ids
+        prompt = inner.encode("<|im_start|>assistant\n", add_special_tokens=False).ids
+        parser.set_prompt_token_ids(prompt)
+        thought, _, calls = parser.parse(ANSWER, request, True, ids)
+        tag = getattr(request.structured_outputs, "structural_tag", None)
+        found.append([thought, [each.name for each in calls or ()], tag is not None])
+    detector: Any = type(
+        "Detector",
+        (sglang_plugin.ToolDetector, _Engine),
+        {"results": sglang_plugin.SglangResults(value, value, value, lambda tag: tag)},
+    )(tokenizer)
+    found.append([each.name for each in detector.detect_and_parse(ANSWER, TOOLS).calls])
+    tops = {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names
+    print(json.dumps({"read": found, "imported": sorted(tops)}))  # noqa: T201 - its result
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        sys.meta_path.insert(0, CoreAlone(Path(sys.argv[2])))
+    main(Path(sys.argv[1]))
