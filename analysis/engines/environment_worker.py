@@ -7,19 +7,134 @@ print goes to standard error.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module, metadata
 from typing import Any
 
 PACKAGE = "autoparser-chat"
+CORE = "autoparser-core"
+"""The distribution that has the plugins without the command line."""
 NAME = "autoparser"
 GROUPS = {"vllm": "vllm.general_plugins", "sglang": "sglang.srt.plugins"}
 ALLOWED = {"vllm": "VLLM_PLUGINS", "sglang": "SGLANG_PLUGINS"}
 """Variables that name the plugins that alone are loaded."""
 LIBRARIES = ("llguidance", "xgrammar", "transformers")
+
+
+_VLLM_TOOLS = "vllm.tool_parsers.abstract_tool_parser:ToolParser"
+_VLLM_THOUGHTS = "vllm.reasoning.abs_reasoning_parsers:ReasoningParser"
+_VLLM_MESSAGES = "vllm.entrypoints.generate.base.protocol"
+_VLLM_WHOLE = "vllm.parser.abstract_parser:Parser"
+_TEXTS = "previous_text current_text delta_text"
+_IDS = "previous_token_ids current_token_ids delta_token_ids"
+_SGLANG_TOOLS = "sglang.srt.function_call.base_format_detector:BaseFormatDetector"
+_SGLANG_THOUGHTS = "sglang.srt.parser.reasoning_parser"
+_SGLANG_THINKER = f"{_SGLANG_THOUGHTS}:BaseReasoningFormatDetector"
+HOOKS: Mapping[str, Mapping[str, str]] = {
+    "vllm": {
+        "vllm.plugins:load_general_plugins": "",
+        "vllm.tool_parsers:ToolParserManager.register_module": "name module",
+        "vllm.tool_parsers:ToolParserManager.get_tool_parser": "name",
+        "vllm.reasoning:ReasoningParserManager.register_module": "name module",
+        "vllm.reasoning:ReasoningParserManager.get_reasoning_parser": "name",
+        f"{_VLLM_TOOLS}.__init__": "tokenizer tools",
+        f"{_VLLM_TOOLS}.adjust_request": "request",
+        f"{_VLLM_TOOLS}.extract_tool_calls": "model_output request",
+        f"{_VLLM_TOOLS}.extract_tool_calls_streaming": f"{_TEXTS} {_IDS} request",
+        f"{_VLLM_TOOLS}.supports_required_and_named": "",
+        f"{_VLLM_TOOLS}.engine_based_streaming": "",
+        f"{_VLLM_THOUGHTS}.__init__": "tokenizer",
+        f"{_VLLM_THOUGHTS}.adjust_request": "request",
+        f"{_VLLM_THOUGHTS}.adjust_initial_state_from_prompt": "prompt_token_ids",
+        f"{_VLLM_THOUGHTS}.is_reasoning_end": "input_ids",
+        f"{_VLLM_THOUGHTS}.is_reasoning_end_streaming": "input_ids delta_ids",
+        f"{_VLLM_THOUGHTS}.extract_content_ids": "input_ids",
+        f"{_VLLM_THOUGHTS}.count_reasoning_tokens": "token_ids",
+        f"{_VLLM_THOUGHTS}.extract_reasoning": "model_output request",
+        f"{_VLLM_THOUGHTS}.extract_reasoning_streaming": f"{_TEXTS} {_IDS}",
+        f"{_VLLM_THOUGHTS}.has_engine_confirmed_reasoning_end": "",
+        # There is no public way to the whole answer; docs/engines/vllm-proposal.md asks for one.
+        "vllm.parser.parser_manager:ParserManager._compose_parser": (
+            "tool_parser_name reasoning_parser_name"
+        ),
+        f"{_VLLM_WHOLE}.adjust_request": "request",
+        f"{_VLLM_WHOLE}.is_reasoning_end": "input_ids",
+        f"{_VLLM_WHOLE}.set_prompt_token_ids": "prompt_token_ids",
+        f"{_VLLM_WHOLE}.parse": "model_output request enable_auto_tools model_output_token_ids",
+        f"{_VLLM_WHOLE}.parse_delta": (
+            "delta_text delta_token_ids request prompt_token_ids finished"
+        ),
+        f"{_VLLM_MESSAGES}:DeltaMessage": "content reasoning tool_calls",
+        f"{_VLLM_MESSAGES}:DeltaToolCall": "id type index function",
+        f"{_VLLM_MESSAGES}:DeltaFunctionCall": "name arguments",
+        f"{_VLLM_MESSAGES}:ToolCall": "id function",
+        f"{_VLLM_MESSAGES}:FunctionCall": "id name arguments",
+        f"{_VLLM_MESSAGES}:ExtractedToolCallInformation": "tools_called tool_calls content",
+        "vllm.sampling_params:StructuredOutputsParams": "structural_tag",
+    },
+    "sglang": {
+        "sglang.srt.plugins:load_plugins": "",
+        "sglang.srt.function_call.core_types:StreamingParseResult": "normal_text calls",
+        "sglang.srt.function_call.core_types:ToolCallItem": "tool_index name parameters",
+        "sglang.srt.function_call.function_call_parser:FunctionCallParser.ToolCallParserEnum": "",
+        f"{_SGLANG_TOOLS}.detect_and_parse": "text tools",
+        f"{_SGLANG_TOOLS}.parse_streaming_increment": "new_text tools",
+        f"{_SGLANG_TOOLS}.finish": "tools",
+        f"{_SGLANG_TOOLS}.has_tool_call": "text",
+        f"{_SGLANG_TOOLS}.structure_info": "",
+        f"{_SGLANG_TOOLS}.supports_structural_tag": "",
+        f"{_SGLANG_TOOLS}.parses_required_natively": "",
+        f"{_SGLANG_TOOLS}.get_structural_tag": (
+            "tools tool_choice thinking_mode parallel_tool_calls"
+        ),
+        f"{_SGLANG_THOUGHTS}:ReasoningParser.DetectorMap": "",
+        f"{_SGLANG_THOUGHTS}:StreamingParseResult": "normal_text reasoning_text",
+        f"{_SGLANG_THINKER}.__init__": "think_start_token think_end_token reasoning_default",
+        f"{_SGLANG_THINKER}.detect_and_parse": "text",
+        f"{_SGLANG_THINKER}.parse_streaming_increment": "new_text",
+        f"{_SGLANG_THINKER}.finish": "",
+        "xgrammar:StructuralTag.model_validate": "",
+    },
+}
+"""What the plugins use of each engine or put in its place: the parameters that it takes, by its
+place. A release of the engine that moves one is seen here first."""
+
+
+def moved_hooks(engine: str) -> list[str]:
+    """Return the hooks that an installed engine does not have as the plugin expects them.
+
+    It has to be asked before its plugins are loaded, since ours are in the place of some.
+    """
+    moved: list[str] = []
+    for place, parameters in HOOKS[engine].items():
+        lacking = _lacking(place, parameters.split())
+        if lacking:
+            moved.append(f"{place} ({lacking})")
+    return moved
+
+
+def _lacking(place: str, parameters: list[str]) -> str:
+    module, _, path = place.partition(":")
+    try:
+        found: Any = import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except (ImportError, AttributeError):
+        return "not there"
+    if not parameters:
+        return ""
+    try:
+        taken = inspect.signature(found).parameters
+    except (TypeError, ValueError):
+        return "not callable"
+    if any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+        return ""
+    absent = [name for name in parameters if name not in taken]
+    return f"no parameter {', '.join(absent)}" if absent else ""
 
 
 def version_of(name: str) -> str | None:
@@ -94,18 +209,20 @@ def describe_environment(imports: bool) -> dict[str, Any]:
             "points": points_of(group),
             "allowed": os.environ.get(ALLOWED[engine]),
             "registered": None,
+            "moved": [],
             "failure": "",
         }
         if imports and version:
             try:
+                facts["moved"] = moved_hooks(engine)
                 facts["registered"] = REGISTERED[engine]()
             except BaseException as error:  # noqa: BLE001 - an engine may fail in any way
                 facts["failure"] = f"{type(error).__name__}: {error}"
         engines[engine] = facts
     return {
         "python": ".".join(map(str, sys.version_info[:3])),
-        "package": version_of(PACKAGE),
-        "needs": needs_of(PACKAGE),
+        "packages": {name: version_of(name) for name in (PACKAGE, CORE)},
+        "needs": needs_of(PACKAGE) or needs_of(CORE),
         "libraries": {name: version_of(name) for name in LIBRARIES},
         "engines": engines,
     }
@@ -113,6 +230,8 @@ def describe_environment(imports: bool) -> dict[str, Any]:
 
 def main(imports: bool) -> None:
     """Print it where nothing else is printed."""
+    # A server's command does not look into the current folder, which may hold a checkout.
+    sys.path[:] = [path for path in sys.path if path]
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     with answer:

@@ -16,7 +16,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from autoparser.analysis.core.errors import AutoparserError, one_line
 
-from .environment_worker import ALLOWED, GROUPS, NAME, PACKAGE
+from .environment_worker import ALLOWED, CORE, GROUPS, HOOKS, NAME, PACKAGE
 
 WORKER = Path(__file__).with_name("environment_worker.py")
 OURS = {engine: f"autoparser.analysis.engines.{engine}_plugin:register" for engine in GROUPS}
@@ -69,12 +69,13 @@ class _EngineThere(Struct):
     points: list[_PointThere]
     allowed: str | None
     registered: dict[str, bool] | None
+    moved: list[str]
     failure: str
 
 
 class _Environment(Struct):
     python: str
-    package: str | None
+    packages: dict[str, str | None]
     needs: list[str]
     libraries: dict[str, str | None]
     engines: dict[str, _EngineThere]
@@ -128,10 +129,14 @@ def _answer(what: str, holds: bool, finding: str, way_out: str) -> CheckedPoint:
 
 
 def _points(python: str, environment: _Environment, *, imports: bool) -> Iterator[CheckedPoint]:
-    install = f"{python} -m pip install {PACKAGE}"
-    yield _answer(
-        PACKAGE, environment.package is not None, environment.package or "not installed", install
-    )
+    package, core = environment.packages[PACKAGE], environment.packages[CORE]
+    install = f"{python} -m pip install {PACKAGE if core is None else CORE}"
+    version = package or (core and f"{CORE} {core}")
+    yield _answer(PACKAGE, version is not None, version or "not installed", install)
+    if package is not None and core is not None:
+        way_out = f"{python} -m pip uninstall {PACKAGE} {CORE}; {python} -m pip install {CORE}"
+        both = f"{PACKAGE} {package} and {CORE} {core} hold the same files"
+        yield _answer("one of its distributions", False, both, way_out)
     there = {name: each for name, each in environment.engines.items() if each.version is not None}
     if not there:
         names = " or ".join(environment.engines)
@@ -166,6 +171,12 @@ def _of_engine(
         way_out = f"see whether {engine} itself starts in this environment"
         yield _answer(has_names, False, one_line(engine_facts.failure, SHOWN), way_out)
     else:
+        yield _answer(
+            f"{engine} has what the plugin hooks",
+            not engine_facts.moved,
+            "; ".join(engine_facts.moved) or f"{len(HOOKS[engine])} places",
+            f"{install} --upgrade, or {engine} of the version that docs/engines/{engine}.md names",
+        )
         way_out = f"see what {engine} logs when it loads plugins; {install} --upgrade"
         for option, what in (("--tool-call-parser", "calls"), ("--reasoning-parser", "reasoning")):
             known = bool(engine_facts.registered and engine_facts.registered.get(what))

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from autoparser.analysis.engines.plugin_check import CheckState, plugin_check
+
 ROOT = Path(__file__).resolve().parents[2]
 NOT_THERE = ("typer", "rich", "platformdirs", "jiter", "markdown_it")
 
@@ -40,6 +42,9 @@ def test_a_plugin_works_where_the_core_alone_is_installed(tmp_path: Path) -> Non
     read = json.loads(told.stdout.splitlines()[-1])["read"]
     assert read[0] == ["hm", ["get_weather"], False]
     assert read[1] == ["hm", ["get_weather"], True]
+    points = plugin_check(python, imports=False).points
+    assert points[0].found.startswith("autoparser-core ")
+    assert [each.what for each in points if each.state is CheckState.NO] == ["an engine"]
     look = "import importlib.util as i, sys; print([n for n in sys.argv[1:] if i.find_spec(n)])"
     there = subprocess.run(  # noqa: S603 - the same Python
         [python, "-c", look, *NOT_THERE], check=True, capture_output=True, text=True, env=clean

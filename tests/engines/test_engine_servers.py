@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.engines.engine_server import TextRoute
+from autoparser.analysis.engines.plugin_check import CheckState, plugin_check
 from autoparser.analysis.engines.probe_client import ProbeClient
 from autoparser.analysis.engines.probed_texts import ReadVerdict
 from autoparser.analysis.engines.server_probe import probe_server, server_at
@@ -170,3 +171,15 @@ def expected(engine: EngineServer, chat: ScriptedChat) -> dict[str, Any]:
     """Return what our own parser reads, with the engine's word for the end of a named call."""
     named = not isinstance(chat.body["tool_choice"], str)
     return read(chat.parsed) | ({"finish_reason": engine.named_end} if named else {})
+
+
+@pytest.mark.parametrize("engine", [VLLM, SGLANG], ids=lambda engine: engine.name)
+def test_an_engine_has_what_the_plugin_hooks(engine: EngineServer) -> None:
+    """No server is started: the first thing to ask of a release of an engine."""
+    if engine.python is None:
+        pytest.skip(f"{engine.variable} does not name a Python with {engine.name}")
+    points = {each.what: each for each in plugin_check(engine.python).points}
+    hooks = points[f"{engine.name} has what the plugin hooks"]
+    assert hooks.state is CheckState.YES, hooks.found
+    for option in ("--tool-call-parser", "--reasoning-parser"):
+        assert points[f"{engine.name} {option} autoparser"].state is CheckState.YES

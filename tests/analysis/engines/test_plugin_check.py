@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.engines.environment_worker import HOOKS
 from autoparser.analysis.engines.plugin_check import CheckState, PluginCheck, plugin_check
 
 ROOT = Path(__file__).parents[3]
@@ -23,29 +26,52 @@ class {name}:
     def get_{kind}_parser(cls, name):
         return cls.known[name]
 """
-FILES = {
-    "vllm/__init__.py": "",
-    "vllm/plugins.py": """
+LOADING = """
 from importlib.metadata import entry_points
 
 def load_general_plugins():
     print("an engine says what it loads")
     for point in entry_points(group="vllm.general_plugins"):
         point.load()()
+"""
+
+
+def stubs(engine: str) -> dict[str, str]:
+    """Write modules that have every hook, each class and method with its parameters."""
+    classes: dict[str, dict[str, dict[str, str]]] = {}
+    for place, parameters in HOOKS[engine].items():
+        module, _, path = place.partition(":")
+        name, _, method = path.partition(".")
+        methods = classes.setdefault(module, {}).setdefault(name, {})
+        methods[method or "__init__"] = ", ".join(["self", *parameters.split()])
+    return {
+        module: "".join(
+            f"class {name}:\n"
+            + "".join(f"    def {method}({taken}): ...\n" for method, taken in methods.items())
+            for name, methods in found.items()
+        )
+        for module, found in classes.items()
+    }
+
+
+VLLM = {
+    **stubs("vllm"),
+    "vllm.plugins": LOADING,
+    "vllm.tool_parsers": MANAGER.format(name="ToolParserManager", kind="tool"),
+    "vllm.reasoning": MANAGER.format(name="ReasoningParserManager", kind="reasoning"),
+    "vllm.parser.parser_manager": """
+class ParserManager:
+    @classmethod
+    def _compose_parser(cls, *, tool_parser_name, reasoning_parser_name): ...
 """,
-    "vllm/tool_parsers/__init__.py": MANAGER.format(name="ToolParserManager", kind="tool"),
-    "vllm/tool_parsers/abstract_tool_parser.py": "class ToolParser: pass",
-    "vllm/reasoning/__init__.py": MANAGER.format(name="ReasoningParserManager", kind="reasoning"),
-    "vllm/reasoning/abs_reasoning_parsers.py": "class ReasoningParser: pass",
-    "vllm/sampling_params.py": "class StructuredOutputsParams: pass",
-    "vllm/entrypoints/__init__.py": "",
-    "vllm/entrypoints/generate/__init__.py": "",
-    "vllm/entrypoints/generate/base/__init__.py": "",
-    "vllm/entrypoints/generate/base/protocol.py": """
-class DeltaMessage: pass
-DeltaToolCall = DeltaFunctionCall = ToolCall = FunctionCall = DeltaMessage
-ExtractedToolCallInformation = DeltaMessage
-""",
+}
+PACKAGES = {name.rpartition(".")[0] for name in VLLM} | {
+    "vllm.entrypoints",
+    "vllm.entrypoints.generate",
+}
+FILES = {
+    **{f"{name.replace('.', '/')}/__init__.py": VLLM.get(name, "") for name in PACKAGES},
+    **{f"{name.replace('.', '/')}.py": text for name, text in VLLM.items() if name not in PACKAGES},
     "vllm-9.9.dist-info/METADATA": "Metadata-Version: 2.1\nName: vllm\nVersion: 9.9\n",
     "vllm-9.9.dist-info/top_level.txt": "vllm\n",
 }
@@ -112,6 +138,42 @@ def test_nothing_is_imported_where_that_is_said(engine: Path) -> None:
     (engine / "vllm" / "plugins.py").write_text("raise SystemExit")
     assert plugin_check(imports=False).ok
     assert states(plugin_check())["vllm has its names"] is CheckState.NO
+
+
+def test_what_a_release_has_moved_is_named(engine: Path) -> None:
+    manager = engine / "vllm" / "parser" / "parser_manager.py"
+    manager.write_text(manager.read_text("utf-8").replace("_compose_parser", "compose_parser"))
+    tools = engine / "vllm" / "tool_parsers" / "abstract_tool_parser.py"
+    tools.write_text(tools.read_text("utf-8").replace("model_output, request", "output, request"))
+    found = plugin_check()
+    (moved,) = (each for each in found.points if each.state is CheckState.NO)
+    assert moved.what == "vllm has what the plugin hooks"
+    assert moved.found == (
+        "vllm.tool_parsers.abstract_tool_parser:ToolParser.extract_tool_calls"
+        " (no parameter model_output);"
+        " vllm.parser.parser_manager:ParserManager._compose_parser (not there)"
+    )
+    assert moved.way_out
+
+
+@pytest.mark.parametrize("engine_name", HOOKS)
+def test_every_module_that_a_plugin_imports_is_a_hook(engine_name: str) -> None:
+    text = (ROOT / "analysis" / "engines" / f"{engine_name}_plugin.py").read_text("utf-8")
+    named = set(re.findall(r'import_module\(\s*"([\w.]+)"|_attribute\(\s*"([\w.]+)"', text))
+    modules = {first or second for first, second in named}
+    assert modules
+    assert modules <= {place.partition(":")[0] for place in HOOKS[engine_name]}
+
+
+def test_both_distributions_at_once_are_a_no(engine: Path) -> None:
+    chat = engine / "autoparser_chat-0.0.dist-info"
+    core = engine / "autoparser_core-0.0.dist-info"
+    shutil.copytree(chat, core)
+    metadata = core / "METADATA"
+    metadata.write_text(metadata.read_text("utf-8").replace("-chat", "-core"))
+    wrong = [each for each in plugin_check(imports=False).points if each.state is CheckState.NO]
+    assert [each.what for each in wrong] == ["one of its distributions"]
+    assert wrong[0].way_out.endswith("pip install autoparser-core")
 
 
 def test_no_engine_is_a_no(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
