@@ -112,6 +112,13 @@ class BackendProgress:
         self.end = piece.end or self.end
 
     @property
+    def complete(self) -> bool:
+        """Whether the model ended the answer, not a limit or a stop string of the client."""
+        stop, chat = self.end.stop_text, self.chat
+        cut = stop in chat.request.stops and stop not in chat.grammar.stop_strings
+        return self.end.reason == "stop" and not cut
+
+    @property
     def text(self) -> str:
         """All text that was written."""
         return "".join(self._texts)
@@ -212,7 +219,7 @@ class ChatAnswer:
             writing.take(piece)
         stream = writing.stream
         stream.feed(writing.text)
-        stream.finish(complete=writing.end.reason == "stop")
+        stream.finish(complete=writing.complete)
         answer = self.form.whole(stream.message, writing.end, writing.beside())
         body = msgspec.json.encode(answer)
         await send(_head("application/json", len(body)))
@@ -226,7 +233,7 @@ class ChatAnswer:
             writing.take(piece)
             deltas = writing.stream.feed(piece.text)
             if piece.end is not None:
-                deltas += writing.stream.finish(complete=piece.end.reason == "stop")
+                deltas += writing.stream.finish(complete=writing.complete)
             if deltas:
                 await send(_body(self.form.events(deltas)))
         beside = writing.beside()

@@ -202,6 +202,8 @@ class CompletionEnd:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    stop_text: str = ""
+    """The stop string that ended it, where the backend says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,7 @@ class LlamaEvent(Struct):
     tokens: tuple[int, ...] = ()
     stop: bool = False
     stop_type: str = ""
+    stopping_word: str = ""
     tokens_evaluated: int = 0
     tokens_predicted: int = 0
     timings: _Timings | None = None
@@ -234,7 +237,8 @@ class LlamaEvent(Struct):
             return CompletionPiece(self.content, self.tokens)
         cached = 0 if self.timings is None else self.timings.cache_n
         reason: Literal["stop", "length"] = "length" if self.stop_type == "limit" else "stop"
-        end = CompletionEnd(reason, self.tokens_evaluated, self.tokens_predicted, cached)
+        counts = (self.tokens_evaluated, self.tokens_predicted, cached)
+        end = CompletionEnd(reason, *counts, self.stopping_word)
         return CompletionPiece(self.content, self.tokens, end)
 
 
@@ -242,6 +246,10 @@ class _Choice(Struct):
     text: str | None = None
     finish_reason: str | None = None
     token_ids: tuple[int, ...] | None = None
+    stop_reason: Any = None
+    """vLLM's: a stop string, or the id of a stop token."""
+    matched_stop: Any = None
+    """The same in SGLang."""
 
 
 class _Cached(Struct):
@@ -270,11 +278,13 @@ class OpenAIEvent(Struct):
         if reason is not None:
             usage = self.usage or _Usage()
             cached = usage.prompt_tokens_details or _Cached()
+            stop = choice.stop_reason or choice.matched_stop or (end and end.stop_text)
             end = CompletionEnd(
                 "length" if reason == "length" else "stop",
                 usage.prompt_tokens,
                 usage.completion_tokens,
                 cached.cached_tokens or 0,
+                stop if isinstance(stop, str) else "",
             )
         return CompletionPiece(choice.text or "", choice.token_ids or (), end)
 

@@ -128,6 +128,24 @@ def answered(
     return asyncio.run(ask())
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("stops", [[","], []])
+def test_a_call_that_a_stop_string_of_the_client_ends_is_not_completed(
+    stream: bool, stops: list[str]
+) -> None:
+    text = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"'
+
+    async def stopped() -> AsyncIterator[bytes]:
+        last = {"stop": True, "stop_type": "word", "stopping_word": ","}
+        for event in ({"content": text, "stop": False}, {"content": "", **last}):
+            yield f"data: {json.dumps(event)}\n\n".encode()
+
+    tools = [{"type": "function", "function": {"name": "get_weather", "parameters": {}}}]
+    (answer,) = answered(stopped, {**BODY, "tools": tools, "stop": stops, "stream": stream})
+    assert ('Oslo\\"}"' in answer.text or '"arguments":"}"' in answer.text) is not bool(stops)
+    assert ('"finish_reason":"length"' in answer.text) is bool(stops)
+
+
 def events(answer: httpx2.Response) -> list[str]:
     return [line.removeprefix("data: ") for line in answer.text.split("\n") if line]
 

@@ -1,0 +1,275 @@
+"""Answers of real servers beside the truth: `python -m tests.engines.answer_table ENGINE TEMPLATE`.
+
+    tool choice × reasoning on, off × whole, streamed × where the answer is cut
+
+ENGINE is vllm or sglang, whose Python `AUTOPARSER_VLLM_PYTHON` or `AUTOPARSER_SGLANG_PYTHON` names
+and which has this package installed, or serve: `autoparser serve` before llama.cpp. TEMPLATE is a
+file. A parrot writes the template's own turn of a known message; the official client of OpenAI
+(`pip install openai`) asks. The truth of a whole answer is the message, of one that is cut what the
+parser of this package reads of the text so far. Each cell that differs is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
+
+from .chats import until_stop
+from .padding import padded_message
+from .parrot import END, Parrot
+from .running_engine import SGLANG, VLLM, running_engine
+from .running_llama import running_llama
+from .running_serve import running_serve
+
+STRING = {"type": "string"}
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": name, "description": "Ask.", "parameters": schema}}
+    for name, schema in {
+        "get_weather": {
+            "type": "object",
+            "properties": {"city": STRING, "days": {"type": "integer"}},
+            "required": ["city"],
+        },
+        "Search-Web_2": {
+            "type": "object",
+            "properties": {
+                "query": STRING,
+                "safe": {"type": "boolean"},
+                "tags": {"type": "array", "items": STRING},
+            },
+            "required": ["query"],
+        },
+    }.items()
+]
+QUOTING = 'a "b" <c> & \\ d\nsecond line </think> x'
+WEATHER = ToolCall("get_weather", {"city": QUOTING, "days": -7}, "call_abc12")
+SEARCH = ToolCall(
+    "Search-Web_2", {"query": "Größe 日本", "safe": False, "tags": ["x", "y"]}, "call_abc13"
+)
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": STRING, "n": {"type": "integer"}},
+    "required": ["city", "n"],
+    "additionalProperties": False,
+}
+NAMED = {"type": "function", "function": {"name": "get_weather"}}
+ANSWERS: Mapping[str, tuple[str, tuple[ToolCall, ...]]] = {
+    "auto": ("Let me see.", (WEATHER, SEARCH)),
+    "required": ("", (WEATHER, SEARCH)),
+    "named": ("", (WEATHER,)),
+    "none": ("It is <b>sunny</b> in 日本.", ()),
+    "a schema": ('{"city": "Oslo", "n": 3}', ()),
+}
+"""Content and calls of the answer to each kind of request."""
+CUTS = {
+    "in the reasoning": ("Two", 1),
+    "after the reasoning": ("lines.", 12),
+    "in the content": ("e", 1),
+    "in a name": ("get_w", 5),
+    "in a text": ("second", 3),
+    "in a number": ("-7", 1),
+    "after a call": ("-7", 6),
+    "in the last call": ("Gr", 6),
+}
+"""Texts of the script, and how many characters after their beginning `max_tokens` ends it."""
+STOP = "second"
+"""A stop string in an argument."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A request and what has to come of it."""
+
+    row: str
+    cut: str
+    body: Mapping[str, Any]
+    truth: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A template, the model that repeats its turns, and how its reasoning is set."""
+
+    analysis: Analysis
+    parrot: Parrot
+    settings: Mapping[str, Mapping[str, object]]
+
+    @classmethod
+    def of(cls, template: ChatTemplate, on: str, off: str) -> Asked:
+        """Analyze a template; `on` and `off` are its settings with and without reasoning."""
+        analysis = analyze(template)
+        markers = dict.fromkeys(analysis.grammar(TOOLS).preserved_tokens, False)
+        markers |= dict.fromkeys(analysis.format.stop_strings, True)
+        whole = {text: special for text, special in markers.items() if text == text.strip() != ""}
+        parrot = Parrot(tuple(each for each in whole.items() if each[0] != END), lag=800)
+        return cls(analysis, parrot, {"on": json.loads(on), "off": json.loads(off)})
+
+    def cells(self) -> Iterator[Cell]:
+        """Return the requests of all kinds."""
+        for kind in ANSWERS:
+            for thinking, setting in self.settings.items():
+                yield from self._cells(kind, thinking, setting)
+
+    def _cells(self, kind: str, thinking: str, setting: Mapping[str, object]) -> Iterator[Cell]:
+        content, calls = ANSWERS[kind]
+        reasoning = "Hm.\n\nTwo lines." if thinking == "on" else ""
+        message = Message(reasoning=reasoning, content=content, calls=calls)
+        tools = [] if kind == "a schema" else TOOLS
+        turns = self.analysis.turns(tools, chat_template_kwargs=setting)
+        written = turns.written_turn(message).continuation
+        row = f"{kind}, reasoning {thinking}"
+        if written is None:
+            sys.stdout.write(f"{row}: the template does not write this turn after its prompt\n")
+            return
+        script = until_stop(written, self.analysis.format.stop_strings)
+        shaped = [self.analysis.shape.tool(tool["function"]) for tool in tools]
+
+        rendering: Any = self.analysis.rendering
+
+        def prompt_of(user: str) -> str:
+            said = [{"role": "user", "content": user}]
+            text: str = rendering.render(
+                said, shaped or None, add_generation_prompt=True, **setting
+            )
+            return text
+
+        user = padded_message(self.parrot, f"{script}{END}", prompt_of)
+        request: dict[str, Any] = {"json_schema": SCHEMA}
+        body: dict[str, Any] = {
+            "messages": [{"role": "user", "content": user}],
+            "temperature": 0,
+            "extra_body": {"chat_template_kwargs": setting},
+        }
+        if tools:
+            request = {"tool_choice": NAMED if kind == "named" else kind}
+            body |= {"tools": tools, **request}
+        else:
+            form = {"name": "answer", "schema": SCHEMA, "strict": True}
+            body |= {"response_format": {"type": "json_schema", "json_schema": form}}
+        parser = self.analysis.parser(
+            tools, prompt=prompt_of(user), chat_template_kwargs=setting, **request
+        )
+        encode, decode = self.parrot.tokenizer.encode, self.parrot.tokenizer.decode
+        for cut, (piece, limits) in self._pieces(script, encode, decode).items():
+            read = parser.parse(piece, complete=cut == "whole")
+            if cut == "whole":
+                assert (read.content or "", read.reasoning_content or "") == (content, reasoning)
+                assert [(call.name, json.loads(call.arguments)) for call in read.tool_calls] == [
+                    (call.name, dict(call.arguments)) for call in calls
+                ]
+            yield Cell(row, cut, {**body, **limits}, plain(read.to_openai()))
+
+    @staticmethod
+    def _pieces(script: str, encode: Any, decode: Any) -> dict[str, tuple[str, dict[str, Any]]]:
+        pieces: dict[str, tuple[str, dict[str, Any]]] = {"whole": (script, {"max_tokens": 1000})}
+        ids = encode(script).ids
+        for cut, (word, behind) in CUTS.items():
+            at = script.find(word) + behind
+            count = len(encode(script[:at]).ids)
+            if word in script and count < len(ids):
+                piece = decode(ids[:count], skip_special_tokens=False)
+                pieces[cut] = (piece, {"max_tokens": count})
+        if STOP in script:
+            pieces["at a stop string"] = (script[: script.find(STOP)], {"stop": [STOP]})
+        return pieces
+
+
+def plain(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a message is compared; engines name reasoning otherwise."""
+    functions = [call["function"] for call in message.get("tool_calls") or ()]
+    return {
+        "content": message.get("content") or None,
+        "reasoning": message.get("reasoning_content") or message.get("reasoning") or None,
+        "calls": [(each.get("name") or "", each.get("arguments") or "") for each in functions],
+        "finish_reason": message.get("finish_reason"),
+    }
+
+
+def answered(client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask for a whole answer."""
+    (choice,) = client.chat.completions.create(**body).choices
+    return plain({**choice.message.model_dump(), "finish_reason": choice.finish_reason})
+
+
+def streamed(client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask for a stream, and put the message together."""
+    message: dict[str, Any] = {}
+    calls: dict[int, dict[str, Any]] = {}
+    for event in client.chat.completions.create(stream=True, **body):
+        for choice in event.choices:
+            message["finish_reason"] = choice.finish_reason or message.get("finish_reason")
+            delta = choice.delta.model_dump()
+            for field in ("content", "reasoning", "reasoning_content"):
+                message[field] = message.get(field, "") + (delta.get(field) or "")
+            for piece in delta.get("tool_calls") or ():
+                function = calls.setdefault(piece["index"], {"name": "", "arguments": ""})
+                for field in function:
+                    function[field] += (piece["function"] or {}).get(field) or ""
+    return plain({**message, "tool_calls": [{"function": calls[at]} for at in sorted(calls)]})
+
+
+@contextmanager
+def running(engine: str, asked: Asked, template: str) -> Generator[tuple[str, str]]:
+    """Serve the parrot, and give the address and the model's name."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if engine == "serve":
+            with (
+                running_llama(asked.parrot, folder) as llama,
+                running_serve(asked.analysis, llama.url) as url,
+            ):
+                yield str(url), "parrot"
+            return
+        flags = ("--tool-call-parser", "autoparser", "--reasoning-parser", "autoparser")
+        settings = {"chat_template": template}
+        server = {"vllm": VLLM, "sglang": SGLANG}[engine]
+        with running_engine(server, asked.parrot, folder, settings, flags) as found:
+            yield found.url, found.model
+
+
+def main() -> None:
+    """Ask for all cells, and print what differs and how many of each row are equal."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engine", choices=["vllm", "sglang", "serve"])
+    parser.add_argument("template", type=Path)
+    parser.add_argument("--on", default='{"enable_thinking": true}', help="with reasoning")
+    parser.add_argument("--off", default='{"enable_thinking": false}', help="without it")
+    options = parser.parse_args()
+    template = options.template.read_text("utf-8")
+    tokens = {"bos_token": "", "eos_token": END}
+    asked = Asked.of(ChatTemplate(template, tokens), options.on, options.off)
+    openai: Any = import_module("openai")
+    total, equal = Counter[str](), Counter[str]()
+    with running(options.engine, asked, template) as (url, model):
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=120)
+        for cell in asked.cells():
+            for mode, ask in (("whole", answered), ("streamed", streamed)):
+                try:
+                    got: object = ask(client, {**cell.body, "model": model})
+                except openai.OpenAIError as error:
+                    got = f"{type(error).__name__}: {error}"
+                total[cell.row] += 1
+                equal[cell.row] += got == cell.truth
+                if got != cell.truth:
+                    found = f"  truth {cell.truth}\n  got   {got}\n"
+                    sys.stdout.write(f"{cell.row}, {cell.cut}, {mode}\n{found}")
+    rows = [*total, f"{options.engine}, {options.template.name}"]
+    total[rows[-1]], equal[rows[-1]] = total.total(), equal.total()
+    for row in rows:
+        sys.stdout.write(f"{equal[row]:>4} of {total[row]:>3}  {row}\n")
+    sys.exit(equal != total)
+
+
+if __name__ == "__main__":
+    main()
