@@ -10,6 +10,7 @@ last line is JSON: what was read, and which packages were imported.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -87,6 +88,8 @@ class _Engine:
 
 def main(template: Path) -> None:
     """Hold a server's first requests, and print what came of them."""
+    # The cache of whoever runs the tests is left alone.
+    os.environ["AUTOPARSER_CACHE"] = ""
     from autoparser.analysis.engines import sglang_plugin, vllm_plugin
     from autoparser.analysis.sources.token_bytes import byte_tokenizer
 

@@ -1,6 +1,6 @@
 """Provide the format of a server's model: learned once per process, used by every request.
 
-    served_template (environment, command line, tokenizer)  ->  served_format  ->  ServedFormat
+    learn_served (environment, command line, tokenizer)  ->  served_format  ->  ServedFormat
     served_request (an engine's request)  ->  ServedRequest  ->  its parser, its structural tag
 
 Both engines' plugins use it; requests share one `ServedFormat`.
@@ -8,89 +8,33 @@ Both engines' plugins use it; requests share one `ServedFormat`.
 
 from __future__ import annotations
 
-import os
-import sys
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from threading import Lock
 from typing import Any, Literal, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 import msgspec
 
-from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
-from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError, is_mapping
+from autoparser.analysis.core.errors import AutoparserError, is_mapping
 from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.formats.learned_format import LearnedFormat
-from autoparser.analysis.formats.saved_format import load_format
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import log_loosening
 from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning, at_any_start
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
-from autoparser.analysis.sources.template_loading import (
-    held_special_tokens,
-    is_template_text,
-    load_template,
-)
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
-from autoparser.analysis.templates.chat_template import ChatTemplate
 
-# The template of a server.
+from .served_template import ServedSource, learn_served
 
-
-TEMPLATE_VARIABLE = "AUTOPARSER_TEMPLATE"
-"""Names the template in any form that `load_template` accepts; it has precedence."""
-
-OPTION = "--chat-template"
-"""The option of both engines for a template; their other processes have it, too."""
-
-
-def served_template(
-    tokenizer: object,
-    *,
-    environment: Mapping[str, str] = os.environ,
-    arguments: Sequence[str] | None = None,
-) -> ChatTemplate:
-    """Return the template of the environment, the command line, or the tokenizer.
-
-    Special tokens are the tokenizer's if the source of the template has none.
-    Raises TemplateNotFoundError if none has one, and as `load_template` does.
-    """
-    known = held_special_tokens(tokenizer)
-    named = environment.get(TEMPLATE_VARIABLE)
-    given = named or _option(sys.argv if arguments is None else arguments)
-    if given:
-        if not named and is_template_text(given):
-            return ChatTemplate(given, known)
-        found = load_template(given)
-        return replace(found, special_tokens={**known, **found.special_tokens})
-    held: object = getattr(tokenizer, "chat_template", None)
-    if is_mapping(held):
-        held = held.get("default")
-    if isinstance(held, str) and held:
-        return ChatTemplate(held, known)
-    raise TemplateNotFoundError(
-        "the server's tokenizer has no chat template",
-        hint=f"start the server with {OPTION} file, or name one by {TEMPLATE_VARIABLE}",
-    )
-
-
-def _option(arguments: Sequence[str]) -> str | None:
-    """Return the option's value; the last one counts, as for the engines."""
-    found = None
-    for at, argument in enumerate(arguments):
-        if argument.startswith(f"{OPTION}="):
-            found = argument.partition("=")[2]
-        elif argument == OPTION and at + 1 < len(arguments):
-            found = arguments[at + 1]
-    return found
-
+_LOG = logging.getLogger(__name__)
 
 # An engine's request as plain values; engines have classes of their own.
 
@@ -142,6 +86,8 @@ def served_request(
     settings: Mapping[str, object] | None = None,
 ) -> ServedRequest:
     """Read a request of Chat Completions or Responses; `tools` replace its own if given."""
+    if getattr(request, "chat_template", None):
+        _tell_of_own_template()
     offered: Any = getattr(request, "tools", None) if tools is None else tools
     choice = _plain(getattr(request, "tool_choice", None))
     plain = tuple(map(_tool, offered or ()))
@@ -151,6 +97,14 @@ def served_request(
         parallel=getattr(request, "parallel_tool_calls", None) is not False,
         json_schema=_answer_schema(_plain(getattr(request, "response_format", None))),
         settings=settings or {},
+    )
+
+
+@cache
+def _tell_of_own_template() -> None:
+    _LOG.warning(
+        "a request brings a chat template of its own: its answer, as all others, is read by the"
+        " format of the server's template"
     )
 
 
@@ -183,9 +137,6 @@ def _answer_schema(form: object) -> Mapping[str, object] | None:
     schema = described.get("json_schema", described.get("schema"))
     return schema if is_mapping(schema) else None
 
-
-FORMAT_VARIABLE = "AUTOPARSER_FORMAT"
-"""Names a saved format; with it no template is read or rendered."""
 
 _TAIL = 2048
 """Number of tokens at the end of a prompt that are read: the begun turn and text before it."""
@@ -356,28 +307,23 @@ _learning = Lock()
 
 
 def served_format(tokenizer: object) -> ServedFormat:
-    """Return the format of a server's model: learned once per process, in an isolated worker.
+    """Return the format of a server's model, for all requests of a process.
 
-    It is a saved format if `FORMAT_VARIABLE` names one. Raises AutoparserError if the template is
-    not found or cannot be analyzed, or if the tokenizer is not a fast one.
+    It is learned as `learn_served` says, and anew once the tokenizer has another template: engines
+    render by that. Raises AutoparserError if the template is not found or cannot be analyzed, or if
+    the tokenizer is not a fast one.
     """
     known = tokenizer_of(tokenizer)
     # Requests that come while the first one learns wait for it.
     with _learning:
-        found = _formats.get(known)
-        if found is None:
-            file = os.environ.get(FORMAT_VARIABLE)
-            learned = _loaded(file) if file else _learned(served_template(tokenizer))
-            found = _formats[known] = ServedFormat(learned, known)
+        found, source = _formats.get(known, (None, None))
+        if found is None or source is None or source.has_other_template(tokenizer):
+            source = learn_served(tokenizer)
+            found = ServedFormat(source.learned, known)
+            _formats[known] = found, source
+        source.tell_of_changes()
         return found
 
 
-_formats: WeakKeyDictionary[ModelTokenizer, ServedFormat] = WeakKeyDictionary()
-"""Formats by tokenizer; engines may have several copies of one."""
-
-_loaded = lru_cache(maxsize=4)(load_format)
-
-
-@lru_cache(maxsize=4)
-def _learned(template: ChatTemplate) -> LearnedFormat:
-    return analyze(template, isolate=True)
+_formats: WeakKeyDictionary[ModelTokenizer, tuple[ServedFormat, ServedSource]] = WeakKeyDictionary()
+"""Formats by tokenizer, and where they are from; engines may have several copies of one."""

@@ -307,8 +307,11 @@ class LearnedFormat(Shown, ABC):
         """How long the template's text is."""
         return self._saved_template.characters
 
-    def to_file(self) -> FormatFile:
-        """Return what a file holds: all that was learned, without the template and its renders."""
+    def to_file(self, *, gate: Gate | None = None) -> FormatFile:
+        """Return what a file holds: all that was learned, without the template and its renders.
+
+        A `gate` that is given is not computed.
+        """
         formats = self.formats
         return FormatFile(
             schema=SCHEMA,
@@ -322,7 +325,7 @@ class LearnedFormat(Shown, ABC):
             switches=self.switches,
             unmoved=self.unmoved,
             checks=tuple(map(check_document, self.checks)),
-            gate=self.gate,
+            gate=self.gate if gate is None else gate,
             shape=self.shape,
             string_arguments=self.string_arguments,
             stand_ins=dict(self.stand_ins),

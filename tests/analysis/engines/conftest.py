@@ -8,8 +8,15 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.engines import engine_process
+from autoparser.analysis.engines.served_template import CACHE_VARIABLE
 
 ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def _unshared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the cache of whoever runs the tests alone."""
+    monkeypatch.setenv(CACHE_VARIABLE, "")
 
 
 @pytest.fixture

@@ -1,0 +1,162 @@
+"""The format of a server: shared by its processes, and what becomes of it as templates change."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from autoparser import Analysis, ChatTemplate, load_template
+from autoparser.analysis.engines.served_format import served_format, served_request
+from autoparser.analysis.engines.served_template import (
+    CACHE_VARIABLE,
+    TEMPLATE_VARIABLE,
+    UNUSED,
+    SharedFormat,
+    learn_shared,
+)
+
+from .served_model import NAMES, TEMPLATES, TOOLS, tokenizer_for
+
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv(CACHE_VARIABLE, str(folder))
+    learn_shared.cache_clear()
+    return folder
+
+
+def template_of(name: str = NAMES[0]) -> ChatTemplate:
+    return ChatTemplate((TEMPLATES / f"{name}.jinja").read_text("utf-8"))
+
+
+def learn_anew(template: ChatTemplate) -> object:
+    """Learn as another process does, which has nothing in its memory."""
+    learn_shared.cache_clear()
+    return learn_shared(template)
+
+
+def test_what_one_process_learned_another_reads(cache: Path) -> None:
+    first, second = learn_shared(template_of()), learn_anew(template_of())
+    assert isinstance(first, Analysis)
+    assert isinstance(second, SharedFormat)
+    assert second.formats == first.formats
+    assert second.gate == first.gate
+    assert second.gate.asked > 0
+    assert second.parser(TOOLS).parse(CALL) == first.parser(TOOLS).parse(CALL)
+    assert len([*cache.glob("*.json")]) == 1
+    assert isinstance(learn_anew(template_of(NAMES[1])), Analysis)
+
+
+def test_a_setting_that_was_not_learned_is_learned_in_each_process(cache: Path) -> None:
+    text = "{% if form == 'long' %}<<{% endif %}{{ messages[0].content }}{% if form %}!{% endif %}"
+    first, second = learn_shared(ChatTemplate(text)), learn_anew(ChatTemplate(text))
+    assert isinstance(second, SharedFormat)
+    assert second.under({"form": "other"}) == first.under({"form": "other"})
+    assert cache.is_dir()
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"\x00\xff", b'{"schema": "autoparser.format/1"'])
+def test_a_damaged_file_is_written_anew(cache: Path, damage: bytes) -> None:
+    learn_shared(template_of())
+    (file,) = cache.glob("*.json")
+    good = file.read_bytes()
+    file.write_bytes(damage)
+    assert isinstance(learn_anew(template_of()), Analysis)
+    assert file.read_bytes() == good
+
+
+def test_a_folder_that_cannot_be_used_costs_nothing_but_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    for folder in ("", str(tmp_path / "file" / "x")):
+        monkeypatch.setenv(CACHE_VARIABLE, folder)
+        assert isinstance(learn_anew(template_of()), Analysis)
+
+
+def test_what_nobody_wrote_in_a_month_is_removed(cache: Path) -> None:
+    learn_shared(template_of())
+    (old,) = cache.glob("*.json")
+    os.utime(old, (1, old.stat().st_mtime - UNUSED - 9))
+    learn_anew(template_of(NAMES[1]))
+    assert not old.exists()
+    assert len([*cache.glob("*.json")]) == 1
+
+
+CHILD = """
+import sys
+from autoparser import ChatTemplate
+from autoparser.analysis.engines import served_template
+
+learn = served_template.analyze
+
+def counted(template, **options):
+    with open(sys.argv[2], "a") as file:
+        file.write("learned\\n")
+    return learn(template, **options)
+
+served_template.analyze = counted
+template = ChatTemplate(open(sys.argv[1]).read())
+print(served_template.learn_shared(template).formats.default.format.stop_strings)
+"""
+
+
+@pytest.mark.slow
+def test_of_processes_that_start_at_once_one_learns(cache: Path, tmp_path: Path) -> None:
+    script, log = tmp_path / "child.py", tmp_path / "learned"
+    script.write_text(CHILD, "utf-8")
+    command = [sys.executable, str(script), str(TEMPLATES / f"{NAMES[0]}.jinja"), str(log)]
+    started = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 - this script
+        for _ in range(4)
+    ]
+    assert {each.communicate(timeout=120)[0] for each in started} == {"('<|im_end|>',)\n"}
+    assert log.read_text() == "learned\n"
+    assert len([*cache.glob("*.json")]) == 1
+
+
+def test_a_template_that_the_tokenizer_gets_later_is_seen() -> None:
+    tokenizer = tokenizer_for(NAMES[0])
+    before = served_format(tokenizer)
+    assert served_format(tokenizer) is before
+    tokenizer.chat_template = template_of(NAMES[2]).text
+    after = served_format(tokenizer)
+    assert after is not before
+    assert after.learned.formats != before.learned.formats
+    assert served_format(tokenizer) is after
+
+
+def test_a_file_that_changes_under_a_server_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "chat.jinja"
+    file.write_text(template_of().text, "utf-8")
+    monkeypatch.setenv(TEMPLATE_VARIABLE, str(file))
+    tokenizer = tokenizer_for(NAMES[0])
+    before = served_format(tokenizer)
+    file.write_text(load_template(TEMPLATES / f"{NAMES[1]}.jinja").text, "utf-8")
+    with caplog.at_level(logging.WARNING, "autoparser"):
+        assert served_format(tokenizer) is served_format(tokenizer) is before
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"{file} has changed since the server read it: answers are read by what it was then, until"
+        " the server is started again"
+    )
+
+
+def test_a_request_with_a_template_of_its_own_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "autoparser"):
+        for _ in range(2):
+            served_request(SimpleNamespace(tools=None, chat_template="{{ messages }}"))
+            served_request(SimpleNamespace(tools=None, chat_template=None))
+    assert len(caplog.records) == 1
+    assert "a chat template of its own" in caplog.text
