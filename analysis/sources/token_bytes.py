@@ -214,11 +214,13 @@ def token_spelling(tokenizer: Tokenizer) -> Callable[[str], bytes] | None:
     llguidance reads them by the same two rules, but only after a second in which it loads the
     whole vocabulary; a server asks for a few tokens at a time.
     """
-    state = None if tokenizer.decoder is None else json.loads(tokenizer.decoder.__getstate__())
-    steps = [] if state is None else state.get("decoders", [state])
+    decoder = tokenizer.decoder
+    state: dict[str, Any] = {} if decoder is None else json.loads(decoder.__getstate__())
+    # One alone, or a sequence of them.
+    steps: list[dict[str, Any]] = state.get("decoders", [state] if state else [])
     kinds = {step["type"] for step in steps}
     if "ByteFallback" in kinds:
-        spaces = [
+        spaces: list[str] = [
             step["pattern"]["String"]
             for step in steps
             if step["type"] == "Replace" and step["content"] == " " and "String" in step["pattern"]
