@@ -68,6 +68,32 @@ def serve(
         ),
     ] = None,
     switch: SwitchOption = None,
+    api_key: Annotated[
+        str,
+        typer.Option(
+            metavar="KEY",
+            envvar="AUTOPARSER_API_KEY",
+            help="The key that clients have to give. [default: none]",
+            show_default=False,
+        ),
+    ] = "",
+    server_key: Annotated[
+        str,
+        typer.Option(
+            metavar="KEY",
+            envvar="AUTOPARSER_SERVER_KEY",
+            help="The key that the server behind --server wants.",
+            show_default=False,
+        ),
+    ] = "",
+    cors: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="An origin whose pages may ask, or * for all; any number of them. [default: none]",
+            show_default=False,
+        ),
+    ] = None,
     source: NamedSource,
     limits: Limits | None = None,
 ) -> int:
@@ -101,7 +127,9 @@ def serve(
             report_answer=None if log is None else _log_writer(log),
             limits=limits,
             learned=learned,
+            server_key=server_key,
         )
+        endpoint.api_key, endpoint.origins = api_key, tuple(cors or ())
         listening = opened.enter_context(_open_socket(host, port))
         where = listening.getsockname()
         print_note(
@@ -122,6 +150,7 @@ def _chat_endpoint(
     report_answer: Callable[[wings.AnsweredChat], None] | None,
     limits: Limits | None,
     learned: Path | None,
+    server_key: str,
 ) -> wings.ChatEndpoint:
     address, served = backend.server or "", backend.served_model
     kind = wings.ServerEngine(backend.engine or "")
@@ -134,11 +163,19 @@ def _chat_endpoint(
     found = source.tokenizer(tokenizer, template, segmenting=True)
     return wings.ChatEndpoint(
         wings.ChatPreparer(analysis, switches=switches, tokenizer=found, loosen=loosen),
-        wings.CompletionBackend(address, kind, model=served, connections=bounds.requests),
-        model=served or source.label,
+        wings.CompletionBackend(
+            address, kind, model=served, connections=bounds.requests, key=server_key
+        ),
+        model=served or _public_name(source.label),
         limits=bounds,
         report_answer=report_answer,
     )
+
+
+def _public_name(label: str) -> str:
+    """Return the last name of a path, which clients may see, or any other label as it is."""
+    path = Path(label)
+    return path.resolve().name if path.exists() else label
 
 
 def _require_extra() -> None:

@@ -1,6 +1,6 @@
 """Serve the chat endpoint as an ASGI application; it needs the packages of the extra `serve`.
 
-    request -> ChatEndpoint: body within bounds, `chat_request`, `ChatPreparer.prepare` in a thread
+    request -> ChatEndpoint: body within bounds; read and `ChatPreparer.prepare` in a thread
             -> ChatAnswer: ask the backend, parse its pieces, send a whole answer or events
 
 Each chat is answered in one task, whose end closes the connection to the backend: when the answer
@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from hmac import compare_digest
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
@@ -20,26 +22,30 @@ import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.parsing.output_parser import StreamParser
+from autoparser.analysis.core.errors import one_line
 
-from .chat_preparer import LAST_EVENT, ChatPreparer, CompletionForm, PreparedChat, error_event
+from .chat_answers import AnswerForm, AnswerProgress, ChatForm
+from .chat_preparer import ChatPreparer, PreparedChat
 from .chat_request import (
     ChatError,
     ChatErrorKind,
-    CompletionEnd,
-    CompletionPiece,
+    ChatRequest,
     ServingLimits,
     as_chat_error,
     chat_request,
+    json_object,
 )
 from .completion_backend import CompletionBackend
+from .completion_events import CompletionEnd
 
 # Prometheus metrics. None of them contains text of a user.
 
@@ -68,12 +74,13 @@ class ServeMetrics:
             registry=self._registry,
         )
 
-    def count_chat(self, status: int, end: CompletionEnd) -> None:
-        """Count a chat, and its tokens."""
+    def count_chat(self, status: int, ends: Sequence[CompletionEnd]) -> None:
+        """Count a chat, and the tokens of its choices."""
         self._chats.labels(str(status)).inc()
-        self._tokens.labels("prompt").inc(end.prompt_tokens)
-        self._tokens.labels("cached").inc(end.cached_tokens)
-        self._tokens.labels("completion").inc(end.completion_tokens)
+        for end in ends:
+            self._tokens.labels("prompt").inc(end.prompt_tokens)
+            self._tokens.labels("cached").inc(end.cached_tokens)
+            self._tokens.labels("completion").inc(end.completion_tokens)
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
@@ -93,73 +100,22 @@ class AnsweredChat:
     token_ids: tuple[int, ...] | None
 
 
-class BackendProgress:
-    """The output of a backend so far."""
-
-    def __init__(self, chat: PreparedChat, encode: Callable[[str], tuple[int, ...] | None]) -> None:
-        """Start the parser of the chat; `encode` returns the model's token ids of a text."""
-        self.chat = chat
-        self.stream: StreamParser = chat.parser.stream()
-        self.end = CompletionEnd("stop")
-        self._encode = encode
-        self._texts: list[str] = []
-        self._ids: list[int] = []
-
-    def take(self, piece: CompletionPiece) -> None:
-        """Store a piece."""
-        self._texts.append(piece.text)
-        self._ids.extend(piece.ids)
-        self.end = piece.end or self.end
-
-    @property
-    def complete(self) -> bool:
-        """Whether the model ended the answer, not a limit or a stop string of the client."""
-        stop, chat = self.end.stop_text, self.chat
-        cut = stop in chat.request.stops and stop not in chat.grammar.stop_strings
-        return self.end.reason == "stop" and not cut
-
-    @property
-    def text(self) -> str:
-        """All text that was written."""
-        return "".join(self._texts)
-
-    @property
-    def ids(self) -> tuple[int, ...] | None:
-        """The token ids of the text, or None if they are not certain.
-
-        A stream of llama-server omits the ids of characters that took several tokens. The ids of
-        the encoded text are the fallback if there are as many as were written.
-        """
-        for found in (tuple(self._ids), self._encode(self.text)):
-            if found and len(found) == self.end.completion_tokens:
-                return found
-        return None
-
-    def beside(self) -> dict[str, Json]:
-        """Return the fields that a request for ids gets beside the message."""
-        chat, fields = self.chat, dict[str, Json]()
-        if chat.request.return_token_ids:
-            fields["prompt_token_ids"] = None if chat.prompt_ids is None else list(chat.prompt_ids)
-            fields["token_ids"] = None if self.ids is None else list(self.ids)
-        if chat.bridged is not None:
-            fields["bridge"] = chat.bridged or "the prompt begins with the earlier turn's ids"
-        return fields
-
-
 @dataclass(eq=False)
 class ChatAnswer:
     """The answer to one chat, as an ASGI response."""
 
-    writing: BackendProgress
+    answers: Sequence[AnswerProgress]
+    """One a choice."""
     backend: CompletionBackend
-    form: CompletionForm
+    form: AnswerForm
     metrics: ServeMetrics
     seconds: float
     """Seconds that the answer may take."""
     leave: Callable[[], None]
     """Called at the end in any case."""
     report_answer: Callable[[AnsweredChat], None] | None
-    """Called with the chat if it was answered."""
+    """Called with each choice of a chat if it was answered."""
+    _begun: bool = False
     _sent_all: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -181,81 +137,76 @@ class ChatAnswer:
             scope.cancel()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
-
-        async def sending(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            self._sent_all = message.get("more_body") is False
-            await send(message)
-
         try:
             async with asyncio.timeout(self.seconds):
-                await self._ask(sending)
+                await self._ask(send)
         except TimeoutError:
             error = ChatError(f"there is no answer within {self.seconds:g} s", ChatErrorKind.LATE)
-        except ChatError as raised:
-            error = raised
+        except Exception as raised:  # noqa: BLE001 - whatever it is, the client gets an error
+            error = as_chat_error(_first_error(raised))
         else:
             self._finished(200)
             return
         self._finished(error.kind.status)
         self._sent_all = True
-        if begun:
-            await send(_body(error_event(error), more=False))
+        if self._begun:
+            await send(_body(self.form.error(error), more=False))
         else:
-            await error_response(error)(scope, receive, send)
+            await error_response(error, self.form.error_body)(scope, receive, send)
 
     async def _ask(self, send: Send) -> None:
-        async with self.backend.open_completion(self.writing.chat) as pieces:
-            if self.writing.chat.request.stream:
-                await self._stream(pieces, send)
-            else:
-                await self._whole(pieces, send)
-
-    async def _whole(self, pieces: AsyncIterator[CompletionPiece], send: Send) -> None:
-        writing = self.writing
-        async for piece in pieces:
-            writing.take(piece)
-        stream = writing.stream
-        stream.feed(writing.text)
-        stream.finish(complete=writing.complete)
-        answer = self.form.whole(stream.message, writing.end, writing.beside())
-        body = msgspec.json.encode(answer)
-        await send(_head("application/json", len(body)))
+        if len(self.answers) == 1:
+            await self._read(self.answers[0], send)
+        else:
+            async with asyncio.TaskGroup() as group:
+                for answer in self.answers:
+                    group.create_task(self._read(answer, send))
+        if self.form.request.stream:
+            body = self.form.closing(self.answers)
+        else:
+            body = msgspec.json.encode(self.form.whole(self.answers))
+            await send(_head("application/json", len(body)))
+        self._begun = self._sent_all = True
         await send(_body(body, more=False))
 
-    async def _stream(self, pieces: AsyncIterator[CompletionPiece], send: Send) -> None:
-        writing, request = self.writing, self.writing.chat.request
-        await send(_head("text/event-stream; charset=utf-8"))
-        await send(_body(self.form.opening()))
-        async for piece in pieces:
-            writing.take(piece)
-            deltas = writing.stream.feed(piece.text)
-            if piece.end is not None:
-                deltas += writing.stream.finish(complete=writing.complete)
-            if deltas:
-                await send(_body(self.form.events(deltas)))
-        beside = writing.beside()
-        options = request.stream_options
-        last = b""
-        if beside or (options is not None and options.include_usage):
-            last = self.form.last(writing.end, beside)
-        await send(_body(last + LAST_EVENT, more=False))
+    async def _read(self, answer: AnswerProgress, send: Send) -> None:
+        stream = self.form.request.stream
+        async with self.backend.open_completion(answer.chat, answer.index) as pieces:
+            if stream and not self._begun:
+                self._begun = True
+                await send(_head("text/event-stream; charset=utf-8"))
+                await send(_body(self.form.opening()))
+            async for piece in pieces:
+                deltas = answer.take(piece)
+                if stream and (events := self.form.events(answer, deltas)):
+                    await send(_body(events))
 
     def _finished(self, status: int) -> None:
-        self.metrics.count_chat(status, self.writing.end)
+        self.metrics.count_chat(status, [answer.end for answer in self.answers])
         if status == 200 and self.report_answer is not None:  # noqa: PLR2004 - OK
-            writing = self.writing
-            prompt = writing.chat.prompt, writing.chat.prompt_ids
-            self.report_answer(AnsweredChat(prompt[0], writing.text, prompt[1], writing.ids))
+            for answer in self.answers:
+                prompt = answer.chat.prompt, answer.chat.prompt_ids
+                self.report_answer(AnsweredChat(prompt[0], answer.text, prompt[1], answer.ids))
 
 
-def error_response(error: ChatError) -> Response:
+def _first_error(error: Exception) -> Exception:
+    """Return the error of the first task that failed."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def error_response(
+    error: ChatError, body: Callable[[ChatError], Json] = ChatError.to_openai
+) -> Response:
     """Return the response that is only an error."""
-    headers = {"Retry-After": "1"} if error.kind is ChatErrorKind.BUSY else None
+    headers: dict[str, str] = {}
+    if error.kind is ChatErrorKind.BUSY:
+        headers["Retry-After"] = "1"
+    if error.kind is ChatErrorKind.LOCKED:
+        headers["WWW-Authenticate"] = "Bearer"
     return Response(
-        msgspec.json.encode(error.to_openai()), error.kind.status, headers, "application/json"
+        msgspec.json.encode(body(error)), error.kind.status, headers, "application/json"
     )
 
 
@@ -275,6 +226,17 @@ LINGERING = 8
 read never sees the error."""
 
 
+@dataclass(frozen=True)
+class ServedApi:
+    """An API that asks for messages: how it is read, and how its answers are written."""
+
+    read: Callable[[dict[str, Any]], ChatRequest]
+    form: type[AnswerForm]
+
+
+CHAT_API = ServedApi(chat_request, ChatForm)
+
+
 @dataclass(eq=False)
 class ChatEndpoint:
     """Answers chats by one backend; it keeps no state between requests but its metrics."""
@@ -286,20 +248,32 @@ class ChatEndpoint:
     limits: ServingLimits = field(default_factory=ServingLimits)
     report_answer: Callable[[AnsweredChat], None] | None = None
     """Called with each chat that was answered."""
+    api_key: str = ""
+    """The key that clients have to give; empty: none."""
+    origins: Sequence[str] = ()
+    """The origins whose pages may ask, as CORS has them; `*` is all."""
     _metrics: ServeMetrics = field(default_factory=ServeMetrics)
     _running: int = 0
 
-    def application(self) -> Starlette:
+    def application(self) -> ASGIApp:
         """Return the application, which closes the backend's connections at its end."""
+        middleware = [Middleware(KeyGuard, key=self.api_key)] if self.api_key else []
+        if self.origins:
+            every = ["*"]
+            cors = Middleware(
+                CORSMiddleware, self.origins, allow_methods=every, allow_headers=every
+            )
+            middleware.insert(0, cors)
         return Starlette(
             routes=[
-                Route("/v1/chat/completions", self._chat, methods=["POST"]),
+                Route("/v1/chat/completions", self._answering(CHAT_API), methods=["POST"]),
                 Route("/v1/models", self._models),
                 Route("/health", self._health),
                 Route("/metrics", self._told_metrics),
             ],
+            middleware=middleware,
             lifespan=self._lifespan,
-            exception_handlers={404: _not_here, 405: _not_here},
+            exception_handlers={HTTPException: _not_here, Exception: _failed},
         )
 
     @contextlib.asynccontextmanager
@@ -307,50 +281,62 @@ class ChatEndpoint:
         yield
         await self.backend.close()
 
-    async def _chat(self, request: Request) -> ASGIApp:
+    def _answering(self, api: ServedApi) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            return cast("Response", await self._answer(request, api))
+
+        return answer
+
+    async def _answer(self, request: Request, api: ServedApi) -> ASGIApp:
+        entered = 0
+
+        def leave() -> None:
+            self._running -= entered
+            self._metrics.running.set(self._running)
+
         try:
             body = await self._body(request)
-            self._enter()
-        except ChatError as error:
-            return self._refused(error)
-        try:
-            return await self._prepared(body)
-        except AutoparserError as error:
-            self._leave()
-            return self._refused(as_chat_error(error))
+            self._check_room()
+            self._running += 1
+            entered = 1
+            with self._metrics.preparing.time():
+                form, chat = await anyio.to_thread.run_sync(self._prepared, body, api)
+            entered = form.request.n
+            self._running += entered - 1
+            self._metrics.running.set(self._running)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an error
+            leave()
+            return self._refused(as_chat_error(error), api)
         except BaseException:
-            self._leave()
+            leave()
             raise
+        encode = self.preparer.encode
+        return ChatAnswer(
+            [AnswerProgress(chat, encode, index) for index in range(form.request.n)],
+            self.backend,
+            form,
+            self._metrics,
+            seconds=self.limits.seconds,
+            leave=leave,
+            report_answer=self.report_answer,
+        )
 
-    def _enter(self) -> None:
-        """Count a new chat. Raises ChatError if too many are running."""
+    def _prepared(self, body: bytes, api: ServedApi) -> tuple[AnswerForm, PreparedChat]:
+        value = json_object(body)
+        request = api.read(value)
+        self.backend.check(request)
+        form = api.form(request, value, self.model)
+        return form, self.preparer.prepare(request)
+
+    def _check_room(self) -> None:
+        """Raise ChatError if too many chats are running."""
         if self._running >= self.limits.requests:
             words = f"{self._running} chats are being answered"
             raise ChatError(words, ChatErrorKind.BUSY, hint="try again")
-        self._running += 1
-        self._metrics.running.set(self._running)
 
-    def _leave(self) -> None:
-        self._running -= 1
-        self._metrics.running.set(self._running)
-
-    def _refused(self, error: ChatError) -> Response:
-        self._metrics.count_chat(error.kind.status, CompletionEnd("stop"))
-        return error_response(error)
-
-    async def _prepared(self, body: bytes) -> ChatAnswer:
-        given = chat_request(body)
-        with self._metrics.preparing.time():
-            chat = await anyio.to_thread.run_sync(self.preparer.prepare, given)
-        return ChatAnswer(
-            BackendProgress(chat, self.preparer.encode),
-            self.backend,
-            CompletionForm(given.model or self.model),
-            self._metrics,
-            seconds=self.limits.seconds,
-            leave=self._leave,
-            report_answer=self.report_answer,
-        )
+    def _refused(self, error: ChatError, api: ServedApi) -> Response:
+        self._metrics.count_chat(error.kind.status, ())
+        return error_response(error, api.form.error_body)
 
     async def _body(self, request: Request) -> bytes:
         """Read a request's body. Raises ChatError if it is too large, too late, or cut off."""
@@ -376,6 +362,12 @@ class ChatEndpoint:
                 ChatErrorKind.TOO_LARGE,
                 hint="send less, or start the server with a larger --max-body",
             )
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        # A page of any origin may send other types without asking.
+        if kind != "application/json":
+            words = f"the body's type is {one_line(kind, 100) or 'not said'}"
+            hint = "send Content-Type: application/json"
+            raise ChatError(words, ChatErrorKind.NOT_JSON, hint=hint)
         return bytes(taken)
 
     async def _models(self, _: Request) -> Response:
@@ -392,7 +384,40 @@ class ChatEndpoint:
         return Response(self._metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
-async def _not_here(request: Request, _: Exception) -> Response:
+async def _not_here(request: Request, error: Exception) -> Response:
     words = f"there is nothing at {request.method} {request.url.path}"
-    error = ChatError(words, hint="chats are answered at POST /v1/chat/completions")
-    return JSONResponse(error.to_openai(), 404)
+    method = isinstance(error, HTTPException) and error.status_code == ChatErrorKind.METHOD.status
+    kind = ChatErrorKind.METHOD if method else ChatErrorKind.ABSENT
+    hint = "chats are answered at POST /v1/chat/completions"
+    return error_response(ChatError(one_line(words, 300), kind, hint=hint))
+
+
+async def _failed(_: Request, __: Exception) -> Response:
+    # The server logs it, as whoever calls this raises it again.
+    return error_response(ChatError("the server failed", ChatErrorKind.INTERNAL))
+
+
+class KeyGuard:
+    """Lets requests through that have the server's key, and questions for its health."""
+
+    def __init__(self, application: ASGIApp, key: str) -> None:
+        """Guard an application."""
+        self._application = application
+        self._key = key.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer that the key is missing or wrong."""
+        if scope["type"] != "http" or scope["path"] == "/health" or self._has_key(scope):
+            await self._application(scope, receive, send)
+            return
+        error = ChatError("the key is missing or wrong", ChatErrorKind.LOCKED)
+        error.hint = "send Authorization: Bearer KEY"
+        await error_response(error)(scope, receive, send)
+
+    def _has_key(self, scope: Scope) -> bool:
+        given = [
+            value if name == b"x-api-key" else value.partition(b" ")[2].strip()
+            for name, value in scope["headers"]
+            if name in (b"authorization", b"x-api-key")
+        ]
+        return any(compare_digest(each, self._key) for each in given)

@@ -1,7 +1,6 @@
-"""Prepare a chat request for a backend, and write its answer in OpenAI's form.
+"""Prepare a chat request for a backend.
 
     ChatRequest -> ChatPreparer.prepare -> PreparedChat: prompt, grammar, parser
-    deltas, message -> CompletionForm -> events of a stream, or one object
 
 The grammar is the backend's to enforce; the parser reads the output either way.
 """
@@ -9,109 +8,40 @@ The grammar is the backend's to enforce; the parser reads the output either way.
 from __future__ import annotations
 
 import threading
-import time
-import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+from msgspec import structs
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
-from autoparser.analysis.history.history_renders import BridgeRefusal
+from autoparser.analysis.history.history_renders import BridgeRefusal, Message
 from autoparser.analysis.history.prompt_tokens import messages_of
 from autoparser.analysis.history.renderer import Renderer
-from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
+from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
+from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
 
-from .chat_request import ChatError, ChatRequest, CompletionEnd, shaped_messages, shaped_tools
+from .chat_request import (
+    ChatError,
+    ChatRequest,
+    log_ignored,
+    shaped_messages,
+    shaped_tools,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-# Answers in the form of OpenAI's chat completions: one object, or the chunks of a stream.
-
-
-LAST_EVENT = b"data: [DONE]\n\n"
-
-
-def _new_id() -> str:
-    return f"chatcmpl-{uuid.uuid4().hex}"
-
-
-@dataclass(frozen=True, slots=True)
-class CompletionForm:
-    """The fields that all parts of one answer share."""
-
-    model: str
-    id: str = field(default_factory=_new_id)
-    created: int = field(default_factory=lambda: int(time.time()))
-
-    def whole(
-        self, message: ParsedMessage, end: CompletionEnd, beside: dict[str, Json]
-    ) -> dict[str, Json]:
-        """Return an answer that comes at once; `beside` stands beside its message."""
-        fields = message.to_openai()
-        reason = fields.pop("finish_reason", None)
-        choice: Json = {"index": 0, "message": fields, "finish_reason": reason, **beside}
-        envelope = self._shared_fields("chat.completion")
-        return {**envelope, "choices": [choice], "usage": token_usage(end)}
-
-    def opening(self) -> bytes:
-        """Return the first event of a stream."""
-        return self._chunk({"role": "assistant", "content": ""}, None)
-
-    def events(self, deltas: Sequence[Delta]) -> bytes:
-        """Return the events of deltas."""
-        return b"".join(map(self._event, deltas))
-
-    def last(self, end: CompletionEnd, beside: dict[str, Json] | None) -> bytes:
-        """Return the event that tells what the answer took."""
-        fields = {
-            **self._shared_fields("chat.completion.chunk"),
-            "choices": [],
-            "usage": token_usage(end),
-        }
-        return _event_of({**fields, **(beside or {})})
-
-    def _event(self, delta: Delta) -> bytes:
-        if delta.kind is DeltaKind.FINISH:
-            return self._chunk({}, delta.text)
-        return self._chunk(delta.to_openai(), None)
-
-    def _chunk(self, delta: Json, reason: str | None) -> bytes:
-        choice: Json = {"index": 0, "delta": delta, "finish_reason": reason}
-        return _event_of({**self._shared_fields("chat.completion.chunk"), "choices": [choice]})
-
-    def _shared_fields(self, kind: str) -> dict[str, Json]:
-        return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
-
-
-def error_event(error: ChatError) -> bytes:
-    """Return the event of an error that comes after a stream has begun; nothing follows it."""
-    return _event_of(error.to_openai())
-
-
-def token_usage(end: CompletionEnd) -> dict[str, Json]:
-    """Return what an answer took."""
-    cached: Json = {"cached_tokens": end.cached_tokens}
-    return {
-        "prompt_tokens": end.prompt_tokens,
-        "completion_tokens": end.completion_tokens,
-        "total_tokens": end.prompt_tokens + end.completion_tokens,
-        "prompt_tokens_details": cached,
-    }
-
-
-def _event_of(value: Json) -> bytes:
-    return b"data: " + msgspec.json.encode(value) + b"\n\n"
+_RENDER_NAMES = frozenset({"self", "messages", "tools", "add_generation_prompt"})
+"""What a render takes beside the template's switches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,45 +89,82 @@ class ChatPreparer:
     def prepare(self, request: ChatRequest) -> PreparedChat:
         """Render the prompt, and make the grammar and the parser. Raises AutoparserError."""
         shape = self._analysis.shape
-        messages = shaped_messages(messages_of(request.messages), shape)
+        if request.continue_final_message and request.continues is not None:
+            raise ChatError("an earlier turn cannot be continued, too", place="continues")
+        messages = shaped_messages(_begun_messages(request), shape)
         tools = shaped_tools(request.tools, shape) if request.tools else None
-        switches: dict[str, Any] = {**self._switches, **(request.chat_template_kwargs or {})}
+        offered, choice = request.callable_tools
+        switches: dict[str, Any] = {
+            **self._switches,
+            **effort_setting(self._analysis, request.reasoning_effort),
+            **request.chat_template_kwargs,
+        }
         bridged, reason = self._bridged(request, messages, tools)
         if bridged is not None:
             ids, prompt = bridged
         else:
-            prompt = self._analysis.rendering.render(
-                messages, tools, add_generation_prompt=True, **switches
-            )
+            prompt = self._render(request, messages, tools, switches)
             ids = self.encode(prompt)
         options: dict[str, Any] = {
             "prompt": prompt,
             "chat_template_kwargs": switches or None,
-            "tool_choice": request.tool_choice or "auto",
+            "tool_choice": choice,
             "parallel_tool_calls": request.parallel_tool_calls,
             "json_schema": request.schema,
         }
-        grammar, constrained = self._grammar(request, options)
-        parser = self._analysis.parser(request.tools or [], **options)
+        grammar, constrained = self._grammar(request, offered, options)
+        parser = self._analysis.parser(offered, **options)
         return PreparedChat(request, prompt, ids, parser, grammar, constrained, reason)
 
     def encode(self, text: str) -> tuple[int, ...] | None:
         """Return the token ids of a text, or None without a tokenizer."""
         return None if self._renderer is None else tuple(self._renderer.encode(text))
 
-    def _grammar(self, request: ChatRequest, options: Mapping[str, Any]) -> tuple[Grammar, bool]:
+    def _render(
+        self,
+        request: ChatRequest,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[object] | None,
+        switches: Mapping[str, Any],
+    ) -> str:
+        """Render the prompt. Raises ChatError for values that no render takes."""
+        taken = sorted(_RENDER_NAMES & request.chat_template_kwargs.keys())
+        if taken:
+            raise ChatError(
+                f"{taken[0]} is not a switch of the template",
+                place=f"chat_template_kwargs.{taken[0]}",
+                hint="give it beside chat_template_kwargs",
+            )
+        try:
+            begun = request.continue_final_message
+            prompt = self._analysis.rendering.render(
+                messages, tools, add_generation_prompt=not begun, **switches
+            )
+            if begun:
+                prompt = _before_mark(prompt)
+            # JSON can name half a surrogate pair.
+            prompt.encode()
+        except UnicodeEncodeError as error:
+            raise ChatError("a text has half a character", place="messages") from error
+        except (TypeError, ValueError) as error:
+            raise ChatError(f"the request cannot be rendered: {error}") from error
+        return prompt
+
+    def _grammar(
+        self, request: ChatRequest, offered: Sequence[Any], options: Mapping[str, Any]
+    ) -> tuple[Grammar, bool]:
         """Make the grammar, and say whether the answer is held to it.
 
         What a grammar cannot hold of a schema is left out and logged, unless its tool is strict.
-        Where the model may choose to say anything, nothing was promised: a format without calls
-        needs no grammar.
+        Where the model may choose to say anything, nothing was promised: it need not reason, and a
+        format without calls needs no grammar.
         """
         free = options["tool_choice"] == "auto" and request.schema is None
-        grammar = self._analysis.grammar(
-            request.tools or [], **options, loosen=self._loosen or None
-        )
-        if request.schema is None and (not request.tools or options["tool_choice"] == "none"):
+        grammar = self._analysis.grammar(offered, **options, loosen=self._loosen or None)
+        if request.schema is None and (not offered or options["tool_choice"] == "none"):
             return grammar, False
+        if free:
+            grammar = replace(grammar, turn=with_optional_reasoning(grammar.turn))
         try:
             grammar.gbnf()
         except (GrammarError, SchemaError) as error:
@@ -240,3 +207,78 @@ class ChatPreparer:
                 return None, f"{found.reason}: {found.detail}"
             ids = tuple(found.token_ids)
             return (ids, self._renderer.decode(ids)), ""
+
+
+_MARK = "autoparserGoesOnHere"
+"""Written behind the text that an answer continues, to find its end in the prompt."""
+
+
+def _begun_messages(request: ChatRequest) -> list[Message]:
+    """Return the messages, of which one that is continued has a mark at its end."""
+    messages = messages_of(request.messages)
+    if not request.continue_final_message:
+        return messages
+    last = messages[-1]
+    content = last.get("content")
+    if last.get("role") != "assistant" or not isinstance(content, str) or not content:
+        raise ChatError(
+            "the last message is not an assistant's with a text to continue",
+            place="continue_final_message",
+        )
+    return [*messages[:-1], {**last, "content": content + _MARK}]
+
+
+def _before_mark(rendered: str) -> str:
+    before, *after = rendered.split(_MARK)
+    if len(after) != 1:
+        raise ChatError(
+            "the template does not write the last message as it is", place="continue_final_message"
+        )
+    return before
+
+
+EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
+"""The values of `reasoning_effort`, the least first; beside them there is `none`."""
+
+
+def effort_setting(analysis: Analysis, effort: str) -> dict[str, Json]:
+    """Return the switch that an effort sets, as far as the template has one.
+
+    That is a switch with at least two of the values: the nearest one it has. Without any, `none`
+    sets what makes the prompt close the reasoning. An effort that changes nothing is logged.
+    """
+    if not effort:
+        return {}
+    for switch in analysis.switches:
+        values = {value for group in switch.groups for value in group if isinstance(value, str)}
+        known = [each for each in EFFORTS if each in values]
+        if len(known) + ("none" in values) > 1:
+            if effort in values:
+                return {switch.name: effort}
+            if effort in EFFORTS and known:
+                place = EFFORTS.index(effort)
+                nearest = min(known, key=lambda each: abs(EFFORTS.index(each) - place))
+                return {switch.name: nearest}
+    if effort == "none":
+        for opening in analysis.formats.openings:
+            if opening.written is PromptProgress.REASONING_CLOSED:
+                return dict(opening.setting)
+    log_ignored(("reasoning_effort",))
+    return {}
+
+
+def with_optional_reasoning(turn: TurnTree) -> TurnTree:
+    """Return the turn whose reasoning may also be left out, if the model opens it in every row."""
+    if turn.reasoning is None or turn.start is TurnStart.REASONING:
+        return turn
+    rests = [row_after_reasoning(row, turn.reasoning.close.core) for row in turn.strict.rows]
+    rows = dict.fromkeys(turn.strict.rows)
+    for rest in rests:
+        if rest is None:
+            return turn
+        # Whitespace after the closer belongs to it; a model that writes it all the same may.
+        first, others = rest.items[:1], rest.items[1:]
+        begun = first[0].lstrip() if first and isinstance(first[0], str) else ""
+        bare = others if first and isinstance(first[0], str) else rest.items
+        rows[rest] = rows[structs.replace(rest, items=(*filter(None, [begun]), *bare))] = None
+    return structs.replace(turn, strict=structs.replace(turn.strict, rows=tuple(rows)))

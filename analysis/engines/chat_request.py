@@ -1,16 +1,20 @@
 """Read a chat request in OpenAI's form, its messages, its errors, and the events of backends.
 
-Contract: unknown parameters are refused by name, since dropping one silently changes answers;
-parameters for the clients' bookkeeping are accepted and ignored. Messages, tools and schemas are
-checked where they are read.
+Contract: null stands for a parameter that is left out, and unknown parameters are ignored with a
+line in the log, as engines do. Messages, tools and schemas are checked where they are read. No
+error that a client gets names a path of this machine.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -26,8 +30,11 @@ from autoparser.analysis.core.errors import (
     WorkerDiedError,
     is_list,
     is_mapping,
+    one_line,
 )
 from autoparser.analysis.core.message_shape import MessageShape
+
+_LOG = logging.getLogger("autoparser")
 
 # Messages of OpenAI's clients in the shape that a template takes.
 #
@@ -121,8 +128,12 @@ class ChatErrorKind(Enum):
     """The cause of an error: OpenAI's type and the HTTP status."""
 
     INVALID = ("invalid_request_error", 400)
+    LOCKED = ("authentication_error", 401)
+    ABSENT = ("not_found_error", 404)
+    METHOD = ("invalid_request_error", 405)
     SLOW_BODY = ("invalid_request_error", 408)
     TOO_LARGE = ("invalid_request_error", 413)
+    NOT_JSON = ("invalid_request_error", 415)
     INTERNAL = ("server_error", 500)
     BACKEND = ("backend_error", 502)
     BUSY = ("overloaded_error", 503)
@@ -154,7 +165,7 @@ class ChatError(AutoparserError):
         """Return the error in the form of an OpenAI endpoint."""
         words = self.message if self.hint is None else f"{self.message}; {self.hint}"
         fields: Json = {
-            "message": words,
+            "message": without_paths(words),
             "type": self.kind.value[0],
             "param": self.place,
             "code": None,
@@ -162,10 +173,23 @@ class ChatError(AutoparserError):
         return {"error": fields}
 
 
-def as_chat_error(error: AutoparserError) -> ChatError:
-    """Convert any error of a request to one for its client."""
+_PATH = re.compile(r"(?<![\w./:])(?P<top>/[^/\s'\":]+)/(?:[^/\s'\":]+/)*")
+
+
+def without_paths(words: str) -> str:
+    """Return the words with paths of this machine cut to their last name."""
+    return _PATH.sub(lambda found: "" if Path(found["top"]).is_dir() else found[0], words)
+
+
+def as_chat_error(error: Exception) -> ChatError:
+    """Convert any error of a request to one for its client; an unexpected one is logged."""
     if isinstance(error, ChatError):
         return error
+    if isinstance(error, RecursionError):
+        return ChatError("the request is nested too deep")
+    if not isinstance(error, AutoparserError):
+        _LOG.error("a request could not be answered", exc_info=error)
+        return ChatError("the server failed", ChatErrorKind.INTERNAL, hint="its log says why")
     own = isinstance(error, WorkerDiedError | TokenizerError)
     kind = ChatErrorKind.INTERNAL if own else ChatErrorKind.INVALID
     # The place of these is in the template, which the client has not sent.
@@ -191,112 +215,16 @@ class ServingLimits:
     """Seconds that a request's body may take to arrive."""
 
 
-# Events of a backend, read as pieces of a completion.
-
-
-@dataclass(frozen=True, slots=True)
-class CompletionEnd:
-    """The finish reason of a completion and its token counts."""
-
-    reason: Literal["stop", "length"]
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    stop_text: str = ""
-    """The stop string that ended it, where the backend says so."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompletionPiece:
-    """The output of a backend since the last piece."""
-
-    text: str = ""
-    ids: tuple[int, ...] = ()
-    end: CompletionEnd | None = None
-
-
-class _Timings(Struct):
-    cache_n: int = 0
-
-
-class LlamaEvent(Struct):
-    """An event of llama-server's `/completion`."""
-
-    content: str
-    tokens: tuple[int, ...] = ()
-    stop: bool = False
-    stop_type: str = ""
-    stopping_word: str = ""
-    tokens_evaluated: int = 0
-    tokens_predicted: int = 0
-    timings: _Timings | None = None
-
-    def piece(self, _: CompletionEnd | None) -> CompletionPiece:
-        """Return what it brings."""
-        if not self.stop:
-            return CompletionPiece(self.content, self.tokens)
-        cached = 0 if self.timings is None else self.timings.cache_n
-        reason: Literal["stop", "length"] = "length" if self.stop_type == "limit" else "stop"
-        counts = (self.tokens_evaluated, self.tokens_predicted, cached)
-        end = CompletionEnd(reason, *counts, self.stopping_word)
-        return CompletionPiece(self.content, self.tokens, end)
-
-
-class _Choice(Struct):
-    text: str | None = None
-    finish_reason: str | None = None
-    token_ids: tuple[int, ...] | None = None
-    stop_reason: Any = None
-    """vLLM's: a stop string, or the id of a stop token."""
-    matched_stop: Any = None
-    """The same in SGLang."""
-
-
-class _Cached(Struct):
-    cached_tokens: int | None = 0
-
-
-class _Usage(Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    prompt_tokens_details: _Cached | None = None
-
-
-class OpenAIEvent(Struct):
-    """An event of OpenAI's `/v1/completions`."""
-
-    choices: tuple[_Choice, ...]
-    usage: _Usage | None = None
-
-    def piece(self, end: CompletionEnd | None) -> CompletionPiece:
-        """Return what it brings; `end` is what earlier events said of the end.
-
-        The reason comes in one event, and what the answer took in a later one.
-        """
-        choice = self.choices[0] if self.choices else _Choice()
-        reason = choice.finish_reason or (None if end is None else end.reason)
-        if reason is not None:
-            usage = self.usage or _Usage()
-            cached = usage.prompt_tokens_details or _Cached()
-            stop = choice.stop_reason or choice.matched_stop or (end and end.stop_text)
-            end = CompletionEnd(
-                "length" if reason == "length" else "stop",
-                usage.prompt_tokens,
-                usage.completion_tokens,
-                cached.cached_tokens or 0,
-                stop if isinstance(stop, str) else "",
-            )
-        return CompletionPiece(choice.text or "", choice.token_ids or (), end)
-
-
 _Objects = Annotated[tuple[dict[str, Any], ...], Meta(description="a list of objects")]
 _Ids = Annotated[tuple[int, ...], Meta(description="a list of token ids")]
 
 
-class StreamOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class StreamOptions(Struct, frozen=True):
     """What a stream tells beside its deltas."""
 
     include_usage: bool = False
+    continuous_usage_stats: bool = False
+    """Whether every event says how many tokens there are so far."""
 
 
 class NamedSchema(Struct, frozen=True):
@@ -306,7 +234,7 @@ class NamedSchema(Struct, frozen=True):
     name: str = ""
 
 
-class ResponseFormat(Struct, frozen=True, forbid_unknown_fields=True):
+class ResponseFormat(Struct, frozen=True):
     """What the content of an answer has to be."""
 
     type: Literal["text", "json_object", "json_schema"]
@@ -320,23 +248,29 @@ class EarlierTurn(Struct, frozen=True, forbid_unknown_fields=True):
     token_ids: _Ids
 
 
-class ChatRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A request for one assistant message."""
+class ChatRequest(Struct, frozen=True):
+    """A request for one assistant message, or for several."""
 
     messages: Annotated[_Objects, Meta(min_length=1)]
     model: str = ""
-    tools: _Objects | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tools: _Objects = ()
+    tool_choice: str | dict[str, Any] = "auto"
     parallel_tool_calls: bool = True
     response_format: ResponseFormat | None = None
-    chat_template_kwargs: dict[str, Any] | None = None
+    chat_template_kwargs: dict[str, Any] = {}
+    reasoning_effort: str = ""
+    continue_final_message: bool = False
+    """Whether the last message is an answer's beginning, to be continued."""
     stream: bool = False
-    stream_options: StreamOptions | None = None
-    n: Literal[1] = 1
+    stream_options: StreamOptions = StreamOptions()
+    n: Annotated[int, Meta(ge=1, le=128)] = 1
+    logprobs: bool = False
+    top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
 
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
-    stop: str | tuple[str, ...] | None = None
+    min_tokens: Annotated[int, Meta(ge=0)] = 0
+    stop: str | tuple[str, ...] = ()
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
@@ -344,19 +278,13 @@ class ChatRequest(Struct, frozen=True, forbid_unknown_fields=True):
     seed: int | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
+    repetition_penalty: float | None = None
     logit_bias: dict[str, float] | None = None
 
     return_token_ids: bool = False
     """Whether the answer has the ids of its prompt and of what was written."""
     continues: EarlierTurn | None = None
     """What the last assistant message was, in ids: the new prompt then begins with them."""
-
-    user: Any = None
-    metadata: Any = None
-    store: Any = None
-    service_tier: Any = None
-    safety_identifier: Any = None
-    prompt_cache_key: Any = None
 
     @property
     def limit(self) -> int | None:
@@ -366,7 +294,7 @@ class ChatRequest(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def stops(self) -> tuple[str, ...]:
         """The texts that end the answer, beside those of the format."""
-        return (self.stop,) if isinstance(self.stop, str) else self.stop or ()
+        return (self.stop,) if isinstance(self.stop, str) else self.stop
 
     @property
     def schema(self) -> dict[str, Any] | None:
@@ -381,6 +309,32 @@ class ChatRequest(Struct, frozen=True, forbid_unknown_fields=True):
                 "the schema is missing", place="response_format", hint="give json_schema.schema"
             )
         return wanted.json_schema.schema
+
+    @property
+    def callable_tools(self) -> tuple[tuple[dict[str, Any], ...], str | dict[str, Any]]:
+        """The tools that may be called, and the choice among them.
+
+        `allowed_tools` leaves some out, though the prompt has all. Raises ChatError for a tool that
+        is not among them.
+        """
+        choice = self.tool_choice
+        if not is_mapping(choice) or choice.get("type") != "allowed_tools":
+            return self.tools, choice
+        held = choice.get("allowed_tools", choice)
+        listed = held.get("tools") if is_mapping(held) else None
+        mode = held.get("mode", "auto") if is_mapping(held) else None
+        if not is_list(listed) or mode not in ("auto", "required"):
+            raise ChatError(
+                "allowed_tools has a mode, auto or required, and a list of tools",
+                place="tool_choice",
+            )
+        names = [str(function_of(each).get("name")) if is_mapping(each) else "" for each in listed]
+        by_name = {str(function_of(tool).get("name")): tool for tool in self.tools}
+        for name in names:
+            if name not in by_name:
+                raise ChatError(f"{name!r} is not among the tools", place="tool_choice")
+        offered = tuple(by_name[name] for name in dict.fromkeys(names))
+        return (offered, mode) if offered else (self.tools, "none")
 
     def sampling(self) -> dict[str, Json]:
         """Return how tokens are chosen, by the names that backends share."""
@@ -397,15 +351,34 @@ _SAMPLING = (
     "frequency_penalty",
     "logit_bias",
 )
+_BOOKKEEPING = {"user", "metadata", "store", "service_tier", "safety_identifier", "verbosity"}
+_BOOKKEEPING |= {"prompt_cache_key", "prompt_cache_retention", "modalities"}
+"""Parameters that no answer depends on here; they are ignored without a line."""
 
 
-def chat_request(body: bytes) -> ChatRequest:
-    """Read a request. Raises ChatError, which names the place in it."""
+def json_object(body: bytes) -> dict[str, Any]:
+    """Read a body; what is null in it is left out. Raises ChatError unless it is an object."""
     try:
         value: object = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ChatError(f"the body is not JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ChatError(f"the body is not JSON: {one_line(str(error))}") from error
+    if not isinstance(value, dict):
+        raise ChatError("the body is not a JSON object")
+    return {name: each for name, each in value.items() if each is not None}
+
+
+def chat_request(value: Mapping[str, Any]) -> ChatRequest:
+    """Read the object of a request. Raises ChatError, which names the place in it."""
+    unknown = value.keys() - _BOOKKEEPING - set(ChatRequest.__struct_fields__)
+    if unknown:
+        log_ignored(tuple(sorted(unknown)))
     try:
         return read_value(value, ChatRequest, file="the request")
     except AutoparserError as error:
         raise ChatError(error.message, place=error.place, hint=error.hint) from error
+
+
+@lru_cache(maxsize=256)
+def log_ignored(names: tuple[str, ...]) -> None:
+    """Log the names of fields that are ignored, once for a set of them."""
+    _LOG.warning("fields of a request are ignored: %s", one_line(", ".join(names), 300))

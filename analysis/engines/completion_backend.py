@@ -17,14 +17,8 @@ from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.decoding.answer_writers import ServerEngine, grammar_fields, marker_fields
 
 from .chat_preparer import PreparedChat
-from .chat_request import (
-    ChatError,
-    ChatErrorKind,
-    CompletionEnd,
-    CompletionPiece,
-    LlamaEvent,
-    OpenAIEvent,
-)
+from .chat_request import ChatError, ChatErrorKind, ChatRequest
+from .completion_events import CompletionEnd, CompletionPiece, LlamaEvent, OpenAIEvent
 
 SHOWN = 300
 """Characters of the backend's own words that are shown."""
@@ -38,9 +32,18 @@ class CompletionBackend:
     """One server, and the connections to it."""
 
     def __init__(
-        self, url: str, engine: ServerEngine, *, model: str = "", connections: int = 256
+        self,
+        url: str,
+        engine: ServerEngine,
+        *,
+        model: str = "",
+        connections: int = 256,
+        key: str = "",
     ) -> None:
-        """Ask the server at this address, with or without `/v1`; close it when done."""
+        """Ask the server at this address, with or without `/v1`; close it when done.
+
+        `key` is what it wants as a bearer's token.
+        """
         self.url = url.rstrip("/").removesuffix("/v1")
         self.engine = engine
         self.model = model
@@ -50,7 +53,10 @@ class CompletionBackend:
         times = httpx2.Timeout(None, connect=CONNECT, pool=CONNECT)
         self._leading: str | None = None
         # What the environment says of proxies is not for a backend.
-        self._client = httpx2.AsyncClient(limits=bound, timeout=times, trust_env=False)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._client = httpx2.AsyncClient(
+            limits=bound, timeout=times, headers=headers, trust_env=False
+        )
 
     async def close(self) -> None:
         """Close all connections."""
@@ -66,13 +72,14 @@ class CompletionBackend:
 
     @asynccontextmanager
     async def open_completion(
-        self, chat: PreparedChat
+        self, chat: PreparedChat, index: int = 0
     ) -> AsyncGenerator[AsyncIterator[CompletionPiece]]:
         """Ask for a completion, and give its pieces as they come. Raises ChatError.
 
-        The connection is closed with the block, which tells the server to stop.
+        `index` is the number of the choice, which moves the seed. The connection is closed with
+        the block, which tells the server to stop.
         """
-        body = await self._body(chat)
+        body = await self._body(chat, index)
         path = "/completion" if self._native else "/v1/completions"
         try:
             async with self._client.stream(
@@ -87,6 +94,11 @@ class CompletionBackend:
                 yield self._pieces(answer)
         except httpx2.HTTPError as error:
             raise self._lost(error) from error
+
+    def check(self, request: ChatRequest) -> None:
+        """Raise ChatError for what this server cannot do."""
+        if request.min_tokens and self._native:
+            raise ChatError("llama-server knows no least number of tokens", place="min_tokens")
 
     @property
     def _native(self) -> bool:
@@ -107,12 +119,20 @@ class CompletionBackend:
                 return prompt
         return prompt.removeprefix(self._leading)
 
-    async def _body(self, chat: PreparedChat) -> dict[str, Json]:
+    async def _body(self, chat: PreparedChat, index: int) -> dict[str, Json]:
         request = chat.request
         stops: list[Json] = [*dict.fromkeys((*chat.grammar.stop_strings, *request.stops))]
         ids = chat.prompt_ids
         prompt: Json = await self._text(chat.prompt) if ids is None else list(ids)
         body: dict[str, Json] = {"prompt": prompt, "stream": True, **request.sampling()}
+        if request.seed is not None:
+            body["seed"] = request.seed + index
+        if request.repetition_penalty is not None:
+            name = "repeat_penalty" if self._native else "repetition_penalty"
+            body[name] = request.repetition_penalty
+        if request.logprobs:
+            asked = request.top_logprobs
+            body["n_probs" if self._native else "logprobs"] = max(asked, 1 * self._native)
         if self.model:
             body["model"] = self.model
         if stops:
@@ -123,6 +143,8 @@ class CompletionBackend:
         body |= fields(self.engine, chat.grammar)
         if self._native:
             return {**body, "return_tokens": True, "cache_prompt": True}
+        if request.min_tokens:
+            body["min_tokens"] = request.min_tokens
         body["stream_options"] = {"include_usage": True}
         if self.engine is ServerEngine.VLLM:
             body["return_token_ids"] = True
@@ -141,8 +163,8 @@ class CompletionBackend:
                 break
             piece = self._event(data).piece(end)
             end = piece.end or end
-            if piece.text or piece.ids:
-                yield CompletionPiece(piece.text, piece.ids)
+            if piece.text or piece.ids or piece.logprobs:
+                yield CompletionPiece(piece.text, piece.ids, logprobs=piece.logprobs)
         if end is None:
             raise ChatError("the backend ended its answer in the middle", ChatErrorKind.BACKEND)
         yield CompletionPiece(end=end)
@@ -165,6 +187,9 @@ class CompletionBackend:
         invalid = status in (400, 413, 422)
         kind = ChatErrorKind.INVALID if invalid else ChatErrorKind.BACKEND
         kind = ChatErrorKind.BUSY if status in (429, 503) else kind
+        if status in (401, 403):
+            # A client has no part in that key.
+            return ChatError("the backend wants another key", kind, hint="see --server-key")
         return ChatError(f"the backend refuses: {one_line(words, SHOWN)}", kind)
 
     def _lost(self, error: httpx2.HTTPError) -> ChatError:

@@ -26,6 +26,7 @@ OF_ITS_OWN = {
     "fail_on",  # which of its findings are failures
     "show",  # the parser alone, every answer
     "python",  # one, several
+    "api_key",  # of the server that is asked, of the one that runs
     "full",  # all of what the command shows on one screen else
 }
 """Options whose help says more in some command."""

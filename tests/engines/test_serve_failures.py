@@ -13,9 +13,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,38 +22,37 @@ from unittest import mock
 import httpx2
 import pytest
 
-from autoparser.analysis.decoding.answer_writers import ServerEngine
-from autoparser.analysis.engines.chat_application import ChatEndpoint
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
-from autoparser.analysis.engines.chat_request import ServingLimits
-from autoparser.analysis.engines.completion_backend import CompletionBackend
+from autoparser.analysis.engines.chat_request import ChatError, ServingLimits
 from tests.fixture_analyses import analyzed
 
+from .asked_serve import (
+    BODY,
+    EVENT,
+    FAILING,
+    JSON,
+    LAST,
+    TEMPLATE,
+    Pieces,
+    Route,
+    answered,
+    events,
+    refusing,
+    strange,
+    whole,
+    words,
+)
 from .running_serve import running_serve
 
 pytestmark = pytest.mark.engine
 
-TEMPLATE = "j1-json-in-tags"
-BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello."}]}
-EVENT = b'data: {"content": "Hi", "tokens": [1], "stop": false}\n\n'
-LAST = b'data: {"content": "", "stop": true, "stop_type": "eos", "tokens_predicted": 1}\n\n'
-FAILING = b'data: {"error": {"code": 500, "message": "no memory"}}\n\n'
 
-Pieces = Callable[[], AsyncIterator[bytes]]
-Route = Callable[[httpx2.Request], httpx2.Response]
-
-
-async def whole() -> AsyncIterator[bytes]:
-    yield EVENT
-    yield LAST
-
-
-async def strange() -> AsyncIterator[bytes]:
-    # In pieces that end in the middle of a character, with what other readers take for line ends.
-    said = EVENT.replace(b"\n\n", b"\r\n\r\n").replace(b"{", '{"more": "\u2028\x85 é",'.encode(), 1)
-    for byte in said:
-        yield bytes([byte])
-    yield LAST
+def nested(depth: int) -> list[Any]:
+    """Return lists in lists, so many of them."""
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
 
 
 async def dying() -> AsyncIterator[bytes]:
@@ -80,79 +78,6 @@ async def endless() -> AsyncIterator[bytes]:
     while True:
         yield EVENT
         await asyncio.sleep(0.01)
-
-
-def refusing(_: httpx2.Request) -> httpx2.Response:
-    return httpx2.Response(400, json={"error": {"message": "the prompt is too long"}})
-
-
-def answered(
-    talk: Pieces | Route,
-    *bodies: Mapping[str, Any] | bytes | AsyncIterator[bytes],
-    limits: ServingLimits | None = None,
-    asked: list[dict[str, Any]] | None = None,
-) -> list[httpx2.Response]:
-    """Ask the application with each body in turn; the backend answers completions by a talk.
-
-    A body is an object, or bytes, or pieces of bytes. `asked` gets what the backend was asked.
-    """
-
-    def backend(request: httpx2.Request) -> httpx2.Response:
-        if request.url.path == "/tokenize":
-            return httpx2.Response(200, json={"tokens": [1]})
-        if request.url.path == "/detokenize":
-            return httpx2.Response(200, json={"content": "<|im_start|>"})
-        if asked is not None:
-            asked.append(json.loads(request.content))
-        if talk is refusing:
-            return refusing(request)
-        pieces: Any = talk
-        return httpx2.Response(200, content=pieces())
-
-    async def ask() -> list[httpx2.Response]:
-        mocked = partial(httpx2.AsyncClient, transport=httpx2.MockTransport(backend))
-        with mock.patch.object(httpx2, "AsyncClient", mocked):
-            behind = CompletionBackend("http://backend", ServerEngine.LLAMA_SERVER)
-        preparer = ChatPreparer(analyzed(TEMPLATE))
-        endpoint = ChatEndpoint(preparer, behind, "parrot", limits or ServingLimits())
-        before = httpx2.ASGITransport(app=endpoint.application())
-        async with httpx2.AsyncClient(transport=before, base_url="http://serve") as client:
-            path = "/v1/chat/completions"
-            return [
-                await client.post(path, json=body)
-                if isinstance(body, Mapping)
-                else await client.post(path, content=body)
-                for body in bodies
-            ]
-
-    return asyncio.run(ask())
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("stops", [[","], []])
-def test_a_call_that_a_stop_string_of_the_client_ends_is_not_completed(
-    stream: bool, stops: list[str]
-) -> None:
-    text = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"'
-
-    async def stopped() -> AsyncIterator[bytes]:
-        last = {"stop": True, "stop_type": "word", "stopping_word": ","}
-        for event in ({"content": text, "stop": False}, {"content": "", **last}):
-            yield f"data: {json.dumps(event)}\n\n".encode()
-
-    tools = [{"type": "function", "function": {"name": "get_weather", "parameters": {}}}]
-    (answer,) = answered(stopped, {**BODY, "tools": tools, "stop": stops, "stream": stream})
-    assert ('Oslo\\"}"' in answer.text or '"arguments":"}"' in answer.text) is not bool(stops)
-    assert ('"finish_reason":"length"' in answer.text) is bool(stops)
-
-
-def events(answer: httpx2.Response) -> list[str]:
-    return [line.removeprefix("data: ") for line in answer.text.split("\n") if line]
-
-
-def words(text: str) -> tuple[str, str]:
-    error = json.loads(text)["error"]
-    return error["type"], error["message"]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +113,24 @@ def test_an_event_ends_at_a_line_feed_alone(talk: Pieces) -> None:
     assert answer.json()["choices"][0]["message"]["content"] == "Hi"
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("stops", [[","], []])
+def test_a_call_that_a_stop_string_of_the_client_ends_is_not_completed(
+    stream: bool, stops: list[str]
+) -> None:
+    text = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"'
+
+    async def stopped() -> AsyncIterator[bytes]:
+        last = {"stop": True, "stop_type": "word", "stopping_word": ","}
+        for event in ({"content": text, "stop": False}, {"content": "", **last}):
+            yield f"data: {json.dumps(event)}\n\n".encode()
+
+    tools = [{"type": "function", "function": {"name": "get_weather", "parameters": {}}}]
+    (answer,) = answered(stopped, {**BODY, "tools": tools, "stop": stops, "stream": stream})
+    assert ('Oslo\\"}"' in answer.text or '"arguments":"}"' in answer.text) is not bool(stops)
+    assert ('"finish_reason":"length"' in answer.text) is bool(stops)
+
+
 def test_the_text_that_a_backend_writes_before_each_prompt_is_left_to_it() -> None:
     asked: list[dict[str, Any]] = []
     answered(whole, BODY, asked=asked)
@@ -215,8 +158,10 @@ def test_a_body_beyond_the_limit_is_one_error() -> None:
     [
         ({"messages": []}, "messages", ""),
         ({"messages": [{"content": "x"}]}, "messages[0]", "role"),
-        ({"temprature": 1}, None, "temperature"),
-        ({"n": 2}, "n", ""),
+        ({"n": 0}, "n", ""),
+        ({"chat_template_kwargs": {"messages": []}}, "chat_template_kwargs.messages", "switch"),
+        ({"messages": [{"role": "user", "content": nested(900)}]}, None, "nested too deep"),
+        ({"tool_choice": {"type": "allowed_tools", "tools": [{}]}}, "tool_choice", "tools"),
         ({"tools": [{"type": "function"}]}, "tools[0]", ""),
         ({"tool_choice": "nobody"}, None, "nobody"),
         ({"response_format": {"type": "json_schema"}}, "response_format", "schema"),
@@ -231,6 +176,93 @@ def test_a_request_that_makes_no_sense_names_its_place(
     assert (answer.status_code, error["type"]) == (400, "invalid_request_error")
     assert place is None or error["param"].startswith(place)
     assert said in error["message"]
+
+
+@pytest.mark.parametrize("body", [b'{"messages": "\xff"}', b"[]", b"", b"[" * 5000])
+def test_a_body_that_is_no_json_object_is_one_error(body: bytes) -> None:
+    (answer,) = answered(whole, body)
+    assert (answer.status_code, words(answer.text)[0]) == (400, "invalid_request_error")
+
+
+def test_bodies_of_another_type_are_refused() -> None:
+    for kind in ({"Content-Type": "text/plain"}, {}):
+        (answer,) = answered(whole, BODY, headers=kind)
+        assert (answer.status_code, words(answer.text)[0]) == (415, "invalid_request_error")
+    (fine,) = answered(whole, BODY, headers={"Content-Type": "Application/JSON; charset=utf-8"})
+    assert fine.status_code == 200
+
+
+def test_an_unexpected_exception_is_one_error_and_a_traceback_in_the_log_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken = mock.patch.object(ChatPreparer, "encode", side_effect=KeyError("/root/secret"))
+    with broken:
+        (answer,) = answered(whole, BODY)
+    error = {"message": "the server failed; its log says why", "type": "server_error"}
+    assert answer.json() == {"error": {**error, "param": None, "code": None}}
+    assert answer.status_code == 500
+    assert "KeyError: '/root/secret'" in caplog.text
+
+
+def test_paths_of_this_machine_reach_nobody() -> None:
+    here = str(Path(__file__).resolve())
+    error = ChatError(f"cannot read {here}: see '{here}' or POST /v1/chat/completions")
+    message = "cannot read test_serve_failures.py: see 'test_serve_failures.py' or"
+    assert error.to_openai() == {
+        "error": {
+            "message": f"{message} POST /v1/chat/completions",
+            "type": "invalid_request_error",
+            "param": None,
+            "code": None,
+        }
+    }
+
+
+def test_a_key_is_wanted_where_the_server_has_one() -> None:
+    wrong = [{}, {"Authorization": "Bearer no"}, {"Authorization": "s3"}, {"X-Api-Key": ""}]
+    for headers in wrong:
+        (answer,) = answered(whole, BODY, headers={**JSON, **headers}, api_key="s3")
+        assert (answer.status_code, words(answer.text)[0]) == (401, "authentication_error")
+    for headers in ({"Authorization": "Bearer s3"}, {"X-Api-Key": "s3"}):
+        (answer,) = answered(whole, BODY, headers={**JSON, **headers}, api_key="s3")
+        assert answer.status_code == 200
+
+
+def test_pages_of_other_origins_may_ask_only_where_they_are_allowed() -> None:
+    page = {**JSON, "Origin": "http://page"}
+    (shut,) = answered(whole, BODY, headers=page)
+    (open_,) = answered(whole, BODY, headers=page, origins=("http://page",), api_key="")
+    allowed = "access-control-allow-origin"
+    assert (shut.headers.get(allowed), open_.headers[allowed]) == (None, "http://page")
+
+
+UNSET = {"logprobs": False, "n": None, "stream": None, "parallel_tool_calls": None, "stop": None}
+
+
+def test_null_is_unset_and_unknown_fields_are_ignored_with_one_line_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asked: list[dict[str, Any]] = []
+    strange = {**BODY, "temprature\n": 1, "store": True}
+    answers = answered(whole, BODY, {**BODY, **UNSET}, strange, strange, asked=asked)
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert asked == [asked[0]] * 4
+    assert [each.message for each in caplog.records if each.name == "autoparser"] == [
+        "fields of a request are ignored: temprature\\n"
+    ]
+
+
+def test_reasoning_is_forced_only_where_something_is_promised() -> None:
+    """The template's turns all begin with reasoning, which its prompt leaves to the model."""
+    asked: list[dict[str, Any]] = []
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    auto = {**BODY, "tools": tools}
+    schema = {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}}
+    promised = [{**auto, "tool_choice": "required"}, {**BODY, "response_format": schema}]
+    answered(whole, auto, *promised, asked=asked, template="a2-key-value-tags")
+    free, *forced = [each["grammar"] for each in asked]
+    assert free.startswith('root ::= ("<think>"')
+    assert all(each.startswith('root ::= "<think>') for each in forced)
 
 
 def test_no_backend_is_one_error() -> None:

@@ -1,0 +1,104 @@
+"""The application of `serve` in this process, asked by HTTP, with a scripted backend behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import httpx2
+
+from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.engines.chat_application import ChatEndpoint
+from autoparser.analysis.engines.chat_preparer import ChatPreparer
+from autoparser.analysis.engines.chat_request import ServingLimits
+from autoparser.analysis.engines.completion_backend import CompletionBackend
+from tests.fixture_analyses import analyzed
+
+TEMPLATE = "j1-json-in-tags"
+JSON = {"Content-Type": "application/json"}
+BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello."}]}
+EVENT = b'data: {"content": "Hi", "tokens": [1], "stop": false}\n\n'
+LAST = b'data: {"content": "", "stop": true, "stop_type": "eos", "tokens_predicted": 1}\n\n'
+FAILING = b'data: {"error": {"code": 500, "message": "no memory"}}\n\n'
+
+Pieces = Callable[[], AsyncIterator[bytes]]
+Route = Callable[[httpx2.Request], httpx2.Response]
+
+
+async def whole() -> AsyncIterator[bytes]:
+    yield EVENT
+    yield LAST
+
+
+async def strange() -> AsyncIterator[bytes]:
+    # In pieces that end in the middle of a character, with what other readers take for line ends.
+    said = EVENT.replace(b"\n\n", b"\r\n\r\n").replace(b"{", '{"more": "\u2028\x85 é",'.encode(), 1)
+    for byte in said:
+        yield bytes([byte])
+    yield LAST
+
+
+def refusing(_: httpx2.Request) -> httpx2.Response:
+    return httpx2.Response(400, json={"error": {"message": "the prompt is too long"}})
+
+
+def answered(
+    talk: Pieces | Route,
+    *bodies: Mapping[str, Any] | bytes | AsyncIterator[bytes],
+    limits: ServingLimits | None = None,
+    asked: list[dict[str, Any]] | None = None,
+    headers: Mapping[str, str] = JSON,
+    template: str = TEMPLATE,
+    engine: ServerEngine = ServerEngine.LLAMA_SERVER,
+    path: str = "/v1/chat/completions",
+    **settings: Any,
+) -> list[httpx2.Response]:
+    """Ask the application with each body in turn; the backend answers completions by a talk.
+
+    A body is an object, or bytes, or pieces of bytes. `asked` gets what the backend was asked,
+    `settings` are those of the endpoint.
+    """
+
+    def backend(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/tokenize":
+            return httpx2.Response(200, json={"tokens": [1]})
+        if request.url.path == "/detokenize":
+            return httpx2.Response(200, json={"content": "<|im_start|>"})
+        if asked is not None:
+            asked.append(json.loads(request.content))
+        if talk is refusing:
+            return refusing(request)
+        pieces: Any = talk
+        return httpx2.Response(200, content=pieces())
+
+    async def ask() -> list[httpx2.Response]:
+        mocked = partial(httpx2.AsyncClient, transport=httpx2.MockTransport(backend))
+        with mock.patch.object(httpx2, "AsyncClient", mocked):
+            behind = CompletionBackend("http://backend", engine)
+        preparer = ChatPreparer(analyzed(template))
+        endpoint = ChatEndpoint(preparer, behind, "parrot", limits or ServingLimits(), **settings)
+        before = httpx2.ASGITransport(endpoint.application(), raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=before, base_url="http://serve") as client:
+            return [
+                await client.post(
+                    path,
+                    content=json.dumps(body) if isinstance(body, Mapping) else body,
+                    headers=headers,
+                )
+                for body in bodies
+            ]
+
+    return asyncio.run(ask())
+
+
+def events(answer: httpx2.Response) -> list[str]:
+    return [line.removeprefix("data: ") for line in answer.text.split("\n") if line]
+
+
+def words(text: str) -> tuple[str, str]:
+    error = json.loads(text)["error"]
+    return error["type"], error["message"]
