@@ -182,11 +182,13 @@ def _trigger(
 
     `first`: the prompt has written the mark of the calls, so that they come first.
     """
+    # A marker comes before a name: a call of a tool that is not offered begins with it, too.
     named = [head.through_name] if head.through_name else []
-    # The shorter ones come first.
-    for text in (*(() if first else _marked(head, calls)), *named):
-        if not any(text in other for other in others):
-            if first:
+    for at_start, texts in ((False, _marked(head, calls)), (first, named)):
+        for text in texts:
+            if any(text in other for other in others):
+                continue
+            if at_start:
                 value = f"({_escaped(text)})[\\s\\S]*"
                 return GrammarTrigger(TriggerKind.PATTERN_FULL, value, text)
             return GrammarTrigger(TriggerKind.WORD, text, text)

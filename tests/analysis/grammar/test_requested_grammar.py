@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser import AutoparserError
+from autoparser import AutoparserError, analyze
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.core.turn_format import Formats
@@ -23,6 +23,7 @@ from autoparser.analysis.grammar.request_grammar import Grammar, grammar_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
+from tests.corpus.corpus_templates import corpus_paths
 from tests.lanes import sampled
 
 from .offers import BATTERY, STRICT
@@ -173,6 +174,16 @@ def test_what_an_engine_needs_beside_the_rules() -> None:
     assert grammar.triggers == ("<tool_call>",)
     assert grammar.stop_strings == ("<|im_end|>",)
     assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(grammar.preserved_tokens)
+
+
+@pytest.mark.slow
+def test_a_marker_after_what_the_prompt_wrote_begins_calls_of_any_name() -> None:
+    paths = {path.stem: path for path in corpus_paths()}
+    template = paths["CohereForAI-c4ai-command-r7b-12-2024-tool_use"].read_text("utf-8")
+    grammar = analyze(template).grammar(STRICT)
+    assert grammar.triggers == ("<|START_ACTION|>",)
+    (triggered,) = (each for each in formats_in(grammar) if each["type"] == "triggered_tags")
+    assert triggered["triggers"] == ["<|START_ACTION|>"]
 
 
 def test_a_structural_tag_has_one_tag_for_all_tools_that_begin_alike() -> None:
