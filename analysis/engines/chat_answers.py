@@ -144,7 +144,7 @@ class AnswerForm(ABC):
         """Return the first events of a stream."""
 
     @abstractmethod
-    def events(self, answer: AnswerProgress, deltas: Sequence[Delta]) -> bytes:
+    def events(self, answer: AnswerProgress, deltas: Sequence[Delta], /) -> bytes:
         """Return the events of deltas; empty if there are none."""
 
     @abstractmethod
@@ -201,7 +201,7 @@ class ChatForm(AnswerForm):
         first: Json = {"role": "assistant", "content": ""}
         return b"".join(self._chunk(index, first) for index in range(self.request.n))
 
-    def events(self, answer: AnswerProgress, deltas: Sequence[Delta]) -> bytes:
+    def events(self, answer: AnswerProgress, deltas: Sequence[Delta], /) -> bytes:
         """Return a chunk a delta; the first one has the log probabilities so far."""
         logprobs = answer.take_logprobs() if deltas and self.request.logprobs else None
         chunks = bytearray()

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hmac import compare_digest
 from typing import Any, cast
 
@@ -33,7 +35,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import one_line
 
-from .chat_answers import AnswerForm, AnswerProgress, ChatForm
+from .chat_answers import AnswerForm, AnswerProgress, ChatForm, event
 from .chat_preparer import ChatPreparer, PreparedChat
 from .chat_request import (
     ChatError,
@@ -46,6 +48,8 @@ from .chat_request import (
 )
 from .completion_backend import CompletionBackend
 from .completion_events import CompletionEnd
+from .messages_api import MessagesForm, messages_request
+from .responses_api import ResponsesForm, responses_request
 
 # Prometheus metrics. None of them contains text of a user.
 
@@ -101,22 +105,18 @@ class AnsweredChat:
 
 
 @dataclass(eq=False)
-class ChatAnswer:
-    """The answer to one chat, as an ASGI response."""
+class BackendAnswer(ABC):
+    """An answer that a backend writes, as an ASGI response with bounds."""
 
-    answers: Sequence[AnswerProgress]
-    """One a choice."""
     backend: CompletionBackend
-    form: AnswerForm
     metrics: ServeMetrics
     seconds: float
     """Seconds that the answer may take."""
     leave: Callable[[], None]
     """Called at the end in any case."""
-    report_answer: Callable[[AnsweredChat], None] | None
-    """Called with each choice of a chat if it was answered."""
-    _begun: bool = False
-    _sent_all: bool = False
+    begun: bool = field(default=False, init=False)
+    """Whether anything was sent."""
+    sent_all: bool = field(default=False, init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer; stop if the client hangs up."""
@@ -128,33 +128,61 @@ class ChatAnswer:
         finally:
             self.leave()
 
+    @abstractmethod
+    async def write(self, send: Send) -> None:
+        """Ask the backend, and send what it writes. Raises ChatError."""
+
+    @abstractmethod
+    def count(self, status: int) -> None:
+        """Count the answer, which has come to an end."""
+
+    @abstractmethod
+    def error_event(self, error: ChatError) -> bytes:
+        """Return what is sent of an error after the answer has begun."""
+
+    @abstractmethod
+    def error_body(self, error: ChatError) -> dict[str, Json]:
+        """Return the answer that is only an error."""
+
     async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         # The server also sends this message after a whole answer.
-        if not self._sent_all:
+        if not self.sent_all:
             self.metrics.hangups.inc()
             scope.cancel()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             async with asyncio.timeout(self.seconds):
-                await self._ask(send)
+                await self.write(send)
         except TimeoutError:
             error = ChatError(f"there is no answer within {self.seconds:g} s", ChatErrorKind.LATE)
         except Exception as raised:  # noqa: BLE001 - whatever it is, the client gets an error
             error = as_chat_error(_first_error(raised))
         else:
-            self._finished(200)
+            self.count(200)
             return
-        self._finished(error.kind.status)
-        self._sent_all = True
-        if self._begun:
-            await send(_body(self.form.error(error), more=False))
+        self.count(error.kind.status)
+        self.sent_all = True
+        if self.begun:
+            await send(_body(self.error_event(error), more=False))
         else:
-            await error_response(error, self.form.error_body)(scope, receive, send)
+            await error_response(error, self.error_body)(scope, receive, send)
 
-    async def _ask(self, send: Send) -> None:
+
+@dataclass(eq=False)
+class ChatAnswer(BackendAnswer):
+    """The answer to one chat."""
+
+    answers: Sequence[AnswerProgress]
+    """One a choice."""
+    form: AnswerForm
+    report_answer: Callable[[AnsweredChat], None] | None
+    """Called with each choice of a chat if it was answered."""
+
+    async def write(self, send: Send) -> None:
+        """Ask for all choices side by side, and send what the parser reads of them."""
         if len(self.answers) == 1:
             await self._read(self.answers[0], send)
         else:
@@ -166,14 +194,14 @@ class ChatAnswer:
         else:
             body = msgspec.json.encode(self.form.whole(self.answers))
             await send(_head("application/json", len(body)))
-        self._begun = self._sent_all = True
+        self.begun = self.sent_all = True
         await send(_body(body, more=False))
 
     async def _read(self, answer: AnswerProgress, send: Send) -> None:
         stream = self.form.request.stream
         async with self.backend.open_completion(answer.chat, answer.index) as pieces:
-            if stream and not self._begun:
-                self._begun = True
+            if stream and not self.begun:
+                self.begun = True
                 await send(_head("text/event-stream; charset=utf-8"))
                 await send(_body(self.form.opening()))
             async for piece in pieces:
@@ -181,12 +209,52 @@ class ChatAnswer:
                 if stream and (events := self.form.events(answer, deltas)):
                     await send(_body(events))
 
-    def _finished(self, status: int) -> None:
+    def count(self, status: int) -> None:
+        """Count the answer and its tokens, and report it if it is whole."""
         self.metrics.count_chat(status, [answer.end for answer in self.answers])
         if status == 200 and self.report_answer is not None:  # noqa: PLR2004 - OK
             for answer in self.answers:
                 prompt = answer.chat.prompt, answer.chat.prompt_ids
                 self.report_answer(AnsweredChat(prompt[0], answer.text, prompt[1], answer.ids))
+
+    def error_event(self, error: ChatError) -> bytes:
+        """Return the event of an error in the answer's form."""
+        return self.form.error(error)
+
+    def error_body(self, error: ChatError) -> dict[str, Json]:
+        """Return the error in the answer's form."""
+        return self.form.error_body(error)
+
+
+@dataclass(eq=False)
+class PassedAnswer(BackendAnswer):
+    """The backend's own answer to a completion, passed on as it comes."""
+
+    body: Mapping[str, Json]
+
+    async def write(self, send: Send) -> None:
+        """Pass the request on, and each piece of its answer."""
+        async with self.backend.pass_on(self.body) as (kind, pieces):
+            async for piece in pieces:
+                if not self.begun:
+                    self.begun = True
+                    await send(_head(kind))
+                await send(_body(piece))
+        if not self.begun:
+            raise ChatError("the backend answers with nothing", ChatErrorKind.BACKEND)
+        self.sent_all = True
+        await send(_body(b"", more=False))
+
+    def count(self, status: int) -> None:
+        """Count nothing: it is not a chat, and its tokens are not known."""
+
+    def error_event(self, error: ChatError) -> bytes:
+        """Return an event of the error."""
+        return event(error.to_openai())
+
+    def error_body(self, error: ChatError) -> dict[str, Json]:
+        """Return OpenAI's object of the error."""
+        return error.to_openai()
 
 
 def _first_error(error: Exception) -> Exception:
@@ -234,7 +302,11 @@ class ServedApi:
     form: type[AnswerForm]
 
 
-CHAT_API = ServedApi(chat_request, ChatForm)
+APIS = {
+    "/v1/chat/completions": ServedApi(chat_request, ChatForm),
+    "/v1/messages": ServedApi(messages_request, MessagesForm),
+    "/v1/responses": ServedApi(responses_request, ResponsesForm),
+}
 
 
 @dataclass(eq=False)
@@ -252,8 +324,9 @@ class ChatEndpoint:
     """The key that clients have to give; empty: none."""
     origins: Sequence[str] = ()
     """The origins whose pages may ask, as CORS has them; `*` is all."""
-    _metrics: ServeMetrics = field(default_factory=ServeMetrics)
-    _running: int = 0
+    running: int = field(default=0, init=False)
+    """Chats that are being answered, by their choices."""
+    _metrics: ServeMetrics = field(default_factory=ServeMetrics, init=False)
 
     def application(self) -> ASGIApp:
         """Return the application, which closes the backend's connections at its end."""
@@ -266,7 +339,14 @@ class ChatEndpoint:
             middleware.insert(0, cors)
         return Starlette(
             routes=[
-                Route("/v1/chat/completions", self._answering(CHAT_API), methods=["POST"]),
+                *(
+                    Route(path, _response_of(partial(self._answer, api=api)), methods=["POST"])
+                    for path, api in APIS.items()
+                ),
+                Route("/v1/messages/count_tokens", self._count, methods=["POST"]),
+                Route("/v1/completions", _response_of(self._complete), methods=["POST"]),
+                Route("/tokenize", self._tokenize, methods=["POST"]),
+                Route("/props", self._props),
                 Route("/v1/models", self._models),
                 Route("/health", self._health),
                 Route("/metrics", self._told_metrics),
@@ -281,44 +361,34 @@ class ChatEndpoint:
         yield
         await self.backend.close()
 
-    def _answering(self, api: ServedApi) -> Callable[[Request], Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
-            return cast("Response", await self._answer(request, api))
-
-        return answer
+    def count_running(self, more: int) -> None:
+        """Count chats that begin, or fewer where they end."""
+        self.running += more
+        self._metrics.running.set(self.running)
 
     async def _answer(self, request: Request, api: ServedApi) -> ASGIApp:
-        entered = 0
-
-        def leave() -> None:
-            self._running -= entered
-            self._metrics.running.set(self._running)
-
+        room = _Room(self)
         try:
             body = await self._body(request)
-            self._check_room()
-            self._running += 1
-            entered = 1
+            room.enter(1)
             with self._metrics.preparing.time():
                 form, chat = await anyio.to_thread.run_sync(self._prepared, body, api)
-            entered = form.request.n
-            self._running += entered - 1
-            self._metrics.running.set(self._running)
+            room.enter(form.request.n - 1)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an error
-            leave()
+            room.leave()
             return self._refused(as_chat_error(error), api)
         except BaseException:
-            leave()
+            room.leave()
             raise
         encode = self.preparer.encode
         return ChatAnswer(
-            [AnswerProgress(chat, encode, index) for index in range(form.request.n)],
             self.backend,
-            form,
             self._metrics,
-            seconds=self.limits.seconds,
-            leave=leave,
-            report_answer=self.report_answer,
+            self.limits.seconds,
+            room.leave,
+            [AnswerProgress(chat, encode, index) for index in range(form.request.n)],
+            form,
+            self.report_answer,
         )
 
     def _prepared(self, body: bytes, api: ServedApi) -> tuple[AnswerForm, PreparedChat]:
@@ -327,12 +397,6 @@ class ChatEndpoint:
         self.backend.check(request)
         form = api.form(request, value, self.model)
         return form, self.preparer.prepare(request)
-
-    def _check_room(self) -> None:
-        """Raise ChatError if too many chats are running."""
-        if self._running >= self.limits.requests:
-            words = f"{self._running} chats are being answered"
-            raise ChatError(words, ChatErrorKind.BUSY, hint="try again")
 
     def _refused(self, error: ChatError, api: ServedApi) -> Response:
         self._metrics.count_chat(error.kind.status, ())
@@ -370,6 +434,68 @@ class ChatEndpoint:
             raise ChatError(words, ChatErrorKind.NOT_JSON, hint=hint)
         return bytes(taken)
 
+    async def _complete(self, request: Request) -> ASGIApp:
+        """Pass a completion on as it is: nothing is rendered, held or parsed."""
+        room = _Room(self)
+        try:
+            body = json_object(await self._body(request))
+            room.enter(1)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an error
+            return error_response(as_chat_error(error))
+        return PassedAnswer(
+            self.backend, self._metrics, self.limits.seconds, room.leave, self._own_model(body)
+        )
+
+    def _own_model(self, body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "model": self.backend.model} if self.backend.model else body
+
+    async def _tokenize(self, request: Request) -> Response:
+        async def tokens(value: dict[str, Any]) -> Json:
+            text = value.get("prompt", value.get("content"))
+            if "messages" in value:
+                ids = await self._prompt_ids(chat_request(value))
+            elif isinstance(text, str):
+                ids = await self._ids(text)
+            else:
+                raise ChatError("there is no text", place="prompt", hint="give prompt or messages")
+            return {"count": len(ids), "tokens": list(ids)}
+
+        return await self._told(request, tokens, ChatForm)
+
+    async def _count(self, request: Request) -> Response:
+        async def count(value: dict[str, Any]) -> Json:
+            return {"input_tokens": len(await self._prompt_ids(messages_request(value)))}
+
+        return await self._told(request, count, MessagesForm)
+
+    async def _told(
+        self,
+        request: Request,
+        answer: Callable[[dict[str, Any]], Awaitable[Json]],
+        form: type[AnswerForm],
+    ) -> Response:
+        """Answer a question that the model has no part in."""
+        room = _Room(self)
+        try:
+            body = await self._body(request)
+            room.enter(1)
+            return JSONResponse(await answer(json_object(body)))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an error
+            return error_response(as_chat_error(error), form.error_body)
+        finally:
+            room.leave()
+
+    async def _prompt_ids(self, request: ChatRequest) -> Sequence[int]:
+        chat = await anyio.to_thread.run_sync(self.preparer.prepare, request)
+        return await self._ids(chat.prompt) if chat.prompt_ids is None else chat.prompt_ids
+
+    async def _ids(self, text: str) -> Sequence[int]:
+        ids = await anyio.to_thread.run_sync(self.preparer.encode, text)
+        return await self.backend.tokens(text) if ids is None else ids
+
+    async def _props(self, _: Request) -> Response:
+        return JSONResponse({"model_alias": self.model, **self.preparer.properties()})
+
     async def _models(self, _: Request) -> Response:
         model = {"id": self.model, "object": "model", "owned_by": "autoparser"}
         return JSONResponse({"object": "list", "data": [model]})
@@ -384,6 +510,17 @@ class ChatEndpoint:
         return Response(self._metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
+def _response_of(
+    answer: Callable[[Request], Awaitable[ASGIApp]],
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint for Starlette, which calls what it returns, whatever it is."""
+
+    async def respond(request: Request) -> Response:
+        return cast("Response", await answer(request))
+
+    return respond
+
+
 async def _not_here(request: Request, error: Exception) -> Response:
     words = f"there is nothing at {request.method} {request.url.path}"
     method = isinstance(error, HTTPException) and error.status_code == ChatErrorKind.METHOD.status
@@ -395,6 +532,28 @@ async def _not_here(request: Request, error: Exception) -> Response:
 async def _failed(_: Request, __: Exception) -> Response:
     # The server logs it, as whoever calls this raises it again.
     return error_response(ChatError("the server failed", ChatErrorKind.INTERNAL))
+
+
+class _Room:
+    """The places that one request takes among those of an endpoint."""
+
+    def __init__(self, endpoint: ChatEndpoint) -> None:
+        self._endpoint = endpoint
+        self._taken = 0
+
+    def enter(self, places: int) -> None:
+        """Take more places. Raises ChatError if too many chats are running."""
+        running, limits = self._endpoint.running, self._endpoint.limits
+        if places and running >= limits.requests:
+            words = f"{running} chats are being answered"
+            raise ChatError(words, ChatErrorKind.BUSY, hint="try again")
+        self._taken += places
+        self._endpoint.count_running(places)
+
+    def leave(self) -> None:
+        """Give all places back."""
+        self._endpoint.count_running(-self._taken)
+        self._taken = 0
 
 
 class KeyGuard:

@@ -31,7 +31,7 @@ from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
 from .chat_request import (
     ChatError,
     ChatRequest,
-    log_ignored,
+    ignore_fields,
     shaped_messages,
     shaped_tools,
 )
@@ -119,6 +119,17 @@ class ChatPreparer:
     def encode(self, text: str) -> tuple[int, ...] | None:
         """Return the token ids of a text, or None without a tokenizer."""
         return None if self._renderer is None else tuple(self._renderer.encode(text))
+
+    def properties(self) -> dict[str, Json]:
+        """Return what clients may know of the template, as llama-server's `/props` has it."""
+        template = self._analysis.rendering
+        switches: Json = {each.name: list(each.values) for each in self._analysis.switches}
+        return {
+            "chat_template": template.text,
+            "bos_token": template.special_tokens.get("bos_token", ""),
+            "eos_token": template.special_tokens.get("eos_token", ""),
+            "chat_template_kwargs": switches,
+        }
 
     def _render(
         self,
@@ -263,7 +274,7 @@ def effort_setting(analysis: Analysis, effort: str) -> dict[str, Json]:
         for opening in analysis.formats.openings:
             if opening.written is PromptProgress.REASONING_CLOSED:
                 return dict(opening.setting)
-    log_ignored(("reasoning_effort",))
+    ignore_fields({"reasoning_effort"})
     return {}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -163,14 +163,17 @@ class ChatError(AutoparserError):
 
     def to_openai(self) -> dict[str, Json]:
         """Return the error in the form of an OpenAI endpoint."""
+        return {"error": self.fields()}
+
+    def fields(self) -> dict[str, Json]:
+        """Return what an OpenAI endpoint says of an error."""
         words = self.message if self.hint is None else f"{self.message}; {self.hint}"
-        fields: Json = {
+        return {
             "message": without_paths(words),
             "type": self.kind.value[0],
             "param": self.place,
             "code": None,
         }
-        return {"error": fields}
 
 
 _PATH = re.compile(r"(?<![\w./:])(?P<top>/[^/\s'\":]+)/(?:[^/\s'\":]+/)*")
@@ -369,16 +372,19 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 def chat_request(value: Mapping[str, Any]) -> ChatRequest:
     """Read the object of a request. Raises ChatError, which names the place in it."""
-    unknown = value.keys() - _BOOKKEEPING - set(ChatRequest.__struct_fields__)
-    if unknown:
-        log_ignored(tuple(sorted(unknown)))
+    ignore_fields(value.keys() - _BOOKKEEPING - set(ChatRequest.__struct_fields__))
     try:
         return read_value(value, ChatRequest, file="the request")
     except AutoparserError as error:
         raise ChatError(error.message, place=error.place, hint=error.hint) from error
 
 
-@lru_cache(maxsize=256)
-def log_ignored(names: tuple[str, ...]) -> None:
+def ignore_fields(names: AbstractSet[str]) -> None:
     """Log the names of fields that are ignored, once for a set of them."""
+    if names:
+        _log_ignored(tuple(sorted(names)))
+
+
+@lru_cache(maxsize=256)
+def _log_ignored(names: tuple[str, ...]) -> None:
     _LOG.warning("fields of a request are ignored: %s", one_line(", ".join(names), 300))

@@ -6,7 +6,7 @@ the others at OpenAI's `/v1/completions`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import httpx2
@@ -81,6 +81,38 @@ class CompletionBackend:
         """
         body = await self._body(chat, index)
         path = "/completion" if self._native else "/v1/completions"
+        async with self._asked(path, body) as answer:
+            yield self._pieces(answer)
+
+    @asynccontextmanager
+    async def pass_on(
+        self, body: Mapping[str, Json]
+    ) -> AsyncGenerator[tuple[str, AsyncIterator[bytes]]]:
+        """Ask for a completion by OpenAI's API; give the answer's type and its bytes as they come.
+
+        Raises ChatError.
+        """
+        async with self._asked("/v1/completions", body) as answer:
+            yield answer.headers.get("content-type", "application/json"), answer.aiter_bytes()
+
+    async def tokens(self, text: str) -> Sequence[int]:
+        """Return the ids of a text, markers as their tokens. Raises ChatError."""
+        body: dict[str, Json] = {"prompt": text, "add_special_tokens": False}
+        if self._native:
+            body = {"content": text, "add_special": False, "parse_special": True}
+        if self.model:
+            body["model"] = self.model
+        async with self._asked("/tokenize", body) as answer:
+            try:
+                value = msgspec.json.decode(await _whole_body(answer), type=_Tokens)
+            except msgspec.DecodeError:
+                words = "the backend answers something else than tokens"
+                raise ChatError(words, ChatErrorKind.BACKEND) from None
+        return value.tokens
+
+    @asynccontextmanager
+    async def _asked(self, path: str, body: Mapping[str, Json]) -> AsyncGenerator[httpx2.Response]:
+        """Send a request, and give its answer, which is no refusal. Raises ChatError."""
         try:
             async with self._client.stream(
                 "POST",
@@ -89,9 +121,9 @@ class CompletionBackend:
                 headers={"Content-Type": "application/json"},
             ) as answer:
                 if not answer.is_success:
-                    error_text = (await answer.aread()).decode(errors="replace")
+                    error_text = (await _whole_body(answer)).decode(errors="replace")
                     raise self._refusal(answer.status_code, error_text)
-                yield self._pieces(answer)
+                yield answer
         except httpx2.HTTPError as error:
             raise self._lost(error) from error
 
@@ -200,15 +232,42 @@ class CompletionBackend:
         return ChatError("the backend broke off in the middle of its answer", ChatErrorKind.BACKEND)
 
 
+class _Tokens(msgspec.Struct):
+    tokens: tuple[int, ...]
+
+
+LARGEST = 32_000_000
+"""Bytes of a line of an answer, and of one that is not a stream."""
+
+
+def _too_large() -> ChatError:
+    words = f"the backend answers with more than {LARGEST // 1_000_000} MB"
+    return ChatError(words, ChatErrorKind.BACKEND)
+
+
+async def _whole_body(answer: httpx2.Response) -> bytes:
+    content = bytearray()
+    async for piece in answer.aiter_bytes():
+        content += piece
+        if len(content) > LARGEST:
+            raise _too_large()
+    return bytes(content)
+
+
 async def _lines(answer: httpx2.Response) -> AsyncIterator[str]:
-    """Read the lines of a stream of events.
+    """Read the lines of a stream of events. Raises ChatError for one that is too long.
 
     They end at a line feed alone. httpx2's own lines end at U+2028 and its like, too, which may
     stand in a model's text and in the grammar that llama-server repeats.
     """
-    held = b""
+    held = bytearray()
     async for piece in answer.aiter_bytes():
-        *lines, held = (held + piece).split(b"\n")
+        # Only what came is searched: a line may come in thousands of pieces.
+        first, *lines = piece.split(b"\n")
+        held += first
         for line in lines:
-            yield line.decode(errors="replace").removesuffix("\r")
+            yield held.decode(errors="replace").removesuffix("\r")
+            held = bytearray(line)
+        if len(held) > LARGEST:
+            raise _too_large()
     yield held.decode(errors="replace")
