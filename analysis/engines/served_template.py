@@ -20,8 +20,8 @@ from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from time import time
+from typing import TYPE_CHECKING
 
-from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError, is_mapping
 from autoparser.analysis.core.turn_format import Begun
@@ -40,7 +40,10 @@ from autoparser.analysis.sources.template_loading import (
     is_template_text,
     load_template,
 )
-from autoparser.analysis.templates.chat_template import ChatTemplate
+
+if TYPE_CHECKING:
+    from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.templates.chat_template import ChatTemplate
 
 _LOG = logging.getLogger(__name__)
 
@@ -65,6 +68,9 @@ def served_template(
     Special tokens are the tokenizer's if the source of the template has none.
     Raises TemplateNotFoundError if none has one, and as `load_template` does.
     """
+    # A process that no request reaches, or that reads what another one learned, imports no learner.
+    from autoparser.analysis.templates.chat_template import ChatTemplate  # noqa: PLC0415
+
     known = held_special_tokens(tokenizer)
     named = environment.get(TEMPLATE_VARIABLE)
     given = named or _option(sys.argv if arguments is None else arguments)
@@ -96,6 +102,13 @@ def _option(arguments: Sequence[str]) -> str | None:
 # The analysis, shared between the processes of a server.
 
 
+def analyze_isolated(template: ChatTemplate) -> Analysis:
+    """Analyze in a worker process, since the template may be a stranger's."""
+    from autoparser.analysis.analysis import analyze  # noqa: PLC0415 - as above
+
+    return analyze(template, isolate=True)
+
+
 CACHE_VARIABLE = "AUTOPARSER_CACHE"
 """Names the folder in which analyses are shared; if it is empty, none are."""
 
@@ -111,7 +124,7 @@ class SharedFormat(SavedFormat):
 
     @cached_property
     def _analysis(self) -> Analysis:
-        return analyze(self.source, isolate=True)
+        return analyze_isolated(self.source)
 
     @property
     def gate(self) -> Gate:
@@ -154,7 +167,7 @@ def learn_shared(template: ChatTemplate) -> LearnedFormat:
     """
     folder = _cache_folder()
     if folder is None:
-        return analyze(template, isolate=True)
+        return analyze_isolated(template)
     parts = (template.text, sorted(template.special_tokens.items()), template.sandbox)
     text = f"{_engine_stamp()} {parts!r}"
     # Texts may hold what UTF-8 has no bytes for.
@@ -178,7 +191,7 @@ def _read_shared(file: Path, template: ChatTemplate) -> LearnedFormat | None:
 
 
 def _learn_and_share(file: Path, template: ChatTemplate) -> LearnedFormat:
-    found = analyze(template, isolate=True)
+    found = analyze_isolated(template)
     # No answer is read by the gate, and to run it takes as long as to analyze.
     cache_file(file, file_text(found.to_file(gate=_NO_GATE)).encode("ascii"))
     with suppress(OSError):

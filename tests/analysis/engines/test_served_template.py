@@ -97,14 +97,14 @@ import sys
 from autoparser import ChatTemplate
 from autoparser.analysis.engines import served_template
 
-learn = served_template.analyze
+learn = served_template.analyze_isolated
 
-def counted(template, **options):
+def counted(template):
     with open(sys.argv[2], "a") as file:
         file.write("learned\\n")
-    return learn(template, **options)
+    return learn(template)
 
-served_template.analyze = counted
+served_template.analyze_isolated = counted
 template = ChatTemplate(open(sys.argv[1]).read())
 print(served_template.learn_shared(template).formats.default.format.stop_strings)
 """
