@@ -235,11 +235,11 @@ def _installed(probe: ServerProbe) -> Blocks:
     best = probe.installed
     if best is None:
         return []
-    words = f"{best.right} of {best.texts} as meant, streamed {best.streamed}"
+    counts = f"{best.right} of {best.texts} as meant, streamed {best.streamed}"
     named = visible(best.flags or "neither parser")
     return [
-        *heading("The engine's own parsers, as it is installed: the best"),
-        *rows([(named, Text(words))]),
+        *heading("The engine's own parsers, as it is installed"),
+        *rows([("best", Text(named)), ("reads", Text(counts))]),
     ]
 
 

@@ -149,14 +149,18 @@ def _cache_folder() -> Path | None:
     return Path(home) / "autoparser" / "served"
 
 
-def _engine_stamp() -> str:
+def _engine_stamp() -> str | None:
     """Return by what one sees that the engine, or what renders for it, is another one.
 
     The times of its files do, on one machine; to read all of them takes as long as some analyses.
+    None if they cannot be seen, as in an archive.
     """
-    files = [(path, Path(path).stat()) for path in sorted(files_below(HOME))]
+    try:
+        files = [(path, Path(path).stat()) for path in sorted(files_below(HOME))]
+    except OSError:  # another version is being installed
+        return None
     stamps = [(path, found.st_mtime_ns, found.st_size) for path, found in files]
-    return repr((sys.version, version("jinja2"), stamps))
+    return repr((sys.version, version("jinja2"), stamps)) if stamps else None
 
 
 @lru_cache(maxsize=4)
@@ -165,11 +169,11 @@ def learn_shared(template: ChatTemplate) -> LearnedFormat:
 
     Raises AutoparserError as `analyze` does; a cache that cannot be used is none.
     """
-    folder = _cache_folder()
-    if folder is None:
+    folder, stamp = _cache_folder(), _engine_stamp()
+    if folder is None or stamp is None:
         return analyze_isolated(template)
     parts = (template.text, sorted(template.special_tokens.items()), template.sandbox)
-    text = f"{_engine_stamp()} {parts!r}"
+    text = f"{stamp} {parts!r}"
     # Texts may hold what UTF-8 has no bytes for.
     name = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
     file = folder / f"{name}.json"
@@ -251,8 +255,12 @@ class ServedSource:
         return None if found is None else (found.st_mtime_ns, found.st_size)
 
     def has_other_template(self, tokenizer: object) -> bool:
-        """Return whether the tokenizer's own template was learned, and is another one now."""
-        return self.file is None and _template_of(tokenizer) != self.held
+        """Return whether the tokenizer's own template was learned, and is another one now.
+
+        A copy of the tokenizer without any has none that an engine would render by.
+        """
+        held = _template_of(tokenizer)
+        return self.file is None and bool(held) and held != self.held
 
     def tell_of_changes(self) -> None:
         """Log, once, that the file is another one: the engine, too, goes on with what it read."""

@@ -61,6 +61,7 @@ def test_the_best_of_vllms_own_parsers_is_named(autoparser: Run) -> None:
     assert (
         lines[at - 1] == "  Of the engine's own parsers, these read most of the template's turns:"
     )
+    assert "  best   --reasoning-parser tags --tool-call-parser careful" in lines
     assert told["installed"]["right"] == told["installed"]["texts"] > 40
     assert [each["kind"] for each in told["advice"]] == ["plugin", "installed", "export"]
 

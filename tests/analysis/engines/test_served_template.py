@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from autoparser import Analysis, ChatTemplate, load_template
+from autoparser.analysis.engines import served_template
 from autoparser.analysis.engines.served_format import served_format, served_request
 from autoparser.analysis.engines.served_template import (
     CACHE_VARIABLE,
@@ -83,6 +84,23 @@ def test_a_folder_that_cannot_be_used_costs_nothing_but_time(
         assert isinstance(learn_anew(template_of()), Analysis)
 
 
+def test_another_version_of_the_package_learns_anew(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn_shared(template_of())
+    module = tmp_path / "package" / "module.py"
+    module.parent.mkdir()
+    monkeypatch.setattr(served_template, "HOME", module.parent)
+    assert isinstance(learn_anew(template_of()), Analysis)
+    # No file of the package can be seen, so nothing says which version it is.
+    assert len([*cache.glob("*.json")]) == 1
+    for text in ("1", "22"):
+        module.write_text(text)
+        assert isinstance(learn_anew(template_of()), Analysis)
+        assert isinstance(learn_anew(template_of()), SharedFormat)
+    assert len([*cache.glob("*.json")]) == 3
+
+
 def test_what_nobody_wrote_in_a_month_is_removed(cache: Path) -> None:
     learn_shared(template_of())
     (old,) = cache.glob("*.json")
@@ -133,6 +151,9 @@ def test_a_template_that_the_tokenizer_gets_later_is_seen() -> None:
     assert after is not before
     assert after.learned.formats != before.learned.formats
     assert served_format(tokenizer) is after
+    inner, end = tokenizer.backend_tokenizer, tokenizer.eos_token_id
+    copy = SimpleNamespace(backend_tokenizer=inner, eos_token_id=end)
+    assert served_format(copy) is after
 
 
 def test_a_file_that_changes_under_a_server_is_said_once(
