@@ -47,6 +47,8 @@ class FindingForm(StrEnum):
     GITHUB = "github"
     JUNIT = "junit"
     MARKDOWN = "markdown"
+    CARD = "card"
+    BADGE = "badge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,15 @@ class ReportDetail:
     statistics: bool = False
     explain: bool = False
     evidence: bool = False
+    quiet: bool = False
 
     def report(self, run: wings.LintRun, width: int) -> wings.Text:
         """Return the report for a terminal of this width."""
         if self.statistics:
             return wings.statistics_report(run, width)
-        return wings.lint_report(run, width, evidence=self.evidence, explain=self.explain)
+        return wings.lint_report(
+            run, width, evidence=self.evidence, explain=self.explain, quiet=self.quiet
+        )
 
 
 def report_files(
@@ -90,7 +95,7 @@ def findings_text(run: wings.LintRun, form: FindingForm, detail: ReportDetail) -
         case FindingForm.TEXT:
             return f"{detail.report(run, PLAIN_WIDTH).plain}\n"
         case FindingForm.CONCISE:
-            return wings.concise_report(run)
+            return wings.concise_report(run, quiet=detail.quiet)
         case FindingForm.JSON:
             # ASCII alone: no reader and no terminal takes it for anything else.
             return json.dumps(wings.lint_document(run), indent=2, allow_nan=False) + "\n"
@@ -102,6 +107,10 @@ def findings_text(run: wings.LintRun, form: FindingForm, detail: ReportDetail) -
             return wings.junit_report(run)
         case FindingForm.MARKDOWN:
             return wings.markdown_report(run)
+        case FindingForm.CARD:
+            return wings.card_table(run, __version__)
+        case FindingForm.BADGE:
+            return wings.badge_image(run)
 
 
 def _pages_address() -> str | None:
@@ -127,7 +136,7 @@ MANY = 8
 
 @help_order(
     "select ignore extend_select config isolated baseline write_baseline fail_on profile "
-    "min_severity exit_zero min_confidence form output report statistics explain "
+    "min_severity exit_zero min_confidence form output report quiet statistics explain "
     "show_evidence template_place tokenizer tools engines python revision jobs watch "
     "no_cache cache_dir"
 )
@@ -146,7 +155,8 @@ def lint(
         FindingForm,
         format_option(
             "text; concise, one line a finding; json, which docs/lint.schema.json describes; sarif,"
-            " github, junit, markdown."
+            " github, junit; markdown, a comment on a pull request; card, a table for a model card;"
+            " badge, an SVG image."
         ),
     ] = FindingForm.TEXT,
     output: OutputOption = None,
@@ -155,6 +165,12 @@ def lint(
         "FORMAT=FILE",
         "Write this file, too, such as sarif=lint.sarif. May be given several times.",
     ] = None,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="Show findings and problems alone: no notes, no summary."
+        ),
+    ] = False,
     statistics: Annotated[bool, "Count by rule instead of showing each finding."] = False,
     explain: Annotated[bool, "Show each rule's page below its first finding."] = False,
     show_evidence: Annotated[bool, "Show the renders by which each finding was seen."] = False,
@@ -219,7 +235,7 @@ def lint(
         run = _run_lint(lint_request())
         if write_baseline and options.baseline is not None:
             return _write_baseline(run, options.baseline)
-        detail = ReportDetail(statistics=statistics, explain=explain, evidence=show_evidence)
+        detail = ReportDetail(statistics, explain, show_evidence, quiet)
         _write_findings(run, form, output, detail)
         for other, file in also:
             write_file(file, findings_text(run, other, detail))

@@ -327,6 +327,8 @@ from autoparser.reports import (
     visible_lines as visible_lines,
 )
 from autoparser.reports.lint import (
+    badge_image as badge_image,
+    card_table as card_table,
     concise_report as concise_report,
     github_report as github_report,
     junit_report as junit_report,

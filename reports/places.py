@@ -36,8 +36,13 @@ def lines_of(text: str) -> list[str]:
     return _NEWLINE.split(text)
 
 
-def place_of(path: str, line: int, text: str = "") -> FilePlace:
-    """Return where a line's own text begins; its first column where the `text` is not at hand."""
+def place_of(path: str, line: int, text: str = "", column: int | None = None) -> FilePlace:
+    """Return a place in a line: a column, else where the line's own text begins.
+
+    Without the `text` that is its first column.
+    """
+    if column is not None:
+        return FilePlace(path, line, column)
     written = lines_of(text)[line - 1 : line]
     indent = len(written[0]) - len(written[0].lstrip()) if written else 0
     return FilePlace(path, line, indent + 1)

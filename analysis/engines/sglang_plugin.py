@@ -185,7 +185,8 @@ class ReasoningDetector:
         """Return settings whose prompt opens reasoning, or leaves it, as that of the request."""
         if opened is None:
             return {}
-        return next(iter(self._served_format.settings_that_open(reasoning=opened)), {})
+        nothing: Mapping[str, object] = {}
+        return next(iter(self._served_format.settings_that_open(reasoning=opened)), nothing)
 
     def _request(self, tool_choice: str) -> ServedRequest:
         return ServedRequest(tool_choice=tool_choice, settings=self._settings)

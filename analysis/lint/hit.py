@@ -91,3 +91,5 @@ class Hit:
     """The switches under which alone it holds, with their values; empty where it always does."""
     engines: tuple[str, ...] = ()
     """What installed engines make of it, a sentence each; empty where none was asked."""
+    column: int | None = None
+    """The place in that line, from 1; None: the line as a whole."""

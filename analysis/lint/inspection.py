@@ -111,6 +111,8 @@ class LintRun:
     """Whether there was one."""
     vanished: int = 0
     """Entries of the baseline that match nothing any more."""
+    left_out: tuple[InputProblem, ...] = ()
+    """What a folder or a pattern has that is no file."""
 
     @property
     def findings(self) -> Iterator[tuple[InspectedTemplate, LintFinding]]:

@@ -79,6 +79,11 @@ class LintFinding(Shown):
         return self.hit.line
 
     @property
+    def column(self) -> int | None:
+        """The place in that line, from 1; None: the line as a whole."""
+        return self.hit.column
+
+    @property
     def fix(self) -> str:
         """What to write instead; empty where it is not known."""
         return self.hit.fix or self.rule.fix

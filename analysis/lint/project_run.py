@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -116,7 +116,7 @@ def lint_project(
     tasks = [_task(target, request) for target in targets]
     distinct = {task.identity: task for task in tasks}
     seen = _find_answers(distinct, request, progress or (lambda _: lambda: None))
-    problems = [*wrong_sources, *wrong_files]
+    problems = [*(each for each in wrong_sources if not each.in_folder), *wrong_files]
     templates: list[InspectedTemplate] = []
     for target, task in zip(targets, tasks, strict=True):
         template, wrong = _inspect_target(target, seen[task.identity], request)
@@ -125,12 +125,17 @@ def lint_project(
             templates.append(template)
     run = LintRun(
         tuple(templates),
-        tuple(replace(each, path=shown_path(each.path)) for each in problems),
+        _with_shown_paths(problems),
         request.rules,
         request.fail_on,
         request.finding_filter,
+        left_out=_with_shown_paths(each for each in wrong_sources if each.in_folder),
     )
     return run if request.baseline is None else _less_known(run, request.baseline)
+
+
+def _with_shown_paths(problems: Iterable[InputProblem]) -> tuple[InputProblem, ...]:
+    return tuple(replace(each, path=shown_path(each.path)) for each in problems)
 
 
 def _find_answers(

@@ -47,6 +47,8 @@ class InputProblem:
     place: str = ""
     """Where in the file, where that is not a line, such as ``byte 42``."""
     line: int | None = None
+    in_folder: bool = False
+    """Whether a folder or a pattern has it, rather than that somebody named it: no fault then."""
 
 
 def problem_of(error: AutoparserError, path: str) -> InputProblem:
@@ -129,6 +131,7 @@ def gather_sources(
                         source.argument,
                         f"this is {special}, which is not read",
                         "name a file, or give its text on standard input with -",
+                        in_folder=source.within is not None,
                     )
                 )
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import convert
@@ -22,6 +22,7 @@ from autoparser.analysis.lint.hit import Confidence, Severity, ShownText
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.project_settings import FailOn
+from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import Profile, RuleNeed
 
 from .text import counted
@@ -77,7 +78,7 @@ class FindingDocument(JsonDocument, frozen=True):
     line_in_file: Positive | None
     """The same as a line of the file; null where a template is within JSON or GGUF."""
     column_in_file: Positive | None
-    """Where the text of that line begins, from 1; null where there is no such line."""
+    """The place in that line, else where its text begins, from 1; null where there is no line."""
     fix: str | None
     also: tuple[RuleCode, ...]
     """Rules that saw the same cause and were merged into this finding."""
@@ -183,6 +184,8 @@ class LintDocument(JsonDocument, frozen=True):
     """Every template that was looked at, those without findings too."""
     problems: tuple[ProblemDocument, ...]
     """What could not be looked at; with any the exit code is 2."""
+    left_out: tuple[ProblemDocument, ...]
+    """What a folder or a pattern has that is no file, such as a named pipe."""
     baseline: BaselineDocument | None
     statistics: tuple[StatisticDocument, ...]
     """Each rule that fired, the most frequent first."""
@@ -198,10 +201,8 @@ def lint_document(run: LintRun) -> dict[str, Json]:
         run.failed,
         tuple(rule.code for rule in run.rules),
         tuple(_template(each, run) for each in run.templates),
-        tuple(
-            copy_fields(ProblemDocument, each, place=each.place or None, hint=each.hint or None)
-            for each in run.problems
-        ),
+        _problems(run.problems),
+        _problems(run.left_out),
         BaselineDocument(run.vanished) if run.baseline else None,
         tuple(
             copy_fields(StatisticDocument, each, code=each.rule.code, name=each.rule.name)
@@ -209,6 +210,13 @@ def lint_document(run: LintRun) -> dict[str, Json]:
         ),
     )
     return json_of(document)
+
+
+def _problems(problems: Iterable[InputProblem]) -> tuple[ProblemDocument, ...]:
+    return tuple(
+        copy_fields(ProblemDocument, each, place=each.place or None, hint=each.hint or None)
+        for each in problems
+    )
 
 
 def _template(template: InspectedTemplate, run: LintRun) -> LintedTemplateDocument:
@@ -229,7 +237,7 @@ def _template(template: InspectedTemplate, run: LintRun) -> LintedTemplateDocume
 
 
 def _finding(template: InspectedTemplate, finding: LintFinding, run: LintRun) -> FindingDocument:
-    place = line_place(template, finding.line)
+    place = line_place(template, finding.line, finding.column)
     return copy_fields(
         FindingDocument,
         finding,

@@ -71,26 +71,27 @@ def _by_weight(run: LintRun) -> Iterator[tuple[InspectedTemplate, LintFinding]]:
 def _rows(run: LintRun) -> Iterator[str]:
     for problem in run.problems:
         line = "" if problem.line is None else f":{problem.line}"
-        place = _code(f"{problem.path}{line}")
-        yield _row("⛔ problem", "", place, _words(problem_words(problem)))
+        place = code_cell(f"{problem.path}{line}")
+        yield table_row("⛔ problem", "", place, _words(problem_words(problem)))
     for template, finding in _by_weight(run):
         fix = f"<br>Fix: {_words(visible(finding.fix))}" if finding.fix else ""
         rule = f"`{finding.code}` {finding.rule.name}"
         what = f"{_words(message_words(template, finding))}{fix}"
-        yield _row(_SIGNS[finding.severity], rule, _place(template, finding.line), what)
+        yield table_row(_SIGNS[finding.severity], rule, _place(template, finding.line), what)
     for template in run.templates:
         for ignore in template.unused:
             what = _words(unused_words(ignore))
-            yield _row("note", "unused ignore", _place(template, ignore.line), what)
+            yield table_row("note", "unused ignore", _place(template, ignore.line), what)
 
 
-def _row(*cells: str) -> str:
+def table_row(*cells: str) -> str:
+    """Return a row of a table; the cells are Markdown."""
     return f"| {' | '.join(cells)} |\n"
 
 
 def _place(template: InspectedTemplate, line: int | None) -> str:
     in_file = template.line_in_file(line)
-    return _code(f"{template.path}{'' if in_file is None else f':{in_file}'}")
+    return code_cell(f"{template.path}{'' if in_file is None else f':{in_file}'}")
 
 
 def _details(run: LintRun) -> Iterator[str]:
@@ -100,7 +101,7 @@ def _details(run: LintRun) -> Iterator[str]:
 
 
 def _detail(template: InspectedTemplate, finding: LintFinding) -> Iterator[str]:
-    title = _code(f"{finding.code} {template_title(template)}: {visible(finding.message)}")
+    title = code_cell(f"{finding.code} {template_title(template)}: {visible(finding.message)}")
     yield ""
     yield f"<details><summary>{title}</summary>"
     yield ""
@@ -153,7 +154,7 @@ def _words(text: str) -> str:
     pieces: list[str] = []
     end = 0
     for match in LIVE.finditer(text):
-        pieces += [_escaped(text[end : match.start()]), _code(match.group())]
+        pieces += [_escaped(text[end : match.start()]), code_cell(match.group())]
         end = match.end()
     return "".join([*pieces, _escaped(text[end:])])
 
@@ -162,7 +163,7 @@ def _escaped(text: str) -> str:
     return _MARKS.sub(r"\\\1", text.replace("&", "&amp;"))
 
 
-def _code(text: str) -> str:
+def code_cell(text: str) -> str:
     """Return a code span, in HTML: there no character needs another rule than `_html`."""
     return f"<code>{_html(visible(text))}</code>"
 

@@ -110,7 +110,9 @@ def _result(
         "ruleIndex": indices[finding.code],
         "level": _LEVELS[finding.severity],
         "message": {"text": _plain(f"{message_words(template, finding)}{fix}")},
-        "locations": [_location(template.path, template.line_in_file(finding.line))],
+        "locations": [
+            _location(template.path, template.line_in_file(finding.line), finding.column)
+        ],
         "partialFingerprints": {
             "autoparserFinding/v1": hashlib.sha256(
                 identity.encode("utf-8", "surrogatepass")
@@ -145,13 +147,11 @@ def _plain(text: str) -> str:
     return _LINK.sub(r"\\[\1\\]", _PLACEHOLDER.sub(r"{{\1}}", text))
 
 
-def _location(path: str, line: int | None) -> Mapping[str, object]:
-    return {
-        "physicalLocation": {
-            "artifactLocation": _artifact(path),
-            "region": {"startLine": line or 1},
-        }
-    }
+def _location(path: str, line: int | None, column: int | None = None) -> Mapping[str, object]:
+    region = {"startLine": line or 1}
+    if line is not None and column is not None:
+        region["startColumn"] = column
+    return {"physicalLocation": {"artifactLocation": _artifact(path), "region": region}}
 
 
 def _artifact(path: str) -> Mapping[str, object]:

@@ -48,11 +48,19 @@ from .words import (
 INDENT = 4
 
 
-def lint_report(run: LintRun, width: int, *, evidence: bool = False, explain: bool = False) -> Text:
+def lint_report(
+    run: LintRun,
+    width: int,
+    *,
+    evidence: bool = False,
+    explain: bool = False,
+    quiet: bool = False,
+) -> Text:
     """Report on a run in lines of at most ``width`` cells.
 
     ``evidence`` adds the texts that show each finding, ``explain`` each rule's page below the
-    first of its findings. Templates of which there is nothing to say are only counted.
+    first of its findings. Templates of which there is nothing to say are only counted. ``quiet``
+    leaves out the notes and the summary.
     """
     writer = _Writer(run, evidence=evidence, explain=explain)
     drawn: Blocks = []
@@ -63,6 +71,8 @@ def lint_report(run: LintRun, width: int, *, evidence: bool = False, explain: bo
         drawn += [*writer.problems(run.problems), *blank()]
     if evidence and any(finding.evidence for _, finding in run.findings):
         drawn += [*prose(Text(LEGEND, style="dim"), indent=0), *blank()]
+    if quiet:
+        return report_text(drawn[:-1], width)
     for words in notes(run):
         drawn += prose(f"{words}.", indent=0)
     drawn += prose(_summary(run), indent=0)
@@ -76,9 +86,9 @@ def _summary(run: LintRun) -> Text:
     return Text(f"{summary_words(run)}.", style=style)
 
 
-def _place(template: InspectedTemplate, line: int | None) -> Text:
+def _place(template: InspectedTemplate, line: int | None, column: int | None = None) -> Text:
     """Return a place to click at; the template's line alone where it is not one of the file."""
-    place = line_place(template, line)
+    place = line_place(template, line, column)
     if place is None:
         return Text("" if line is None else f"line {line}: ")
     return sentence(place_text(place), ": ")
@@ -117,9 +127,11 @@ class _Writer:
         if finding.confidence.value != "high":
             head.append(f" ({finding.confidence.value} confidence)", style="dim")
         drawn = prose(head, hang=2)
-        finding_words = sentence(_place(template, finding.line), visible(finding.message))
+        finding_words = sentence(
+            _place(template, finding.line, finding.column), visible(finding.message)
+        )
         drawn += prose(finding_words, INDENT)
-        drawn += excerpt_lines(template.text, finding.line, INDENT)
+        drawn += excerpt_lines(template.text, finding.line, INDENT, finding.column)
         if finding.fix:
             fix = sentence(("fix: ", "green"), visible(finding.fix))
             drawn += prose(fix, INDENT, hang=5)
@@ -220,37 +232,47 @@ def text_lines(text: str) -> Iterator[Text]:
         yield from lines(text[-TAIL:])
 
 
-def excerpt_lines(text: str, line: int | None, indent: int) -> Blocks:
-    """Draw a line (from 1) after its number, cut at the width; nothing where there is none."""
+def excerpt_lines(text: str, line: int | None, indent: int, column: int | None = None) -> Blocks:
+    """Draw a line (from 1) after its number, cut at the width; nothing where there is none.
+
+    A caret stands below the `column`, where that is given and not cut away.
+    """
     lines = lines_of(text)
     if line is None or not 1 <= line <= len(lines):
         return []
     number = f"{' ' * indent}{line} | "
-    content = Text(marker_text(lines[line - 1].strip()), style="cyan")
+    written = lines[line - 1]
+    content = Text(marker_text(written.strip()), style="cyan")
+    before = 0 if column is None else cell_len(marker_text(written[: column - 1].lstrip()))
 
     def cut_at(width: int) -> Blocks:
         room = max(width - cell_len(number) - 1, 10)
         kept = content.copy()
         kept.truncate(room, overflow="crop")
         more = "…" if content.cell_len > room else ""
-        return excerpt([sentence((number, "dim"), kept, (more, "dim"))], broken=False)
+        drawn = [sentence((number, "dim"), kept, (more, "dim"))]
+        if column is not None and before < room:
+            margin = f"{' ' * (cell_len(number) - 2)}| {' ' * before}"
+            drawn.append(sentence((margin, "dim"), ("^", "bold red")))
+        return excerpt(drawn, broken=False)
 
     return [Fitted(cut_at)]
 
 
-def concise_report(run: LintRun) -> str:
+def concise_report(run: LintRun, *, quiet: bool = False) -> str:
     """Return ``file:line:column: AP301 [error] message`` for each finding.
 
-    Line 1 stands where none is known.
+    Line 1 stands where none is known. ``quiet`` leaves out the notes and the summary.
     """
-    return "".join(f"{line}\n" for line in _lines(run))
+    lines = [*_lines(run), *([] if quiet else [*notes(run), summary_words(run)])]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _lines(run: LintRun) -> Iterator[str]:
     for template in run.templates:
         first = FilePlace(template.path, 1)
         for finding in template.findings:
-            place = line_place(template, finding.line) or first
+            place = line_place(template, finding.line, finding.column) or first
             words = message_words(template, finding)
             yield f"{place}: {finding.code} [{finding.severity}] {words}"
         for ignore in template.unused:
@@ -259,8 +281,6 @@ def _lines(run: LintRun) -> Iterator[str]:
     for problem in run.problems:
         place = FilePlace(problem.path, problem.line or 1)
         yield f"{place}: [problem] {problem_words(problem)}"
-    yield from notes(run)
-    yield summary_words(run)
 
 
 @dataclass(frozen=True, slots=True)

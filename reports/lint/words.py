@@ -20,10 +20,12 @@ def template_title(template: InspectedTemplate) -> str:
     return f"{visible(template.path)}{named}"
 
 
-def line_place(template: InspectedTemplate, line: int | None) -> FilePlace | None:
-    """Return where a line of a template begins in its file; None where it is none of the file."""
+def line_place(
+    template: InspectedTemplate, line: int | None, column: int | None = None
+) -> FilePlace | None:
+    """Return a place of a template in its file; None where its line is none of the file."""
     in_file = template.line_in_file(line)
-    return None if in_file is None else place_of(template.path, in_file, template.text)
+    return None if in_file is None else place_of(template.path, in_file, template.text, column)
 
 
 def message_words(template: InspectedTemplate, finding: LintFinding) -> str:
@@ -98,6 +100,8 @@ def notes(run: LintRun) -> Iterator[str]:
     """Say what else is good to know of a run."""
     if folded := folded_words(run):
         yield folded
+    for problem in run.left_out:
+        yield f"left out: {visible(problem.path)}: {visible(problem.message)}"
     if run.vanished:
         yield (
             f"{number_of(run.vanished, 'entry')} of the baseline"

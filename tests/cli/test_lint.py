@@ -419,3 +419,22 @@ def test_the_docs_list_every_option_key_convention_and_format() -> None:
     listed = [rule.code for rule in all_rules() if rule.convention]
     assert re.findall(r"AP\d+", conventions) == listed
     assert {f"`{form}`" for form in FindingForm} <= set(re.findall(r"`[a-z]+`", docs))
+
+
+def test_what_jinja_cannot_read_has_its_column_and_quiet_leaves_the_rest_out(
+    tmp_path: Path, autoparser: Run
+) -> None:
+    file = tmp_path / "bad.jinja"
+    file.write_text("  {{ 1 2 }}", "utf-8")
+    ran = autoparser("lint", str(file), "--isolated", "-q")
+    assert ran.code == 1
+    *_, excerpt, caret, fix = ran.out.splitlines()
+    assert excerpt[caret.index("^")] == "2"
+    assert fix.lstrip().startswith("fix: ")
+    ran = autoparser("lint", str(file), "--isolated", "-q", "--format", "concise")
+    assert ran.out.startswith(f"{file}:1:8: AP101 [error]")
+    assert ran.out.count("\n") == 1
+    ran = autoparser("lint", str(file), "--isolated", "--format", "sarif")
+    (result,) = json.loads(ran.out)["runs"][0]["results"]
+    region = result["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 1, "startColumn": 8}

@@ -15,6 +15,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             f"every request fails: {error.message}",
             line=error.line,
+            column=error.column,
             fix=error.hint or "",
             cause=HitCause("raises", error.line, error.message),
         )

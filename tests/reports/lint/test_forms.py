@@ -21,6 +21,8 @@ from rich.cells import cell_len
 from autoparser.analysis.lint.inspection import LintRun
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.reports.lint import (
+    badge_image,
+    card_table,
     concise_report,
     github_report,
     junit_report,
@@ -59,6 +61,8 @@ LINES: dict[str, Callable[[LintRun], str]] = {
     "concise": concise_report,
     "github": github_report,
     "markdown": markdown_report,
+    "card": lambda run: card_table(run, "1.2.3"),
+    "badge": badge_image,
     "junit": junit_report,
     "sarif": sarif,
     "json": document,
@@ -144,13 +148,22 @@ def test_lines_keep_to_the_width(form: str, width: int) -> None:
         assert all(cell_len(line) <= width for line in report.plain.splitlines())
 
 
-@pytest.mark.parametrize("form", ["text", "statistics", "concise", "github", "markdown"])
+@pytest.mark.parametrize(
+    "form", ["text", "statistics", "concise", "github", "markdown", "card", "badge"]
+)
 def test_a_run_of_all_kinds_of_findings_is_as_in_its_snapshot(form: str) -> None:
     path = HERE / "snapshots" / f"plain-{form}.txt"
     written = LINES[form](plain())
     if os.environ.get("UPDATE_SNAPSHOTS"):
         path.write_text(written, encoding="utf-8", newline="\n")
     assert written == path.read_text(encoding="utf-8")
+
+
+def test_a_badge_of_a_hostile_run_is_an_image_and_its_card_a_table() -> None:
+    ElementTree.fromstring(badge_image(hostile()))  # noqa: S314 - our own image
+    rows = [line for line in card_table(hostile(), "1.2.3").splitlines() if line.startswith("|")]
+    assert len(rows) > 2
+    assert "<script" not in card_table(hostile(), "1.2.3")
 
 
 COMMAND = re.compile(r"::(error|warning|notice) file=([^:,]*),line=(\d+),title=([^:,]*)::(.*)")
