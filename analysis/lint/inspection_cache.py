@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from time import time
 from types import MappingProxyType
@@ -20,10 +22,11 @@ from typing import cast
 
 from msgspec import MsgspecError, msgpack
 
+from autoparser import __version__
 from autoparser.analysis.sources.local_files import (
+    HOME,
     cache_file,
     cached_file,
-    engine_digest,
     files_below,
 )
 from autoparser.analysis.templates.worker_limits import Limits
@@ -38,6 +41,9 @@ from .inspection import InspectionTask, SeenHits
 # and another machine with the same engine has the same keys. Rules render at a fixed time, so the
 # date is not part of it.
 
+
+DECIDING = ("jinja2", "jiter", "jsonschema", "markupsafe", "referencing", "tokenizers")
+"""Packages that have a part in what rules find."""
 
 Stamp = tuple[str, int, int, int, int]
 """A file, and by what one sees that it is another one."""
@@ -77,6 +83,28 @@ class InspectionKeys:
         if directory not in self._stamps:
             self._stamps[directory] = tuple(map(_stamp, sorted(files_below(directory, depth=1))))
         return self._stamps[directory]
+
+
+@cache
+def engine_digest() -> str:
+    """Return a digest of the engine and of the packages that decide with it."""
+    found = hashlib.sha256(repr((__version__, sys.version)).encode())
+    for name in DECIDING:
+        found.update(f"{name} {_version(name)}\n".encode())
+    for path in sorted(files_below(HOME)):
+        found.update(repr(os.path.relpath(path, HOME)).encode())
+        found.update(hashlib.sha256(Path(path).read_bytes()).digest())
+    return found.hexdigest()
+
+
+def _version(name: str) -> str:
+    # Slow to import, and asked for only where something is cached.
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
 
 
 def _stamp(path: str) -> Stamp:

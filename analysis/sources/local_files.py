@@ -7,16 +7,13 @@ directory that it is part of.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
-import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -160,35 +157,11 @@ def cached_file(path: Path) -> bytes | None:
         return None
 
 
-# What decides an answer beside its question, as a part of the name under which it is cached.
+# The files of the engine, by which an answer that is cached has its version.
 
 
-DECIDING = ("jinja2", "jiter", "jsonschema", "markupsafe", "referencing", "tokenizers")
-"""Packages that have a part in what rules find."""
 HOME = Path(__file__).parents[1]
 """The folder of the engine."""
-
-
-@cache
-def engine_digest() -> str:
-    """Return a digest of the engine and of the packages that decide with it."""
-    found = hashlib.sha256(sys.version.encode())
-    for name in DECIDING:
-        found.update(f"{name} {_version(name)}\n".encode())
-    for path in sorted(files_below(HOME)):
-        found.update(repr(os.path.relpath(path, HOME)).encode())
-        found.update(hashlib.sha256(Path(path).read_bytes()).digest())
-    return found.hexdigest()
-
-
-def _version(name: str) -> str:
-    # Slow to import, and asked for only where something is cached.
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
-
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
 
 
 def files_below(directory: str | Path, depth: int = 99) -> Iterator[str]:

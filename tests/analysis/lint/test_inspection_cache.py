@@ -16,6 +16,7 @@ from types import MappingProxyType
 import pytest
 
 from autoparser import ChatTemplate, Limits
+from autoparser.analysis.lint import inspection_cache
 from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.inspection import (
@@ -25,9 +26,11 @@ from autoparser.analysis.lint.inspection import (
 )
 from autoparser.analysis.lint.inspection_cache import (
     DAY,
+    DECIDING,
     UNUSED,
     InspectionCache,
     InspectionKeys,
+    engine_digest,
 )
 from autoparser.analysis.lint.other_jinjas import OtherJinja
 from autoparser.analysis.lint.project_run import LintRequest, lint_project
@@ -35,8 +38,6 @@ from autoparser.analysis.lint.project_settings import ProjectSettings
 from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.rule import RuleNeed
-from autoparser.analysis.sources import local_files
-from autoparser.analysis.sources.local_files import DECIDING, engine_digest
 from autoparser.analysis.templates.environment import SandboxKind
 
 LOOK = "autoparser.analysis.lint.project_run.inspect_template"
@@ -309,7 +310,9 @@ def test_another_engine_has_other_keys(tmp_path: Path, monkeypatch: pytest.Monke
     (home / "__pycache__").mkdir(parents=True)
     rule.parent.mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr(local_files, "HOME", home)
+        patch.setattr(inspection_cache, "__version__", "9.9")
+        found.append(digest())
+        patch.setattr(inspection_cache, "HOME", home)
         for text in ("one", "two"):
             rule.write_text(text)
             found.append(digest())
