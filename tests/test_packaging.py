@@ -99,7 +99,7 @@ def test_what_the_package_imports_is_what_it_depends_on() -> None:
 
 
 def core_parts() -> dict[str, Any]:
-    with (ROOT / "core" / "pyproject.toml").open("rb") as file:
+    with (ROOT / ".ci" / "core" / "pyproject.toml").open("rb") as file:
         parts: dict[str, Any] = tomllib.load(file)["tool"]["autoparser-core"]
     return parts
 
@@ -126,7 +126,7 @@ def test_a_plugin_works_with_the_core_alone() -> None:
             sys.executable,
             str(ROOT / "tests" / "plugin_session.py"),
             str(ROOT / "fixtures" / "templates" / "j1-json-in-tags.jinja"),
-            str(ROOT / "core" / "pyproject.toml"),
+            str(ROOT / ".ci" / "core" / "pyproject.toml"),
         ],
         check=True,
         capture_output=True,

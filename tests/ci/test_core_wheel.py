@@ -28,7 +28,7 @@ pytestmark = [
 def test_a_plugin_works_where_the_core_alone_is_installed(tmp_path: Path) -> None:
     wheels = tmp_path / "wheels"
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(wheels)]
-    subprocess.run([*build, str(ROOT / "core")], check=True, timeout=300)  # noqa: S603 - pip
+    subprocess.run([*build, str(ROOT / ".ci" / "core")], check=True, timeout=300)  # noqa: S603 - pip
     venv.create(tmp_path / "venv", with_pip=True)
     python = str(tmp_path / "venv" / "bin" / "python")
     (wheel,) = wheels.glob("autoparser_core-*.whl")

@@ -1,4 +1,4 @@
-"""Build the parser core from the tree around this folder: `pip install ./core`."""
+"""Build the parser core from the tree around this folder: `pip install ./.ci/core`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+ROOT = HERE.parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PARTS = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["tool"]["autoparser-core"]
 GROUPS = ("vllm.general_plugins", "sglang.srt.plugins")
