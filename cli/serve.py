@@ -28,10 +28,6 @@ from .request import read_switches, warn_of_switches
 from .source import NamedSource
 
 MEGABYTE = 1_000_000
-GRACE = 10
-"""Seconds that chats have to come to their end when the server is told to stop."""
-BESIDE = 64
-"""Connections beside the chats: for bodies that are on their way, health and metrics."""
 
 
 def serve(
@@ -135,7 +131,7 @@ def serve(
         print_note(
             f"http://{where[0]}:{where[1]}/v1 answers by {backend.engine} at {backend.server}"
         )
-        _run_server(endpoint, listening, bounds)
+        wings.bounded_server(endpoint.application()).run(sockets=[listening])
     return 0
 
 
@@ -197,23 +193,6 @@ def _open_socket(host: str, port: int) -> socket.socket:
             f"cannot listen at {host}:{port}: {error.strerror}",
             hint="give another --port, or 0 for any that is free",
         ) from error
-
-
-def _run_server(
-    endpoint: wings.ChatEndpoint, listening: socket.socket, bounds: wings.ServingLimits
-) -> None:
-    """Answer until told to stop."""
-    import uvicorn
-
-    config = uvicorn.Config(
-        endpoint.application(),
-        access_log=False,
-        log_level="warning",
-        limit_concurrency=bounds.requests + BESIDE,
-        timeout_graceful_shutdown=GRACE,
-        server_header=False,
-    )
-    uvicorn.Server(config).run(sockets=[listening])
 
 
 def _open_log(path: Path | None) -> AbstractContextManager[TextIO | None]:

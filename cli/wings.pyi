@@ -48,6 +48,7 @@ from autoparser.analysis.decoding.message_rendering import NoTurns as NoTurns
 from autoparser.analysis.editing.edit_proof import EditProof as EditProof, ProvenEdit as ProvenEdit
 from autoparser.analysis.editing.lint_fixes import FixRun as FixRun, fix_sources as fix_sources
 from autoparser.analysis.editing.preserving_edits import preserving_template as preserving_template
+from autoparser.analysis.engines.bounded_server import bounded_server as bounded_server
 from autoparser.analysis.engines.chat_application import (
     AnsweredChat as AnsweredChat,
     ChatEndpoint as ChatEndpoint,

@@ -289,6 +289,8 @@ def _body(body: bytes, *, more: bool = True) -> dict[str, object]:
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
+BESIDE = 64
+"""Bodies that may be on their way beside the chats that are answered."""
 LINGERING = 8
 """A body up to this many times the limit is read and discarded, since a client whose body is not
 read never sees the error."""
@@ -326,6 +328,8 @@ class ChatEndpoint:
     """The origins whose pages may ask, as CORS has them; `*` is all."""
     running: int = field(default=0, init=False)
     """Chats that are being answered, by their choices."""
+    _bodies: int = field(default=0, init=False)
+    """Bodies that are on their way."""
     _metrics: ServeMetrics = field(default_factory=ServeMetrics, init=False)
 
     def application(self) -> ASGIApp:
@@ -405,6 +409,10 @@ class ChatEndpoint:
     async def _body(self, request: Request) -> bytes:
         """Read a request's body. Raises ChatError if it is too large, too late, or cut off."""
         taken, length = bytearray(), 0
+        if self._bodies >= self.limits.requests + BESIDE:
+            words = f"{self._bodies} bodies are on their way"
+            raise ChatError(words, ChatErrorKind.BUSY, hint="try again")
+        self._bodies += 1
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 async for piece in request.stream():
@@ -420,6 +428,8 @@ class ChatEndpoint:
             ) from None
         except ClientDisconnect:
             raise ChatError("the client hung up", ChatErrorKind.SLOW_BODY) from None
+        finally:
+            self._bodies -= 1
         if length > self.limits.body:
             raise ChatError(
                 f"the body has more than {self.limits.body} bytes",

@@ -85,7 +85,8 @@ def _assistant_message(raw_message: Mapping[str, Any]) -> Message | None:
     """Return an assistant message, or None if `Message` cannot represent it."""
     content = "" if raw_message.get("content") is None else _text(raw_message["content"])
     reasoning = next((raw_message[name] for name in REASONING if raw_message.get(name)), "")
-    calls = [_call(each) for each in raw_message.get("tool_calls") or ()]
+    listed = raw_message.get("tool_calls") or ()
+    calls = [_call(each) for each in listed] if is_list(listed) else [None] * (listed != ())
     if content is None or not isinstance(reasoning, str) or None in calls:
         return None
     return Message(content, reasoning, tuple(call for call in calls if call is not None))
@@ -374,9 +375,24 @@ def chat_request(value: Mapping[str, Any]) -> ChatRequest:
     """Read the object of a request. Raises ChatError, which names the place in it."""
     ignore_fields(value.keys() - _BOOKKEEPING - set(ChatRequest.__struct_fields__))
     try:
-        return read_value(value, ChatRequest, file="the request")
+        request = read_value(value, ChatRequest, file="the request")
     except AutoparserError as error:
         raise ChatError(error.message, place=error.place, hint=error.hint) from error
+    _check_schemas(request)
+    return request
+
+
+MOST_SCHEMA = 1_000_000
+"""Bytes of the tools, and of a schema of the answer, as JSON: a grammar is written of them."""
+
+
+def _check_schemas(request: ChatRequest) -> None:
+    """Raise ChatError for tools or a schema so large that their grammar takes many seconds."""
+    for place, value in (("tools", request.tools), ("response_format", request.response_format)):
+        if len(msgspec.json.encode(value)) > MOST_SCHEMA:
+            raise ChatError(
+                f"{place} has more than {MOST_SCHEMA} bytes", ChatErrorKind.TOO_LARGE, place=place
+            )
 
 
 def ignore_fields(names: AbstractSet[str]) -> None:

@@ -22,8 +22,9 @@ from .completion_events import CompletionEnd, CompletionPiece, LlamaEvent, OpenA
 
 SHOWN = 300
 """Characters of the backend's own words that are shown."""
-CONNECT = 5.0
-"""Seconds in which it has to take a connection."""
+CONNECT = 20.0
+"""Seconds in which it has to take a connection: one whose queue is full drops some, and the system
+asks again after 1, 3, 7 and 15 seconds."""
 _DATA = "data:"
 _DONE = "[DONE]"
 

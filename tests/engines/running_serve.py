@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-import uvicorn
-
 from autoparser import Analysis
 from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.engines.bounded_server import bounded_server
 from autoparser.analysis.engines.chat_application import AnsweredChat, ChatEndpoint
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ServingLimits
@@ -50,8 +49,7 @@ def running_serve(
     endpoint = ChatEndpoint(preparer, asked, "parrot", limits or ServingLimits(), done)
     listening = socket.create_server(("127.0.0.1", 0), backlog=256)
     running = RunningServe(f"http://127.0.0.1:{listening.getsockname()[1]}")
-    config = uvicorn.Config(endpoint.application(), access_log=False, log_level="warning")
-    server = uvicorn.Server(config)
+    server = bounded_server(endpoint.application())
 
     async def serving() -> None:
         running.loop = asyncio.get_running_loop()

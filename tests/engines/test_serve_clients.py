@@ -75,9 +75,20 @@ def url() -> Generator[RunningServe]:
     server.server_close()
 
 
+@pytest.fixture
+def ours(url: str) -> Generator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
+        yield client
+
+
+@pytest.fixture
+def theirs(url: str) -> Generator[anthropic.Anthropic]:
+    with anthropic.Anthropic(base_url=url, api_key="none", max_retries=0) as client:
+        yield client
+
+
 @pytest.mark.parametrize("streamed", [False, True])
-def test_an_agent_of_openais_chat_comes_to_its_answer(url: str, streamed: bool) -> None:
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+def test_an_agent_of_openais_chat_comes_to_its_answer(ours: openai.OpenAI, streamed: bool) -> None:
     messages: list[Any] = [
         {"role": "system", "content": SYSTEM},
         {"role": "user", "content": QUESTION},
@@ -91,8 +102,8 @@ def test_an_agent_of_openais_chat_comes_to_its_answer(url: str, streamed: bool) 
             "tools": [{"type": "function", "function": function}],
         }
         if not streamed:
-            return client.chat.completions.create(**fields).choices[0]
-        with client.chat.completions.stream(**fields) as events:
+            return ours.chat.completions.create(**fields).choices[0]
+        with ours.chat.completions.stream(**fields) as events:
             for _ in events:
                 pass
             return events.get_final_completion().choices[0]
@@ -111,8 +122,9 @@ def test_an_agent_of_openais_chat_comes_to_its_answer(url: str, streamed: bool) 
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_an_agent_of_anthropics_messages_comes_to_its_answer(url: str, streamed: bool) -> None:
-    client = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0)
+def test_an_agent_of_anthropics_messages_comes_to_its_answer(
+    theirs: anthropic.Anthropic, streamed: bool
+) -> None:
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     tool = {"name": "get_weather", "description": "Look.", "input_schema": SCHEMA}
 
@@ -125,8 +137,8 @@ def test_an_agent_of_anthropics_messages_comes_to_its_answer(url: str, streamed:
             "tools": [tool],
         }
         if not streamed:
-            return client.messages.create(**fields)
-        with client.messages.stream(**fields) as events:
+            return theirs.messages.create(**fields)
+        with theirs.messages.stream(**fields) as events:
             return events.get_final_message()
 
     message = ask()
@@ -147,21 +159,22 @@ def test_an_agent_of_anthropics_messages_comes_to_its_answer(url: str, streamed:
     ]
     last = ask()
     assert (last.stop_reason, last.content[0].text) == ("end_turn", ANSWER)
-    counted = client.messages.count_tokens(model="m", messages=messages)
+    counted = theirs.messages.count_tokens(model="m", messages=messages)
     assert counted.input_tokens > len(QUESTION)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_an_agent_of_openais_responses_comes_to_its_answer(url: str, streamed: bool) -> None:
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+def test_an_agent_of_openais_responses_comes_to_its_answer(
+    ours: openai.OpenAI, streamed: bool
+) -> None:
     items: list[Any] = [{"role": "user", "content": QUESTION}]
     tool = {"type": "function", "name": "get_weather", "parameters": SCHEMA, "strict": False}
 
     def ask() -> Any:
         fields: Any = {"model": "m", "instructions": SYSTEM, "input": items, "tools": [tool]}
         if not streamed:
-            return client.responses.create(**fields)
-        with client.responses.stream(**fields) as events:
+            return ours.responses.create(**fields)
+        with ours.responses.stream(**fields) as events:
             for _ in events:
                 pass
             return events.get_final_response()
@@ -179,11 +192,11 @@ def test_an_agent_of_openais_responses_comes_to_its_answer(url: str, streamed: b
     assert ask().output_text == ANSWER
 
 
-def test_errors_are_exceptions_of_each_client(url: str) -> None:
-    ours = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+def test_errors_are_exceptions_of_each_client(
+    ours: openai.OpenAI, theirs: anthropic.Anthropic
+) -> None:
     with pytest.raises(openai.BadRequestError, match="no response is kept here"):
         ours.responses.create(model="m", input="x", previous_response_id="resp_1")
-    theirs = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0)
     picture: Any = {"type": "image", "source": {"type": "url", "url": "http://x"}}
     with pytest.raises(anthropic.BadRequestError, match="only texts reach the model"):
         theirs.messages.create(

@@ -1,0 +1,110 @@
+"""The HTTP server under the chat endpoint: uvicorn, with bounds on requests that do not come.
+
+uvicorn waits for the head of a request as long as a client likes, and counts who waits among its
+connections, so that a few hundred of them shut out everybody. Here a head has some seconds, and
+where too many wait, the one that waits longest is closed; a client that is slow is never held
+against another one. What is no HTTP is refused with the same error object as all else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+import h11
+import msgspec
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from .chat_request import ChatError, ChatErrorKind
+
+HEAD_SECONDS = 10.0
+"""Seconds in which the head of a request has to come."""
+WAITING = 256
+"""Connections whose request's head has not come; beyond them the oldest is closed."""
+LINGER = 1.0
+"""Seconds in which what a refused client still sends is read and discarded."""
+GRACE = 10
+"""Seconds that chats have to come to their end when the server is told to stop."""
+
+
+class BoundedProtocol(H11Protocol):
+    """One connection, which is closed if the head of a request does not come in time."""
+
+    waiting: ClassVar[dict[BoundedProtocol, None]]
+    """The connections of a server that wait for a head, the oldest first."""
+    _timer: asyncio.TimerHandle | None = None
+    _refused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read what came; what does not end the head of a request does not prolong the wait."""
+        if self._refused:
+            return
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self._timer is None and not self._refused:
+            self._await_head()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP."""
+        self._refuse(ChatError(msg), "400 Bad Request")
+
+    def _await_head(self) -> None:
+        self._timer = self.loop.call_later(HEAD_SECONDS, self._be_late)
+        self.waiting[self] = None
+        if len(self.waiting) > WAITING:
+            next(iter(self.waiting)).give_up()
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        self.waiting.pop(self, None)
+
+    def _be_late(self) -> None:
+        words = f"the head of the request did not come within {HEAD_SECONDS:g} s"
+        self._refuse(ChatError(words, ChatErrorKind.SLOW_BODY), "408 Request Timeout")
+
+    def give_up(self) -> None:
+        """Close the connection, as too many wait."""
+        self._refuse(ChatError("too many wait", ChatErrorKind.BUSY), "503 Service Unavailable")
+
+    def _refuse(self, error: ChatError, status: str) -> None:
+        self._stop_waiting()
+        body = msgspec.json.encode(error.to_openai())
+        head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        self.transport.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        # A connection that is closed with bytes unread is reset, and the client sees no error.
+        self._refused = True
+        self.transport.write_eof()
+        self.loop.call_later(LINGER, self.transport.close)
+
+
+def bounded_server(application: ASGIApp) -> uvicorn.Server:
+    """Return a server of an application, which is run with the sockets that it listens at."""
+
+    class OwnProtocol(BoundedProtocol):
+        waiting: ClassVar[dict[BoundedProtocol, None]] = {}
+
+    config = uvicorn.Config(
+        application,
+        http=OwnProtocol,
+        ws="none",
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=GRACE,
+        server_header=False,
+    )
+    return uvicorn.Server(config)

@@ -1,0 +1,244 @@
+"""Requests and backends that mean ill: each has its status, and nobody else notices."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import socket
+import threading
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+import httpx2
+import pytest
+
+from autoparser.analysis.engines import bounded_server
+from autoparser.analysis.engines.chat_preparer import ChatPreparer
+from tests.fixture_analyses import analyzed
+
+from .asked_serve import BODY, EVENT, LAST, TEMPLATE
+from .chats import parrot
+from .running_serve import RunningServe, running_serve
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+LATE = 1.0
+"""Seconds that the head of a request may take here."""
+HELLO = {"role": "user", "content": "Hello."}
+FUNCTION = {"name": "f", "parameters": {"type": "object"}}
+
+
+@contextmanager
+def backend(answer: Callable[[socket.socket], None], *, pause: float = 0.0) -> Generator[str]:
+    """Answer each completion on a socket; connections are taken with a pause between them."""
+    listening = socket.create_server(("127.0.0.1", 0), backlog=128)
+
+    def answered(connection: socket.socket) -> None:
+        with connection:
+            asked = bytearray()
+            while b"\r\n\r\n" not in asked:
+                asked += connection.recv(65536)
+            head, _, body = asked.partition(b"\r\n\r\n")
+            length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+            missing = int(length[1]) - len(body) if length else 0
+            try:
+                while missing > 0:
+                    missing -= len(connection.recv(min(missing, 1 << 20)))
+                if asked.startswith(b"POST /completion"):
+                    answer(connection)
+                else:
+                    status = b"200 OK" if asked.startswith(b"GET") else b"404 Not Found"
+                    empty = b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    connection.sendall(b"HTTP/1.1 " + status + empty)
+            except OSError:
+                return
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=answered, args=(connection,), daemon=True).start()
+            time.sleep(pause)
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    listening.close()
+
+
+def usual(connection: socket.socket) -> None:
+    connection.sendall(HEAD + EVENT + LAST)
+
+
+@pytest.fixture(scope="module")
+def url() -> Generator[RunningServe]:
+    late = mock.patch.object(bounded_server, "HEAD_SECONDS", LATE)
+    preparer = ChatPreparer(analyzed(TEMPLATE), tokenizer=parrot().tokenizer)
+    with late, backend(usual) as behind, running_serve(preparer, behind) as running:
+        yield running
+
+
+def connected(url: str) -> socket.socket:
+    host, port = url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), 10)
+
+
+def reply(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def is_well(url: str) -> bool:
+    answer = httpx2.post(f"{url}/v1/chat/completions", json=BODY, timeout=10)
+    return httpx2.get(f"{url}/health").is_success and answer.is_success
+
+
+def nested(opening: str, closing: str, depth: int = 900) -> str:
+    return opening * depth + closing * depth
+
+
+def chat(**fields: Any) -> bytes:
+    return json.dumps({**BODY, **fields}).encode()
+
+
+def said(content: str) -> bytes:
+    return f'{{"messages": [{{"role": "user", "content": {content}}}]}}'.encode()
+
+
+FUNCTIONS = [{"type": "function", "function": {**FUNCTION, "name": f"f{i}"}} for i in range(20_000)]
+HOSTILE: dict[str, tuple[bytes, int]] = {
+    "not UTF-8": (b'{"messages": "\xff"}', 400),
+    "not JSON": (b"{", 400),
+    "no object": (b"[]", 400),
+    "nothing": (b"", 400),
+    "brackets alone": (b"[" * 1_000_000, 400),
+    "content nested 900 deep": (said(nested("[", "]")), 400),
+    "objects nested 900 deep": (said(nested('{"a":', "}").replace(":}", ":1}", 1)), 400),
+    "half a character": (said('"\\ud800"'), 400),
+    "a switch named messages": (chat(chat_template_kwargs={"messages": 1}), 400),
+    "a switch named self": (chat(chat_template_kwargs={"self": 1}), 400),
+    "documents that are a number": (chat(chat_template_kwargs={"documents": 1}), 400),
+    "a role that is a list": (chat(messages=[{"role": [], "content": "x"}]), 400),
+    "calls that are a number": (
+        chat(messages=[HELLO, {"role": "assistant", "tool_calls": 5}]),
+        400,
+    ),
+    "tools without names": (chat(tools=[{}]), 400),
+    "a tool choice of nothing": (chat(tool_choice={}), 400),
+    "a number as a stop": (chat(stop=5), 400),
+    "too many choices": (chat(n=10**9), 400),
+    "a schema that is a text": (
+        chat(response_format={"type": "json_schema", "json_schema": {"schema": "x"}}),
+        400,
+    ),
+    "20,000 tools": (chat(tools=FUNCTIONS), 413),
+    "9 MB": (chat(messages=[{"role": "user", "content": "x" * 9_000_000}]), 413),
+    "7 MB": (chat(messages=[{"role": "user", "content": "word " * 1_400_000}]), 200),
+    "a hundred thousand messages": (chat(messages=[HELLO] * 100_000), 200),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+def test_a_hostile_body_is_one_error_within_bounds(url: str, name: str, path: str) -> None:
+    body, status = HOSTILE[name]
+    headers = {"Content-Type": "application/json"}
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(httpx2.post, url + path, content=body, headers=headers, timeout=30)
+        waits: list[float] = []
+        while not asked.done():
+            began = time.monotonic()
+            assert httpx2.get(f"{url}/health", timeout=10).is_success
+            waits.append(time.monotonic() - began)
+            time.sleep(0.05)
+        answer = asked.result()
+    assert max(waits, default=0) < 3, "others waited"
+    if path == "/v1/chat/completions":
+        assert answer.status_code == status, answer.text[:300]
+    assert answer.status_code in (200, 400, 413), answer.text[:300]
+    if not answer.is_success:
+        error = answer.json()["error"]
+        assert set(error) == {"message", "type", "param", "code"}
+        assert len(error["message"]) < 1000
+        assert "Traceback" not in answer.text
+
+
+RAW: dict[str, tuple[bytes, int]] = {
+    "no HTTP": (b"hello\r\n\r\n", 400),
+    "a head that does not end": (b"GET /health HTTP/1.1\r\nHost: x\r\n", 408),
+    "a head of 200 kB": (b"GET / HTTP/1.1\r\nX: " + b"x" * 200_000, 400),
+    "nothing at all": (b"", 408),
+    "another method": (b"PUT /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 405),
+    "another path": (b"GET /../../etc HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404),
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_a_hostile_head_is_one_error(url: str, name: str) -> None:
+    sent, status = RAW[name]
+    with connected(url) as connection:
+        connection.sendall(sent)
+        answer = reply(connection)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {status} ".encode()), answer
+    assert set(json.loads(body)["error"]) == {"message", "type", "param", "code"}
+
+
+def test_400_heads_that_never_end_shut_nobody_out(url: str) -> None:
+    with ExitStack() as opened:
+        heads = [opened.enter_context(connected(url)) for _ in range(400)]
+        for each in heads:
+            each.sendall(b"GET /health HTTP/1.1\r\nX: ")
+        assert is_well(url)
+        until = time.monotonic() + 5 * LATE
+        open_ = set(heads)
+        while open_ and time.monotonic() < until:
+            for each in list(open_):
+                try:
+                    # What drips is no reason to wait longer.
+                    each.sendall(b"x")
+                except OSError:
+                    open_.discard(each)
+            time.sleep(0.1)
+        assert not open_
+        assert is_well(url)
+
+
+def test_a_line_of_400_mb_from_a_backend_is_one_error_in_bounded_memory() -> None:
+    sent = 0
+
+    def endless(connection: socket.socket) -> None:
+        nonlocal sent
+        connection.sendall(HEAD + b'data: {"content": "')
+        for _ in range(400):
+            connection.sendall(b"x" * 1_000_000)
+            sent += 1
+
+    with backend(endless) as behind, running_serve(analyzed(TEMPLATE), behind) as url:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        answer = httpx2.post(f"{url}/v1/chat/completions", json=BODY, timeout=30)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert answer.status_code == 502
+    assert answer.json()["error"]["message"] == "the backend answers with more than 32 MB"
+    assert sent < 50
+    assert grown < 150_000, f"{grown} kB"
+
+
+def test_64_streams_reach_a_backend_that_takes_connections_slowly() -> None:
+    def asked(url: str) -> str:
+        body = {**BODY, "stream": True}
+        answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+        return answer.text.strip().rpartition("\n")[2]
+
+    with (
+        backend(usual, pause=0.1) as behind,
+        running_serve(analyzed(TEMPLATE), behind) as url,
+        ThreadPoolExecutor(64) as pool,
+    ):
+        assert list(pool.map(asked, [url] * 64)) == ["data: [DONE]"] * 64
