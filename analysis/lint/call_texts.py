@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +18,7 @@ from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 
 from .conversation_matrix import PlayedConversation, Voice, WrittenText
-from .lint_renders import Render
+from .lint_renders import Render, quote_text
 from .subject import Subject
 
 # How a call's arguments stand in the text, value by value.
@@ -193,6 +194,51 @@ def document_kind(span: CallSpan, text: WrittenText) -> DocumentKind | None:
     name = "" if call is None else f"{call.name}("
     at = span.text.rfind(name, 0, place) if name else -1
     return DocumentKind.PYTHON if at >= 0 and _is_python(span.text, at, place) else None
+
+
+def broken_object(span: CallSpan, text: WrittenText) -> str:
+    """Quote what of the object that an argument stands in is not JSON; empty where all is.
+
+    An object is what begins with a quote after its brace, as JSON's do, and closes behind the
+    argument: ``{"name": look, "arguments": {"city": "Oslo"}}``.
+    """
+    place = text.start - span.start
+    for opening in _OBJECT.finditer(span.text, 0, place):
+        piece = _braced(span.text, opening.start())
+        if opening.start() + len(piece) <= place:
+            continue
+        try:
+            json.loads(piece)
+        except (ValueError, RecursionError) as error:
+            at = error.pos if isinstance(error, json.JSONDecodeError) else 0
+            if not _is_literal(piece):
+                return quote_text(piece[at:])
+        return ""
+    return ""
+
+
+_OBJECT = re.compile(r'\{\s*"')
+
+
+def _braced(text: str, start: int) -> str:
+    """Return the text from a brace to the one that closes it, strings aside; empty without one."""
+    depth = 0
+    for token in _STRING_OR_BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(token.group(), 0)
+        if not depth:
+            return text[start : token.end()]
+    return ""
+
+
+_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _json_from(text: str, start: int, place: int) -> object:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Dialogue, Message
@@ -87,6 +88,16 @@ def crossed_marker(text: str) -> tuple[str, str] | None:
         else:
             return (still[-1][1], unit) if any(each == pair for each, _ in still) else None
     return None
+
+
+def empty_blocks(text: str) -> Iterator[str]:
+    """Yield each marker with the one that closes it after whitespace: ``<think> </think>``."""
+    for one, other in pairwise(TemplateLiteral.of(text).markers):
+        pair, opens = _pair_of(one)
+        if opens and pair is not None and _pair_of(other) == (pair, False):
+            found = re.search(rf"{re.escape(one)}\s*{re.escape(other)}", text)
+            if found is not None:
+                yield found.group()
 
 
 def closes_marker(unit: str) -> bool:

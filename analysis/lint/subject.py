@@ -34,6 +34,7 @@ from autoparser.analysis.learning.suggestions import Suggestions, suggestions_of
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .conversation_matrix import (
+    ConversationTexts,
     MatrixScope,
     PlayedConversation,
     WholeConversation,
@@ -285,9 +286,18 @@ class Subject:
 
         It raises like `analysis`.
         """
-        texts = texts_for(self.template.text, self.marks)
-        conversations = conversations_for(texts, self._matrix_scope)
+        conversations = conversations_for(self.texts, self._matrix_scope)
         return tuple(map(self.play_whole, conversations))
+
+    @cached_property
+    def texts(self) -> ConversationTexts:
+        """The texts of the matrix."""
+        return texts_for(self.template.text, self.marks)
+
+    @property
+    def takes_parallel_calls(self) -> bool:
+        """Whether the template takes two calls in one message; it raises like `analysis`."""
+        return self._matrix_scope.parallel
 
     @cached_property
     def in_other_jinjas(self) -> tuple[JinjaComparison, ...]:

@@ -3,7 +3,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.lint.call_texts import CallSpan, DocumentKind, call_spans, document_kind
+from autoparser.analysis.lint.call_texts import (
+    CallSpan,
+    DocumentKind,
+    broken_object,
+    call_spans,
+    document_kind,
+)
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import quote_text
@@ -61,19 +67,26 @@ def _flaw(
             return f"{opened} times {quote_text(bracket)} is opened and {closed} times closed"
     if history.count('"') % 2:
         return f"a quote is not closed ({history.count(chr(34))} of them)"
-    for span in spans:
-        crossing = crossed_marker(span.text)
-        if crossing is not None:
-            inner, closer = crossing
-            behind = f"what closes {quote_text(inner)}, which it holds"
-            return f"{quote_text(closer)} stands before {behind}"
-        for text in span.texts:
-            kind = document_kind(span, text)
-            if usual is not None and kind is not usual:
-                return f"a call is not in {usual.value} as it is elsewhere: {quote_text(span.text)}"
-        for joint, name in span.joints:
-            if not re.sub(r"[\"'\])}\s]", "", joint.partition(name)[0]) and _GLUED.search(joint):
-                return GLUED
+    return next(filter(None, (_span_flaw(each, usual) for each in spans)), "")
+
+
+def _span_flaw(span: CallSpan, usual: DocumentKind | None) -> str:
+    """Return what is wrong with the calls of one message, in words; empty if nothing is."""
+    crossing = crossed_marker(span.text)
+    if crossing is not None:
+        inner, closer = crossing
+        behind = f"what closes {quote_text(inner)}, which it holds"
+        return f"{quote_text(closer)} stands before {behind}"
+    for text in span.texts:
+        broken = broken_object(span, text)
+        if broken:
+            return f"a call is JSON only up to {broken}"
+        kind = document_kind(span, text)
+        if usual is not None and kind is not usual:
+            return f"a call is not in {usual.value} as it is elsewhere: {quote_text(span.text)}"
+    for joint, name in span.joints:
+        if not re.sub(r"[\"'\])}\s]", "", joint.partition(name)[0]) and _GLUED.search(joint):
+            return GLUED
     return ""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.lint.call_texts import call_spans
+from autoparser.analysis.lint.call_texts import CallSpan, call_spans
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import Render, quote_text, show_render
@@ -16,7 +16,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_answer
 from autoparser.analysis.lint.subject import Subject
 
-_TAG = re.compile(r"<[\w:.\-]+( [^<>]*)?>")
+_TAG = re.compile(r"<[\w:.\-]+([ =][^<>]*)?>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,10 @@ def check(subject: Subject) -> Iterator[Hit]:
             opened, closed = found.opened[pair], found.closed[pair]
             # What never opens after a user message begins the whole text.
             loose = opened != closed and bool(closed) and bool(opens[pair])
-            if pair not in seen and (loose or _never_closes(found, pair, of_turns)):
+            # A tag that has the value in it, ``<city="Oslo">``, has nothing to close.
+            whole = any(each in found.spelled[pair] for each in subject.marks.values)
+            never = not whole and _never_closes(found, pair, of_turns)
+            if pair not in seen and (loose or never):
                 seen.add(pair)
                 yield Hit(
                     f"'{name}' opens {opened} and closes {closed} of the pair of"
@@ -74,14 +77,35 @@ def _in_calls(subject: Subject) -> Iterator[Hit]:
             if usual is None:
                 usual = None if span.joints else loose
                 continue
-            for pair, extra in loose.items() if span.joints else ():
-                if extra != usual.get(pair, extra):
+            several = loose.items() if span.joints else ()
+            uneven = {pair for pair, extra in several if extra != usual.get(pair, extra)}
+            for pair in found.opened:
+                if pair in uneven or _one_an_argument(found, pair, span):
                     yield played.hit(
                         f"'{played.name}' opens {found.opened[pair]} and closes"
                         f" {found.closed[pair]} of the pair of {quote_text(found.spelled[pair])}",
                         played.render.line_of(found.spelled[pair]),
                     )
                     return
+
+
+def _one_an_argument(balance: MarkerBalance, pair: MarkerPair, span: CallSpan) -> bool:
+    """Whether a tag that never closes comes once an argument, as one beside it that closes.
+
+    In ``<call>f<as><key>a</key><value>1<key>b</key><value>2</call>`` that is ``<value>``; ``<as>``,
+    which comes once a call, parts the name from the arguments.
+    """
+    count = len(span.texts)
+    return (
+        count > len(span.joints) + 1
+        and (balance.opened[pair], balance.closed[pair]) == (count, 0)
+        and bool(_TAG.fullmatch(balance.spelled[pair]))
+        and any(
+            balance.opened[each] == balance.closed[each] == count
+            and balance.within[each] == balance.within[pair]
+            for each in balance.within
+        )
+    )
 
 
 def _between_questions(subject: Subject) -> Iterator[tuple[str, Render, str]]:

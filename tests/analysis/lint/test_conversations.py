@@ -82,7 +82,8 @@ def test_a_template_without_calls_is_asked_for_none() -> None:
 
 OF_CONVERSATIONS = {
     *("AP118", "AP119", "AP201", "AP214", "AP215", "AP216", "AP218", "AP317", "AP318"),
-    *("AP319", "AP320", "AP321", "AP530", "AP531", "AP532", "AP533", "AP534"),
+    *("AP319", "AP320", "AP321", "AP530", "AP531", "AP532", "AP533", "AP534", "AP540", "AP541"),
+    *("AP542", "AP543"),
 }
 """The rules that look at the matrix, or render conversations of their own kind."""
 

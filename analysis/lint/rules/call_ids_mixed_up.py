@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, ToolResult
+from autoparser.analysis.lint.conversation_matrix import (
+    PlayedConversation,
+    Voice,
+    WholeConversation,
+)
+from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import quote_text
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP542")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Call one function three times, and follow the ids from the calls to the results."""
+    played = _three_calls(subject)
+    if not played.render.rendered:
+        return
+    words = _sent_ids(played, subject.marks.ids[:3]) or _written_ids(played)
+    calls = [each for each in played.written_texts if each.spoken.voice is Voice.CALL]
+    if len(calls) < _CALLS:
+        return  # what is lost is of other rules
+    if words:
+        yield played.hit(words, played.render.line_at(calls[0].start))
+        return
+    # Before the second call's argument stands the first call with all that it has.
+    first = played.render.text.find(subject.marks.ids[0])
+    if subject.takes_parallel_calls and first > calls[1].start:
+        yield played.hit(
+            "results have the ids that callers send, and calls have not",
+            played.render.line_at(first),
+            severity=Severity.WARNING,
+            confidence=Confidence.MEDIUM,
+        )
+
+
+def _three_calls(subject: Subject) -> PlayedConversation:
+    """Play two calls in one message where the template takes them, and one in the next."""
+    texts, marks = subject.texts, subject.marks
+    calls = [
+        ToolCall(marks.names[0], {marks.keys[0]: value}, name)
+        for value, name in zip(marks.values, marks.ids, strict=False)
+    ][:3]
+    results = [
+        ToolResult(each.text, call.name, call.id)
+        for each, call in zip(texts.results, calls, strict=True)
+    ]
+    middle: Dialogue
+    if subject.takes_parallel_calls:
+        middle = (Message(calls=tuple(calls[:2])), *results[:2])
+    else:
+        middle = (Message(calls=(calls[0],)), results[0], Message(calls=(calls[1],)), results[1])
+    dialogue = (texts.users[0], *middle, Message(calls=(calls[2],)), results[2])
+    return subject.play_whole(
+        WholeConversation("three calls of one function and their results", dialogue, tools=True)
+    )
+
+
+def _sent_ids(played: PlayedConversation, ids: Sequence[str]) -> str:
+    """Say how the ids that were sent are written, where that is not each beside its own."""
+    history = played.render.text
+    found = [ids.index(each) for each in re.findall("|".join(map(re.escape, ids)), history)]
+    if not found:
+        return ""
+    order = [at for at, _ in groupby(found)]
+    counts = [found.count(at) for at in range(len(ids))]
+    if len({*counts}) > 1:
+        most, least = counts.index(max(counts)), counts.index(min(counts))
+        return (
+            f"the id of call {most + 1} is written {max(counts)} times, that of call {least + 1}"
+            f" {min(counts)} times"
+        )
+    if order in ([0, 1, 2], [0, 1, 0, 1, 2]):
+        return ""
+    return f"results have the ids of other calls: {', '.join(ids[at] for at in order)}"
+
+
+def _written_ids(played: PlayedConversation) -> str:
+    """Say what is wrong with ids that the template makes: words with a digit beside the name."""
+    calls, results = (_id_words(played, voice) for voice in (Voice.CALL, Voice.RESULT))
+    if len(calls) != _CALLS or len(results) != _CALLS:
+        return ""
+    if len(set(calls)) < _CALLS:
+        twice = next(each for each in calls if calls.count(each) > 1)
+        again = calls[0] != calls[1] or played.render.text.count(twice) < _CALLS
+        when = "again in a later message" if again else "of two calls in one message"
+        return f"{quote_text(twice)} is the id {when}"
+    if calls != results:
+        return f"the results of {', '.join(calls)} are given back as those of {', '.join(results)}"
+    return ""
+
+
+_CALLS = 3
+_ID = re.compile(r"[\w.:\-]*\d[\w.:\-]*")
+
+
+def _id_words(played: PlayedConversation, voice: Voice) -> list[str]:
+    """Return the last word with the function's name and a digit before each text of a voice."""
+    found: list[str] = []
+    for text in played.written_texts:
+        call = text.spoken.call
+        if text.spoken.voice is voice and call is not None:
+            words = (each for each in _ID.findall(text.before) if call.name in each)
+            found += [*words][-1:]
+    return found

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from functools import partial
+
+from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.message_shape import ToolForm
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.lint.call_texts import call_spans
+from autoparser.analysis.lint.conversation_matrix import Voice
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import render_offer
+from autoparser.analysis.lint.subject import Subject
+
+_CLOSE = 2
+"""So many letters at most are wrong in a marker that is another one with a mistake."""
+
+
+@rule("AP543")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Align the markers of the instructions with those that the history writes around a call."""
+    if subject.shape.tools is ToolForm.NONE:
+        return
+    played = next((each for each in subject.matrix if any(each.texts_of(Voice.CALL))), None)
+    spans = [] if played is None else call_spans(played)
+    if played is None or not spans:
+        return
+    written = TemplateLiteral.of(spans[0].text).markers
+    one, two, other = (
+        render_offer(subject, *each)
+        for each in (subject.functions[:1], subject.functions[:2], subject.functions[1:2])
+    )
+    if not (one.rendered and two.rendered and other.rendered):
+        return
+    around = (
+        one.text[: prefix_length(one.text, other.text)],
+        one.text[prefix_length(one.text, two.text) :].partition(subject.marks.user)[0],
+    )
+    for text in around:
+        found = _near_miss(TemplateLiteral.of(text).markers, written)
+        if found is not None:
+            wrong, right = found
+            yield Hit(
+                f"the instructions have {quote_text(wrong)} where calls in the history have"
+                f" {quote_text(right)}",
+                (compare_renders(one, "the instructions", played.render, "the history"),),
+                line=one.line_of(wrong),
+            )
+            return
+
+
+_NAMED = re.compile(r"[\s=>]")
+
+
+def _name(marker: str) -> str:
+    """Return a marker without what varies in it: ``<call=f>`` is ``<call``."""
+    return _NAMED.split(marker, maxsplit=1)[0]
+
+
+def _near_miss(told: Sequence[str], written: Sequence[str]) -> tuple[str, str] | None:
+    """Return a marker that is nearly one of the history's and stands beside the same, and that.
+
+    A marker that the history has as well, such as the opening one of a pair, must stand between
+    the same two, and not beside its own neighbors. A closing one that the history never writes
+    is of AP201.
+    """
+    names = [_name(each) for each in written]
+    told = [each for each in told if any(map(partial(_is_near, _name(each)), {*names}))]
+    marks = [_name(each) for each in told]
+    for at, mark in enumerate(marks):
+        beside = (marks[at - 1] if at else "", marks[at + 1] if at + 1 < len(marks) else "")
+        own = [_alike(names, place, beside) for place, name in enumerate(names) if name == mark]
+        if any(map(any, own)):
+            continue
+        for place, word in enumerate(names):
+            if mark == word or not _is_near(mark, word) or mark.replace("/", "") == word:
+                continue
+            alike = _alike(names, place, beside)
+            if all(alike) if own else any(alike):
+                return told[at], written[place]
+    return None
+
+
+def _alike(names: Sequence[str], place: int, beside: tuple[str, str]) -> tuple[bool, bool]:
+    """Whether a marker of the history has these neighbors, before it and after it."""
+    return (
+        bool(place) and beside[0] == names[place - 1],
+        place + 1 < len(names) and beside[1] == names[place + 1],
+    )
+
+
+def _is_near(mark: str, word: str) -> bool:
+    if abs(len(mark) - len(word)) > _CLOSE:
+        return False
+    edits = SequenceMatcher(None, mark, word, autojunk=False).get_opcodes()
+    changed = (max(e - d, b - a) for kind, a, b, d, e in edits if kind != "equal")
+    return sum(changed) <= _CLOSE

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
+from autoparser.analysis.lint.marker_pairs import empty_blocks, last_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import render_with
+from autoparser.analysis.lint.subject import Subject
+
+_NEGATIONS = {"no", "not", "non", "off", "disable", "disabled", "skip", "without", "hide"}
+
+
+@rule("AP412")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Compare the prompts of the two values of every switch that is named like the block."""
+    for switch in subject.analysis.switches:
+        if not any(isinstance(each, bool) for each in (*switch.values, switch.default)):
+            continue
+        on, off = (_prompt(subject, {switch.name: value}) for value in (True, False))
+        if not on.rendered or not off.rendered:
+            continue
+        blocks = empty_blocks(_tail(subject, on))
+        block = next((each for each in blocks if _is_named_like(switch.name, each)), "")
+        if block and block not in _tail(subject, off):
+            yield Hit(
+                f"{switch.name}=true closes reasoning before it begins ({quote_text(block)}), and"
+                " false leaves it to the model",
+                (compare_renders(on, f"{switch.name}=true", off, f"{switch.name}=false"),),
+                line=last_line(on),
+                setting={switch.name: True},
+            )
+            return
+
+
+def _prompt(subject: Subject, setting: dict[str, bool]) -> Render:
+    return render_with(
+        subject, (subject.user,), {**subject.usual_setting, **setting}, generation=True
+    )
+
+
+def _tail(subject: Subject, render: Render) -> str:
+    return render.text.rpartition(subject.marks.user)[2]
+
+
+def _is_named_like(name: str, block: str) -> bool:
+    """Whether a name is about the block and denies nothing: ``enable_thinking``, ``<think>``."""
+    words = re.split(r"[\W_]+", name.lower())
+    if any(each in _NEGATIONS or each.startswith(("no", "dis")) for each in words):
+        return False
+    stems = re.findall(r"[a-z]{4,}", block.lower())
+    return any(stem in word or word in stem for stem in stems for word in filter(_LONG, words))
+
+
+_LONG = re.compile("[a-z]{4}").match
