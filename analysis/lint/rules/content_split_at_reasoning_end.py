@@ -1,8 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
 
-from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.core.conversation import Message, UserMessage
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier
@@ -11,33 +14,84 @@ from autoparser.analysis.lint.subject import Subject
 SHORTEST, LONGEST = 3, 60
 
 
+class _Place(NamedTuple):
+    """Where a text is put that mentions a marker."""
+
+    whose: str
+    plays: Sequence[Callable[[str], Render]]
+    answers: bool = False
+
+
 @rule("AP304")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Insert the template's own text constants into content, and report what is lost."""
+    """Insert the template's own text constants into each voice's text, and report what is lost."""
+    constants = _constants(subject)
+    for place in _places(subject):
+        yield from _cut(subject, place, constants)
+
+
+def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[Hit]:
+    """Report the first marker before which, and the first behind which, a text is lost."""
     before, behind = subject.marks.reasoning, subject.marks.content
-    usual = _renders(subject, behind)
+    usual = [play(behind) for play in place.plays]
     if not all(behind in render.text for render in usual):
         return
-    constants = _constants(subject)
     # One render tells whether any of them matters.
     mixed = behind + "".join(constant + behind for constant in constants)
     count = len(constants) + 1
-    if all(render.text.count(behind) == count for render in _renders(subject, mixed)):
+    if all(play(mixed).text.count(behind) == count for play in place.plays):
         return
-    for constant in constants:
-        marked = _renders(subject, f"{before}{constant}{behind}")
-        for render, plain in zip(marked, usual, strict=True):
-            if behind in render.text and before not in render.text:
-                yield Hit(
-                    f"of a content that holds {quote_text(constant.strip())}, what stands before it"
-                    " is lost",
-                    (compare_renders(render, "with the marker", plain, "without"),),
-                    line=render.line_of(behind),
-                )
-                return
+    markers = subject.analysis.markers
+    losses: dict[tuple[str, bool], tuple[str, Render, Render]] = {}
+    for constant, (play, plain) in product(constants, zip(place.plays, usual, strict=True)):
+        render = play(f"{before}{constant}{behind}")
+        lost = [each for each in (before, behind) if each not in render.text]
+        if render.rendered and lost:
+            what = "all" if len(lost) > 1 else _SIDES[lost[0] == before]
+            opened = constant.strip() in markers.reasoning_start
+            closed = what == _SIDES[True] and markers.reasoning_end.strip() in constant
+            # A text may be a command, and reasoning may have been left in the content.
+            meant = what == "all" or (place.answers and (opened or closed))
+            losses.setdefault((what, meant), (constant, render, plain))
+    for (what, meant), (constant, render, plain) in losses.items():
+        yield Hit(
+            f"of {place.whose} that holds {quote_text(constant.strip())}, {what} is lost",
+            (compare_renders(render, "with the marker", plain, "without"),),
+            line=render.line_of(before if behind not in render.text else behind),
+            severity=None if meant else Severity.ERROR,
+        )
 
 
-def _constants(subject: Subject) -> list[str]:
+_SIDES = {True: "what stands before it", False: "what stands behind it"}
+
+
+def _places(subject: Subject) -> Iterator[_Place]:
+    def answer(text: str) -> Render:
+        return render_answer(subject, text)
+
+    def earlier_answer(text: str) -> Render:
+        return render_earlier(subject, text)
+
+    def question(text: str) -> Render:
+        return subject.play((UserMessage(text),), generation=True)
+
+    def system_message(text: str) -> Render:
+        return subject.play((subject.user,), system=text, generation=True)
+
+    def result(text: str) -> Render:
+        call = subject.call()
+        dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
+        return subject.play(dialogue, tools=True)
+
+    yield _Place("a content", (answer, earlier_answer), answers=True)
+    yield _Place("a user's message", (question,))
+    if not subject.shape.system:
+        yield _Place("a system message", (system_message,))
+    if subject.format.calls is not None:
+        yield _Place("a tool's result", (result,))
+
+
+def _constants(subject: Subject) -> Sequence[str]:
     """Return candidates for the end of reasoning: that of the analysis first, then by length."""
     known = subject.analysis.markers.reasoning_end
     others = {
@@ -46,7 +100,3 @@ def _constants(subject: Subject) -> list[str]:
         if SHORTEST <= len(text.strip()) <= LONGEST and not text.strip().isalnum()
     }
     return [*filter(None, [known]), *sorted(others - {known}, key=lambda text: (len(text), text))]
-
-
-def _renders(subject: Subject, content: str) -> tuple[Render, Render]:
-    return render_answer(subject, content), render_earlier(subject, content)

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 
+from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.lint.conversation_matrix import Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier
@@ -12,21 +15,94 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP203")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare the text after the content of the last message and of an earlier one."""
+    """Compare the text after the last message and after an earlier one, of each kind of turn."""
+    hits = chain(_plain(subject), _in_loops(subject), _against_answers(subject))
+    yield from islice(hits, 1)
+
+
+def _plain(subject: Subject) -> Iterator[Hit]:
+    """Compare an answer as the last message with one before another question."""
     content = subject.marks.content
     last, later = render_answer(subject), render_earlier(subject)
-    if content not in last.text or subject.marks.next_user not in later.text:
+    if subject.marks.next_user not in later.text:
         return
-    if content not in later.text:
-        return
-    end = last.text.rpartition(content)[2].strip()
     behind = later.text.rpartition(content)[2].partition(subject.marks.next_user)[0]
+    if content in last.text and content in later.text:
+        yield from _differing(subject, "a turn", (last, content), (later, content, behind))
+
+
+TWINS = (
+    ("a turn of calls", Voice.CALL, "a call", "a call and its result"),
+    (
+        "an answer after a result",
+        Voice.ANSWER,
+        "a call, its result and the answer",
+        "an answered call, then another question",
+    ),
+)
+"""Two conversations of the matrix each, in which a turn of a kind is the last and is not."""
+
+
+def _in_loops(subject: Subject) -> Iterator[Hit]:
+    for kind, voice, last_scene, later_scene in TWINS:
+        last, later = (_ends(subject, scene, voice) for scene in (last_scene, later_scene))
+        for name in last.keys() & later.keys():
+            (one, end), (other, _) = last[name], later[name]
+            text = end.spoken.text
+            behind = other.text.rpartition(text)[2]
+            stops = _markers(end.after)
+            # What else differs, such as an id of the call, is no end.
+            if _markers(behind)[: len(stops)] != stops:
+                yield from _differing(subject, kind, (one, text), (other, text, behind))
+
+
+def _ends(
+    subject: Subject, scene: str, voice: Voice
+) -> dict[tuple[bool, bool], tuple[Render, WrittenText]]:
+    """Return the last text of a voice in a scene, with tools and a system message or without."""
+    found: dict[tuple[bool, bool], tuple[Render, WrittenText]] = {}
+    for each in subject.matrix:
+        conversation = each.conversation
+        texts = [text for text in each.written_texts if text.spoken.voice is voice]
+        if each.usual and conversation.scene == scene and texts:
+            key = bool(conversation.system), conversation.tools
+            found[key] = each.render, texts[-1]
+    return found
+
+
+def _differing(
+    subject: Subject, kind: str, last: tuple[Render, str], later: tuple[Render, str, str]
+) -> Iterator[Hit]:
+    """Report an end that an earlier turn does not have; each turn is a render and its text."""
+    one, text = last
+    other, _, behind = later
+    end = one.text.rpartition(text)[2].strip()
     header = subject.format.header.strip()
     if behind.strip().startswith(end) or (header and header in end):
         return
     yield Hit(
-        f"a turn ends in {quote_text(end)} as the last, and goes on with {quote_text(behind)}"
+        f"{kind} ends in {quote_text(end)} as the last, and goes on with {quote_text(behind)}"
         " in the history",
-        (compare_renders(last, "as the last message", later, "before another message"),),
-        line=last_line(last),
+        (compare_renders(one, "as the last message", other, "before another message"),),
+        line=last_line(one),
     )
+
+
+def _against_answers(subject: Subject) -> Iterator[Hit]:
+    """Compare how an answer after a result ends with how any other answer ends."""
+    plain = _ends(subject, "an answer", Voice.ANSWER)
+    kind, voice, scene, _ = TWINS[-1]
+    for key, (render, written) in _ends(subject, scene, voice).items():
+        usual = plain.get(key)
+        stops = _markers(usual[1].after) if usual else ()
+        if usual is not None and stops and stops[-1] not in written.after:
+            yield Hit(
+                f"{kind} ends in {quote_text(written.after)}, and other answers in"
+                f" {quote_text(stops[-1])}",
+                (compare_renders(render, kind, usual[0], "an answer"),),
+                line=last_line(render),
+            )
+
+
+def _markers(text: str) -> tuple[str, ...]:
+    return TemplateLiteral.of(text).markers

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Confidence, Hit
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -19,9 +22,30 @@ def check(subject: Subject) -> Iterator[Hit]:
     called = next((each for each in usual if any(each.texts_of(Voice.CALL))), None)
     if called is None:
         return
+    yield from _result(subject)
     history = called.render.text.partition(called.conversation.spoken[0].text)[2]
     if _escaped(history, subject.marks.keys):
         yield _hit(called, "the arguments of a call", subject.marks.keys, Confidence.MEDIUM)
+
+
+def _result(subject: Subject) -> Iterator[Hit]:
+    """Render a result of two lines, and search for it as a JSON string that no JSON is around."""
+    call, (first, second, *_) = subject.call(), subject.marks.values
+    text = f'{first} "1"\n{second}'
+    dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
+    render = subject.play(dialogue, tools=True)
+    for encoded in (json.dumps(text), json.dumps(json.dumps(text))[1:-1]):
+        before, found, _ = render.text.partition(encoded)
+        if found and (
+            encoded.startswith("\\") or not before.rstrip().endswith((":", ",", "[", "("))
+        ):
+            yield Hit(
+                "a tool's result is encoded once more as JSON: its line breaks and quotes have"
+                " backslashes before them",
+                (show_render(render, "a result of two lines with quotes"),),
+                line=render.line_of(encoded),
+            )
+            return
 
 
 def _escaped(text: str, words: tuple[str, ...]) -> str:

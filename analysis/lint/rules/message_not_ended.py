@@ -106,17 +106,61 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
     prompts = [each for each in chats if each.conversation.generation]
     chat = next((each for each in prompts if each.conversation.scene == "a second question"), None)
     for begin, end in () if chat is None else _turn_markers(chat):
-        usual = chat.render.text.count(begin) - chat.render.text.count(end) if chat else 0
-        for each in prompts:
-            text = each.render.text
-            if chat is not None and text.count(begin) - text.count(end) != usual:
-                yield Hit(
-                    f"'{each.name}' begins {text.count(begin)} messages with {quote_text(begin)}"
-                    f" and ends {text.count(end)} with {quote_text(end)}",
-                    (compare_renders(each.render, each.name, chat.render, chat.name),),
-                    line=each.render.line_of(begin),
-                )
-                return
+        for usual, others in ((chat, prompts), *_result_scenes(played_chats)):
+            for each in others if usual else ():
+                if usual and _surplus(each, begin, end) != _surplus(usual, begin, end):
+                    text = each.render.text
+                    yield Hit(
+                        f"'{each.name}' begins {text.count(begin)} messages with"
+                        f" {quote_text(begin)} and ends {text.count(end)} with {quote_text(end)}",
+                        (compare_renders(each.render, each.name, usual.render, usual.name),),
+                        line=each.render.line_of(begin),
+                    )
+                    return
+        unended = chat and _unended_before(chat.render.text, begin, end)
+        if chat and unended:
+            yield chat.hit(
+                f"a message that begins with {quote_text(begin)} is not ended by"
+                f" {quote_text(end)} before the next in '{chat.name}'",
+                chat.render.line_at(unended),
+            )
+            return
+
+
+def _surplus(played_chat: PlayedConversation, begin: str, end: str) -> int:
+    """Return how many more messages a conversation begins than it ends, behind its last call.
+
+    Each call may be a message that ends otherwise.
+    """
+    calls = [each for each in played_chat.written_texts if each.spoken.voice is Voice.CALL]
+    behind = played_chat.render.text[calls[-1].start if calls else 0 :]
+    return behind.count(begin) - behind.count(end)
+
+
+def _result_scenes(
+    played_chats: Sequence[PlayedConversation],
+) -> Iterator[tuple[PlayedConversation, Sequence[PlayedConversation]]]:
+    """Return a conversation of one result, and those alike that have two from one message."""
+    one, two = (
+        [each for each in played_chats if each.conversation.scene == scene]
+        for scene in ("a call and its result", "two calls in one message and their results")
+    )
+    for each in one:
+        beside = bool(each.conversation.system), each.conversation.tools
+        yield (
+            each,
+            [o for o in two if (bool(o.conversation.system), o.conversation.tools) == beside],
+        )
+
+
+def _unended_before(text: str, begin: str, end: str) -> int:
+    """Return where a message begins before the one ahead of it has ended; 0 if none does."""
+    at = text.find(begin)
+    while (following := text.find(begin, at + len(begin))) >= 0:
+        if end not in text[at:following]:
+            return following
+        at = following
+    return 0
 
 
 def _turn_markers(chat: PlayedConversation) -> Iterator[tuple[str, str]]:

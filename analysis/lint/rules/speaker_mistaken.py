@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from autoparser.analysis.core.text_alignment import common_suffix
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import quote_text, show_render
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import role_message
 from autoparser.analysis.lint.subject import Subject
 
 OWN = (Voice.ANSWER, Voice.CALL, Voice.PREFACE)
@@ -19,6 +20,8 @@ OTHERS = (Voice.SYSTEM, Voice.USER, Voice.RESULT)
 class _Headers:
     user: str
     assistant: str
+    lead: str = ""
+    """What stands between the header and an answer, such as an empty block of reasoning."""
 
 
 @rule("AP214")
@@ -48,6 +51,36 @@ def check(subject: Subject) -> Iterator[Hit]:
             if wrong and text.spoken.voice not in seen:
                 seen.add(text.spoken.voice)
                 yield _hit(played, text, wrong)
+    if Voice.SYSTEM not in seen:
+        yield from _later_system(subject, headers)
+
+
+def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
+    """Render a system message before the last question, and look at the header before it."""
+    marks, shape = subject.marks, subject.shape
+    system = role_message("system", shape.user_text(marks.system))
+    chat = shape.messages(subject.chat)
+    first = subject.render([system, *chat], generation=True)
+    later = subject.render([*chat[:-1], system, chat[-1]], generation=True)
+    if not (first.text.count(marks.system) == later.text.count(marks.system) == 1):
+        return
+    usual = first.text.partition(marks.system)[0]
+    before = later.text.partition(marks.system)[0].rpartition(marks.content)[2]
+    for header, whose in ((headers.assistant, "answers"), (headers.user, "questions")):
+        text = before.rstrip()
+        if whose == "answers" and headers.lead:
+            text = text.removesuffix(headers.lead).rstrip()
+        if text.endswith(header) and not usual.rstrip().endswith(header):
+            yield Hit(
+                "a system message in the middle of a conversation stands under the header of"
+                f" {whose}, {quote_text(header)}",
+                (compare_renders(later, "in the middle", first, "as the first message"),),
+                line=later.line_at(later.text.find(marks.system) - 1),
+                # A model may know no other place for what comes later.
+                severity=Severity.WARNING if header == headers.user else None,
+                confidence=Confidence.MEDIUM if header == headers.user else None,
+            )
+            return
 
 
 def _wrong(headers: _Headers, texts: Sequence[WrittenText], at: int) -> str:
@@ -58,14 +91,14 @@ def _wrong(headers: _Headers, texts: Sequence[WrittenText], at: int) -> str:
     if text.spoken.voice in OTHERS and headers.assistant in text.before:
         # A message of calls that are not written has a header, and nothing after it.
         said = text.before.rpartition(headers.assistant)[2]
-        return headers.assistant if headers.user not in said and _short(said) else ""
+        return headers.assistant if headers.user not in said and _short(said, headers) else ""
     last = at + 1 == len(texts)
     alike = text.spoken.voice is Voice.SYSTEM and text.before.rstrip().endswith(headers.user)
     return headers.user if alike and not last and headers.user in texts[at + 1].before else ""
 
 
-def _short(header_rest: str) -> bool:
-    return len(header_rest.strip()) <= 1
+def _short(header_rest: str, headers: _Headers) -> bool:
+    return len(header_rest.strip()) <= 1 or header_rest.strip() == headers.lead
 
 
 def _hit(played_chat: PlayedConversation, text: WrittenText, header: str) -> Hit:
@@ -86,14 +119,18 @@ def _headers(subject: Subject) -> _Headers | None:
     chat = next(
         (each for each in subject.matrix if each.conversation.scene == "a second question"), None
     )
-    befores = [
-        each.before
-        for each in (chat.written_texts if chat is not None else ())
-        if each.spoken.voice is Voice.USER
-    ]
-    user = common_suffix(*befores).strip() if len(befores) > 1 else ""
+    written = chat.written_texts if chat is not None else ()
+    befores = [each.before for each in written if each.spoken.voice is Voice.USER]
     assistant = subject.format.header.strip()
-    return _Headers(user, assistant) if user and assistant else None
+    if not assistant or len(befores) < 2:  # noqa: PLR2004 - two questions
+        return None
+    leads = [each.before.rpartition(assistant) for each in written if each.spoken.voice in OWN]
+    lead = next((rest.strip() for _, found, rest in leads if found), "")
+    first, *_, last = (each.rstrip().removesuffix(lead).rstrip() for each in befores)
+    mistaken = last.endswith(assistant) and not first.endswith(assistant)
+    # A later question may stand under the header of answers.
+    user = first.strip() if mistaken else common_suffix(*befores).strip()
+    return _Headers(user, assistant, lead) if user else None
 
 
 def _prompted(subject: Subject, header: str) -> bool:

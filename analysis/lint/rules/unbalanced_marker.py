@@ -4,9 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
 from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.text_alignment import is_unit
 from autoparser.analysis.lint.call_texts import CallSpan, call_spans
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
@@ -55,7 +57,9 @@ def check(subject: Subject) -> Iterator[Hit]:
                     line=render.line_of(found.spelled[pair]),
                 )
     if not seen:
-        yield from _in_calls(subject)
+        yield from islice(
+            chain(_in_calls(subject), _in_results(subject, of_turns), _doubled(subject)), 1
+        )
 
 
 def _in_calls(subject: Subject) -> Iterator[Hit]:
@@ -106,6 +110,52 @@ def _one_an_argument(balance: MarkerBalance, pair: MarkerPair, span: CallSpan) -
             for each in balance.within
         )
     )
+
+
+def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[Hit]:
+    """Compare the markers around two results with those around one."""
+    balances = [
+        (each, _balance(subject, each.render.text))
+        for each in subject.matrix
+        if each.usual and each.conversation.scene in (ONE_RESULT, *TWO_RESULTS)
+    ]
+    for one, usual in balances:
+        for two, found in balances:
+            beside = bool(two.conversation.system), two.conversation.tools
+            alike = beside == (bool(one.conversation.system), one.conversation.tools)
+            if not alike or one.conversation.scene != ONE_RESULT or two is one:
+                continue
+            for pair in found.opened.keys() - of_turns.pairs:
+                opened, closed = found.opened[pair], found.closed[pair]
+                if closed and opened - closed != usual.opened[pair] - usual.closed[pair]:
+                    yield two.hit(
+                        f"'{two.name}' opens {opened} and closes {closed} of the pair of"
+                        f" {quote_text(found.spelled[pair])}",
+                        two.render.line_of(found.spelled[pair]),
+                    )
+                    return
+
+
+ONE_RESULT = "a call and its result"
+TWO_RESULTS = ("two calls one after the other", "two calls in one message and their results")
+
+
+def _doubled(subject: Subject) -> Iterator[Hit]:
+    """Search before each result for a marker that is written twice in a row."""
+    for played in subject.matrix:
+        for text in played.written_texts if played.usual else ():
+            if text.spoken.voice is not Voice.RESULT:
+                continue
+            units = TemplateLiteral.of(text.before).units
+            for size in range(1, len(units) // 2 + 1):
+                last = units[-size:]
+                if last == units[-2 * size : -size] and is_unit(last[0]):
+                    yield played.hit(
+                        f"{quote_text(''.join(last))} is written twice in a row before"
+                        f" {text.spoken.voice} in '{played.name}'",
+                        played.render.line_at(text.start - 1),
+                    )
+                    return
 
 
 def _between_questions(subject: Subject) -> Iterator[tuple[str, Render, str]]:
