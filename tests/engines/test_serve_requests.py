@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.engines.chat_preparer import ChatPreparer
+from autoparser.analysis.engines.chat_request import chat_request
+from autoparser.analysis.grammar.acceptance import GrammarDialect
+from tests.fixture_analyses import analyzed
 
 from .asked_serve import BODY, answered, events, whole
 
@@ -198,3 +202,36 @@ def test_an_answer_that_a_stop_of_the_client_ends_outside_a_call_says_stop() -> 
 
     (answer,) = answered(stopped, {**BODY, "stop": "!"})
     assert answer.json()["choices"][0]["finish_reason"] == "stop"
+
+
+JSON_ANSWER = '{"city": "Malmö"}'
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("a2-key-value-tags", f"<think>Hm.</think>\n{JSON_ANSWER}"),
+        ("j1-json-in-tags", f"<think>\nHm.\n</think>\n\n{JSON_ANSWER}"),
+        ("reasoning-forced-open", f"Hm.\n</muse>\n\n{JSON_ANSWER}"),
+    ],
+)
+def test_json_comes_after_the_reasoning_whoever_opens_that(template: str, text: str) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    form = {"type": "json_schema", "json_schema": {"schema": schema}}
+    body = {**BODY, "response_format": form}
+    prepared = ChatPreparer(analyzed(template)).prepare(chat_request(body))
+    assert prepared.constrained
+    accepted = prepared.grammar.accepts(text, dialect=GrammarDialect.GBNF)
+    assert accepted.accepted, accepted
+
+    async def written() -> AsyncIterator[bytes]:
+        for character in text:
+            yield b"data: " + json.dumps({"content": character}).encode() + b"\n\n"
+        yield b'data: {"content": "", "stop": true}\n\n'
+
+    answer, stream = answered(written, body, {**body, "stream": True}, template=template)
+    message = answer.json()["choices"][0]["message"]
+    assert (message["reasoning_content"], message["content"]) == ("Hm.", JSON_ANSWER)
+    deltas = [json.loads(each)["choices"][0]["delta"] for each in events(stream)[:-1]]
+    for name in ("reasoning_content", "content"):
+        assert "".join(delta.get(name, "") for delta in deltas) == message[name]
