@@ -54,7 +54,10 @@ class AnswerProgress:
         """Read a piece, and return the deltas that it adds."""
         self._texts.append(piece.text)
         self._ids.extend(piece.ids)
-        self.logprobs.extend(piece.logprobs)
+        most = self.chat.request.top_logprobs
+        for each in piece.logprobs:
+            # Backends send the likeliest one, too, where none was asked for.
+            self.logprobs.append({**each, "top_logprobs": each["top_logprobs"][:most]})
         self.count += len(piece.ids) or (piece.text != "")
         deltas = self._stream.feed(piece.text)
         if piece.end is None:

@@ -231,10 +231,12 @@ class PassedAnswer(BackendAnswer):
     """The backend's own answer to a completion, passed on as it comes."""
 
     body: Mapping[str, Json]
+    model: str
+    """The name of the model in the answer; the backend's may be a path."""
 
     async def write(self, send: Send) -> None:
         """Pass the request on, and each piece of its answer."""
-        async with self.backend.pass_on(self.body) as (kind, pieces):
+        async with self.backend.pass_on(self.body, self.model) as (kind, pieces):
             async for piece in pieces:
                 if not self.begun:
                     self.begun = True
@@ -259,9 +261,8 @@ class PassedAnswer(BackendAnswer):
 
 def _first_error(error: Exception) -> Exception:
     """Return the error of the first task that failed."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    causes: Sequence[Exception] = getattr(error, "exceptions", ())
+    return _first_error(causes[0]) if causes else error
 
 
 def error_response(
@@ -452,12 +453,10 @@ class ChatEndpoint:
             room.enter(1)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an error
             return error_response(as_chat_error(error))
+        asked = {**body, "model": self.backend.model} if self.backend.model else body
         return PassedAnswer(
-            self.backend, self._metrics, self.limits.seconds, room.leave, self._own_model(body)
+            self.backend, self._metrics, self.limits.seconds, room.leave, asked, self.model
         )
-
-    def _own_model(self, body: dict[str, Any]) -> dict[str, Any]:
-        return {**body, "model": self.backend.model} if self.backend.model else body
 
     async def _tokenize(self, request: Request) -> Response:
         async def tokens(value: dict[str, Any]) -> Json:

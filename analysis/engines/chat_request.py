@@ -322,7 +322,7 @@ class ChatRequest(Struct, frozen=True):
         is not among them.
         """
         choice = self.tool_choice
-        if not is_mapping(choice) or choice.get("type") != "allowed_tools":
+        if isinstance(choice, str) or choice.get("type") != "allowed_tools":
             return self.tools, choice
         held = choice.get("allowed_tools", choice)
         listed = held.get("tools") if is_mapping(held) else None
@@ -355,18 +355,20 @@ _SAMPLING = (
     "frequency_penalty",
     "logit_bias",
 )
-_BOOKKEEPING = {"user", "metadata", "store", "service_tier", "safety_identifier", "verbosity"}
-_BOOKKEEPING |= {"prompt_cache_key", "prompt_cache_retention", "modalities"}
+_BOOKKEEPING = {
+    *("user", "metadata", "store", "service_tier", "safety_identifier", "verbosity"),
+    *("prompt_cache_key", "prompt_cache_retention", "modalities"),
+}
 """Parameters that no answer depends on here; they are ignored without a line."""
 
 
 def json_object(body: bytes) -> dict[str, Any]:
     """Read a body; what is null in it is left out. Raises ChatError unless it is an object."""
     try:
-        value: object = msgspec.json.decode(body)
+        value = msgspec.json.decode(body)
     except (ValueError, RecursionError) as error:
         raise ChatError(f"the body is not JSON: {one_line(str(error))}") from error
-    if not isinstance(value, dict):
+    if not is_mapping(value):
         raise ChatError("the body is not a JSON object")
     return {name: each for name, each in value.items() if each is not None}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx2
 import msgspec
@@ -87,14 +88,26 @@ class CompletionBackend:
 
     @asynccontextmanager
     async def pass_on(
-        self, body: Mapping[str, Json]
+        self, body: Mapping[str, Json], model: str
     ) -> AsyncGenerator[tuple[str, AsyncIterator[bytes]]]:
         """Ask for a completion by OpenAI's API; give the answer's type and its bytes as they come.
 
-        Raises ChatError.
+        `model` is put in the place of the name that the backend says. Raises ChatError.
         """
+
+        async def lines(answer: httpx2.Response) -> AsyncIterator[bytes]:
+            async for line in _lines(answer):
+                head, data = (_DATA, line[len(_DATA) :]) if line.startswith(_DATA) else ("", line)
+                try:
+                    value = msgspec.json.decode(data, type=dict[str, Any])
+                except msgspec.DecodeError:
+                    yield f"{line}\n".encode()
+                else:
+                    named = {**value, "model": model} if "model" in value else value
+                    yield f"{head} ".lstrip().encode() + msgspec.json.encode(named) + b"\n"
+
         async with self._asked("/v1/completions", body) as answer:
-            yield answer.headers.get("content-type", "application/json"), answer.aiter_bytes()
+            yield answer.headers.get("content-type", "application/json"), lines(answer)
 
     async def tokens(self, text: str) -> Sequence[int]:
         """Return the ids of a text, markers as their tokens. Raises ChatError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -30,7 +30,7 @@ class CompletionPiece:
     text: str = ""
     ids: tuple[int, ...] = ()
     end: CompletionEnd | None = None
-    logprobs: tuple[Json, ...] = ()
+    logprobs: tuple[dict[str, Any], ...] = ()
     """One object a token, as OpenAI's chat completions have them."""
 
 
@@ -38,7 +38,9 @@ LEAST_LOGPROB = -9999.0
 """Stands for the logarithm of 0, which JSON cannot say."""
 
 
-def token_logprob(token: str, logprob: float | None, others: Mapping[str, float | None]) -> Json:
+def token_logprob(
+    token: str, logprob: float | None, others: Mapping[str, float | None]
+) -> dict[str, Any]:
     """Return what a chat completion says of a token; `others` are the likeliest in its place."""
 
     def described(text: str, value: float | None) -> dict[str, Json]:
@@ -103,7 +105,7 @@ class _Logprobs(Struct):
     token_logprobs: tuple[float | None, ...] = ()
     top_logprobs: tuple[dict[str, float | None] | None, ...] | None = None
 
-    def described(self) -> tuple[Json, ...]:
+    def described(self) -> tuple[dict[str, Any], ...]:
         tops = self.top_logprobs or (None,) * len(self.tokens)
         return tuple(
             token_logprob(token, logprob, top or {})

@@ -21,8 +21,10 @@ from .chat_request import ChatError, ChatRequest, chat_request, ignore_fields
 
 _TAKEN = {"model", "stream", "temperature", "top_p", "top_k"}
 """Fields that mean the same in both APIs."""
-_CONVERTED = {"system", "messages", "tools", "tool_choice", "max_tokens", "stop_sequences"}
-_CONVERTED |= {"thinking", "output_config", "output_format"}
+_CONVERTED = {
+    *("system", "messages", "tools", "tool_choice", "max_tokens", "stop_sequences"),
+    *("thinking", "output_config", "output_format"),
+}
 _BOOKKEEPING = {"metadata", "service_tier", "container", "context_management", "speed"}
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 _NOT_TEXT = "only texts reach the model here"
@@ -47,8 +49,8 @@ def messages_request(body: Mapping[str, Any]) -> ChatRequest:
         fields |= _choice(body["tool_choice"])
     if body.get("stop_sequences"):
         fields["stop"] = body["stop_sequences"]
-    config = body.get("output_config")
-    config = config if is_mapping(config) else {}
+    given = body.get("output_config")
+    config: Mapping[str, Any] = given if is_mapping(given) else {}
     form = config.get("format") or body.get("output_format")
     if is_mapping(form) and form.get("type") == "json_schema":
         schema = {"schema": form.get("schema")}
@@ -112,8 +114,9 @@ def _add_block(said: dict[str, Any], kind: str, block: Mapping[str, Any], where:
         thought = said.get("reasoning_content", "")
         said["reasoning_content"] = thought + _text(block.get("thinking"), where)
     elif kind == "tool_use":
-        function = {"name": block.get("name"), "arguments": block.get("input") or {}}
-        call = {"id": block.get("id"), "type": "function", "function": function}
+        arguments: Json = block.get("input") or {}
+        function: dict[str, Json] = {"name": block.get("name"), "arguments": arguments}
+        call: dict[str, Json] = {"id": block.get("id"), "type": "function", "function": function}
         said.setdefault("tool_calls", []).append(call)
     elif kind != "redacted_thinking":
         raise ChatError(f"a block of the type {kind!r}: {_NOT_TEXT}", place=where)

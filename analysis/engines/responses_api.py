@@ -22,10 +22,14 @@ from .chat_request import ChatError, ChatRequest, chat_request, ignore_fields
 
 _TAKEN = {"model", "stream", "temperature", "top_p", "parallel_tool_calls", "top_logprobs"}
 """Fields that mean the same in both APIs."""
-_CONVERTED = {"instructions", "input", "tools", "tool_choice", "max_output_tokens", "text"}
-_CONVERTED |= {"reasoning", "previous_response_id", "conversation", "background", "prompt"}
-_BOOKKEEPING = {"metadata", "store", "user", "safety_identifier", "prompt_cache_key", "include"}
-_BOOKKEEPING |= {"prompt_cache_retention", "service_tier", "truncation", "stream_options"}
+_CONVERTED = {
+    *("instructions", "input", "tools", "tool_choice", "max_output_tokens", "text", "reasoning"),
+    *("previous_response_id", "conversation", "background", "prompt"),
+}
+_BOOKKEEPING = {
+    *("metadata", "store", "user", "safety_identifier", "prompt_cache_key", "include"),
+    *("prompt_cache_retention", "service_tier", "truncation", "stream_options"),
+}
 _STATE = ("previous_response_id", "conversation", "background", "prompt")
 _TEXTS = ("input_text", "output_text", "text", "reasoning_text", "summary_text", "refusal")
 

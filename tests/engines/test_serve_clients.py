@@ -45,7 +45,7 @@ class Scripted(BaseHTTPRequestHandler):
             self.wfile.write(json.dumps({"tokens": list(range(len(body["content"])))}).encode())
             return
         if self.path == "/v1/completions":
-            self.wfile.write(json.dumps({"passed": body["prompt"]}).encode())
+            self.wfile.write(json.dumps({"passed": body["prompt"], "model": "/models/a"}).encode())
             return
         said = body["prompt"]
         told = all(
@@ -204,9 +204,9 @@ def test_errors_are_exceptions_of_each_client(
         )
 
 
-def test_completions_are_passed_on_as_they_are(url: str) -> None:
+def test_completions_are_passed_on_under_the_name_of_this_server(url: str) -> None:
     answer = httpx2.post(f"{url}/v1/completions", json={"prompt": "<b>", "strange": 1})
-    assert answer.json() == {"passed": "<b>"}
+    assert answer.json() == {"passed": "<b>", "model": "parrot"}
 
 
 @pytest.mark.parametrize("field", ["prompt", "content"])

@@ -136,6 +136,8 @@ def test_log_probabilities_are_of_openais_form_whole_and_streamed() -> None:
     assert found["top_logprobs"][1] == {"token": "é", "logprob": -9999.0, "bytes": [195, 169]}
     chunks = [json.loads(each)["choices"][0] for each in events(stream)[:-1]]
     assert [chunk["logprobs"]["content"] for chunk in chunks if "logprobs" in chunk] == [[found]]
+    (alone,) = answered(likely, {**BODY, "logprobs": True})
+    assert alone.json()["choices"][0]["logprobs"]["content"] == [{**found, "top_logprobs": []}]
 
 
 def test_several_choices_are_asked_side_by_side_each_with_a_seed_of_its_own() -> None:
