@@ -48,9 +48,14 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
         lost = [each for each in (before, behind) if each not in render.text]
         if render.rendered and lost:
             what = "all" if len(lost) > 1 else _SIDES[lost[0] == before]
-            opened = constant.strip() in markers.reasoning_start
+            opened = what == _SIDES[False] and (
+                constant.strip() in markers.reasoning_start
+                or any(
+                    behind in play(f"{before}{constant}{other}{behind}").text for other in constants
+                )
+            )
             closed = what == _SIDES[True] and markers.reasoning_end.strip() in constant
-            # A text may be a command, and reasoning may have been left in the content.
+            # A text may be a command, and a block of reasoning may have been left in the content.
             meant = what == "all" or (place.answers and (opened or closed))
             losses.setdefault((what, meant), (constant, render, plain))
     for (what, meant), (constant, render, plain) in losses.items():

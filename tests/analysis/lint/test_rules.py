@@ -101,6 +101,8 @@ def test_a_rule_says_of_a_small_template_what_the_table_says(case: dict[str, Any
     for finding in findings:
         assert finding.line == case.get("line", finding.line)
         assert finding.hit.setting == case.get("setting", finding.hit.setting)
+    if "severity" in case:
+        assert sorted(each.severity.value for each in findings) == case["severity"]
 
 
 BUGS = read_table("planted/bugs.yaml")
