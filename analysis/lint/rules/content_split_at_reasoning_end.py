@@ -54,9 +54,8 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
                     behind in play(f"{before}{constant}{other}{behind}").text for other in constants
                 )
             )
-            closed = what == _SIDES[True] and markers.reasoning_end.strip() in constant
             # A text may be a command, and a block of reasoning may have been left in the content.
-            meant = what == "all" or (place.answers and (opened or closed))
+            meant = what == "all" or (place.answers and (opened or what == _SIDES[True]))
             losses.setdefault((what, meant), (constant, render, plain))
     for (what, meant), (constant, render, plain) in losses.items():
         yield Hit(
