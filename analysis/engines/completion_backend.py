@@ -199,6 +199,7 @@ class CompletionBackend:
     async def _pieces(self, answer: httpx2.Response) -> AsyncIterator[CompletionPiece]:
         """Read the events; raises ChatError where they stop before the end."""
         end: CompletionEnd | None = None
+        written = 0
         async for line in _lines(answer):
             if not line.startswith(_DATA):
                 if line.startswith("error:"):
@@ -209,6 +210,9 @@ class CompletionBackend:
                 break
             piece = self._event(data).piece(end)
             end = piece.end or end
+            written += len(piece.text)
+            if written > LARGEST:
+                raise _too_large()
             if piece.text or piece.ids or piece.logprobs:
                 yield CompletionPiece(piece.text, piece.ids, logprobs=piece.logprobs)
         if end is None:
@@ -251,7 +255,7 @@ class _Tokens(msgspec.Struct):
 
 
 LARGEST = 32_000_000
-"""Bytes of a line of an answer, and of one that is not a stream."""
+"""Bytes of a line of an answer and of one that is not a stream, and characters of all its text."""
 
 
 def _too_large() -> ChatError:

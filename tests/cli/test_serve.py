@@ -67,6 +67,8 @@ def test_chats_are_answered_and_logged_until_a_signal(backend: str, tmp_path: Pa
         body = {"messages": [{"role": "user", "content": SECRET}]}
         answer = httpx2.post(f"{url}/chat/completions", json=body, timeout=30)
         assert answer.json()["choices"][0]["message"]["content"] == "It is sunny."
+        (model,) = httpx2.get(f"{url}/models").json()["data"]
+        assert model["id"] == "j1-json-in-tags.jinja"
         running.send_signal(signal.SIGTERM)
         assert running.wait(20) == -signal.SIGTERM
         assert said.endswith(f"answers by llama-server at {backend}\n")
