@@ -34,6 +34,20 @@ def render_two_answers(subject: Subject) -> Render:
     return subject.play((subject.user, *answers, subject.next_user))
 
 
+def render_system_messages(subject: Subject) -> tuple[Render, Render] | None:
+    """Render a system message before all others, and one before the last question.
+
+    None if either render does not have its text exactly once.
+    """
+    marks, shape = subject.marks, subject.shape
+    system = role_message("system", shape.user_text(marks.system))
+    chat = shape.messages(subject.chat)
+    first = subject.render([system, *chat], generation=True)
+    later = subject.render([*chat[:-1], system, chat[-1]], generation=True)
+    counts = {render.text.count(marks.system) for render in (first, later)}
+    return (first, later) if counts == {1} else None
+
+
 # A few steps of a conversation, played under the template's usual setting.
 
 

@@ -10,7 +10,7 @@ from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import role_message
+from autoparser.analysis.lint.rule_conversations import render_system_messages
 from autoparser.analysis.lint.subject import Subject
 
 _SHOWN = 40
@@ -53,13 +53,10 @@ def _questions(subject: Subject, end: str) -> Iterator[Hit]:
 
 def _system_messages(subject: Subject, end: str) -> Iterator[Hit]:
     """Compare a system message as the first message with one in the middle."""
-    marks, shape = subject.marks, subject.shape
-    system = role_message("system", shape.user_text(marks.system))
-    chat = shape.messages(subject.chat)
-    first = subject.render([system, *chat], generation=True)
-    later = subject.render([*chat[:-1], system, chat[-1]], generation=True)
-    if not (first.text.count(marks.system) == later.text.count(marks.system) == 1):
+    renders = render_system_messages(subject)
+    if renders is None:
         return
+    marks, (first, later) = subject.marks, renders
     one = first.text.partition(marks.system)[0]
     other = later.text.partition(marks.system)[0].rpartition(marks.content)[2]
     header = _header(subject, other, end)

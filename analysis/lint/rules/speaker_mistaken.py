@@ -8,7 +8,7 @@ from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voi
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import role_message
+from autoparser.analysis.lint.rule_conversations import render_system_messages
 from autoparser.analysis.lint.subject import Subject
 
 OWN = (Voice.ANSWER, Voice.CALL, Voice.PREFACE)
@@ -57,13 +57,10 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
     """Render a system message before the last question, and look at the header before it."""
-    marks, shape = subject.marks, subject.shape
-    system = role_message("system", shape.user_text(marks.system))
-    chat = shape.messages(subject.chat)
-    first = subject.render([system, *chat], generation=True)
-    later = subject.render([*chat[:-1], system, chat[-1]], generation=True)
-    if not (first.text.count(marks.system) == later.text.count(marks.system) == 1):
+    renders = render_system_messages(subject)
+    if renders is None:
         return
+    marks, (first, later) = subject.marks, renders
     usual = first.text.partition(marks.system)[0]
     before = later.text.partition(marks.system)[0].rpartition(marks.content)[2]
     for header, whose in ((headers.assistant, "answers"), (headers.user, "questions")):
