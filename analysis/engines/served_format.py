@@ -224,14 +224,14 @@ class ServedFormat:
         if not (request.forced or request.strict or request.content is not None):
             return None
         settings = self._switches_in(request)
-        grammar = self._grammar(request, settings)
+        grammar = replace(self._grammar(request, settings), content_tag=request.content_tag)
         if start == "after the reasoning" and prompt_opens_reasoning(grammar.turn):
             grammar = replace(grammar, turn=after_reasoning(grammar.turn))
         elif start == "anywhere":
             others = {each.text: each.setting for each in self.learned.formats.openings}
             turns = [self._grammar(request, setting).turn for setting in others.values()]
             grammar = replace(grammar, turn=at_any_start([grammar.turn, *turns]))
-        tag = grammar.structural_tag(request.content_tag)
+        tag = grammar.structural_tag()
         log_loosening(grammar.loosened("structural_tag"))
         return tag
 

@@ -104,6 +104,8 @@ class Grammar(Shown):
     """Whether a call has to be written."""
     json_schema: Json = None
     """The schema of content, or None for free text."""
+    content_tag: TagFormat | None = None
+    """What content has to be in a structural tag, in the place of the schema."""
     lazy: bool = False
     """Whether it begins only where one of the triggers was written."""
     loosen: bool | None = False
@@ -249,19 +251,15 @@ class Grammar(Shown):
         """Return the parser of the same request."""
         return OutputParser(structs.replace(self.turn, offered=frozenset(self.tools)))
 
-    def structural_tag(self, content: TagFormat | None = None) -> dict[str, Json]:
+    def structural_tag(self) -> dict[str, Json]:
         """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.
 
-        In an answer by a JSON schema, `content` may stand in the place of that schema. Raises
-        GrammarError if there are no calls, and for arguments that no tag can say.
+        Raises GrammarError if there are no calls, and for arguments that no tag can say.
         """
-        return self._tag.grammar if content is None else self._written_tag(content).grammar
+        return self._tag.grammar
 
     @cached_property
     def _tag(self) -> WrittenGrammar[dict[str, Json]]:
-        return self._written_tag(None)
-
-    def _written_tag(self, content: TagFormat | None) -> WrittenGrammar[dict[str, Json]]:
         return written_grammar(
             lambda tools, json_schema: write_structural_tag(
                 self.turn,
@@ -270,7 +268,7 @@ class Grammar(Shown):
                 parallel=self.parallel,
                 required=self.required,
                 json_schema=json_schema,
-                content=content,
+                content=self.content_tag,
             ),
             self._request("structural_tag"),
         )
