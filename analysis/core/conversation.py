@@ -145,7 +145,7 @@ _KINDS = {form.type: form.kind for form in MEDIA_FORMS}
 
 
 def media_kind(part: object) -> MediaKind | None:
-    """Return of which kind a part of a message's content is, or None if it is no medium.
+    """Return the kind of medium that a part of a message's content is, or None if it is not one.
 
     A part without a type is of the kind whose key it has, as `{image: …}`.
     """
