@@ -117,7 +117,8 @@ class AnswerProgress:
         chat, fields = self.chat, dict[str, Json]()
         if chat.request.return_token_ids:
             fields["prompt_token_ids"] = None if chat.prompt_ids is None else list(chat.prompt_ids)
-            fields["token_ids"] = None if self.ids is None else list(self.ids)
+            ids = self.ids
+            fields["token_ids"] = None if ids is None else list(ids)
         if chat.bridged is not None:
             fields["bridge"] = chat.bridged or "the prompt begins with the earlier turn's ids"
         return fields

@@ -27,7 +27,7 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import log_loosening
 from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning, at_any_start
-from autoparser.analysis.parsing.parsed_message import Status
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
@@ -228,8 +228,10 @@ class ServedFormat:
         if start == "after the reasoning" and prompt_opens_reasoning(grammar.turn):
             grammar = replace(grammar, turn=after_reasoning(grammar.turn))
         elif start == "anywhere":
-            others = {each.text: each.setting for each in self.learned.formats.openings}
-            turns = [self._grammar(request, setting).turn for setting in others.values()]
+            openings = {each.text: each.setting for each in self.learned.formats.openings[::-1]}
+            # Nothing set is the grammar's own.
+            others = filter(None, openings.values())
+            turns = [self._grammar(request, setting).turn for setting in others]
             grammar = replace(grammar, turn=at_any_start([grammar.turn, *turns]))
         tag = grammar.structural_tag()
         log_loosening(grammar.loosened("structural_tag"))
@@ -246,18 +248,19 @@ class ServedFormat:
             loosen=None if request.content is None or request.strict else True,
         )
 
-    def is_whole(self, parser: OutputParser, text: str) -> bool:
-        """Return whether a text is complete, where an engine passes neither ids nor a reason.
+    def cut_message(self, parser: OutputParser, text: str) -> ParsedMessage | None:
+        """Return the message of a text that was cut, or None if it is complete.
 
-        One that ends in a call before the text that closes it was cut by a limit, as far as the
-        text alone can say: a call that is mended then would be carried out with half of its
-        arguments.
+        For an engine that passes neither ids nor a reason. A text that ends in a call before what
+        closes it was cut by a limit, as far as the text alone can say: a call that is mended then
+        would be carried out with half of its arguments.
         """
-        attempts = parser.parse(text, complete=False).attempts
+        message = parser.parse(text, complete=False)
+        attempts = message.attempts
         if not attempts or attempts[-1].status is not Status.CUT:
-            return True
+            return None
         rest = text[attempts[-1].start :]
-        return any(closer in rest for closer in self._call_closers)
+        return None if any(closer in rest for closer in self._call_closers) else message
 
     @cached_property
     def _call_closers(self) -> frozenset[str]:

@@ -82,7 +82,7 @@ class ToolDetector:
     def detect_and_parse(self, text: str, tools: Sequence[object]) -> Any:
         """Read a whole text."""
         parser = self._parser(tools)
-        message = parser.parse(text, complete=self._served_format.is_whole(parser, text))
+        message = self._served_format.cut_message(parser, text) or parser.parse(text)
         calls = [
             self.results.call(tool_index=index, name=call.name, parameters=call.arguments)
             for index, call in enumerate(message.begun_calls)
@@ -96,8 +96,8 @@ class ToolDetector:
 
     def finish(self, tools: Sequence[object]) -> Any:
         """Give what was held back until the end."""
-        complete = self._served_format.is_whole(self._parser(tools), self._text)
-        return self.results.calls_of(self._running_stream(tools).finish(complete=complete))
+        cut = self._served_format.cut_message(self._parser(tools), self._text)
+        return self.results.calls_of(self._running_stream(tools).finish(complete=cut is None))
 
     def structure_info(self) -> Callable[[str], Any]:
         """Raise ValueError; SGLang asks only if `get_structural_tag` returns None."""
