@@ -242,6 +242,11 @@ UnsafeFixesOption = Annotated[
 WatchOption = Annotated[bool, "Run again whenever a file that it reads changes."]
 
 
+def key_option(variable: str, words: str) -> Any:
+    """Return the option of a key, which an environment variable may hold instead."""
+    return typer.Option(metavar="KEY", envvar=variable, help=words, show_default=False)
+
+
 def format_option(forms: str) -> Any:
     """Return the option that chooses a form; `forms` says what they are."""
     return typer.Option("--format", "-f", help=f"What to write: {forms}")

@@ -19,6 +19,7 @@ from .options import (
     ServedModelOption,
     ServerTimeoutOption,
     SwitchOption,
+    key_option,
 )
 from .output import Outlet, open_outlet, print_note, protect_source, status_line
 from .request import read_switches, warn_of_check, warn_of_switches
@@ -65,9 +66,7 @@ def probe(
     yes: Annotated[bool, "Probe a server that is not on this machine."] = False,
     api_key: Annotated[
         str,
-        typer.Option(
-            metavar="KEY", envvar="AUTOPARSER_API_KEY", help="The server's key.", show_default=False
-        ),
+        key_option("AUTOPARSER_API_KEY", "The server's key."),
     ] = "",
     server_timeout: ServerTimeoutOption = 120.0,
     edges: Annotated[bool, "Whitespace at the edges of a part counts, too."] = False,

@@ -22,6 +22,7 @@ from .options import (
     ServerOptions,
     SwitchOption,
     TokenizerOption,
+    key_option,
 )
 from .output import print_note
 from .request import read_switches, warn_of_switches
@@ -66,21 +67,11 @@ def serve(
     switch: SwitchOption = None,
     api_key: Annotated[
         str,
-        typer.Option(
-            metavar="KEY",
-            envvar="AUTOPARSER_API_KEY",
-            help="The key that clients have to give. [default: none]",
-            show_default=False,
-        ),
+        key_option("AUTOPARSER_API_KEY", "The key that clients have to give. [default: none]"),
     ] = "",
     server_key: Annotated[
         str,
-        typer.Option(
-            metavar="KEY",
-            envvar="AUTOPARSER_SERVER_KEY",
-            help="The key that the server behind --server wants.",
-            show_default=False,
-        ),
+        key_option("AUTOPARSER_SERVER_KEY", "The key that the server behind --server wants."),
     ] = "",
     cors: Annotated[
         list[str] | None,
