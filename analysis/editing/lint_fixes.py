@@ -56,7 +56,7 @@ class TemplateTrials:
     """A template, and what becomes of it by edits."""
 
     def __init__(self, template: ChatTemplate, mends: Sequence[MendedFault] | None = None) -> None:
-        """Analyze a template of whose faults these are to be mended; None takes all.
+        """Analyze a template to mend these of its faults, or all for None.
 
         Raises AutoparserError if that cannot be done.
         """

@@ -3,7 +3,7 @@
 uvicorn waits for the head of a request as long as a client likes, and counts who waits among its
 connections, so that a few hundred of them shut out everybody. Here a head has some seconds, and
 where too many wait, the one that waits longest is closed; a client that is slow is never held
-against another one. What is no HTTP is refused with the same error object as all else.
+against another one. Anything that is not HTTP is refused with the same error object.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class BoundedProtocol(H11Protocol):
             self._await_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP."""
+        """Refuse a request that is not HTTP."""
         self._refuse(ChatError(msg), "400 Bad Request")
 
     def _await_head(self) -> None:

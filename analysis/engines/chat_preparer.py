@@ -230,7 +230,7 @@ class ChatPreparer:
 
 
 _MARK = "autoparserGoesOnHere"
-"""Written behind the text that an answer continues, to find its end in the prompt."""
+"""A mark after the text that an answer continues, to find its end in the prompt."""
 
 
 def _begun_messages(request: ChatRequest) -> list[Message]:
