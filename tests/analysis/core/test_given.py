@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-import yaml
 from msgspec import Meta, Struct
 
 from autoparser.analysis.core.conversation import (
@@ -21,13 +19,9 @@ from autoparser.analysis.core.conversation import (
 )
 from autoparser.analysis.core.documents import place_in, read_value
 from autoparser.analysis.core.errors import AutoparserError, kind_of
+from tests.case_tables import case_tables
 
-TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "given.yaml").read_text("utf-8"))
-
-
-def table(name: str) -> pytest.MarkDecorator:
-    """Pass each case of a table of `given.yaml` to a test."""
-    return pytest.mark.parametrize("case", TABLES[name], ids=ascii)
+table = case_tables(__file__, "given.yaml")
 
 
 class Color(StrEnum):

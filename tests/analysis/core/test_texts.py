@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings, strategies as st
 
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
@@ -24,15 +22,11 @@ from autoparser.analysis.core.text_alignment import (
     prefix_length,
     split_repetition,
 )
+from tests.case_tables import case_tables
 
-TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "texts.yaml").read_text("utf-8"))
+table = case_tables(__file__, "texts.yaml")
 MARKUP = st.text(st.sampled_from('ab1 _<>/|[]"\n=⟦⟧.{}'), max_size=24)
 LABELS = {"XX": "x", "YY": "y", "XXL": "long"}
-
-
-def table(name: str) -> pytest.MarkDecorator:
-    """Pass each case of a table of `texts.yaml` to a test."""
-    return pytest.mark.parametrize("case", TABLES[name], ids=str)
 
 
 @table("prefixes")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import yaml
 from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
@@ -35,13 +33,9 @@ from autoparser.analysis.core.text_format import (
     TurnPart,
 )
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from tests.case_tables import case_tables
 
-TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "turns.yaml").read_text("utf-8"))
-
-
-def table(name: str) -> pytest.MarkDecorator:
-    """Pass each case of a table of `turns.yaml` to a test."""
-    return pytest.mark.parametrize("case", TABLES[name], ids=str)
+table = case_tables(__file__, "turns.yaml")
 
 
 def row(text: str) -> Row:
