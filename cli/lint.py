@@ -1,4 +1,4 @@
-"""``autoparser lint``: rules against the templates of a project."""
+"""``autoparser lint`` and ``fix``: rules against a project's templates, and proven edits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -18,12 +18,16 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
 from . import DISTRIBUTION, wings
-from .fix import fix_files
-from .lint_options import LintOptions
+from .command_runs import watch_files
 from .options import (
     ExitZeroOption,
+    JobsOption,
     OutputOption,
+    ResultOptions,
+    RevisionOption,
     SourcesArgument,
+    TemplateOption,
+    TokenizerOption,
     ToolsOption,
     UnsafeFixesOption,
     WatchOption,
@@ -31,10 +35,182 @@ from .options import (
     help_order,
     known_name,
 )
-from .output import PLAIN_WIDTH, open_outlet, progress_bar, protect_source, write_file
+from .output import (
+    PLAIN_WIDTH,
+    open_outlet,
+    print_note,
+    print_report,
+    progress_bar,
+    protect_source,
+    report_width,
+    write_file,
+)
 from .request import check_standard_input, read_functions
 from .source import STANDARD_INPUT
-from .watch import watch_files
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class LintOptions:
+    """The options of lint and fix: how templates are read, by which rules, and what counts."""
+
+    select: Annotated[
+        list[str] | None,
+        "RULES",
+        "Only these rules: codes, beginnings of codes such as AP3, names, or ALL;"
+        " several with commas.",
+    ] = None
+    ignore: Annotated[list[str] | None, "RULES", "Not these rules."] = None
+    extend_select: Annotated[list[str] | None, "RULES", "These rules, too."] = None
+    config: Annotated[
+        Path | None,
+        "FILE",
+        "The settings: a pyproject.toml with [tool.autoparser.lint], or an"
+        " autoparser.toml. [default: the nearest from here upward]",
+    ] = None
+    isolated: Annotated[bool, "Read no settings."] = False
+    baseline: Annotated[
+        Path | None, "FILE", "Findings in this file are known, and do not fail."
+    ] = None
+    profile: Annotated[
+        str | None,
+        "PROFILE",
+        "Whose findings are shown and count: release, strict (all), engines, training or"
+        " cache. [default: release; strict with --select]",
+    ] = None
+    min_severity: Annotated[
+        str | None, "SEVERITY", "Findings from here on: info, warning or error. [default: info]"
+    ] = None
+    min_confidence: Annotated[str, "CONFIDENCE", "Findings from here on: low, medium or high."] = (
+        "low"
+    )
+    template_place: TemplateOption = None
+    tokenizer: TokenizerOption = None
+    revision: RevisionOption = None
+    jobs: JobsOption = None
+    no_cache: Annotated[
+        bool,
+        typer.Option(
+            "--no-cache",
+            envvar="AUTOPARSER_NO_CACHE",
+            help="Look at every template anew, and leave nothing for the next run.",
+        ),
+    ] = False
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="AUTOPARSER_CACHE_DIR",
+            help="Where what was found is cached for the next run. [default: where the system has"
+            " caches]",
+            show_default=False,
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Raise AutoparserError for options that contradict each other."""
+        if self.isolated and self.config is not None:
+            raise AutoparserError(
+                "--config and --isolated contradict each other", hint="leave one out"
+            )
+
+    def settings(self) -> wings.ProjectSettings:
+        """Return the settings of the project, or empty ones."""
+        if self.isolated:
+            return wings.ProjectSettings()
+        return (
+            wings.find_settings(Path.cwd())
+            if self.config is None
+            else wings.read_settings(self.config)
+        )
+
+    def cache_folder(self) -> Path | None:
+        """Return the folder of the cache, made where it is named. Raises AutoparserError."""
+        if self.no_cache:
+            return None
+        if self.cache_dir is None:
+            return wings.user_cache_path("autoparser", appauthor=False) / "lint"
+        try:
+            self.cache_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise AutoparserError(
+                f"this cannot be the folder of the cache ({reason})",
+                file=str(self.cache_dir),
+                hint="name another one with --cache-dir, or give --no-cache",
+            ) from None
+        return self.cache_dir
+
+    def request(
+        self,
+        sources: Sequence[str],
+        settings: wings.ProjectSettings,
+        cache: Path | None,
+        limits: wings.Limits | None,
+        *,
+        fail_on: str | None = None,
+        jinjas: tuple[wings.OtherJinja, ...] = (),
+        tools: tuple[wings.Tool, ...] = (),
+    ) -> wings.LintRequest:
+        """Return which templates are looked at and what of it counts.
+
+        Raises AutoparserError where options and settings contradict each other, or leave no rule.
+        """
+        selected = settings.select if self.select is None else _split_list(self.select)
+        # Whoever selects rules and names no profile wants all that they find.
+        usual = wings.Profile.RELEASE if selected is None else wings.Profile.STRICT
+        profile = _value_of(self.profile, "--profile", settings.profile or usual)
+        beside = [
+            each.code
+            for each in wings.all_rules()
+            if jinjas and each.needs is wings.RuleNeed.OTHER_JINJAS
+        ]
+        if selected is None:
+            beside += [each.code for each in wings.rules_for(profile)]
+        choice = wings.RuleChoice(
+            selected,
+            settings.ignore if self.ignore is None else _split_list(self.ignore),
+            (*settings.extend_select, *_split_list(self.extend_select or []), *beside),
+        )
+        rules = choice.rules
+        if not rules:
+            raise AutoparserError("no rule is left to look", hint="select more, or ignore less")
+        for given in (self.tokenizer, settings.tokenizer):
+            if given is not None:
+                # Read once here, so that it is an error of its own and not one of every template.
+                wings.load_tokenizer(given)
+        lowest = settings.min_severity or wings.Severity.INFO
+        severity = _value_of(self.min_severity, "--min-severity", lowest)
+        return wings.LintRequest(
+            tuple(sources),
+            rules,
+            settings,
+            _value_of(fail_on, "--fail-on", settings.fail_on or wings.FailOn.ERROR),
+            _value_of(self.min_confidence, "--min-confidence", wings.Confidence.LOW),
+            wings.FindingFilter(profile, severity, wings.codes_of(choice.extend_select)),
+            self.tokenizer,
+            None if self.baseline is None else wings.read_baseline(self.baseline),
+            self.revision,
+            self.template_place,
+            self.jobs or wings.usual_jobs(),
+            limits,
+            jinjas,
+            cache,
+            tools,
+        )
+
+
+def _split_list(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(each.strip() for text in texts for each in text.split(",") if each.strip())
+
+
+def _value_of(value: str | None, option: str, usual: Choice) -> Choice:
+    """Return the value that an option names, or the usual one if it is not given."""
+    if value is None:
+        return usual
+    kind = type(usual)
+    return kind(known_name(value, [*kind], f"{option} cannot be {value!r}"))
 
 
 class FindingForm(StrEnum):
@@ -125,10 +301,10 @@ def _pages_address() -> str | None:
 
 
 FINDINGS = 1
-"""The exit code where there is a finding to fail on."""
+"""The exit code where there is a finding to fail on, or one stays that could be fixed."""
 
 PROBLEMS = 2
-"""The exit code where some input could not be looked at."""
+"""The exit code where some input could not be looked at, or not to the end."""
 
 MANY = 8
 """Fewer templates are done before a bar could be read."""
@@ -347,3 +523,98 @@ def _write_findings(
             outlet.report(detail.report(run, outlet.width))
         else:
             outlet.text(findings_text(run, form, detail))
+
+
+@help_order(
+    "select ignore extend_select config isolated baseline profile min_severity "
+    "min_confidence unsafe_fixes write diff form as_json output"
+)
+def fix(
+    *,
+    sources: SourcesArgument,
+    options: LintOptions,
+    unsafe_fixes: UnsafeFixesOption = False,
+    write: Annotated[bool, "Change the files; without it they stay as they are."] = False,
+    diff: Annotated[bool, "Beside --write: show the unified diff, too."] = False,
+    result: ResultOptions,
+    limits: Limits | None = None,
+) -> int:
+    """Fix what lint shows: the smallest edits that renders prove to change nothing else.
+
+    Standard output gets a unified diff that 'patch' takes, standard error what was fixed and what
+    not, and why. An edit is made only where the finding goes by it, every conversation that was
+    right is rendered to the same text, and no rule finds anything new. One that changes renders
+    which no finding shown calls wrong is unsafe, and wants --unsafe-fixes.
+
+    Exit code: 0 if nothing remains to fix, 1 if a finding stays or a change was not written, 2 if
+    an input cannot be looked at, or not to the end, or written.
+    """
+    as_json = result.is_json
+    options.check()
+    for source in sources:
+        protect_source(source, result.output)
+
+    request = options.request(sources, options.settings(), options.cache_folder(), limits)
+    run = wings.fix_sources(request, unsafe=unsafe_fixes)
+    unwritten = write_fixes(run) if write else ()
+    _write_result(
+        run,
+        unwritten,
+        result.output,
+        as_json=as_json,
+        is_written=write,
+        shows_diff=diff or not write,
+    )
+    if run.problems or unwritten:
+        return PROBLEMS
+    return FINDINGS if run.remaining or (run.changed and not write) else 0
+
+
+def fix_files(request: wings.LintRequest, *, unsafe: bool) -> None:
+    """Change the files of templates in which something can be fixed, and name those that stay."""
+    for each in write_fixes(wings.fix_sources(request, unsafe=unsafe)):
+        print_note(f"{each.path}: {wings.problem_words(each)}")
+
+
+def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
+    """Write every changed template to its file, and return what a link kept from that.
+
+    Raises AutoparserError where a template has no file of its own.
+    """
+    changed = [each for each in run.templates if each.fixed.changed]
+    for each in changed:
+        if not each.writable:
+            raise AutoparserError(
+                "--write changes files that hold a template alone",
+                file=each.inspected.path,
+                hint="take the diff, or the text of --json, and put it there",
+            )
+    problems: list[wings.InputProblem] = []
+    for each in changed:
+        path = each.inspected.path
+        if each.inspected.linked_out:
+            # Who names a folder means what is in it.
+            words = "not changed: a link leads out of the folder that was named"
+            problems.append(wings.InputProblem(path, words, "name the file itself"))
+        else:
+            write_file(Path(each.fixed.original.origin or path), each.fixed.template.text)
+    return tuple(problems)
+
+
+def _write_result(
+    run: wings.FixRun,
+    unwritten: tuple[wings.InputProblem, ...],
+    output: Path | None,
+    *,
+    as_json: bool,
+    is_written: bool,
+    shows_diff: bool,
+) -> None:
+    with open_outlet(output) as outlet:
+        if as_json:
+            outlet.json(wings.fix_document(run, files_written=is_written, unwritten=unwritten))
+            return
+        if shows_diff:
+            outlet.text(wings.fix_diff(run))
+    report = wings.fix_report(run, report_width(), files_written=is_written, unwritten=unwritten)
+    print_report(report, beside=True)

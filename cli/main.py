@@ -1,18 +1,29 @@
-"""The command ``autoparser``: what it says of itself; every error becomes a line.
+"""The command ``autoparser``: its commands, loaded when they are run; every error becomes a line.
 
 Contract of the exit code: 0 done, 1 done with findings that the command is there to report,
-2 an input that cannot be read or a use that makes no sense, in one line on standard error.
+2 an input that cannot be read or a use that makes no sense, in one line on standard error. To list
+the commands or to complete their names imports none of them; a run imports its own.
+
+Typer has pydantic convert what is given, by an adapter that it builds for each option, those that
+nobody gave among them; to import pydantic alone takes longer than to import typer. Here a value
+that is of its kind already, or is a path or the name of a choice, is taken as typer would take it.
+All other values, and every complaint, are typer's.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from typing import Annotated, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from autoparser import __version__
 from autoparser.analysis.core.errors import (
@@ -22,8 +33,219 @@ from autoparser.analysis.core.errors import (
     spelling_hint,
 )
 
-from .commands import CommandGroup
 from .output import FULL, escape_unprintable, quiet_standard_output
+
+if TYPE_CHECKING:
+    from .options import Command
+
+
+class _NoPlainValue(Exception):
+    """Typer is to convert this."""
+
+
+class PlainValueCommand(TyperCommand):
+    """A command whose parameters take plain values as they are."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, and the option for help."""
+        return _with_plain_values(super().get_params(ctx))
+
+
+def _with_plain_values(parameters: Sequence[Any]) -> list[Any]:
+    for parameter in parameters:
+        # Typer before pydantic has other names, and converts no value that nobody gave.
+        usual = getattr(parameter, "get_runtime_param", None)
+        if usual is not None and not isinstance(usual, _PlainConversion):
+            parameter.__dict__["get_runtime_param"] = _PlainConversion(usual)
+    return [*parameters]
+
+
+class _PlainConversion:
+    """The conversion of the values of one parameter."""
+
+    def __init__(self, usual: Callable[[], Any]) -> None:
+        self._usual = usual
+
+    def __call__(self) -> _PlainConversion:
+        """Return this: typer asks for it by a call."""
+        return self
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return a value as the command takes it. Raises what typer does."""
+        several = param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        try:
+            return _plain_value(value, param.type_descriptor, several=several)
+        except _NoPlainValue:
+            return self._usual().coerce(value, param=param, ctx=ctx)
+
+
+def _plain_value(value: object, descriptor: Any, *, several: bool) -> object:
+    kind, option_info = descriptor.annotation, descriptor.parameter_info
+    if option_info.parser is not None:
+        raise _NoPlainValue
+    if not several:
+        return _single_value(value, kind, option_info)
+    if get_origin(kind) is not list or not isinstance(value, (list, tuple)):
+        raise _NoPlainValue
+    (inner,) = get_args(kind)
+    return [_single_value(each, inner, option_info) for each in cast("Sequence[object]", value)]
+
+
+def _single_value(value: object, kind: Any, option_info: Any) -> object:
+    if isinstance(kind, type) and type(value) is kind and issubclass(kind, (str, Path)):
+        found: object = value
+    elif kind is Path and isinstance(value, str):
+        found = Path(value)
+    elif isinstance(kind, type) and issubclass(kind, StrEnum) and value in [*kind]:
+        found = kind(cast("str", value))
+    else:
+        raise _NoPlainValue
+    if isinstance(found, Path) and (
+        _PATH_WISHES & _path_wishes(option_info) or not _is_readable(found)
+    ):
+        raise _NoPlainValue
+    return found
+
+
+_PATH_WISHES = frozenset({"exists", "writable", "resolve_path", "allow_dash", "path_type"})
+
+
+def _path_wishes(option_info: Any) -> set[str]:
+    """Return what is asked of a path beyond the usual."""
+    return {name for name in _PATH_WISHES if getattr(option_info, name, None)}
+
+
+def _is_readable(path: Path) -> bool:
+    try:
+        path.stat()
+    except OSError:
+        # It is not there, which is whoever's affair that reads it.
+        return True
+    except ValueError:
+        return False
+    return os.access(path, os.R_OK)
+
+
+SUMMARIES = {
+    "demo": "Write a template, tools and an output to try the commands on.",
+    "analyze": "Find the format of a chat template by rendering it.",
+    "parse": "Read what a model wrote: reasoning, content, tool calls.",
+    "grammar": "Write the grammar that keeps a model to the format.",
+    "export": "Write the format of a chat template for another program.",
+    "learn": "Learn from a model's outputs what its template hides.",
+    "roundtrip": "See whether a turn comes back as it was sampled.",
+    "decode": "Write answers under the grammar of a request, and check them.",
+    "render": "Render messages to the prompt, exactly as transformers does.",
+    "debug": "Debug a template in the terminal: which line wrote what.",
+    "fetch": "Fetch what a model on the Hub has of templates and tokens.",
+    "engines": "Try the parsers of vLLM, SGLang and llama.cpp on a template.",
+    "lint": "Find what makes templates lose calls or train wrong.",
+    "fix": "Fix what lint finds, by edits that renders prove.",
+    "rule": "Show a rule's page: what is wrong, why it matters.",
+    "report": "Write one HTML page on a template, with the evidence.",
+    "compare": "Compare what two templates do, not how they are written.",
+    "survey": "Analyze every template of a corpus, and sum them up.",
+    "serve": "Answer OpenAI's chat completions before a plain server.",
+    "probe": "See what a running server makes of a template.",
+    "plugins": "See whether vLLM and SGLang find this package's parser.",
+}
+"""Every command, in the order of the help; each is a function of its name."""
+
+HOMES = {
+    "demo": "model_files",
+    "fetch": "model_files",
+    "fix": "lint",
+    "probe": "engines",
+    "plugins": "engines",
+}
+"""The modules of commands that are not in a module of their name."""
+
+
+def _work_wrapper(name: str) -> Callable[[Command], Command]:
+    """Return the function that adds options to a command, and runs its work in a worker."""
+    if name in WORKERLESS:
+        from .options import with_groups
+
+        return with_groups
+    from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS
+
+    from .command_runs import in_worker, in_workers, with_watch
+
+    match name:
+        case "analyze":
+            return lambda command: with_watch()(in_worker()(command))
+        case "parse":
+            from .source import names_saved_format
+
+            return in_worker(harmless=names_saved_format)
+        case "grammar" | "export" | "learn":
+            return in_worker()
+        case "roundtrip" | "compare":
+            return in_worker(seconds=300)
+        case "report":
+            watch = with_watch("tools", "tokenizer", to_file=True)
+            return lambda command: watch(in_worker(seconds=300)(command))
+        case "render":
+            return in_worker(seconds=DEFAULT_LIMITS.render_seconds, one_render=True)
+        case _:
+            return in_workers
+
+
+WORKERLESS = frozenset({"demo", "fetch", "rule", "plugins"})
+"""Commands that run nothing of a stranger's."""
+
+
+class LazyCommands(Mapping[str, Any]):
+    """The commands by name, each loaded when it is asked for.
+
+    They are click's, of which typer brings its own and exports no class.
+    """
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in SUMMARIES:
+            raise KeyError(name)
+        if name not in self._loaded:
+            home = import_module(f".{HOMES.get(name, name)}", __package__)
+            command = getattr(home, name)
+            alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+            alone.command(name, cls=PlainValueCommand)(_work_wrapper(name)(command))
+            self._loaded[name] = typer.main.get_command(alone)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SUMMARIES)
+
+    def __len__(self) -> int:
+        return len(SUMMARIES)
+
+
+class CommandGroup(TyperGroup):
+    """The command ``autoparser``, which loads a command when it is run."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Store what typer passes on; the commands are loaded late."""
+        super().__init__(**settings)
+        self.commands: Any = LazyCommands()
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, and the option for help."""
+        return _with_plain_values(super().get_params(ctx))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names, in the order of the help."""
+        del ctx
+        return [*SUMMARIES]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write what the help says of each command."""
+        commands = {name: TyperCommand(name, help=words) for name, words in SUMMARIES.items()}
+        TyperGroup(commands={**commands}).format_commands(ctx, formatter)
+
 
 BAD_INPUT = 2
 INTERRUPTED = 130

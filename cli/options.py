@@ -1,9 +1,9 @@
 """The options that several commands share, and how commands take them in groups.
 
 Contract: an option that more than one command takes is defined here (the limits of workers in
-`isolation.py`), and no command gives it another meaning. ``--format`` chooses a form, ``-o`` writes
-the result to a file, ``--jobs`` counts processes. ``--json`` is short for ``--format json`` where
-text is the default form and JSON another.
+`command_runs.py`), and no command gives it another meaning. ``--format`` chooses a form, ``-o``
+writes the result to a file, ``--jobs`` counts processes. ``--json`` is short for ``--format json``
+where text is the default form and JSON another.
 
 A group is a data class whose fields are options, such as `ResultOptions`. A command takes it as one
 parameter. `flat_parameters` puts its options in that parameter's place, for typer; `grouped_values`

@@ -158,11 +158,7 @@ def warn_of_switches(
         return
 
     read = wings.suggestions_of(template).names
-    for name in switches:
-        if name in read:
-            continue
-        words = f"this template reads no variable {name!r}"
-        print_warning(source, "; ".join(filter(None, (words, spelling_hint(name, sorted(read))))))
+    _warn_of_names(source, switches, sorted(read), "this template reads no variable")
 
 
 def warn_of_settings(
@@ -176,10 +172,14 @@ def warn_of_settings(
         warn_of_switches(source, learned.template, switches)
         return
     known = sorted(switch.name for switch in learned.switches)
-    for name in switches:
+    _warn_of_names(source, switches, known, "this saved format has no switch")
+
+
+def _warn_of_names(source: str, given: Iterable[str], known: Sequence[str], problem: str) -> None:
+    for name in given:
         if name not in known:
-            words = f"this saved format has no switch {name!r}"
-            print_warning(source, "; ".join(filter(None, (words, spelling_hint(name, known)))))
+            words = (f"{problem} {name!r}", spelling_hint(name, known))
+            print_warning(source, "; ".join(filter(None, words)))
 
 
 def read_output(path: Path | None) -> str:

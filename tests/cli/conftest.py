@@ -16,7 +16,7 @@ import pytest
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.templates import worker_pool
 from autoparser.cli import wings
-from autoparser.cli.isolation import isolation
+from autoparser.cli.command_runs import isolation
 from autoparser.cli.main import run
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from autoparser import analyze
-from autoparser.cli.demo import FILES
+from autoparser.cli.model_files import FILES
 from tests.cli.conftest import ROOT, Run
 
 

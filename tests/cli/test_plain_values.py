@@ -10,8 +10,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from autoparser.cli.commands import _PlainConversion
-from autoparser.cli.main import app
+from autoparser.cli.main import _PlainConversion, app
 
 GIVEN: tuple[object, ...] = (
     None,

@@ -12,8 +12,7 @@ import typer
 
 import autoparser.reports
 from autoparser.cli import wings
-from autoparser.cli.commands import SUMMARIES
-from autoparser.cli.main import app
+from autoparser.cli.main import HOMES, SUMMARIES, app
 from autoparser.lazy_names import name_homes
 
 from .conftest import ROOT, Run
@@ -40,7 +39,8 @@ def wings_in(modules: set[str]) -> set[str]:
 
 
 def commands_in(modules: set[str]) -> set[str]:
-    return {name for name in SUMMARIES if f"autoparser.cli.{name}" in modules}
+    homes = {name: HOMES.get(name, name) for name in SUMMARIES}
+    return {name for name, home in homes.items() if f"autoparser.cli.{home}" in modules}
 
 
 def test_help_and_version_import_little_more_than_typer() -> None:

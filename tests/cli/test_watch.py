@@ -15,7 +15,7 @@ from typing import IO
 import pytest
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.cli.watch import PolledFiles, watch_files
+from autoparser.cli.command_runs import PolledFiles, watch_files
 
 from .conftest import ROOT
 
