@@ -47,30 +47,23 @@ from .fixing import (
     template_diff as template_diff,
     training_lines as training_lines,
 )
-from .grammar import (
-    grammar_report as grammar_report,
-    turn_expression as turn_expression,
-    turn_report as turn_report,
-)
 from .learned import (
     LearnedDocument as LearnedDocument,
     learned_document as learned_document,
     learned_report as learned_report,
 )
 from .message import (
+    ParsedDocument as ParsedDocument,
+    StreamedDocument as StreamedDocument,
     all_read as all_read,
+    chunk_document as chunk_document,
     chunk_report as chunk_report,
+    end_document as end_document,
     end_report as end_report,
+    message_document as message_document,
     message_report as message_report,
     parsed_report as parsed_report,
     spans_report as spans_report,
-)
-from .parsed_json import (
-    ParsedDocument as ParsedDocument,
-    StreamedDocument as StreamedDocument,
-    chunk_document as chunk_document,
-    end_document as end_document,
-    message_document as message_document,
 )
 from .places import provenance_words as provenance_words
 from .probe import (
@@ -89,11 +82,15 @@ from .request_grammar import (
     acceptance_document as acceptance_document,
     acceptance_report as acceptance_report,
     grammar_document as grammar_document,
+    grammar_report as grammar_report,
+    turn_expression as turn_expression,
+    turn_report as turn_report,
 )
-from .roundtrip import roundtrip_report as roundtrip_report, roundtrip_screen as roundtrip_screen
-from .roundtrip_json import (
+from .roundtrip import (
     RoundTripDocument as RoundTripDocument,
     roundtrip_document as roundtrip_document,
+    roundtrip_report as roundtrip_report,
+    roundtrip_screen as roundtrip_screen,
 )
 from .screen import screen_report as screen_report
 from .settings import prompt_warning as prompt_warning

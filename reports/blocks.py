@@ -10,15 +10,18 @@ a warning, something aside, is said by the names of styles below, which all pain
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from enum import StrEnum
 from itertools import pairwise
 from typing import TypeAlias
 
 from rich.style import Style
 from rich.text import Text
 
-from .difference import DifferencePiece, LineOrigins
+from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 
 MARKER, GOOD, BAD, DOUBT, ASIDE, STRONG = "cyan", "green", "red", "yellow", "dim", "bold"
 """What words are: a template's own, a pass, a failure, what is not sure, less or more weighty."""
@@ -26,6 +29,33 @@ MARKER, GOOD, BAD, DOUBT, ASIDE, STRONG = "cyan", "green", "red", "yellow", "dim
 Words: TypeAlias = str | Text
 Row: TypeAlias = tuple[str, Text]
 """A label and its text."""
+
+
+ALIKE_LINES = 4
+ALIKE_CHARACTERS = 320
+DIFFERENT_CHARACTERS = 2400
+COMPARED_CHARACTERS = 4000
+"""Longer middles are not aligned character by character, which takes time by their square."""
+
+
+class Side(StrEnum):
+    """Which of two texts a piece is of; the value is the sign in the margin."""
+
+    BOTH = " "
+    LEFT = "-"
+    RIGHT = "+"
+
+
+LineOrigins: TypeAlias = Sequence[tuple[int, int | None]]
+"""Where in a text another line of the template begins to write, and which; None: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class DifferencePiece:
+    """A run of characters of one text, or of both."""
+
+    side: Side
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,3 +394,43 @@ def _runs(text: Text) -> Iterator[StyledRun]:
         names = [name for style in styles for name in str(style).split() if name != "none"]
         tags = [style.meta for style in styles if isinstance(style, Style) and "tag" in style.meta]
         yield StyledRun(plain[start:end], tuple(dict.fromkeys(names)), tuple(tags))
+
+
+def compare_texts(left: str, right: str) -> list[DifferencePiece]:
+    """Cut two texts into what both have and what each has alone."""
+    start = prefix_length(left, right)
+    end = suffix_length(left[start:], right[start:])
+    middle_left, middle_right = left[start : len(left) - end], right[start : len(right) - end]
+    pieces = [DifferencePiece(Side.BOTH, left[:start])]
+    if max(len(middle_left), len(middle_right)) > COMPARED_CHARACTERS:
+        pieces += [
+            DifferencePiece(Side.LEFT, middle_left),
+            DifferencePiece(Side.RIGHT, middle_right),
+        ]
+    else:
+        pieces += _aligned(middle_left, middle_right)
+    pieces.append(DifferencePiece(Side.BOTH, left[len(left) - end :]))
+    return [piece for piece in pieces if piece.text]
+
+
+SHORTEST_MATCH = 4
+"""Fewer equal characters between two differences are a coincidence."""
+
+
+def _aligned(left: str, right: str) -> Iterator[DifferencePiece]:
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    at_left = at_right = 0
+    for match in matcher.get_matching_blocks():
+        if match.size and match.size < SHORTEST_MATCH:
+            continue
+        yield DifferencePiece(Side.LEFT, left[at_left : match.a])
+        yield DifferencePiece(Side.RIGHT, right[at_right : match.b])
+        yield DifferencePiece(Side.BOTH, left[match.a : match.a + match.size])
+        at_left, at_right = match.a + match.size, match.b + match.size
+
+
+def line_at(origins: LineOrigins, at: int) -> str:
+    """Return the template's line that wrote a character; the empty text where it is not known."""
+    number = bisect_right(origins, at, key=lambda each: each[0]) - 1
+    line = origins[number][1] if number >= 0 else None
+    return "" if line is None else str(line)

@@ -32,10 +32,9 @@ from .blocks import (
 from .markdown import markdown_text
 from .pages import PageTop, page
 from .places import origin_of, short_name
-from .setting_words import setting_words, value_words
 from .terminal import report_text
 from .verdict import check_score, verdict_with_basis
-from .visible import LEGEND, marker_text, some_of, visible
+from .visible import LEGEND, marker_text, setting_words, some_of, value_words, visible
 from .what_was_asked import asked_rows, equal_words
 
 NAMED = 4

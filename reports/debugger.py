@@ -12,12 +12,22 @@ from rich.text import Text
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.templates.render_trace import PromptPiece, RenderTrace, StepKind, TraceStep
 
-from .blocks import Blocks, blank, difference, prose, rows, sentence
-from .difference import DifferencePiece, LineOrigins, Side, compare_texts, line_at
+from .blocks import (
+    Blocks,
+    DifferencePiece,
+    LineOrigins,
+    Side,
+    blank,
+    compare_texts,
+    difference,
+    line_at,
+    prose,
+    rows,
+    sentence,
+)
 from .render_trace import line_words, seen_words, source_words
-from .setting_words import value_words
 from .terminal import Lines, drawn_lines, wrapped
-from .visible import marker_text, visible
+from .visible import marker_text, value_words, visible
 
 PIECE = "piece"
 """By which a drawn character tells, to a click on it, which piece it is of."""

@@ -15,9 +15,8 @@ from autoparser.analysis.formats.output_explanation import (
 )
 
 from .blocks import Blocks, blank, excerpt, heading, joined, prose, rows, sentence
-from .setting_words import setting_words
 from .terminal import report_text
-from .visible import quoted, visible
+from .visible import quoted, setting_words, visible
 
 MOST = 12
 """Explanations that are shown; what comes after them is counted."""

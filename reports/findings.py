@@ -23,11 +23,10 @@ from autoparser.analysis.lint.linting import LintFinding
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .places import place_of, place_text
-from .setting_words import UNCONFIRMED, setting_words
 from .summary import LIMIT_WORDS
 from .terminal import report_text
 from .verdict import failure_reason, spoiled_words
-from .visible import some_of, visible
+from .visible import UNCONFIRMED, setting_words, some_of, visible
 
 
 class FindingLevel(IntEnum):

@@ -22,8 +22,7 @@ from autoparser.analysis.history.trip_causes import Culprit
 from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from .blocks import Blocks, difference, heading, prose, rows, sentence
-from .difference import compare_texts
+from .blocks import Blocks, compare_texts, difference, heading, prose, rows, sentence
 from .lint import problem_words
 from .terminal import drawn_lines, report_text
 from .visible import number_of, some_of, visible

@@ -52,8 +52,7 @@ from .example import (
 )
 from .render_trace import line_words, source_words
 from .roundtrip import ABOUT, conditions_of
-from .setting_words import setting_words
-from .visible import quoted, visible
+from .visible import quoted, setting_words, visible
 
 Bar = tuple[float, str, str]
 """A piece of a bar: its size, how it looks, and what it is."""

@@ -13,10 +13,29 @@ from autoparser.analysis.formats.format_file import SavedPhase
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 
-from .blocks import Blocks, Row, blank, difference, heading, joined, prose, rows, sentence
-from .difference import DifferencePiece, Side
-from .setting_words import DOUBT_STYLE, doubt, setting_words
-from .visible import LEGEND, literal, marker_text, quoted, visible
+from .blocks import (
+    Blocks,
+    DifferencePiece,
+    Row,
+    Side,
+    blank,
+    difference,
+    heading,
+    joined,
+    prose,
+    rows,
+    sentence,
+)
+from .visible import (
+    DOUBT_STYLE,
+    LEGEND,
+    doubt,
+    literal,
+    marker_text,
+    quoted,
+    setting_words,
+    visible,
+)
 
 
 def phases_section(analysis: LearnedFormat, renders: str) -> Blocks:

@@ -1,4 +1,9 @@
-"""The grammar of a request: as JSON in every form, and what it makes of a text."""
+"""Grammars: that of a request as JSON, what it makes of a text, and how outputs are read.
+
+The expression of a turn is written as PEG: `a b` is a then b, `a / b` is a or else b, `?` makes
+optional, `*` repeats. Literals stand between backquotes as the template writes them; the reader
+forgives whitespace at their edges.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +14,44 @@ from msgspec import UNSET, Meta, UnsetType
 from rich.cells import cell_len
 from rich.text import Text
 
+from autoparser.analysis.core.call_format import ArgumentFormat, CallLimit
+from autoparser.analysis.core.call_notation import (
+    ContainerNotation,
+    Row as FormatRow,
+    RowSlot,
+    ValueNotation,
+)
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, Positive, copy_fields, json_of
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
+from autoparser.analysis.core.text_format import StringText
+from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.grammar.acceptance import TextAcceptance
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import GrammarForm
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.parsing.text_tape import SpanKind
+from autoparser.analysis.parsing.turn_expression import build_expression
+from autoparser.analysis.parsing.turn_request import (
+    ArgumentList,
+    CallSection,
+    FreeText,
+    FunctionName,
+    JsonCall,
+    RowCall,
+    RowItem,
+    TurnTree,
+    request_of,
+)
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
-from .blocks import Row, excerpt, joined, rows, sentence
+from .blocks import Blocks, Row, excerpt, heading, joined, prose, rows, sentence
 from .explanation import line_and_column
-from .message import message_report
-from .parsed_json import ParsedDocument, parsed_document
+from .message import ParsedDocument, message_report, parsed_document
 from .terminal import report_text
-from .visible import literal, marker_text, quoted
+from .visible import LEGEND, literal, marker_text, quoted, visible
 
 _AROUND = 48
 """Characters of the line that are shown before a place, and as many after it."""
@@ -262,3 +288,213 @@ def acceptance_document(
         completes=acceptance.completes or None,
     )
     return json_of(document)
+
+
+NOTE_STYLE = "dim"
+
+
+def turn_expression(analysis: LearnedFormat) -> TurnTree:
+    """Build the expression that stands for any request: every function may be called."""
+    return build_expression(analysis.formats, request_of(None))
+
+
+def grammar_report(analysis: LearnedFormat, width: int) -> Text:
+    """Show the grammar alone."""
+    return turn_report(turn_expression(analysis), width)
+
+
+def turn_report(turn: TurnTree, width: int) -> Text:
+    """Show the grammar of a turn for one request."""
+    return report_text(grammar_section(turn), width, first_gap=False)
+
+
+def grammar_section(turn: TurnTree) -> Blocks:
+    """Draw a turn's grammar, one rule below the other, the inner ones indented."""
+    return [
+        *heading("The parser, as a grammar"),
+        *prose(Text(LEGEND, style=NOTE_STYLE)),
+        *rows(list(grammar_rows(turn))),
+    ]
+
+
+def grammar_rows(turn: TurnTree) -> Iterator[Row]:
+    """Return each rule and its text; the inner ones' names are indented."""
+    yield "prompt", _note(f"the text begins {turn.start.value}")
+    reasoning = "reasoning? " if turn.reasoning is not None else ""
+    body = "(content / calls)*" if turn.calls is not None else "content"
+    if turn.goes_on:
+        body = f"({reasoning}{body} end)*"
+        yield "turn", Text(body)
+    else:
+        yield "turn", Text(f"{reasoning}{body}{' end' if turn.ends else ''}")
+    if turn.header.core:
+        yield "header", _literal(turn.header)
+    if turn.reasoning is not None:
+        yield "reasoning", _block(turn.reasoning)
+    yield "content", _block(turn.content)
+    if turn.calls is not None:
+        yield from _section(turn.calls)
+    if turn.ends:
+        yield "end", joined([_literal(end) for end in turn.ends], " / ")
+
+
+def _block(block: MarkerBlock) -> Text:
+    opens = [literal for literal in (block.open, *block.others) if literal.text]
+    pieces = [_choice(opens)] if opens else []
+    pieces.append(Text("text"))
+    if block.close.text:
+        pieces.append(_literal(block.close))
+    return joined(pieces, " ")
+
+
+def _choice(literals: Sequence[TemplateLiteral]) -> Text:
+    found = joined([_literal(literal) for literal in literals], " / ")
+    return sentence("(", found, ")") if len(literals) > 1 else found
+
+
+def _section(section: CallSection) -> Iterator[Row]:
+    pieces = [_literal(section.open)] if section.open.text else []
+    pieces.append(Text("call"))
+    if section.limit is CallLimit.MANY:
+        later = [_literal(section.separator)] if section.separator.text else []
+        later.append(Text("call"))
+        if section.later_close.text:
+            later.append(_literal(section.later_close))
+        pieces.append(sentence("(", joined(later, " "), ")*"))
+    if section.close.text:
+        pieces.append(_literal(section.close))
+    yield "calls", joined(pieces, " ")
+    call = section.call
+    if isinstance(call, RowCall):
+        yield "  call", _row(call)
+        found = [item for item in call.loose_row or call.row if isinstance(item, ArgumentList)]
+        name = next(
+            (item for item in call.loose_row or call.row if isinstance(item, FunctionName)), None
+        )
+    else:
+        yield "  call", _json(call)
+        found, name = [call.arguments], call.name
+    if name is not None:
+        yield "    name", _name(name)
+    for item in found:
+        yield from _arguments(item.arguments)
+
+
+def _row(call: RowCall) -> Text:
+    found = joined([_item(item) for item in call.loose_row or call.row], " ")
+    if call.empty_row is None:
+        return found
+    return sentence(found, " / ", joined([_item(item) for item in call.empty_row], " "))
+
+
+def _item(item: RowItem) -> Text:
+    match item:
+        case TemplateLiteral():
+            return _literal(item)
+        case FreeText(default):
+            return Text(f"any word, as {default!r}")
+        case FunctionName():
+            return Text("name")
+        case ArgumentList():
+            return Text("arguments")
+        case _:
+            return Text(item.slot.value)
+
+
+def _json(call: JsonCall) -> Text:
+    members: list[Text] = []
+    if call.id_field:
+        members.append(_member(call.id_field, "id"))
+    if call.name_is_key:
+        members.append(Text("name: arguments"))
+    else:
+        members.append(_member(call.name_field, "name"))
+        members.append(_member(call.arguments_field, "arguments"))
+    inside = sentence("{", joined(members, ", "), "}")
+    if call.function_field:
+        inside = sentence("{", quoted(call.function_field), ": ", inside, "}")
+    pieces = [_literal(call.before)] if call.before.text else []
+    pieces.append(inside)
+    if call.after.text:
+        pieces.append(_literal(call.after))
+    return sentence(joined(pieces, " "), _note("  (JSON, members in any order)"))
+
+
+def _member(key: str, value: str) -> Text:
+    return sentence(quoted(key), f": {value}")
+
+
+def _name(name: FunctionName) -> Text:
+    if not name.offered:
+        return Text("any word")
+    return joined([quoted(each) for each in name.offered], " / ")
+
+
+def _arguments(arguments: ArgumentFormat) -> Iterator[Row]:
+    members = arguments.members
+    values = members.values or arguments.values
+    if arguments.verbatim or (members.values is None and values.is_json):
+        words = "JSON text inside a JSON string" if arguments.encoded else "a JSON object"
+        yield "    arguments", Text(words)
+        return
+    yield "    arguments", _container(members, "pair")
+    yield "      pair", _entry(members.entry)
+    for kind, row in members.typed.items():
+        shown = _note("not written") if row is None else _entry(row)
+        yield f"      {kind.value} pair", shown
+    yield "      key", _text(members.key)
+    yield from _values(values)
+
+
+def _container(container: ContainerNotation, entry: str) -> Text:
+    pieces = [quoted(container.open)] if container.open else []
+    repetition = sentence(quoted(container.separator), " ") if container.separator else Text()
+    pieces.append(
+        sentence(f"({entry} (", repetition, f"{entry})*)?") if repetition else Text(f"{entry}*")
+    )
+    if container.close:
+        pieces.append(quoted(container.close))
+    return joined(pieces, " ")
+
+
+def _entry(row: FormatRow) -> Text:
+    return joined(
+        [Text(piece.value) if isinstance(piece, RowSlot) else quoted(piece) for piece in row], " "
+    )
+
+
+def _values(values: ValueNotation) -> Iterator[Row]:
+    if values.is_json:
+        yield "      value", Text("any JSON value")
+        return
+    yield "      value", Text("string / number / boolean / null / array / object")
+    yield "      string", _text(values.string)
+    yield "      number", _around(values.number, "digits")
+    yield "      boolean", sentence(quoted(values.true), " / ", quoted(values.false))
+    yield "      null", quoted(values.null)
+    yield "      array", _container(values.array, "value")
+    yield "      object", sentence(_container(values.object, "member"), " ", _pair(values.object))
+
+
+def _pair(container: ContainerNotation) -> Text:
+    return sentence(_note("where member is "), _entry(container.entry))
+
+
+def _text(text: StringText) -> Text:
+    return _around(text, f"characters {text.escape.words}")
+
+
+def _around(text: StringText, inside: str) -> Text:
+    pieces = [quoted(text.open)] if text.open else []
+    pieces.append(Text(inside))
+    if text.close:
+        pieces.append(quoted(text.close))
+    return joined(pieces, " ")
+
+
+def _literal(literal: TemplateLiteral) -> Text:
+    return quoted(literal.text)
+
+
+def _note(words: str) -> Text:
+    return Text(visible(words), style=NOTE_STYLE)

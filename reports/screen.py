@@ -32,13 +32,12 @@ from .example import (
 )
 from .findings import findings_words, unwritten_rows
 from .places import provenance_words
-from .setting_words import doubt, setting_words
 from .settings import gate_score, gate_style, stops_words
 from .summary import absent_words, kept_words, limit_words, wants_words
 from .switches import screen_switches
 from .terminal import Lines, drawn_lines, fact_lines, text_of
 from .verdict import verdict_text
-from .visible import literal, quoted, visible
+from .visible import doubt, literal, quoted, setting_words, visible
 from .what_was_asked import tools_in_prompt_section
 
 LABEL = len("Reasoning")

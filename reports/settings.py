@@ -13,9 +13,8 @@ from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
-from .setting_words import setting_words
 from .verdict import verdict_text
-from .visible import marker_text, quoted, visible
+from .visible import marker_text, quoted, setting_words, visible
 
 FAULTS_SHOWN = 4
 

@@ -32,10 +32,9 @@ from autoparser.analysis.overview.format_facts import slot_text
 
 from .blocks import Blocks, Row, joined, rows, sentence
 from .places import provenance_words
-from .setting_words import doubt, evidence_words, setting_words
 from .settings import gate_words, stop_notes
-from .verdict import sandbox_words, verdict_basis, verdict_text, wanted_words
-from .visible import quoted, visible
+from .verdict import evidence_words, sandbox_words, verdict_basis, verdict_text, wanted_words
+from .visible import doubt, quoted, setting_words, visible
 
 
 def summary_section(analysis: LearnedFormat) -> Blocks:

@@ -13,9 +13,8 @@ from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
-from .setting_words import value_words
 from .terminal import Lines, drawn_lines, fact_lines
-from .visible import quoted, visible
+from .visible import quoted, value_words, visible
 
 LONGEST = 8
 """Lines of all switches together."""

@@ -31,6 +31,7 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 from .blocks import (
     Block,
     Blocks,
+    DifferencePiece,
     Excerpt,
     Facts,
     Fold,
@@ -40,6 +41,7 @@ from .blocks import (
     Paragraph,
     Row,
     ShownDifference,
+    Side,
     Table,
     TableColumn,
     badge,
@@ -53,9 +55,7 @@ from .blocks import (
     small,
     tagged,
 )
-from .difference import DifferencePiece, Side
 from .example import example_message, turn_notes
-from .grammar import grammar_rows, turn_expression
 from .page_pictures import (
     call_picture,
     conversation_section,
@@ -67,13 +67,13 @@ from .page_pictures import (
 from .pages import PageTop, page
 from .phases import dialogue_rows, marker_rows, render_conditions
 from .places import lines_of, short_name, template_place
+from .request_grammar import grammar_rows, turn_expression
 from .screen import screen_rows
-from .setting_words import UNCONFIRMED, setting_words
 from .settings import gate_score, gate_words, setting_rows, settings_words
 from .summary import default_mode, summary_rows
 from .switches import NO_EFFECT, switch_rows, switch_sentences, unmoved_words, unset_words
 from .verdict import check_score, failure_reason, sandbox_words, spoiled_words, verdict_basis
-from .visible import quoted, visible
+from .visible import UNCONFIRMED, quoted, setting_words, visible
 from .what_was_asked import TOOLS_IN_PROMPT, bounds_rows, tools_in_prompt_groups, tools_summary
 
 _OPEN = ("screen", "findings")

@@ -12,34 +12,32 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from .blocks import (
+    ALIKE_CHARACTERS,
+    ALIKE_LINES,
+    DIFFERENT_CHARACTERS,
     Block,
     Departure,
+    DifferencePiece,
     Excerpt,
     Facts,
     Fitted,
     Fold,
     Gap,
     Heading,
+    LineOrigins,
     Panel,
     Panels,
     Paragraph,
     Picture,
     Row,
     ShownDifference,
+    Side,
     Table,
     TableColumn,
     ValueChanges,
     Words,
-    sentence,
-)
-from .difference import (
-    ALIKE_CHARACTERS,
-    ALIKE_LINES,
-    DIFFERENT_CHARACTERS,
-    DifferencePiece,
-    LineOrigins,
-    Side,
     line_at,
+    sentence,
 )
 from .visible import lines, visible
 

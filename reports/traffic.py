@@ -15,8 +15,7 @@ from autoparser.analysis.history.traffic import CausedLosses, PrefixLoss, Traffi
 from autoparser.analysis.history.trip_causes import Cause
 
 from .blocks import Blocks, blank, heading, prose, rows, sentence
-from .roundtrip import ABOUT
-from .roundtrip_json import CauseCode
+from .roundtrip import ABOUT, CauseCode
 from .terminal import drawn_lines
 from .visible import LEGEND, visible
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.core.verdicts import AskedForm, Check, Failure, TemplateCrash
+from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.verdicts import (
+    AskedForm,
+    Check,
+    EvidenceKind,
+    Failure,
+    TemplateCrash,
+)
 
-from .blocks import Blocks, blank, difference, heading, prose, rows, sentence
-from .difference import compare_texts
+from .blocks import Blocks, blank, compare_texts, difference, heading, prose, rows, sentence
 from .visible import some_of, visible
 
 FAILURES_NAMED = 12
@@ -191,3 +197,27 @@ def _difference(failure: Failure) -> Blocks:
         *prose("- what the template renders, + what the analysis would write"),
         *difference(compare_texts(failure.rendered, failure.written)),
     ]
+
+
+_KINDS = {
+    EvidenceKind.RENDER: "the template's renders",
+    EvidenceKind.EXAMPLE: "examples",
+    EvidenceKind.OUTPUT: "outputs",
+    EvidenceKind.WORDS: "the prompt's words alone",
+}
+_PARTS = {
+    TurnPart.REASONING: "reasoning",
+    TurnPart.CONTENT: "content",
+    TurnPart.CALLS: "tool calls",
+}
+
+
+def evidence_words(evidence: Iterable[tuple[TurnPart, EvidenceKind]]) -> str:
+    """Return what is known of each part, and from what; empty without any part.
+
+    Example: `content: the template's renders; reasoning, tool calls: examples`.
+    """
+    parts: dict[EvidenceKind, list[str]] = {}
+    for part, kind in evidence:
+        parts.setdefault(kind, []).append(_PARTS[part])
+    return "; ".join(f"{', '.join(names)}: {_KINDS[kind]}" for kind, names in parts.items())

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import escape_text, is_inert
 
 LITERAL_STYLE = "cyan"
@@ -117,3 +118,24 @@ def quoted(text: str, style: str = LITERAL_STYLE) -> Text:
 def lines(text: str, style: str = "") -> list[Text]:
     """Cut a text into its lines; each shows the newline that ends it."""
     return [literal(line, style) for line in _LINE.findall(text)]
+
+
+UNCONFIRMED = "not confirmed: only the prompt's words say so"
+DOUBT_STYLE = "yellow"
+
+
+def doubt() -> Text:
+    """Return the mark of what no render confirms."""
+    return Text(f" ({UNCONFIRMED})", style=DOUBT_STYLE)
+
+
+def value_words(value: Json) -> str:
+    """Return a value as JSON, a text without its quotes where that is clear."""
+    if isinstance(value, str) and value and value.replace("_", "").replace("-", "").isalnum():
+        return visible(value)
+    return visible(json.dumps(value, ensure_ascii=False))
+
+
+def setting_words(setting: Mapping[str, Json]) -> str:
+    """Return the values of switches as a caller would set them."""
+    return ", ".join(f"{visible(name)}={value_words(value)}" for name, value in setting.items())

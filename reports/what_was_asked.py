@@ -17,8 +17,7 @@ from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolsInPrompt
 from autoparser.analysis.overview.comparison import Comparison
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
-from .setting_words import setting_words, value_words
-from .visible import visible
+from .visible import setting_words, value_words, visible
 
 NAMED = 8
 """Conversations that are named where both templates refuse them."""

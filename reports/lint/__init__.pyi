@@ -1,7 +1,10 @@
 from .ci_forms import github_report as github_report, junit_report as junit_report
 from .document import LintDocument as LintDocument, lint_document as lint_document
-from .markdown import markdown_report as markdown_report
-from .model_card import badge_image as badge_image, card_table as card_table
+from .markdown import (
+    badge_image as badge_image,
+    card_table as card_table,
+    markdown_report as markdown_report,
+)
 from .page import (
     page_file as page_file,
     page_markdown as page_markdown,

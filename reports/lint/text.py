@@ -18,19 +18,20 @@ from autoparser.analysis.lint.rule import Rule
 from autoparser.reports.blocks import (
     Blocks,
     Fitted,
+    LineOrigins,
     Table,
     TableColumn,
     blank,
+    compare_texts,
     difference,
     excerpt,
     prose,
     sentence,
 )
-from autoparser.reports.difference import LineOrigins, compare_texts
 from autoparser.reports.findings import unwritten_words
 from autoparser.reports.places import FilePlace, lines_of, place_text
-from autoparser.reports.setting_words import evidence_words
 from autoparser.reports.terminal import report_text
+from autoparser.reports.verdict import evidence_words
 from autoparser.reports.visible import LEGEND, lines, marker_text, visible
 
 from .page import SEVERITY_STYLES, page_lines

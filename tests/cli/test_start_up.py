@@ -19,7 +19,7 @@ from .conftest import ROOT, Run
 
 A1 = "fixtures/templates/a1-function-parameter.jinja"
 READ_FOR_PAGES = ("hit", "registry", "rule")
-READ_FOR_MESSAGES = ("blocks", "difference", "message", "parsed_json", "terminal", "visible")
+READ_FOR_MESSAGES = ("blocks", "message", "terminal", "visible")
 
 
 def imported(*uses: tuple[object, ...], after: str = "") -> set[str]:

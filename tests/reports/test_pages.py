@@ -37,12 +37,12 @@ from autoparser.reports.blocks import (
     ShownDifference,
     Table,
     TableColumn,
+    compare_texts,
     link,
     sentence,
     small,
     tagged,
 )
-from autoparser.reports.difference import compare_texts
 from autoparser.reports.page_pictures import trace_section
 from autoparser.reports.pages import PageTop, address, page
 from autoparser.reports.visible import quoted

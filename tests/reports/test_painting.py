@@ -16,6 +16,7 @@ from autoparser.reports.blocks import (
     Block,
     Departure,
     DepartureSide,
+    DifferencePiece,
     Excerpt,
     Facts,
     Fitted,
@@ -27,14 +28,15 @@ from autoparser.reports.blocks import (
     Paragraph,
     Picture,
     ShownDifference,
+    Side,
     Table,
     TableColumn,
     ValueChange,
     ValueChanges,
+    compare_texts,
     prose,
     rows,
 )
-from autoparser.reports.difference import DifferencePiece, Side, compare_texts
 from autoparser.reports.markdown import markdown_text
 from autoparser.reports.pages import PageTop, page
 from autoparser.reports.terminal import difference_lines, drawn_lines, report_text, wrapped
