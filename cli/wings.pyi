@@ -59,14 +59,12 @@ from autoparser.analysis.engines.completion_backend import CompletionBackend as 
 from autoparser.analysis.engines.engine_process import ENGINES as ENGINES, engines_of as engines_of
 from autoparser.analysis.engines.engine_ranking import try_engines as try_engines
 from autoparser.analysis.engines.engine_server import (
+    ProbeClient as ProbeClient,
     ServedModel as ServedModel,
     TextRoute as TextRoute,
-)
-from autoparser.analysis.engines.plugin_check import plugin_check as plugin_check
-from autoparser.analysis.engines.probe_client import (
-    ProbeClient as ProbeClient,
     checked_address as checked_address,
 )
+from autoparser.analysis.engines.plugin_check import plugin_check as plugin_check
 from autoparser.analysis.engines.server_probe import (
     InstalledParsers as InstalledParsers,
     ServerProbe as ServerProbe,

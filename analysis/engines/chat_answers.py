@@ -22,7 +22,7 @@ from autoparser.analysis.parsing.output_parser import StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
 
 from .chat_request import ChatError, ChatRequest
-from .completion_events import CompletionEnd, CompletionPiece
+from .completion_backend import CompletionEnd, CompletionPiece
 
 if TYPE_CHECKING:
     from .chat_preparer import PreparedChat

@@ -46,10 +46,8 @@ from .chat_request import (
     chat_request,
     json_object,
 )
-from .completion_backend import CompletionBackend
-from .completion_events import CompletionEnd
-from .messages_api import MessagesForm, messages_request
-from .responses_api import ResponsesForm, responses_request
+from .client_apis import MessagesForm, ResponsesForm, messages_request, responses_request
+from .completion_backend import CompletionBackend, CompletionEnd
 
 # Prometheus metrics. None of them contains text of a user.
 

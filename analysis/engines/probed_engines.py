@@ -25,8 +25,10 @@ from .engine_server import (
     CHAT,
     EngineServer,
     KnownText,
+    ProbeClient,
     ProbedChat,
     ServedModel,
+    ServerReply,
     TextNotAskedError,
     TextRefusedError,
     TextRoute,
@@ -36,7 +38,6 @@ from .engine_server import (
     message_of_events,
     text_of,
 )
-from .probe_client import ProbeClient, ServerReply
 
 SPARE = 64
 """A model may write as many tokens as a text has bytes, and this many more."""

@@ -27,9 +27,12 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .engine_ranking import EngineRanking
 from .engine_server import (
+    SHOWN,
     EngineServer,
     KnownText,
+    ProbeClient,
     ProbedChat,
+    ProbeError,
     ReadPart,
     ServedModel,
     TextNotAskedError,
@@ -43,7 +46,6 @@ from .engine_server import (
     text_of,
 )
 from .environment_worker import NAME
-from .probe_client import SHOWN, ProbeClient, ProbeError
 from .probed_engines import LlamaProbe, SglangProbe, VllmProbe
 from .probed_texts import (
     ComparedPrompt,

@@ -220,7 +220,7 @@ def vllm_start(kind: Stream) -> Start:
     """Make vLLM's parsers as its server does; what ids a chunk has is looked up, not measured."""
     manager = importlib.import_module("vllm.parser").ParserManager
     protocol = importlib.import_module("vllm.entrypoints.openai.chat_completion.protocol")
-    tokens = importlib.import_module("autoparser.analysis.engines.engine_worker.python_readers")
+    tokens = importlib.import_module("autoparser.analysis.engines.engine_worker.__main__")
     tokenizer = tokens.LookedUpTokens()
     served = manager.get_parser(
         tool_parser_name="qwen3_coder" if kind is TAGGED else "hermes",

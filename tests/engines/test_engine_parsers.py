@@ -12,8 +12,7 @@ import pytest
 
 from autoparser import analyze, load_template
 from autoparser.analysis.engines.engine_process import EngineProcess, ParserPair, engines_of
-from autoparser.analysis.engines.engine_ranking import TextDelivery, rank_parsers
-from autoparser.analysis.engines.parser_questions import asked_texts
+from autoparser.analysis.engines.engine_ranking import TextDelivery, asked_texts, rank_parsers
 
 from .chats import ROOT
 

@@ -13,8 +13,7 @@ from autoparser import Analysis, ChatTemplate, analyze, load_template
 from autoparser.analysis.core.conversation import ReadMessage
 from autoparser.analysis.core.message_battery import loose_tools
 from autoparser.analysis.engines.engine_process import EngineProcess, ParserError, ParserPair
-from autoparser.analysis.engines.engine_ranking import rank_parsers
-from autoparser.analysis.engines.parser_questions import AskedText, asked_texts
+from autoparser.analysis.engines.engine_ranking import AskedText, asked_texts, rank_parsers
 
 from .chats import ROOT
 

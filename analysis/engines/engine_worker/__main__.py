@@ -17,16 +17,339 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module, metadata
+from types import SimpleNamespace
 from typing import Any
 
-from .asked_engine import AskedEngine, Reading
+from .asked_engine import USER, AskedEngine, JoinedMessage, Reading, message
 from .llama_reader import LlamaCpp
-from .python_readers import Sglang, Vllm
+
+# Tokenizers that the parsers of vLLM and SGLang can be made with, where no model is.
+
+
+_WORD = re.compile(r"\s?\w{1,5}|\s+|[^\w\s]{1,3}")
+
+
+class Vocabulary(dict[str, int]):
+    """A vocabulary in which every marker that is looked up is one token."""
+
+    def add(self, text: str) -> int:
+        """Return the number of a text, a new one where it has none."""
+        return self.setdefault(text, len(self) + 1)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the number of a text."""
+        del default
+        return self.add(key)
+
+    def __getitem__(self, key: str) -> int:
+        return self.add(key)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and bool(self.add(key))
+
+
+class LookedUpTokens:
+    """A tokenizer for which what a parser looks up is a token, and words are cut small.
+
+    A parser looks up the markers of its own format, and refuses a model whose tokenizer lacks them.
+    Which of them the model has, its template does not say; so none is refused here.
+    """
+
+    bos_token = eos_token = pad_token = unk_token = "(the end)"  # noqa: S105 - no secret
+    bos_token_id = eos_token_id = pad_token_id = unk_token_id = 0
+    all_special_tokens: tuple[str, ...] = ()
+    all_special_ids: tuple[int, ...] = ()
+    is_fast = True
+    name_or_path = ""
+
+    def __init__(self) -> None:
+        self.vocab = Vocabulary()
+        self._texts: dict[int, str] = {}
+        self._ids: dict[str, int] = {}
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the vocabulary."""
+        return self.vocab
+
+    get_added_vocab = get_vocab
+
+    def convert_tokens_to_ids(self, tokens: Any) -> Any:
+        """Return the number of a token, or those of several."""
+        if isinstance(tokens, str):
+            return self.vocab.add(tokens)
+        return [self.vocab.add(each) for each in tokens]
+
+    def encode(self, text: str, *_: object, **__: object) -> list[int]:
+        """Cut a text into tokens."""
+        markers = sorted((each for each in self.vocab if each.strip()), key=len, reverse=True)
+        if not markers:
+            return [self._word(word) for word in _WORD.findall(text)]
+        ids: list[int] = []
+        cut = re.compile(f"({'|'.join(map(re.escape, markers))})")
+        for at, part in enumerate(cut.split(text)):
+            if at % 2:
+                ids.append(self.vocab[part])
+            else:
+                ids += map(self._word, _WORD.findall(part))
+        return ids
+
+    def decode(self, token_ids: Any, *_: object, **__: object) -> str:
+        """Return the text of tokens."""
+        ids = [token_ids] if isinstance(token_ids, int) else token_ids
+        markers = {number: marker for marker, number in self.vocab.items()}
+        return "".join(self._texts.get(each) or markers.get(each, "") for each in ids)
+
+    def _word(self, word: str) -> int:
+        # Far from the numbers of the markers.
+        number = self._ids.setdefault(word, 1_000_000 + len(self._ids))
+        self._texts[number] = word
+        return number
+
+
+class KnownTokens:
+    """The tokenizer that an engine's `auto` looks at, as far as it is known."""
+
+    def __init__(self, vocabulary: Sequence[str], template: str) -> None:
+        self._vocabulary = {token: at for at, token in enumerate(vocabulary)}
+        self.chat_template = template
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the tokens."""
+        return self._vocabulary
+
+    get_added_vocab = get_vocab
+
+
+# SGLang's parsers of reasoning and of calls, one after the other as its server has them.
+
+
+class Sglang(AskedEngine):
+    """The engine."""
+
+    name = "sglang"
+
+    def __init__(self) -> None:
+        parser = import_module("sglang.srt.function_call.function_call_parser")
+        self.calling = parser.FunctionCallParser
+        self.thinking = import_module("sglang.srt.parser.reasoning_parser").ReasoningParser
+        self.protocol = import_module("sglang.srt.entrypoints.openai.protocol")
+        self.tools: Sequence[Any] = ()
+        self._template: Any = None
+
+    def parsers(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the names that its command line takes."""
+        return list(self.calling.ToolCallParserEnum), list(self.thinking.DetectorMap)
+
+    def load(self, loaded: Mapping[str, Any]) -> Reading | None:
+        """Take the tools, and have SGLang look at the template for its `auto`."""
+        self.tools = [self.protocol.Tool.model_validate(each) for each in loaded["tools"]]
+        self._template = None
+        try:
+            detection = import_module("sglang.srt.parser.template_detection")
+        except ImportError:
+            # It imports much of the engine, which needs more than its parsers do.
+            return None
+        template = loaded["template"]
+        forced, config = detection.detect_reasoning_pattern(template)
+        self._template = SimpleNamespace(force_reasoning=forced, reasoning_config=config)
+        given = (template, KnownTokens(loaded["vocabulary"], template), config, forced)
+        return {
+            "tool": detection.detect_tool_call_parser(*given),
+            "reasoning": detection.detect_reasoning_parser(*given),
+        }
+
+    def forced(self, reasoning: str, request: Any, detector: Any) -> bool | None:
+        """Whether the server would take the answer to begin with reasoning; None: it cannot say."""
+        if self._template is None:
+            return None
+        with suppress(ImportError):
+            serving = import_module("sglang.srt.entrypoints.openai.serving_chat").OpenAIServingChat
+            server = SimpleNamespace(
+                reasoning_parser=reasoning,
+                template_manager=self._template,
+                _reasoning_detector=detector,
+            )
+            asked: bool = serving._get_reasoning_from_request(server, request)  # noqa: SLF001
+            return self._template.force_reasoning or asked
+        return self._template.force_reasoning or None
+
+    def reader(
+        self, tool: str | None, reasoning: str | None
+    ) -> Callable[[Mapping[str, Any], int], Reading]:
+        """Make what reads a text by two parsers."""
+        return SglangPair(self, tool, reasoning).read
+
+
+class SglangPair:
+    """A parser of reasoning and one of calls; each answer has its own, since they have a state."""
+
+    def __init__(self, engine: Sglang, tool: str | None, reasoning: str | None) -> None:
+        self._engine, self._tool, self._reasoning = engine, tool, reasoning
+        self._tokenizer = LookedUpTokens()
+        self._fresh_detector: Any = None
+        if reasoning:
+            self._fresh_detector = engine.thinking(reasoning, tokenizer=self._tokenizer).detector
+        if tool:
+            engine.calling(engine.tools, tool, tokenizer=self._tokenizer)
+
+    def read(self, question: Mapping[str, Any], step: int) -> Reading:
+        """Read a text, that many tokens at a time."""
+        engine, tokenizer = self._engine, self._tokenizer
+        tools: Sequence[Any] = engine.tools if question["tools"] else ()
+        setting = dict(question["setting"])
+        request = engine.protocol.ChatCompletionRequest(
+            model="m", messages=[USER], tools=tools or None, chat_template_kwargs=setting
+        )
+        calls = thinks = None
+        if self._tool and tools:
+            calls = engine.calling(tools, self._tool, tokenizer=tokenizer, tool_choice="auto")
+        if self._reasoning:
+            thinks = engine.thinking(
+                self._reasoning,
+                bool(step),
+                engine.forced(self._reasoning, request, self._fresh_detector),
+                request,
+                tokenizer=tokenizer,
+                tool_call_parser_active=calls is not None,
+            )
+        text = question["text"]
+        # A stop token that closes a call is left in the text, where its parser looks for it.
+        if calls is not None and getattr(calls.detector, "eot_token", None) == question["end"]:
+            text += question["end"]
+        if not step:
+            return _whole(thinks, calls, text)
+        ids = tokenizer.encode(text)
+        deltas = [tokenizer.decode(ids[at : at + step]) for at in range(0, len(ids), step)]
+        return _streamed(thinks, calls, deltas)
+
+
+def _whole(thinks: Any, calls: Any, text: str) -> Reading:
+    thought, content = ("", text) if thinks is None else thinks.parse_non_stream(text)
+    found: list[Any] = []
+    if calls is not None and calls.has_tool_call(content or ""):
+        content, found = calls.parse_non_stream(content)
+    return message(thought, content, [(each.name, each.parameters) for each in found])
+
+
+def _streamed(thinks: Any, calls: Any, deltas: Sequence[str]) -> Reading:
+    joined, called = JoinedMessage(), False
+    for piece in (*deltas, ""):
+        thought, rest = "", piece
+        if thinks is not None:
+            # The empty delta ends the stream.
+            thought, rest = thinks.parse_stream_chunk(piece) if piece else thinks.parse_stream_end()
+        joined.add(thought, "")
+        for normal, items in _passed(calls, rest or "", ended=not piece):
+            joined.add("", normal)
+            for item in items:
+                called = True
+                joined.add_call(item.tool_index, item.name, item.parameters)
+    if called:
+        at, rest = _not_yet_sent(calls.detector)
+        joined.add_call(at, "", rest)
+    return joined.reading()
+
+
+def _passed(calls: Any, text: str, *, ended: bool) -> list[tuple[str, Sequence[Any]]]:
+    """Return the content and the calls in what is not reasoning."""
+    if calls is None:
+        return [(text, [])]
+    found = [calls.parse_stream_chunk(text)] if text else []
+    return [*found, calls.parse_stream_end()] if ended else found
+
+
+def _not_yet_sent(detector: Any) -> tuple[int, str]:
+    """Return what of the last call's arguments SGLang's server sends at the end of a stream."""
+    known: Sequence[Any] = getattr(detector, "prev_tool_call_arr", None) or ()
+    sent: Sequence[str] = getattr(detector, "streamed_args_for_tool", None) or ()
+    at = len(known) - 1
+    if not 0 <= at < len(sent):
+        return 0, ""
+    arguments: Any = known[at].get("arguments", {})
+    is_text = isinstance(arguments, str)
+    whole: str = arguments if is_text else json.dumps(arguments, ensure_ascii=False)
+    return at, whole[len(sent[at]) :] if whole.startswith(sent[at]) else ""
+
+
+class Vllm(AskedEngine):
+    """vLLM's parsers, put together by its own manager as its server does."""
+
+    name = "vllm"
+
+    def __init__(self) -> None:
+        self._protocol = import_module("vllm.entrypoints.openai.chat_completion.protocol")
+        self._manager = import_module("vllm.parser").ParserManager
+        self._tools: Sequence[Any] = ()
+
+    def parsers(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the registered names."""
+        tools = import_module("vllm.tool_parsers").ToolParserManager
+        reasoning = import_module("vllm.reasoning").ReasoningParserManager
+        return tools.list_registered(), reasoning.list_registered()
+
+    def load(self, loaded: Mapping[str, Any]) -> Reading | None:
+        """Take the tools; vLLM has no `auto`."""
+        self._tools = loaded["tools"]
+        return None
+
+    def reader(
+        self, tool: str | None, reasoning: str | None
+    ) -> Callable[[Mapping[str, Any], int], Reading]:
+        """Make the parser of each answer anew, since it has a state."""
+        tokenizer = LookedUpTokens()
+        served = None
+        if tool or reasoning:
+            served = self._manager.get_parser(
+                tool_parser_name=tool,
+                reasoning_parser_name=reasoning,
+                enable_auto_tools=True,
+                tokenizer=tokenizer,
+            )
+
+        def read(question: Mapping[str, Any], step: int) -> Reading:
+            text, setting = question["text"], dict(question["setting"])
+            if served is None:
+                return message(None, text, [])
+            tools = list(self._tools) if question["tools"] else None
+            request = self._protocol.ChatCompletionRequest(
+                model="m", messages=[USER], tools=tools, chat_template_kwargs=setting
+            )
+            parser = served(tokenizer, request.tools, chat_template_kwargs=setting)
+            request = parser.adjust_request(request) or request
+            prompt = tokenizer.encode(question["prompt"])
+            if step:
+                return streamed(parser, request, prompt, text, step)
+            parser.set_prompt_token_ids(prompt)
+            ids = [*tokenizer.encode(text), tokenizer.eos_token_id]
+            thought, content, calls = parser.parse(text, request, True, ids)
+            return message(thought, content, [(each.name, each.arguments) for each in calls or ()])
+
+        def streamed(parser: Any, request: Any, prompt: Any, text: str, step: int) -> Reading:
+            joined = JoinedMessage()
+            ids = tokenizer.encode(text)
+            deltas = [ids[at : at + step] for at in range(0, len(ids), step)]
+            for at, given in enumerate([*deltas, [tokenizer.eos_token_id]]):
+                last = at == len(deltas)
+                piece = "" if last else tokenizer.decode(given)
+                delta = parser.parse_delta(piece, given, request, prompt, finished=last)
+                if delta is None:
+                    continue
+                joined.add(delta.reasoning, delta.content)
+                for each in delta.tool_calls or ():
+                    function = each.function
+                    joined.add_call(
+                        each.index, function and function.name, function and function.arguments
+                    )
+            return joined.reading()
+
+        return read
 
 
 class TookTooLong(BaseException):

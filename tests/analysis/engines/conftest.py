@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.engines import engine_process
-from autoparser.analysis.engines.served_template import CACHE_VARIABLE
+from autoparser.analysis.engines.served_format import CACHE_VARIABLE
 
 ROOT = Path(__file__).parents[3]
 

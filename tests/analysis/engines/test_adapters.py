@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from autoparser.analysis.core.errors import TemplateNotFoundError
-from autoparser.analysis.engines.served_format import served_format
-from autoparser.analysis.engines.served_template import (
+from autoparser.analysis.engines.served_format import (
     FORMAT_VARIABLE,
     TEMPLATE_VARIABLE,
+    served_format,
     served_template,
 )
 from autoparser.analysis.engines.sglang_plugin import (

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.engines.parser_questions import AskedTexts, asked_texts
+from autoparser.analysis.engines.engine_ranking import AskedTexts, asked_texts
 from tests.fixture_analyses import analyzed
 
 TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
@@ -54,7 +54,7 @@ class ReadsNothing:
 
 
 def test_what_no_reader_can_tell_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = import_module("autoparser.analysis.engines.parser_questions")
+    module = import_module("autoparser.analysis.engines.engine_ranking")
     monkeypatch.setattr(module, "OutputParser", ReadsNothing)
     found, usual = asked_texts(analyzed("j1-json-in-tags")), asked("j1-json-in-tags")
     assert [each.title for each in found.texts] == [

@@ -9,8 +9,7 @@ import pytest
 
 from autoparser import Analysis, analyze, load_template
 from autoparser.analysis.engines.engine_process import EngineProcess, ParserPair
-from autoparser.analysis.engines.engine_ranking import TextDelivery, rank_parsers
-from autoparser.analysis.engines.parser_questions import asked_texts
+from autoparser.analysis.engines.engine_ranking import TextDelivery, asked_texts, rank_parsers
 
 ROOT = Path(__file__).parents[3]
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.engines.probe_client import ProbeClient, ProbeError, checked_address
+from autoparser.analysis.engines.engine_server import ProbeClient, ProbeError, checked_address
 from autoparser.analysis.engines.server_probe import server_at
 
 from .engine_stub import Answer, EngineStub, answering

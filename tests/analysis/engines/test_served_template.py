@@ -6,20 +6,21 @@ import logging
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from autoparser import Analysis, ChatTemplate, load_template
-from autoparser.analysis.engines import served_template
-from autoparser.analysis.engines.served_format import served_format, served_request
-from autoparser.analysis.engines.served_template import (
+from autoparser.analysis.engines.served_format import (
     CACHE_VARIABLE,
     TEMPLATE_VARIABLE,
     UNUSED,
     SharedFormat,
     learn_shared,
+    served_format,
+    served_request,
 )
 
 from .served_model import NAMES, TEMPLATES, TOOLS, tokenizer_for
@@ -90,7 +91,7 @@ def test_another_version_of_the_package_learns_anew(
     learn_shared(template_of())
     module = tmp_path / "package" / "module.py"
     module.parent.mkdir()
-    monkeypatch.setattr(served_template, "HOME", module.parent)
+    monkeypatch.setattr(import_module(learn_shared.__module__), "HOME", module.parent)
     assert isinstance(learn_anew(template_of()), Analysis)
     # No file of the package can be seen, so nothing says which version it is.
     assert len([*cache.glob("*.json")]) == 1
@@ -113,18 +114,17 @@ def test_what_nobody_wrote_in_a_month_is_removed(cache: Path) -> None:
 CHILD = """
 import sys
 from autoparser import ChatTemplate
-from autoparser.analysis.engines import served_template
 
-learn = served_template.analyze_isolated
+learn = served_format.analyze_isolated
 
 def counted(template):
     with open(sys.argv[2], "a") as file:
         file.write("learned\\n")
     return learn(template)
 
-served_template.analyze_isolated = counted
+served_format.analyze_isolated = counted
 template = ChatTemplate(open(sys.argv[1]).read())
-print(served_template.learn_shared(template).formats.default.format.stop_strings)
+print(served_format.learn_shared(template).formats.default.format.stop_strings)
 """
 
 

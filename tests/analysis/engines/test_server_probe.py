@@ -14,8 +14,7 @@ import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze, load_template
 from autoparser.analysis.decoding.answer_writers import ServerEngine
-from autoparser.analysis.engines.engine_server import TextRoute
-from autoparser.analysis.engines.probe_client import ProbeClient, ProbeError
+from autoparser.analysis.engines.engine_server import ProbeClient, ProbeError, TextRoute
 from autoparser.analysis.engines.probed_texts import ReadVerdict, known_texts
 from autoparser.analysis.engines.server_probe import (
     AdviceKind,
