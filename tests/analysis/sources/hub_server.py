@@ -1,7 +1,6 @@
-"""A Hub on loopback: what `huggingface_hub` asks for, answered as the Hub answers.
+"""A Hub on loopback with models, commits and branches; it keeps its requests, and fails on demand.
 
-It has models with commits and branches, says what it was asked, and fails on demand. Large
-files live after a redirect to another host name, as on the Hub, where the token must not go.
+Large files live after a redirect to another host name, as on the Hub, where no token may go.
 """
 
 from __future__ import annotations
@@ -24,25 +23,15 @@ LARGE = 4096
 
 def commit_of(files: Mapping[str, bytes]) -> str:
     """Return the commit of these contents."""
-    digest = hashlib.sha1(usedforsecurity=False)
-    for name, content in sorted(files.items()):
-        digest.update(name.encode(errors="surrogateescape") + b"\0" + content + b"\0")
-    return digest.hexdigest()
+    return hashlib.sha1(repr(sorted(files.items())).encode(), usedforsecurity=False).hexdigest()
 
 
 class RefusalError(Exception):
-    """An answer without a body: its status, and the code and the words of the Hub."""
-
-    def __init__(self, status: int, code: str, words: str, **headers: str) -> None:
-        self.status = status
-        named = {"X-Error-Code": code} if code else {}
-        self.headers = {**headers, **named, "X-Error-Message": words}
+    """An answer without a body: its status, the code and the words of the Hub, more headers."""
 
 
 @dataclass
 class Model:
-    """A repository: its branches, and who may read it."""
-
     branches: dict[str, dict[str, bytes]]
     gated: bool = False
     private: bool = False
@@ -58,8 +47,8 @@ class Model:
 class Fault:
     """What goes wrong with the next requests whose line matches."""
 
-    pattern: str
-    times: int
+    pattern: str = ""
+    times: int = 0
     status: int | None = None
     """The status that is answered instead."""
     keep: int | None = None
@@ -72,8 +61,6 @@ class Fault:
 
 @dataclass
 class Request:
-    """A request that came."""
-
     line: str
     range: str | None
     token: str | None
@@ -81,19 +68,19 @@ class Request:
     """Bytes of the body that were sent."""
 
 
+@dataclass
 class Hub:
     """The state of a server."""
 
-    def __init__(self) -> None:
-        self.models: dict[str, Model] = {}
-        self.moved: dict[str, str] = {}
-        self.faults: list[Fault] = []
-        self.requests: list[Request] = []
-        self.endpoint = ""
-        self.ignores_ranges = False
-        self.listed: dict[str, str] = {}
-        """Other names in listings, for the names that there are."""
-        self.stopped = threading.Event()
+    endpoint: str = ""
+    models: dict[str, Model] = field(default_factory=dict[str, Model])
+    moved: dict[str, str] = field(default_factory=dict[str, str])
+    listed: dict[str, str] = field(default_factory=dict[str, str])
+    """Other names in listings, for the names that there are."""
+    faults: list[Fault] = field(default_factory=list[Fault])
+    requests: list[Request] = field(default_factory=list[Request])
+    ignores_ranges: bool = False
+    stopped: threading.Event = field(default_factory=threading.Event)
 
     def add(self, repository: str, files: Mapping[str, bytes | str], **options: Any) -> str:
         """Add a model with one branch; return its commit."""
@@ -108,12 +95,11 @@ class Hub:
         self.faults.append(Fault(pattern, times, **how))
 
     def fault_of(self, line: str) -> Fault:
-        """Return what goes wrong with a request: nothing, if none is left that matches."""
-        for fault in self.faults:
-            if fault.times > 0 and re.search(fault.pattern, line):
-                fault.times -= 1
-                return fault
-        return Fault("", 0)
+        """Return the fault of a request, an empty one if none is left that matches."""
+        left = [each for each in self.faults if each.times and re.search(each.pattern, line)]
+        for fault in left[:1]:
+            fault.times -= 1
+        return (*left, Fault())[0]
 
     def model(self, name: str, token: str | None) -> Model:
         """Return the model that is asked for with a token. Raises RefusalError."""
@@ -166,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
         token = self.headers.get("Authorization", "").removeprefix("Bearer ") or None
         path = urlsplit(self.path).path
         self.question = Request(f"{self.command} {unquote(path)}", self.headers.get("Range"), token)
-        self.fault = Fault("", 0)
+        self.fault = Fault()
         if path == "/api/agent-harnesses":
             # The library asks for this by itself, once a day, under some programs.
             self.answer(404, b"", {})
@@ -177,24 +163,29 @@ class _Handler(BaseHTTPRequestHandler):
         if self.fault.status is not None:
             self.answer(self.fault.status, self.fault.body, self.fault.headers)
             return
+        name, place, rest = path.removeprefix("/api/models")[1:].partition("/resolve/")
+        if not place:
+            name, place, rest = name.partition("/revision/")
         try:
-            if path.startswith("/api/models/"):
-                self.give_model(path.removeprefix("/api/models/"))
-            elif path.startswith("/cdn/"):
+            if path.startswith("/cdn/"):
                 self.give_stored(path.removeprefix("/cdn/"))
+            elif unquote(name) in self.hub.moved:
+                moved = path.replace(name, self.hub.moved[unquote(name)])
+                self.answer(307, b"", {"Location": moved})
+            elif path.startswith("/api/models/"):
+                self.give_model(unquote(name), unquote(rest) or "main")
             else:
-                self.give_file(path[1:])
+                # A revision's own slashes are escaped.
+                revision, _, file = map(unquote, rest.partition("/"))
+                self.give_file(unquote(name), revision, file)
         except RefusalError as refusal:
-            self.answer(refusal.status, b"", refusal.headers)
+            status, code, words, *headers = refusal.args
+            named = {"X-Error-Code": code} if code else {}
+            self.answer(status, b"", {**dict(*headers), **named, "X-Error-Message": words})
 
-    def give_model(self, rest: str) -> None:
-        name, slash, revision = map(unquote, rest.partition("/revision/"))
-        if name in self.hub.moved:
-            location = f"/api/models/{self.hub.moved[name]}{slash}{revision}"
-            self.answer(307, b"", {"Location": location})
-            return
+    def give_model(self, name: str, revision: str) -> None:
         model = self.hub.model(name, self.question.token)
-        files = model.files_at(revision or "main")
+        files = model.files_at(revision)
         info = {
             "id": name,
             "sha": commit_of(files),
@@ -207,14 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
         }
         self.answer(200, json.dumps(info).encode(), {"Content-Type": "application/json"})
 
-    def give_file(self, path: str) -> None:
-        name, _, rest = path.partition("/resolve/")
-        # A revision's own slashes are escaped.
-        revision, _, file = map(unquote, rest.partition("/"))
-        if name in self.hub.moved:
-            location = f"/{self.hub.moved[name]}/resolve/{revision}/{file}"
-            self.answer(307, b"", {"Location": location})
-            return
+    def give_file(self, name: str, revision: str, file: str) -> None:
         token = self.question.token
         model = self.hub.model(name, token)
         if model.gated and token != "good":
@@ -222,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
         files = model.files_at(revision)
         headers = {"X-Repo-Commit": commit_of(files)}
         if file not in files:
-            raise RefusalError(404, "EntryNotFound", "Entry not found", **headers)
+            raise RefusalError(404, "EntryNotFound", "Entry not found", headers)
         content = files[file]
         digest = hashlib.sha256(content).hexdigest()
         if len(content) < LARGE:
@@ -233,8 +217,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.answer(302, b"", {**headers, **linked, "Location": f"{elsewhere}/cdn/{digest}"})
 
     def give_stored(self, digest: str) -> None:
-        models = self.hub.models.values()
-        branches = [files for model in models for files in model.branches.values()]
+        branches = [
+            branch for each in self.hub.models.values() for branch in each.branches.values()
+        ]
         contents = [content for files in branches for content in files.values()]
         content = next(each for each in contents if hashlib.sha256(each).hexdigest() == digest)
         self.give_content(content, {"ETag": f'"{digest}"'})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from huggingface_hub import constants, hf_hub_download
@@ -18,13 +18,13 @@ from autoparser.analysis.sources.hub_requests import HubName, hub_name
 from autoparser.analysis.sources.template_loading import fetch, load_templates
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from tests.analysis.sources.gguf_files import write_model
 from tests.analysis.sources.hub_server import Hub, commit_of
 from tests.case_tables import case_tables
 
 slow = pytest.mark.slow
 HUB = "https://huggingface.co"
 CONFIG = json.dumps({"bos_token": "<s>", "chat_template": "C"})
+TEMPLATE_FILE = "chat_template.jinja"
 WEIGHTS = b"\0" * 100_000
 table = case_tables(__file__, "sources.yaml")
 
@@ -86,49 +86,26 @@ def test_a_model_is_loaded_by_its_url(two_revisions: str) -> None:
     assert len(load_templates(two_revisions)) == 2
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("chat_template.jinja", "{{ bos_token }}main"),
-        ("additional_chat_templates/rag.jinja", "rag"),
-        ("examples/other.jinja", "{{ bos_token }}other"),
-        ("tokenizer_config.json", "from the configuration"),
-    ],
-)
-def test_a_file_is_loaded_by_its_url(file: str, text: str, two_revisions: str) -> None:
-    template = load_template(f"{two_revisions}/blob/main/{file}")
-    assert template.text == text
+@table("hub_files")
+def test_a_file_is_loaded_by_its_url(case: Any, two_revisions: str) -> None:
+    template = load_template(f"{two_revisions}/blob/main/{case['file']}")
+    assert template.text == case["text"]
     assert template.special_tokens == {"bos_token": "<s>"}
-    assert template.origin == f"org/model/{file}"
+    assert template.origin == f"org/model/{case['file']}"
     assert template.source is not None
-    assert (template.source.revision, template.source.file) == ("main", file)
+    assert (template.source.revision, template.source.file) == ("main", case["file"])
 
 
 @slow
-@pytest.mark.parametrize("file", ["README.md", "missing.jinja", "../chat_template.jinja"])
-def test_a_file_that_holds_no_template_is_an_error(file: str, two_revisions: str) -> None:
-    with pytest.raises(TemplateNotFoundError, match=r"is not there at commit .*, or holds no"):
-        load_template(f"{two_revisions}/blob/main/{file}")
-
-
-@slow
-def test_two_revisions_contradict_each_other(two_revisions: str) -> None:
+def test_a_file_or_revision_that_the_url_does_not_give_is_an_error(two_revisions: str) -> None:
+    for file in ("README.md", "missing.jinja", "../chat_template.jinja"):
+        with pytest.raises(TemplateNotFoundError, match=r"is not there at commit .*, or holds no"):
+            load_template(f"{two_revisions}/blob/main/{file}")
     url = f"{two_revisions}/tree/v1"
     assert load_template(url, revision="v1").text == "v1"
     for use in (load_template, fetch):
-        with pytest.raises(
-            AutoparserError, match="the URL names the revision 'v1', but 'main' was"
-        ):
+        with pytest.raises(AutoparserError, match="the URL names the revision 'v1', but 'main'"):
             use(url, revision="main")
-
-
-@slow
-def test_a_gguf_file_is_loaded_by_its_url(hub: Hub, tmp_path: Path) -> None:
-    made = write_model(tmp_path / "made.gguf", "of a header")
-    hub.add("org/model", {"q/m.gguf": made.read_bytes(), "chat_template.jinja": "of a file"})
-    url = f"{hub.endpoint}/org/model/resolve/main/q/m.gguf?download=true"
-    assert load_template(url).text == "of a header"
-    assert fetch(url).source.file == "q/m.gguf"
 
 
 def online_and_offline(
@@ -146,40 +123,15 @@ def online_and_offline(
 
 
 @slow
-@pytest.mark.parametrize(
-    ("files", "name", "text", "file"),
-    [
-        ({"chat_template.jinja": "A", "tokenizer_config.json": CONFIG}, None, "A", None),
-        ({"tokenizer_config.json": CONFIG}, None, "C", "tokenizer_config.json"),
-        (
-            {
-                "chat_template.jinja": "A",
-                "additional_chat_templates/rag.jinja": "R",
-                "additional_chat_templates/deep/no.jinja": "N",
-            },
-            "rag",
-            "R",
-            "additional_chat_templates/rag.jinja",
-        ),
-        # Behind a redirect.
-        ({"chat_template.jinja": "L" * 5000}, None, "L" * 5000, None),
-    ],
-)
+@table("hub_models")
 def test_a_model_gives_its_template_online_and_offline(
-    hub: Hub,
-    monkeypatch: pytest.MonkeyPatch,
-    files: Mapping[str, str],
-    name: str | None,
-    text: str,
-    file: str | None,
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, case: Any
 ) -> None:
-    file = file or "chat_template.jinja"
-    commit = hub.add("org/model", {**files, "model.safetensors": WEIGHTS, "README.md": "x"})
-    options = {} if name is None else {"name": name}
-    found = online_and_offline(hub, monkeypatch, "org/model", **options)
-    source = Provenance(SourceKind.HUB, "org/model", file=file, commit=commit)
-    assert (found.text, found.source) == (text, source)
-    assert found.origin == f"org/model/{file}"
+    commit = hub.add("org/model", {**case["files"], "model.safetensors": WEIGHTS, "README.md": "x"})
+    found = online_and_offline(hub, monkeypatch, "org/model", **case["options"])
+    source = Provenance(SourceKind.HUB, "org/model", file=case["file"], commit=commit)
+    assert (found.text, found.source) == (case["text"], source)
+    assert found.origin == f"org/model/{case['file']}"
     assert not [line for line in hub.lines if "safetensors" in line or "README" in line]
 
 
@@ -197,8 +149,7 @@ def test_only_what_is_needed_is_asked_for(hub: Hub) -> None:
         "a.py": "",
         "model.bin": WEIGHTS,
     }
-    others.update(wanted)
-    hub.add("org/model", others)
+    hub.add("org/model", {**others, **wanted})
     assert load_template("org/model").special_tokens == {"bos_token": "<s>"}
     files = {line.rpartition("/resolve/")[2].partition("/")[2] for line in hub.lines[1:]}
     assert files == set(wanted)
@@ -217,14 +168,10 @@ def test_a_revision_is_loaded_and_a_branch_is_followed(
     hub.models["org/model"].branches["refs/pr/7"] = old
     for revision in ("refs/pr/7", commit_of(old)):
         found = online_and_offline(hub, monkeypatch, "org/model", revision=revision)
-        source = Provenance(
-            SourceKind.HUB,
-            "org/model",
-            file="chat_template.jinja",
-            revision=revision,
-            commit=commit_of(old),
+        assert (found.text, found.source) == (
+            "old",
+            Provenance(SourceKind.HUB, "org/model", TEMPLATE_FILE, revision, commit_of(old)),
         )
-        assert (found.text, found.source) == ("old", source)
     # A branch that has moved is followed.
     hub.add("org/model", {"chat_template.jinja": "two"})
     assert online_and_offline(hub, monkeypatch, "org/model").text == "two"
@@ -255,23 +202,20 @@ def test_what_another_program_fetched_is_found_offline(
 
 
 @slow
-def test_a_token_goes_to_the_hub_and_no_further(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub.add("org/model", {"chat_template.jinja": "L" * 5000}, private=True)
-    monkeypatch.setenv("HF_TOKEN", "good")
-    assert load_template("org/model").text == "L" * 5000
-    stored = [each for each in hub.requests if "/cdn/" in each.line]
-    assert [each.token for each in stored] == [None]
-    assert {each.token for each in hub.requests if each not in stored} == {"good"}
-
-
-@slow
-def test_a_gated_and_a_renamed_model_are_loaded(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub.add("org/gated", {"chat_template.jinja": "A"}, gated=True)
+def test_a_token_opens_a_model_and_goes_no_further_than_the_hub(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hub.add("org/new", {"chat_template.jinja": "B"})
     hub.moved["org/old"] = "org/new"
     assert load_template("org/old").text == "B"
+    hub.requests.clear()
     monkeypatch.setenv("HF_TOKEN", "good")
-    assert load_template("org/gated").text == "A"
+    for access in ("private", "gated"):
+        hub.add(f"org/{access}", {"chat_template.jinja": "L" * 5000}, **{access: True})
+        assert load_template(f"org/{access}").text == "L" * 5000
+    stored = [each for each in hub.requests if "/cdn/" in each.line]
+    assert {each.token for each in stored} == {None}
+    assert {each.token for each in hub.requests if each not in stored} == {"good"}
 
 
 @slow
@@ -293,27 +237,20 @@ def test_a_local_path_wins(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @slow
-@pytest.mark.parametrize(
-    ("what", "status"),
-    [
-        *[(what, 503) for what in ("GET /api/", "HEAD .*/resolve/", "GET .*/resolve/")],
-        *[("GET /cdn/", status) for status in (429, 500, 502, 504)],
-    ],
-)
 @pytest.mark.usefixtures("impatient")
-def test_a_busy_hub_is_asked_again(hub: Hub, what: str, status: int) -> None:
-    hub.add("org/model", {"chat_template.jinja": "L" * 5000, "tokenizer_config.json": CONFIG})
-    hub.fail(what, times=2, status=status, headers={"Retry-After": "0"})
-    assert load_template("org/model").text == "L" * 5000
-    assert all(fault.times == 0 for fault in hub.faults)
-
-
-@slow
-@pytest.mark.usefixtures("impatient")
-def test_a_download_that_is_cut_is_taken_up_again(hub: Hub) -> None:
-    hub.add("org/model", {"chat_template.jinja": "ab" * 5000})
+def test_a_busy_hub_is_asked_again_and_a_cut_download_taken_up(hub: Hub) -> None:
+    busy = [(what, 503) for what in ("GET /api/", "HEAD .*/resolve/", "GET .*/resolve/")]
+    files = {"chat_template.jinja": "ab" * 5000, "tokenizer_config.json": CONFIG}
+    faults = [*busy, *[("GET /cdn/", status) for status in (429, 500, 502, 504)]]
+    for at, (what, status) in enumerate(faults):
+        hub.add(f"org/busy-{at}", {**files, "chat_template.jinja": f"{at}" * 5000})
+        hub.fail(what, times=2, status=status, headers={"Retry-After": "0"})
+        assert load_template(f"org/busy-{at}").text == f"{at}" * 5000
+        assert all(fault.times == 0 for fault in hub.faults), (what, status)
+    hub.requests.clear()
+    hub.add("org/cut", files)
     hub.fail("GET /cdn/", times=2, keep=3000)
-    assert load_template("org/model").text == "ab" * 5000
+    assert load_template("org/cut").text == "ab" * 5000
     assert len([line for line in hub.lines if "/cdn/" in line]) == 3
 
 
@@ -334,11 +271,8 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(
         hub.fail(how.pop("pattern"), 99, **how)
     source, _, revision = case["asked"].partition("@")
     settings = case.get("constants", {})
-    with monkeypatch.context() as patch:
-        for name, value in settings.items():
-            patch.setattr(constants, name, value)
-        with pytest.raises(AutoparserError) as caught:
-            load_template(source, revision=revision or None)
+    with patch.dict(vars(constants), settings), pytest.raises(AutoparserError) as caught:
+        load_template(source, revision=revision or None)
     places = {"endpoint": hub.endpoint, "commit": commit, "cache": constants.HF_HUB_CACHE}
     assert str(caught.value) == case["line"].format(**places)
     assert not hub.requests or "HF_HUB_OFFLINE" not in settings
@@ -353,14 +287,12 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(
 def nothing_is_half_there() -> bool:
     """Whether every file in the cache is whole, and every revision points at what is there."""
     cache = Path(constants.HF_HUB_CACHE)
-    halves = [path for path in cache.rglob("*.incomplete") if path.stat().st_size]
-    broken = [path for path in cache.rglob("snapshots/*/*") if not path.exists()]
-    refs = [
-        path
-        for path in cache.rglob("refs/*")
-        if path.is_file() and not (path.parents[1] / "snapshots" / path.read_text()).is_dir()
-    ]
-    return not halves and not broken and not refs
+    refs = [path for path in cache.rglob("refs/*") if path.is_file()]
+    return (
+        not any(path.stat().st_size for path in cache.rglob("*.incomplete"))
+        and all(path.exists() for path in cache.rglob("snapshots/*/*"))
+        and all((path.parents[1] / "snapshots" / path.read_text()).is_dir() for path in refs)
+    )
 
 
 @slow
@@ -376,21 +308,10 @@ def test_offline_with_a_part_in_the_cache(hub: Hub, monkeypatch: pytest.MonkeyPa
 
 
 @slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "additional_chat_templates/../../../../evil.jinja",
-        "../chat_template.jinja",
-        "/etc/cron.d/evil.jinja",
-        "additional_chat_templates\\..\\evil.jinja",
-        "C:/evil.jinja",
-        "a//b.jinja",
-        "x\0.jinja",
-    ],
-)
-def test_names_that_lead_elsewhere_are_refused(hub: Hub, tmp_path: Path, name: str) -> None:
+@table("hub_names_elsewhere")
+def test_names_that_lead_elsewhere_are_refused(hub: Hub, tmp_path: Path, case: str) -> None:
     hub.add("org/model", {"chat_template.jinja": "A", "trap.jinja": "T"})
-    hub.listed["trap.jinja"] = name
+    hub.listed["trap.jinja"] = case
     with pytest.raises(AutoparserError, match="by a name that leads elsewhere") as caught:
         load_template("org/model")
     assert str(caught.value).isprintable()

@@ -79,43 +79,32 @@ def test_every_named_template_is_loaded_as_one_alone_is(tmp_path: Path) -> None:
         load_templates(tmp_path / "empty.jinja")
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("tool-use", "did you mean tool_use? choose by name one of 'rag', 'tool_use'"),
-        ("zebra", "choose by name one of 'rag', 'tool_use'"),
-        (None, "choose by name one of 'rag', 'tool_use'"),
-    ],
-)
-def test_a_missing_name_is_told_from_those_that_are_there(
-    tmp_path: Path, name: str | None, hint: str
-) -> None:
-    path = tmp_path / CONFIG_FILE
+@pytest.mark.parametrize("name", ["tool-use", "zebra", None])
+def test_a_missing_name_is_told_from_those_that_are_there(tmp_path: Path, name: str | None) -> None:
     write(tmp_path, {CONFIG_FILE: {"chat_template": {"tool_use": "T", "rag": "R"}}})
     with pytest.raises(TemplateNotFoundError) as caught:
-        load_template(path, name=name)
+        load_template(tmp_path / CONFIG_FILE, name=name)
+    hint = "did you mean tool_use? " if name == "tool-use" else ""
     assert str(caught.value) == (
-        f"{path}: there is no template named {name or 'default'!r} here; {hint}"
+        f"{tmp_path / CONFIG_FILE}: there is no template named {name or 'default'!r} here;"
+        f" {hint}choose by name one of 'rag', 'tool_use'"
     )
 
 
 def test_a_local_source_has_no_revision(tmp_path: Path) -> None:
+    write(tmp_path, {"a.jinja": "A", CONFIG_FILE: "A"})
     for source in (tmp_path, tmp_path / "a.jinja", tmp_path / CONFIG_FILE, "-"):
-        if source != tmp_path and isinstance(source, Path):
-            source.write_text("A")
         with pytest.raises(AutoparserError, match="a local source has no revisions"):
             load_template(source, revision="main")
 
 
-@pytest.mark.parametrize("source", ["a" * 5000, "a\0b", "", "two\nlines"])
-def test_a_source_that_can_be_no_path(
-    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "chat_template.jinja").write_text("A")
+def test_a_source_that_can_be_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"chat_template.jinja": "A"})
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(TemplateNotFoundError) as caught:
-        load_template(source)
-    assert str(caught.value).isprintable()
+    for source in ("a" * 5000, "a\0b", "", "two\nlines"):
+        with pytest.raises(TemplateNotFoundError) as caught:
+            load_template(source)
+        assert str(caught.value).isprintable()
 
 
 def test_standard_input_and_a_named_pipe_are_read(
@@ -135,16 +124,11 @@ def test_standard_input_and_a_named_pipe_are_read(
     writer.join()
 
 
-def test_json_that_is_nested_too_deep(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / CONFIG_FILE
     path.write_text("[" * 200_000)
     with pytest.raises(TemplateReadError, match="cannot be read"):
         load_template(path)
-
-
-def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.jinja"
-    path.write_text("A")
 
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
@@ -164,30 +148,16 @@ SECRET = "the secret"
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     """A directory beside a secret."""
-    (tmp_path / "secret").write_text(SECRET)
-    (tmp_path / "secrets").mkdir()
-    (tmp_path / "secrets" / "key.jinja").write_text(SECRET)
-    (tmp_path / "secrets" / "config.json").write_text(json.dumps({"bos_token": SECRET}))
-    (tmp_path / "model").mkdir()
+    config = {"bos_token": SECRET}
+    secrets = {"secret": SECRET, "secrets/key.jinja": SECRET, "secrets/config.json": config}
+    write(tmp_path, {**secrets, "model/a": "A"})
     return tmp_path / "model"
 
 
-@pytest.mark.parametrize(
-    ("link", "target"),
-    [
-        ("chat_template.jinja", "../secret"),
-        ("chat_template.json", "../secret"),
-        ("tokenizer_config.json", "../secrets/config.json"),
-        ("special_tokens_map.json", "../secrets/config.json"),
-        ("processor_config.json", "../secrets/config.json"),
-        ("additional_chat_templates", "../secrets"),
-        ("model.gguf", "../secret"),
-    ],
-)
-def test_a_link_out_of_the_directory_is_refused(model: Path, link: str, target: str) -> None:
-    if link in ("special_tokens_map.json", "additional_chat_templates"):
-        (model / "chat_template.jinja").write_text("A")
-    (model / link).symlink_to(target)
+@table("links")
+def test_a_link_out_of_the_directory_is_refused(model: Path, case: Any) -> None:
+    write(model, case.get("files", {}))
+    (model / case["link"]).symlink_to(case["target"])
     with pytest.raises(AutoparserError, match="this link leads out of its directory, to") as caught:
         load_template(model)
     assert SECRET not in str(caught.value)
@@ -197,43 +167,32 @@ def test_a_link_out_of_the_directory_is_refused(model: Path, link: str, target: 
 def test_a_link_within_the_directory_or_that_a_person_names_is_followed(
     model: Path, tmp_path: Path
 ) -> None:
-    (model / "files").mkdir()
-    (model / "files" / "a").write_text("A")
-    (model / "chat_template.jinja").symlink_to("files/a")
+    (model / "chat_template.jinja").symlink_to("a")
     (tmp_path / "link").symlink_to(model)
     assert load_template(model).text == load_template(tmp_path / "link").text == "A"
     (model / "named.jinja").symlink_to("../secret")
     assert load_template(model / "named.jinja").text == SECRET
 
 
-def test_a_snapshot_in_the_hubs_cache_is_made_of_links(tmp_path: Path) -> None:
-    repository = tmp_path / "models--org--model"
+def test_a_snapshot_in_the_hubs_cache_is_made_of_links(model: Path, tmp_path: Path) -> None:
+    repository = model / "models--org--model"
     snapshot = repository / "snapshots" / ("0" * 40)
-    snapshot.mkdir(parents=True)
-    (repository / "blobs").mkdir()
-    (repository / "blobs" / "abc").write_text("A")
-    (snapshot / "chat_template.jinja").symlink_to("../../blobs/abc")
-    assert load_template(snapshot).text == "A"
-    (tmp_path.parent / "outside").write_text(SECRET)
-    (snapshot / "tokenizer_config.json").symlink_to(tmp_path.parent / "outside")
-    with pytest.raises(AutoparserError, match="this link leads out of its directory"):
-        load_template(snapshot)
-    # Beside blobs, but not as the cache is laid out.
+    # The second is beside blobs, but not as the cache is laid out.
     other = repository / "other" / "model"
-    other.mkdir(parents=True)
-    (other / "chat_template.jinja").symlink_to("../../blobs/abc")
-    with pytest.raises(AutoparserError, match="this link leads out of its directory"):
-        load_template(other)
+    write(repository, {"blobs/abc": "A", f"snapshots/{'0' * 40}/a": "", "other/model/a": ""})
+    for each in (snapshot, other):
+        (each / "chat_template.jinja").symlink_to("../../blobs/abc")
+    assert load_template(snapshot).text == "A"
+    (snapshot / "tokenizer_config.json").symlink_to(tmp_path / "secret")
+    for each in (snapshot, other):
+        with pytest.raises(AutoparserError, match="this link leads out of its directory"):
+            load_template(each)
 
 
-@pytest.mark.parametrize(
-    "name", ["../secrets/key", "../../secret", "/etc/passwd", "secret\0", "..", ""]
-)
-def test_a_name_of_a_template_is_no_path(model: Path, name: str) -> None:
-    (model / "chat_template.jinja").write_text("A")
-    (model / "additional_chat_templates").mkdir()
-    (model / "additional_chat_templates" / "rag.jinja").write_text("R")
-    with pytest.raises(AutoparserError, match="there is no template named") as caught:
-        load_template(model, name=name)
-    assert SECRET not in str(caught.value)
-    assert str(caught.value).isprintable()
+def test_a_name_of_a_template_is_no_path(model: Path) -> None:
+    write(model, {"chat_template.jinja": "A", "additional_chat_templates/rag.jinja": "R"})
+    for name in ("../secrets/key", "../../secret", "/etc/passwd", "secret\0", "..", ""):
+        with pytest.raises(AutoparserError, match="there is no template named") as caught:
+            load_template(model, name=name)
+        assert SECRET not in str(caught.value)
+        assert str(caught.value).isprintable()

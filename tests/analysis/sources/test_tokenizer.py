@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, decoders, models
+from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from autoparser.analysis.core.errors import AutoparserError, TokenizerError
@@ -17,6 +17,7 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.decoding.tokenizers_here import (
     byte_tokenizer,
     deepseek,
+    piece_tokenizer,
     pieces,
     qwen,
     small,
@@ -26,16 +27,11 @@ from tests.analysis.decoding.tokenizers_here import (
 HOSTILE = 'a<think>é🙂\n\n\n  {"x": "<tool_call>"}\x00</think><|im_end|>｜DSML｜'
 
 
-@pytest.mark.parametrize(
-    "load",
-    [
-        small,
-        unigram,
-        pieces,
-        pytest.param(qwen, marks=pytest.mark.slow),
-        pytest.param(deepseek, marks=pytest.mark.slow),
-    ],
-)
+slow = pytest.mark.slow
+REAL = [pytest.param(load, marks=slow) for load in (qwen, deepseek)]
+
+
+@pytest.mark.parametrize("load", [small, unigram, pieces, *REAL])
 def test_tokens_have_their_exact_bytes(load: Any) -> None:
     tokenizer: ModelTokenizer = load()
     tokens = tokenizer.encode(HOSTILE)
@@ -47,26 +43,13 @@ def test_tokens_have_their_exact_bytes(load: Any) -> None:
     assert len(tokenizer.token_bytes) == tokenizer.vocab_size <= 32 * tokenizer.mask_words
 
 
-def test_a_part_of_a_character_is_bytes(bytes_tokenizer: ModelTokenizer) -> None:
-    tokens = bytes_tokenizer.encode("é")
-    assert [bytes_tokenizer.bytes_of(token) for token in tokens] == [b"\xc3", b"\xa9"]
-    assert bytes_tokenizer.decode(tokens[:1]) == "\ufffd"
+def test_a_part_of_a_character_is_bytes() -> None:
+    tokens = small().encode("é")
+    assert [small().bytes_of(token) for token in tokens] == [b"\xc3", b"\xa9"]
+    assert small().decode(tokens[:1]) == "\ufffd"
 
 
-def with_fallback() -> Tokenizer:
-    """Make a tokenizer as SentencePiece's come: spaces are `▁`, unknown characters bytes."""
-    names = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "a", "▁a", "▁▁", "é"]
-    made: Any = Tokenizer(
-        models.BPE({name: at for at, name in enumerate(names)}, [], byte_fallback=True)
-    )
-    made.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
-    )
-    made.add_special_tokens(["<|end|>"])
-    return cast("Tokenizer", made)
-
-
-@pytest.mark.parametrize("make", [byte_tokenizer, with_fallback])
+@pytest.mark.parametrize("make", [byte_tokenizer, lambda: piece_tokenizer("bpe")])
 def test_bytes_are_those_of_llguidance_without_loading_it(make: Callable[[], Tokenizer]) -> None:
     tokenizer = tokenizer_of(make(), eos="<|end|>")
     assert tokenizer.piece(10**12) == tokenizer.piece(-1) == b""
@@ -80,12 +63,8 @@ def test_bytes_are_those_of_llguidance_without_loading_it(make: Callable[[], Tok
     assert len({pieces[at] for at in plain}) >= 256
 
 
-@pytest.fixture
-def bytes_tokenizer() -> ModelTokenizer:
-    return small("<think>", "</think>")
-
-
-def test_added_tokens(bytes_tokenizer: ModelTokenizer) -> None:
+def test_added_tokens() -> None:
+    bytes_tokenizer = small("<think>", "</think>")
     size = bytes_tokenizer.vocab_size
     assert bytes_tokenizer.added == (
         AddedToken(size - 3, "<think>", special=False, opaque=True),
@@ -150,6 +129,9 @@ def test_an_unknown_token_that_is_an_added_one() -> None:
     assert tokenizer.eos_ids == (tokenizer.hf.token_to_id("<|end|>"),)
 
 
+WORDS = Tokenizer(models.WordLevel({"<unk>": 0, "a": 1}, "<unk>"))
+
+
 @pytest.mark.parametrize(
     ("source", "options", "says"),
     [
@@ -157,11 +139,7 @@ def test_an_unknown_token_that_is_an_added_one() -> None:
         (3, {}, "tokenizer: int is not a tokenizer"),
         (byte_tokenizer(), {"eos": "<|no|>"}, "there is no token '<|no|>' to end an answer with"),
         (byte_tokenizer(), {"eos": 4000}, "there is no token 4000"),
-        (
-            Tokenizer(models.WordLevel({"<unk>": 0, "a": 1}, "<unk>")),
-            {"eos": 1},
-            "llguidance cannot take this tokenizer",
-        ),
+        (WORDS, {"eos": 1}, "llguidance cannot take this tokenizer"),
         (byte_tokenizer(), {"eos": []}, "no token was named"),
         (byte_tokenizer(), {}, "does not say which token ends an answer"),
         (byte_tokenizer(), {"eos": "<|end|>", "vocab_size": 9}, "more than the 9 asked for"),
@@ -174,10 +152,7 @@ def test_what_a_tokenizer_lacks(source: object, options: dict[str, Any], says: s
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.json").write_text("{")
-    with pytest.raises(TokenizerError, match="this is not a tokenizer"):
-        tokenizer_of(tmp_path)
-    byte_tokenizer().save(str(tmp_path / "tokenizer.json"))
     (tmp_path / "tokenizer_config.json").write_text("{")
+    byte_tokenizer().save(str(tmp_path / "tokenizer.json"))
     with pytest.raises(AutoparserError, match="broken JSON"):
         tokenizer_of(tmp_path)
