@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.errors import TemplateRenderError
@@ -34,12 +33,9 @@ from autoparser.analysis.lint.lint_renders import (
 from autoparser.analysis.lint.linting import LintFinding, merge_findings
 from autoparser.analysis.lint.marker_pairs import marker_balance
 from autoparser.analysis.lint.registry import rule_of
+from tests.case_tables import case_tables
 
-HERE = Path(__file__).parent
-
-
-def read_table(name: str) -> Any:
-    return yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+TABLE = case_tables(__file__, "findings.yaml")
 
 
 def finding(row: dict[str, Any]) -> LintFinding:
@@ -51,27 +47,27 @@ def finding(row: dict[str, Any]) -> LintFinding:
     return LintFinding(rule, Hit("x", cause=cause))
 
 
-@pytest.mark.parametrize("row", read_table("merged.yaml"), ids=lambda row: row["why"])
-def test_findings_are_merged_by_cause_and_cover(row: dict[str, Any]) -> None:
+@TABLE("merged")
+def test_findings_are_merged_by_cause_and_cover(case: dict[str, Any]) -> None:
     merged = [
-        (each.code, [*each.also]) for each in merge_findings(list(map(finding, row["found"])))
+        (each.code, [*each.also]) for each in merge_findings(list(map(finding, case["found"])))
     ]
-    assert merged == [*row["merged"].items()]
+    assert merged == [*case["merged"].items()]
 
 
-@pytest.mark.parametrize("row", read_table("ignores.yaml"), ids=lambda row: row["text"])
-def test_a_comment_ignores_rules_or_is_a_problem(row: dict[str, Any]) -> None:
-    found, problems = ignores_of(f"one\n{row['text']}", "a.jinja")
-    if "selectors" in row:
+@TABLE("ignores")
+def test_a_comment_ignores_rules_or_is_a_problem(case: dict[str, Any]) -> None:
+    found, problems = ignores_of(f"one\n{case['text']}", "a.jinja")
+    if "selectors" in case:
         assert [(each.selectors, each.reason, each.line) for each in found] == [
-            (tuple(row["selectors"]), row["reason"], 2)
+            (tuple(case["selectors"]), case["reason"], 2)
         ]
-    assert len(problems) == ("problem" in row)
+    assert len(problems) == ("problem" in case)
     for problem in problems:
         assert (found, problem.path, problem.line) == ((), "a.jinja", 2)
-        assert row["problem"] in problem.message
-        assert row["hint"] in problem.hint
-    assert bool(found) == ("selectors" in row)
+        assert case["problem"] in problem.message
+        assert case["hint"] in problem.hint
+    assert bool(found) == ("selectors" in case)
 
 
 ONE = KnownFinding("a.jinja", "", "AP306", "d1", "said\n\x1b")
@@ -134,21 +130,21 @@ def test_no_file_a_folder_and_broken_json_are_errors(tmp_path: Path) -> None:
         read_baseline(tmp_path)
 
 
-@pytest.mark.parametrize("row", read_table("parting_lines.yaml"), ids=lambda row: row["why"])
-def test_the_line_is_named_at_which_two_renders_part(row: dict[str, Any]) -> None:
+@TABLE("parting_lines")
+def test_the_line_is_named_at_which_two_renders_part(case: dict[str, Any]) -> None:
     one, other = (
-        LintRenders(ChatTemplate(row["template"]), {}).render(
+        LintRenders(ChatTemplate(case["template"]), {}).render(
             [
                 each
                 if isinstance(each, dict) and "role" in each
                 else {"role": "user", "content": each}
-                for each in row[which]
+                for each in case[which]
             ],
             RenderSetting(),
         )
         for which in ("one", "other")
     )
-    assert parting_line(one, other) == row["line"]
+    assert parting_line(one, other) == case["line"]
 
 
 MESSAGES = [
@@ -157,14 +153,14 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize("row", read_table("forced_branches.yaml"), ids=lambda row: row["template"])
-def test_a_run_of_every_branch_sees_what_a_template_hides(row: dict[str, Any]) -> None:
+@TABLE("forced_branches")
+def test_a_run_of_every_branch_sees_what_a_template_hides(case: dict[str, Any]) -> None:
     variables = {"messages": MESSAGES, "tools": None, "bos_token": "<s>"}
-    seen = force_branches(ChatTemplate(row["template"]), variables)
+    seen = force_branches(ChatTemplate(case["template"]), variables)
     found = (seen.forbidden, seen.by_name, seen.gadgets, seen.loaded)
-    named = [row.get(each, []) for each in ("private", "names", "gadgets", "loaded")]
+    named = [case.get(each, []) for each in ("private", "names", "gadgets", "loaded")]
     assert [[*each] for each in found] == named
-    assert row.get("writes", "") in seen.text
+    assert case.get("writes", "") in seen.text
     assert not seen.error
     assert len(seen.text) < 1_000_000
 

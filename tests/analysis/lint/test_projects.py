@@ -13,10 +13,9 @@ from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from autoparser import AutoparserError
-from autoparser.analysis.lint.hit import Confidence, Severity
+from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.inspection import (
     InspectionTask,
     LintRun,
@@ -42,14 +41,11 @@ from autoparser.analysis.lint.project_sources import gather_sources, load_target
 from autoparser.analysis.lint.registry import UnknownRuleError, all_rules, rule_of
 from autoparser.analysis.lint.rule import Profile, RuleNeed
 from autoparser.analysis.templates.worker_limits import Limits
+from tests.case_tables import case_tables
 
-HERE = Path(__file__).parent
 LINT = Path(__file__).parents[3] / "fixtures" / "lint"
 LOOK = "autoparser.analysis.lint.project_run.inspect_template"
-
-
-def read_table(name: str) -> Any:
-    return yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+TABLE = case_tables(__file__, "projects.yaml")
 
 
 # What arguments mean.
@@ -83,14 +79,11 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-SOURCES = read_table("sources.yaml")
-
-
 @pytest.mark.usefixtures("tree")
-@pytest.mark.parametrize("row", SOURCES["found"], ids=lambda row: row["arguments"])
-def test_arguments_stand_for_sources(row: dict[str, str]) -> None:
-    sources, problems = gather_sources(row["arguments"].split(), row.get("exclude", "").split())
-    assert sorted(Path(each.argument).as_posix() for each in sources) == row["sources"].split()
+@TABLE("found")
+def test_arguments_stand_for_sources(case: dict[str, str]) -> None:
+    sources, problems = gather_sources(case["arguments"].split(), case.get("exclude", "").split())
+    assert sorted(Path(each.argument).as_posix() for each in sources) == case["sources"].split()
     assert problems == ()
 
 
@@ -106,38 +99,34 @@ def test_a_place_without_templates_is_a_problem(argument: str) -> None:
 
 @pytest.mark.usefixtures("tree")
 def test_every_named_template_of_a_source_is_loaded_with_what_belongs_to_it() -> None:
-    targets, problems = load_targets(gather_sources(["."])[0])
-    assert problems == ()
-    assert {
-        ("old/config/tokenizer_config.json", "default"),
-        ("old/config/tokenizer_config.json", "rag"),
-        ("model/additional_chat_templates/tool_use.jinja", "tool_use"),
-        ("a.jinja", None),
-    } <= {(each.path, each.name) for each in targets}
-    by_path = {each.path: each for each in targets}
-    assert by_path["model/chat_template.jinja"].directory == Path("model")
-    assert by_path["model/chat_template.jinja"].template.special_tokens == {"bos_token": "<s>"}
-    assert by_path["a.jinja"].directory is None
-    assert not by_path["legacy/chat_template.json"].in_lines
+    targets, problems = load_targets(gather_sources(["model", "legacy", "old", "a.jinja"])[0])
+    found = {(each.path, each.name): each for each in targets}
+    names = {name for path, name in found if path == "old/config/tokenizer_config.json"}
+    assert (problems, names) == ((), {"default", "rag"})
+    assert found["model/additional_chat_templates/tool_use.jinja", "tool_use"].directory
+    chat = next(each for each in targets if each.path == "model/chat_template.jinja")
+    assert (chat.directory, chat.template.special_tokens) == (Path("model"), {"bos_token": "<s>"})
+    assert found["a.jinja", None].directory is None
+    assert not found["legacy/chat_template.json", None].in_lines
 
 
-@pytest.mark.parametrize("row", SOURCES["kinds"], ids=lambda row: row["name"])
+@TABLE("kinds")
 def test_a_file_that_is_not_a_template_is_called_what_it_is(
-    row: dict[str, str], tmp_path: Path
+    case: dict[str, str], tmp_path: Path
 ) -> None:
-    file = tmp_path / row["name"]
-    if row["bytes"] is not None:
-        file.write_bytes(row["bytes"].encode("latin-1"))
+    file = tmp_path / case["name"]
+    if case["bytes"] is not None:
+        file.write_bytes(case["bytes"].encode("latin-1"))
     targets, problems = load_targets(gather_sources([str(file)])[0])
     assert targets == ()
     assert [each.path for each in problems] == [str(file)]
-    assert row["words"] in problems[0].message
+    assert case["words"] in problems[0].message
 
 
-@pytest.mark.parametrize("row", read_table("globs.yaml"), ids=lambda row: row["pattern"])
-def test_a_pattern_meets_paths(row: dict[str, Any]) -> None:
-    paths = (*row["meets"], *row["misses"])
-    assert [each for each in paths if matches_glob(row["pattern"], each)] == row["meets"]
+@TABLE("globs")
+def test_a_pattern_meets_paths(case: dict[str, Any]) -> None:
+    paths = (*case["meets"], *case["misses"])
+    assert [each for each in paths if matches_glob(case["pattern"], each)] == case["meets"]
 
 
 def test_only_signs_that_stand_for_other_characters_make_a_pattern() -> None:
@@ -148,27 +137,23 @@ def test_only_signs_that_stand_for_other_characters_make_a_pattern() -> None:
 # Which rules look, and the settings that say so.
 
 
-@pytest.mark.parametrize("row", read_table("choices.yaml"), ids=lambda row: row["why"])
-def test_the_closest_selector_decides_whether_a_rule_runs(row: dict[str, Any]) -> None:
-    given = {key: tuple(row[key]) for key in ("select", "ignore", "extend_select") if key in row}
-    wanted = {
+@TABLE("choices")
+def test_the_closest_selector_decides_whether_a_rule_runs(case: dict[str, Any]) -> None:
+    given = {key: tuple(case[key]) for key in ("select", "ignore", "extend_select") if key in case}
+    wanted = [
         rule.code
         for rule in all_rules()
-        if any(
-            rule.code.startswith(each) or (each == "DEFAULT" and rule.default)
-            for each in row["plus"]
-        )
-        and not any(rule.code.startswith(each) for each in row.get("minus", ()))
-    }
-    assert {rule.code for rule in RuleChoice(**given).rules} == wanted
+        if rule.code.startswith(tuple(case["plus"])) or ("DEFAULT" in case["plus"] and rule.default)
+        if not rule.code.startswith(tuple(case.get("minus", ())))
+    ]
+    assert [rule.code for rule in RuleChoice(**given).rules] == wanted
 
 
 @pytest.mark.parametrize("selector", ["AP999", "XY1", "", "A", "does-not-compil"])
 def test_a_selector_of_no_rule_is_an_error(selector: str) -> None:
-    one = (selector,)
-    for choice in (RuleChoice(one), RuleChoice(ignore=one), RuleChoice(None, (), one)):
+    for place in ("select", "ignore", "extend_select"):
         with pytest.raises(UnknownRuleError, match="there is no rule"):
-            _ = choice.rules
+            _ = RuleChoice(**{place: (selector,)}).rules
 
 
 FULL = """
@@ -222,29 +207,31 @@ def test_the_nearest_file_upward_with_settings_counts_and_the_own_file_goes_firs
     assert (find_settings(below).file, find_settings(below).select) == (own, None)
 
 
-@pytest.mark.parametrize("row", read_table("wrong_settings.yaml"), ids=lambda row: row["text"])
-def test_wrong_settings_are_named_with_their_place(row: dict[str, str], tmp_path: Path) -> None:
-    file = tmp_path / row.get("file", "pyproject.toml")
-    head = "" if "file" in row else "[tool.autoparser.lint]\n"
-    file.write_text(f"{head}{row['text']}\n", encoding="utf-8")
+@TABLE("wrong_settings")
+def test_wrong_settings_are_named_with_their_place(case: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / case.get("file", "pyproject.toml")
+    head = "" if "file" in case else "[tool.autoparser.lint]\n"
+    file.write_text(f"{head}{case['text']}\n", encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
         find_settings(tmp_path)
     error = caught.value
     assert error.file == str(file)
-    assert row["place"] in (error.place or "")
-    assert row["words"] in error.message
-    assert row["hint"] in (error.hint or "")
+    assert case["place"] in (error.place or "")
+    assert case["words"] in error.message
+    assert case["hint"] in (error.hint or "")
 
 
-def test_a_file_of_settings_that_is_named_must_have_some(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="cannot be read"):
-        read_settings(tmp_path / "none.toml")
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(None, "cannot be read"), (b"[tool.other]\n", "no table"), (b"\xff", "UTF-8")],
+)
+def test_a_file_of_settings_that_is_named_must_have_some(
+    content: bytes | None, words: str, tmp_path: Path
+) -> None:
     file = tmp_path / "pyproject.toml"
-    file.write_text("[tool.other]\n", encoding="utf-8")
-    with pytest.raises(SettingsError, match="no table"):
-        read_settings(file)
-    file.write_bytes(b"\xff")
-    with pytest.raises(SettingsError, match="UTF-8"):
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(SettingsError, match=words):
         read_settings(file)
 
 
@@ -274,11 +261,8 @@ def found(run: LintRun) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [2, 5])
-def test_findings_come_in_the_order_of_paths_whoever_does_the_work(
-    jobs: int, project: Path
-) -> None:
-    run = lint_project(request(project, jobs=jobs))
+def test_findings_come_in_the_order_of_paths_whoever_does_the_work(project: Path) -> None:
+    run = lint_project(request(project, jobs=2))
     assert found(run) == EVERY
     assert run == lint_project(request(project))
 
@@ -287,34 +271,19 @@ def test_identical_templates_are_looked_at_once(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    steps: list[object] = []
 
     def counting(task: InspectionTask) -> SeenHits:
         looked.append(task.template.text)
         return inspect_template(task)
 
-    def progress(total: int) -> Callable[[], object]:
-        steps.append(total)
-        return lambda: steps.append("one")
-
     monkeypatch.setattr(LOOK, counting)
-    assert found(lint_project(request(project), progress)) == EVERY
+    assert found(lint_project(request(project))) == EVERY
     assert len(looked) == len(set(looked)) == 2
-    assert steps == [2, "one", "one"]
 
 
 def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unsure(task: InspectionTask) -> SeenHits:
-        seen = inspect_template(task)
-        return replace(
-            seen,
-            hits=tuple(
-                (code, replace(hit, confidence=Confidence.MEDIUM), also)
-                for code, hit, also in seen.hits
-            ),
-        )
-
-    monkeypatch.setattr(LOOK, unsure)
+    unsure = SeenHits((("AP306", Hit("x", confidence=Confidence.MEDIUM), ()),))
+    monkeypatch.setattr(LOOK, lambda _: unsure)
     counts = [len(found(lint_project(request(project, min_confidence=it)))) for it in Confidence]
     assert counts == [0, 3, 3]
 
@@ -355,14 +324,9 @@ def test_a_folder_that_cannot_be_searched_is_a_problem(
 def test_a_crash_is_a_problem_of_its_template(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def crash(*_: object) -> None:
-        raise KeyError("x")
-
-    monkeypatch.setattr("autoparser.analysis.lint.inspection.lint", crash)
-    run = lint_project(request(project, "drops.jinja"))
-    assert run.templates == ()
-    assert run.problems[0].message == "KeyError: 'x'"
-    assert "report it" in run.problems[0].hint
+    monkeypatch.setattr("autoparser.analysis.lint.inspection.lint", {}.__getitem__)
+    (problem,) = lint_project(request(project, "drops.jinja")).problems
+    assert "report it" in problem.hint
 
 
 HANGS = "{%- for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
@@ -391,32 +355,24 @@ def failed(error: AutoparserError) -> int | str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("jobs", "limits"), [(1, None), (4, None), (1, Limits()), (2, Limits())])
-def test_answers_of_workers_come_in_the_order_of_the_values(
-    jobs: int, limits: Limits | None
+@pytest.mark.parametrize(
+    ("jobs", "limits", "values", "answers"),
+    [
+        (1, None, [5, 3, 1, 4, 2], [25, 9, 1, 16, 4]),
+        (4, None, [5, 3, 1, 4, 2], [25, 9, 1, 16, 4]),
+        (1, Limits(), [5, 3, 1, 4, 2], [25, 9, 1, 16, 4]),
+        (2, Limits(seconds=0.5), [6, 7, 8, 9], [36, "WorkerDiedError", "TaskLimitError", 81]),
+        (2, Limits(), [], []),
+    ],
+)
+def test_answers_come_in_order_and_a_value_that_kills_or_never_ends_costs_its_own_alone(
+    jobs: int, limits: Limits | None, values: list[int], answers: list[int | str]
 ) -> None:
-    steps: list[object] = []
+    steps: list[int] = []
 
     def progress(total: int) -> Callable[[], object]:
-        steps.append(total)
-        return lambda: steps.append("one")
+        return lambda: steps.append(total)
 
-    values = [5, 3, 1, 4, 2]
-    answers = answers_in_order(
-        square, values, jobs, limits=limits, failed=failed, progress=progress
-    )
-    assert list(answers) == [25, 9, 1, 16, 4]
-    assert steps == [5, *["one"] * 5]
-    assert (
-        list(answers_in_order(square, [], jobs, limits=limits, failed=failed, progress=progress))
-        == []
-    )
-
-
-@pytest.mark.slow
-def test_a_value_that_kills_its_worker_or_never_ends_costs_its_own_answer_alone() -> None:
-    limits = Limits(seconds=0.5)
-    answers = answers_in_order(
-        square, [*range(10)], 2, limits=limits, failed=failed, progress=lambda _: lambda: None
-    )
-    assert list(answers) == [0, 1, 4, 9, 16, 25, 36, "WorkerDiedError", "TaskLimitError", 81]
+    given = answers_in_order(square, values, jobs, limits=limits, failed=failed, progress=progress)
+    assert [*given] == answers
+    assert steps == [len(values)] * len(values)
