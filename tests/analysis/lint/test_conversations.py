@@ -32,9 +32,10 @@ from autoparser.analysis.lint.other_renders import (
     compare_matrix,
     hits_of,
 )
-from autoparser.analysis.lint.registry import all_rules, rule_of
+from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.lint.subject import Subject
+from tests.lanes import sampled
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 ASKED = ["j1-json-in-tags", "t1-name-then-json", "reasoning-none"]
@@ -80,19 +81,12 @@ def test_a_template_without_calls_is_asked_for_none() -> None:
     assert voices == {Voice.SYSTEM, Voice.USER, Voice.ANSWER}
 
 
-OF_CONVERSATIONS = {
-    *("AP118", "AP119", "AP201", "AP214", "AP215", "AP216", "AP218", "AP317", "AP318"),
-    *("AP319", "AP320", "AP321", "AP530", "AP531", "AP532", "AP533", "AP534", "AP540", "AP541"),
-    *("AP542", "AP543"),
-}
-"""The rules that look at the matrix, or render conversations of their own kind."""
-
-
 @pytest.mark.parametrize(
-    "name", [ASKED[2], *(pytest.param(each, marks=pytest.mark.slow) for each in ASKED[:2])]
+    ("name", "most"),
+    sampled([("reasoning-none", 275), ("j1-json-in-tags", 620), ("t1-name-then-json", 400)], 3),
 )
-def test_rules_of_whole_conversations_cost_at_most_a_third_more_renders(
-    name: str, monkeypatch: pytest.MonkeyPatch
+def test_lint_of_a_template_takes_no_more_renders_than_it_should(
+    name: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once = ChatTemplate.render_prepared
     renders: list[str] = []
@@ -102,15 +96,8 @@ def test_rules_of_whole_conversations_cost_at_most_a_third_more_renders(
         return once(template, variables)
 
     monkeypatch.setattr(ChatTemplate, "render_prepared", counted)
-    default = [rule for rule in all_rules() if rule.default]
-    others = [rule for rule in default if rule.code not in OF_CONVERSATIONS]
-    assert len(default) - len(others) == len(OF_CONVERSATIONS)
-    costs: list[int] = []
-    for rules in (others, default):
-        renders.clear()
-        lint(Subject(load_template(FIXTURES / "templates" / f"{name}.jinja")), rules)
-        costs.append(len(renders))
-    assert costs[0] < costs[1] <= 1.3 * costs[0]
+    lint(Subject(load_template(FIXTURES / "templates" / f"{name}.jinja")))
+    assert 0 < len(renders) <= most
 
 
 # Other programs' Jinja.
@@ -150,27 +137,21 @@ def test_another_program_renders_what_transformers_would(name: str) -> None:
     assert answers == (JinjaAnswer("|".join(parts.values())),)
 
 
-FAILING = [
-    ("é\n{% if messages %}{{ 'a' }}\n{{ 'b' | nowhere }}{% endif %}", "{{ 'b' | nowhere }}"),
-    ("é\n{% if messages %}\n{{ raise_exception('no') }}{% endif %}", "{{ raise_exception"),
-    ("{{ 'a' }}\n{% nowhere %}\n{{ 'b' }}", "{% nowhere %}"),
-]
+FAILING = {
+    "{{ 'b' | nowhere }}": "é\n{% if messages %}{{ 'a' }}\n{{ 'b' | nowhere }}{% endif %}",
+    "{{ raise_exception": "é\n{% if messages %}\n{{ raise_exception('no') }}{% endif %}",
+    "{% nowhere %}": "{{ 'a' }}\n{% nowhere %}\n{{ 'b' }}",
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["minijinja", "@huggingface/jinja"])
-@pytest.mark.parametrize(("template", "tag"), FAILING)
-def test_another_program_says_where_it_fails(name: str, template: str, tag: str) -> None:
-    (answer,) = ask_jinja(jinja(name), question(template))
+@pytest.mark.parametrize("tag", FAILING)
+def test_another_program_says_where_it_fails(name: str, tag: str) -> None:
+    (answer,) = ask_jinja(jinja(name), question(FAILING[tag]))
     assert answer.error
     assert answer.at is not None
-    assert template.index(tag) <= answer.at < template.index(tag) + len(tag)
-
-
-def program(folder: Path, text: str) -> OtherJinja:
-    worker = folder / "worker.py"
-    worker.write_text(text, "utf-8")
-    return OtherJinja("one", "1", (sys.executable, "-S", str(worker)))
+    assert 0 <= answer.at - FAILING[tag].index(tag) < len(tag)
 
 
 ENDS = {
@@ -184,8 +165,10 @@ def test_a_program_that_ends_or_hangs_costs_what_it_has_not_answered(
     end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(other_jinjas, "SECONDS", 0.5 if "sleep" in end else 60.0)
-    worker = program(tmp_path, f'print(\'{{"text": "a"}}\', flush=True)\n{end}')
-    first, *others = ask_jinja(worker, question(PLAIN, 3))
+    worker = tmp_path / "worker.py"
+    worker.write_text(f'print(\'{{"text": "a"}}\', flush=True)\n{end}', "utf-8")
+    program = OtherJinja("one", "1", (sys.executable, "-S", str(worker)))
+    first, *others = ask_jinja(program, question(PLAIN, 3))
     assert first == JinjaAnswer("a")
     assert others == [JinjaAnswer(error=ENDS[end], was_asked=False)] * 2
 
@@ -225,9 +208,7 @@ LATE = "{%- for m in messages %}\n{{- m.content }}{{- m.contents }}\n{%- endfor 
 def test_rules_of_other_environments_tell_what_engines_answered(
     code: str, text: str, words: str
 ) -> None:
-    template = (
-        ChatTemplate(text) if text else load_template(FIXTURES / "lint" / code / "fires.jinja")
-    )
+    template = ChatTemplate(text or (FIXTURES / "lint" / code / "fires.jinja").read_text("utf-8"))
     asked = jinja("minijinja")
     (finding,) = lint(Subject(template, jinjas=[asked]), [rule_of(code)]).findings
     (answered,) = finding.hit.engines
@@ -257,10 +238,8 @@ def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_rule_lacks_other_programs_or_else_the_analysis() -> None:
-    for installed, need in (
-        ((), RuleNeed.OTHER_JINJAS),
-        ((jinja("minijinja"),), RuleNeed.ANALYSIS),
-    ):
+    needs = {(): RuleNeed.OTHER_JINJAS, (jinja("minijinja"),): RuleNeed.ANALYSIS}
+    for installed, need in needs.items():
         subject = Subject(ChatTemplate("{{ 7 }}"), jinjas=installed)
         assert [each for _, each in lint(subject, [rule_of("AP811")]).left_out] == [need]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import pytest
 
@@ -77,21 +78,14 @@ def turns_of(name: str, messages: Sequence[Message]) -> Iterator[tuple[str, Outp
             continue
 
 
-def random_pieces(source: random.Random, text: str, longest: int) -> list[str]:
-    """Cut a text at random."""
-    pieces: list[str] = []
-    while text:
-        size = source.randint(1, longest)
-        pieces.append(text[:size])
-        text = text[size:]
-    return pieces
-
-
 @pytest.mark.parametrize("name", fixture_names())
 def test_a_turn_is_read_alike_however_it_comes(name: str) -> None:
     source = random.Random(name)
     for text, parser in turns_of(name, MESSAGES):
-        cuts = (random_pieces(source, text, longest) for longest in (3, 8, 30))
+        ends = (
+            sorted(source.choices(range(len(text)), k=len(text) // size)) for size in (2, 5, 15)
+        )
+        cuts = [[text[a:b] for a, b in pairwise([0, *each, len(text)])] for each in ends]
         assert not disagreement(parser, text, list(text), *cuts)
 
 

@@ -1,16 +1,14 @@
 """Repeats meant to make a parser slow: twice as many more characters are about twice the work more.
 
 Work is counted, not timed: calls of functions, and characters that slices copy and stops search.
-Held against each other are what the second `SHORT` characters add and what as many as both add
-after them. The whole counts tell less: the last 4,096 characters after what opens a key are waited
-for, as a key may be as long, and cost next to nothing when they are given up at once. So 5,000
-characters of such openings are nearly free and 20,000 are not, though from there on each costs the
-same.
+Compared are what the second `SHORT` characters add and what as many as both add after them: the
+last 4,096 characters after what opens a key are waited for, and cost next to nothing before.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import SupportsIndex
 
 import pytest
@@ -52,49 +50,52 @@ def work(fixture: str, text: str, monkeypatch: pytest.MonkeyPatch) -> int:
         counted += (len(text) if found is None else found.end) - at
         return found
 
+    monkeypatch.setattr(StopTable, "find", counting)
+    Counted.copied = 0
+    return calls_of(lambda: parser.parse(Counted(text))) + counted + Counted.copied
+
+
+def calls_of(action: Callable[[], object]) -> int:
+    """Count the calls and returns of functions in an action."""
+    counted = 0
+
     def count(*_: object) -> None:
         nonlocal counted
         counted += 1
 
-    monkeypatch.setattr(StopTable, "find", counting)
-    Counted.copied = 0
     profile = sys.getprofile()
     sys.setprofile(count)
     try:
-        parser.parse(Counted(text))
+        action()
     finally:
         sys.setprofile(profile)
-    return counted + Counted.copied
+    return counted
 
 
-A_VALUE = "<tool_call>\n<function=update_record>\n<parameter=title>\n"
-A_LIST = "<tool_call>\n<function=update_record>\n<parameter=labels>\n"
-P_CALL = "<tool_call>update_record\n"
+CALL, P_CALL = "<tool_call>\n<function=update_record>\n", "<tool_call>update_record\n"
+A_VALUE, A_LIST = f"{CALL}<parameter=title>\n", f"{CALL}<parameter=labels>\n"
 P_VALUE = f"{P_CALL}<arg_key>title</arg_key>\n<arg_value>"
+A, P, J = "a1-function-parameter", "a2-key-value-tags", "j1-json-in-tags"
 REPEATS = (
-    ("a1-function-parameter", "", "<tool_call>\n"),
-    ("a1-function-parameter", "", "<tool_call>\n<function=update_record>\n"),
-    ("a1-function-parameter", A_VALUE, "<tool_call> "),
-    ("a1-function-parameter", A_VALUE, "\n<parameter=title>\n"),
-    ("a1-function-parameter", A_VALUE, "\n</parameter>\n"),
-    ("a1-function-parameter", A_LIST, '["</parameter>\n<parameter='),
-    ("a1-function-parameter", A_VALUE, "\n</function>\n</tool_call> x"),
-    ("a2-key-value-tags", "", "<tool_call>"),
-    ("a2-key-value-tags", "", f"{P_CALL}<arg_key>"),
-    ("a2-key-value-tags", P_CALL, "<arg_key>"),
-    ("a2-key-value-tags", P_CALL, "<arg_key><arg_key>title</arg_key><arg_value>x</arg_value>"),
-    ("a2-key-value-tags", f"{P_CALL}<arg_key>title", "</arg_key>"),
-    ("a2-key-value-tags", "", f"{P_CALL}<arg_key>title</arg_key></arg_key>"),
-    ("a2-key-value-tags", "", f"{P_CALL}<arg_key>title</arg_key>x"),
-    ("a2-key-value-tags", P_CALL, "<arg_key>title</arg_key>x</arg_value>"),
-    ("a2-key-value-tags", "", f"{P_CALL}title</arg_key>"),
-    ("a2-key-value-tags", P_VALUE, "</arg_value> x <arg_key>"),
-    (
-        "j1-json-in-tags",
-        "",
-        '<tool_call>\n{"name": "update_record", "arguments": {}}\n</tool_call>',
-    ),
-    ("j1-json-in-tags", "", '<tool_call>{"name": '),
+    (A, "", "<tool_call>\n"),
+    (A, "", CALL),
+    (A, A_VALUE, "<tool_call> "),
+    (A, A_VALUE, "\n<parameter=title>\n"),
+    (A, A_VALUE, "\n</parameter>\n"),
+    (A, A_LIST, '["</parameter>\n<parameter='),
+    (A, A_VALUE, "\n</function>\n</tool_call> x"),
+    (P, "", "<tool_call>"),
+    (P, "", f"{P_CALL}<arg_key>"),
+    (P, P_CALL, "<arg_key>"),
+    (P, P_CALL, "<arg_key><arg_key>title</arg_key><arg_value>x</arg_value>"),
+    (P, f"{P_CALL}<arg_key>title", "</arg_key>"),
+    (P, "", f"{P_CALL}<arg_key>title</arg_key></arg_key>"),
+    (P, "", f"{P_CALL}<arg_key>title</arg_key>x"),
+    (P, P_CALL, "<arg_key>title</arg_key>x</arg_value>"),
+    (P, "", f"{P_CALL}title</arg_key>"),
+    (P, P_VALUE, "</arg_value> x <arg_key>"),
+    (J, "", '<tool_call>\n{"name": "update_record", "arguments": {}}\n</tool_call>'),
+    (J, "", '<tool_call>{"name": '),
     ("t5-id-carries-name", "", "<|call_begin|>functions."),
     ("p1-3-double-quotes", "", "<|tool_call_start|>[update_record("),
 )
@@ -118,9 +119,9 @@ DENSE = (
     "for i in x:\n    print(i)\n\n",
 )
 OPENED = (
-    ("j1-json-in-tags", ""),
-    ("j1-json-in-tags", "<think>\n"),
-    ("a1-function-parameter", A_VALUE),
+    (J, ""),
+    (J, "<think>\n"),
+    (A, A_VALUE),
 )
 MOST_EVENTS = 40
 """Calls and returns a delta: 6 where nothing can begin a marker, 24 to 106 by way of readers."""
@@ -135,17 +136,5 @@ def test_deltas_that_could_begin_a_marker_pass_by_their_reader(
     stream = analysis.parser(TOOLS, prompt=analysis.format.header).stream()
     stream.feed(f"{head}Some words that begin the text, so that it is one. ")
     text = (unit * SHORT)[:SHORT]
-    events = 0
-
-    def count(*_: object) -> None:
-        nonlocal events
-        events += 1
-
-    profile = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        for at in range(0, SHORT, 4):
-            stream.feed(text[at : at + 4])
-    finally:
-        sys.setprofile(profile)
-    assert events <= MOST_EVENTS * SHORT / 4
+    cuts = [text[at : at + 4] for at in range(0, SHORT, 4)]
+    assert calls_of(lambda: [*map(stream.feed, cuts)]) <= MOST_EVENTS * len(cuts)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any, Literal
 
 import pytest
 
@@ -44,42 +46,35 @@ def test_ids_without_a_tokenizer_are_refused() -> None:
         analysis_of(JSON).parser(TOOLS, tokenizer="nowhere")
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_made_ids_differ_in_all_turns(whole: bool) -> None:
-    parser = analysis_of(JSON).parser(TOOLS, call_deltas="whole" if whole else "incremental")
+@pytest.mark.parametrize("call_deltas", ["incremental", "whole"])
+def test_made_ids_differ_in_all_turns(call_deltas: Literal["incremental", "whole"]) -> None:
+    parser = analysis_of(JSON).parser(TOOLS, call_deltas=call_deltas)
     ids: list[str] = []
     for _ in range(3):
         found = streamed(parser, list(f"{CALL}\n{CALL}"))
         sent = [delta.id for delta in found.deltas if delta.kind is DeltaKind.CALL]
-        assert [call.sent_id for call in found.message.tool_calls] == sent
-        assert [call.id for call in found.message.tool_calls] == ["", ""]
+        assert [(call.sent_id, call.id) for call in found.message.tool_calls] == [
+            (each, "") for each in sent
+        ]
         ids += sent
     assert len(set(ids)) == 6
     assert all(re.fullmatch("[A-Za-z0-9]{9}", each) for each in ids)
 
 
-def test_a_seed_repeats_the_ids_and_a_maker_continues_them() -> None:
-    def ids(call_ids: CallIds | int) -> list[str]:
-        message = analysis_of(JSON).parser(TOOLS, call_ids=call_ids).parse(f"{CALL}\n{CALL}")
-        return [call.made_id for call in message.tool_calls]
+def made_ids(call_ids: CallIds | int | Callable[[str, int], str]) -> list[str]:
+    message = analysis_of(JSON).parser(TOOLS, call_ids=call_ids).parse(f"{CALL}\n{CALL}")
+    calls: Any = message.to_openai()["tool_calls"]
+    return [call["id"] for call in calls]
 
+
+def test_a_caller_chooses_ids_by_a_seed_a_maker_or_its_own_and_an_empty_one_is_the_index() -> None:
     maker = CallIds(7)
-    first, second = ids(maker), ids(maker)
-    assert ids(7) == first
+    first, second = made_ids(maker), made_ids(maker)
+    assert made_ids(7) == first
     assert not {*first} & {*second}
-
-
-@pytest.mark.parametrize(
-    ("made", "sent"),
-    [("{name}:{index}", ["get_forecast:0", "get_forecast:1"]), ("", ["call_0", "call_1"])],
-)
-def test_a_caller_makes_the_ids_and_an_empty_one_is_the_index(made: str, sent: list[str]) -> None:
-    parser = analysis_of(JSON).parser(
-        TOOLS, call_ids=lambda name, index: made.format(name=name, index=index)
-    )
-    found = parser.parse(f"{CALL}\n{CALL}").to_openai()["tool_calls"]
-    assert isinstance(found, list)
-    assert [call["id"] for call in found if isinstance(call, dict)] == sent
+    named = made_ids(lambda name, index: f"{name}:{index}")
+    assert named == ["get_forecast:0", "get_forecast:1"]
+    assert made_ids(lambda *_: "") == ["call_0", "call_1"]
 
 
 def test_reasoning_has_the_field_that_is_asked_for() -> None:

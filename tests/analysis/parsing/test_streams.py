@@ -6,6 +6,7 @@ That the deltas of a stream add up to its message is asked of every case in test
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 import pytest
 
@@ -24,10 +25,6 @@ TAGGED_CALL = (
     f"<tool_call>\n<function=get_forecast>\n<parameter=city>\n{CITY}\n</parameter>\n"
     "</function>\n</tool_call>"
 )
-
-
-def kinds(deltas: list[Delta]) -> list[DeltaKind]:
-    return [delta.kind for delta in deltas]
 
 
 def fed(stream: StreamParser, text: str) -> list[Delta]:
@@ -59,18 +56,17 @@ def test_whole_calls_come_once_they_have_closed() -> None:
     stream = analysis_of(JSON).parser(TOOLS, call_deltas="whole").stream()
     assert fed(stream, CALL.removesuffix("}\n</tool_call>")) == []
     late = [*stream.feed("}\n</tool_call>"), *stream.finish()]
-    assert kinds(late) == [DeltaKind.CALL, DeltaKind.ARGUMENTS, DeltaKind.FINISH]
+    assert [delta.kind for delta in late] == [DeltaKind.CALL, DeltaKind.ARGUMENTS, DeltaKind.FINISH]
     assert json.loads(late[1].text) == {"city": CITY}
 
 
-@pytest.mark.parametrize("whole", ["incremental", "whole"])
+@pytest.mark.parametrize("call_deltas", ["incremental", "whole"])
 @pytest.mark.parametrize(("fixture", "text"), [(JSON, CALL), (TAGGED, TAGGED_CALL)])
 def test_a_cut_call_is_sent_up_to_what_may_begin_its_closer(
-    fixture: str, text: str, whole: str
+    fixture: str, text: str, call_deltas: Literal["incremental", "whole"]
 ) -> None:
     analysis = analysis_of(fixture)
-    options = {"prompt": analysis.format.header, "call_deltas": whole}
-    parser = analysis.parser(TOOLS, **options)  # type: ignore[arg-type]
+    parser = analysis.parser(TOOLS, prompt=analysis.format.header, call_deltas=call_deltas)
     begin, behind = text.index("Oslo"), text.index(CITY) + len(CITY)
     for end in range(begin, behind + 12 * (fixture == TAGGED)):
         found = streamed(parser, list(text[:end]), complete=False)
@@ -91,13 +87,15 @@ def test_nothing_of_a_second_call_is_sent_where_one_is_allowed(behind: str, comp
     assert found.message.partial_call is None
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_an_id_after_the_arguments_does_not_replace_the_one_that_was_sent(whole: bool) -> None:
+@pytest.mark.parametrize("call_deltas", ["incremental", "whole"])
+def test_an_id_after_the_arguments_does_not_replace_the_one_that_was_sent(
+    call_deltas: Literal["incremental", "whole"],
+) -> None:
     analysis = analysis_of("call-id-post-args")
     parser = analysis.parser(
         TOOLS,
         prompt=analysis.format.header,
-        call_deltas="whole" if whole else "incremental",
+        call_deltas=call_deltas,
         call_ids=lambda name, index: f"{name}:{index}",
     )
     message = Message(calls=(ToolCall("get_forecast", {"city": CITY}, "aB3dE6gH1"),))
@@ -105,7 +103,7 @@ def test_an_id_after_the_arguments_does_not_replace_the_one_that_was_sent(whole:
     for pieces in ([text], list(text)):
         (call,) = streamed(parser, pieces).message.tool_calls
         assert call.id == "aB3dE6gH1"
-        assert call.sent_id == ("aB3dE6gH1" if whole else "get_forecast:0")
+        assert call.sent_id == ("aB3dE6gH1" if call_deltas == "whole" else "get_forecast:0")
 
 
 def test_a_call_that_the_prompt_began_is_sent_whole() -> None:
@@ -143,7 +141,8 @@ def test_long_reasoning_is_held_in_pieces() -> None:
 
 
 def test_a_marker_in_a_long_value_does_not_cut_it() -> None:
-    parser = analysis_of(TAGGED).parser(TOOLS, prompt=analysis_of(TAGGED).format.header)
+    analysis = analysis_of(TAGGED)
+    parser = analysis.parser(TOOLS, prompt=analysis.format.header)
     for title in ("<tool_call> " + "x" * 40_000, ("<tool_call> " + "y" * 9_000) * 4):
         text = (
             f"<tool_call>\n<function=update_record>\n<parameter=title>\n{title}\n</parameter>\n"

@@ -1,4 +1,7 @@
-"""Token ids beside the text: a marker in ordinary tokens is text, and ids end the reasoning."""
+"""Token ids beside the text: a marker in ordinary tokens is text, and ids end the reasoning.
+
+The outputs and what is read of them are in token_ids.yaml.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,24 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of as prepared
 from tests.analysis.decoding.tokenizers_here import byte_tokenizer
 
 from .loop import TOOLS, analysis_of, client_sum, gaps
 
-JSON, TAGGED, PAIRS = "j1-json-in-tags", "a1-function-parameter", "a7-token-pairs"
-CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
+JSON = "j1-json-in-tags"
+TABLE: Any = yaml.safe_load(Path(__file__).with_name("token_ids.yaml").read_text("utf-8"))
+CALL, TAGS = TABLE["call"], TABLE["tags"]
 OPENED = "<|im_start|>assistant\n<think>\n"
-TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>")
-QUOTED = "\x01"
-"""Encloses what is written with ordinary tokens."""
+PROMPTS = {"opened": OPENED, "closed": f"{OPENED}\n</think>\n\n"}
 
 
 @cache
@@ -36,9 +39,9 @@ def tokenizer_of(*added: str) -> ModelTokenizer:
 def ids_of(tokenizer: ModelTokenizer, marked: str) -> tuple[str, list[int]]:
     """Return a text and its ids; every second part of it comes in ordinary tokens."""
     ids: list[int] = []
-    for at, part in enumerate(marked.split(QUOTED)):
+    for at, part in enumerate(marked.split("¦")):
         ids += tokenizer.encode_plain(part.encode()) if at % 2 else tokenizer.encode(part)
-    return marked.replace(QUOTED, ""), ids
+    return marked.replace("¦", ""), ids
 
 
 def pieces_of(
@@ -55,10 +58,18 @@ def pieces_of(
         at += count
 
 
-def read(parser: OutputParser, tokenizer: ModelTokenizer, marked: str) -> ParsedMessage:
-    """Read a text with its ids, whole and cut in many ways; all give the same."""
-    text, ids = ids_of(tokenizer, marked)
+@pytest.mark.parametrize("case", TABLE["read"], ids=lambda case: case["point"])
+def test_a_marker_in_ordinary_tokens_is_text(case: dict[str, Any]) -> None:
+    tokenizer = tokenizer_of(*case.get("tokens", TAGS))
+    fixture = case.get("fixture", JSON)
+    prompt = None if fixture == JSON else analysis_of(fixture).format.header
+    parser = analysis_of(fixture).parser(TOOLS, prompt=prompt, tokenizer=tokenizer)
+    text, ids = ids_of(tokenizer, case["marked"].replace("[CALL]", CALL))
     whole = parser.parse(text, ids=ids)
+    content = case.get("content", "").replace("[CALL]", CALL) or None
+    assert (whole.reasoning_content, whole.content) == (case.get("reasoning"), content)
+    arguments = [json.loads(call.arguments) for call in whole.tool_calls]
+    assert arguments == case.get("arguments", [])
     assert not gaps(whole.spans, text)
     for seed in range(8):
         stream = parser.stream()
@@ -67,58 +78,9 @@ def read(parser: OutputParser, tokenizer: ModelTokenizer, marked: str) -> Parsed
         deltas += stream.finish()
         assert stream.message == whole
         assert client_sum(deltas) == stream.message.to_openai()
-    return whole
-
-
-@pytest.mark.parametrize(
-    ("marked", "reasoning", "content", "calls"),
-    [
-        (f"Write \x01{CALL}\x01, they say.<|im_end|>\n", None, f"Write {CALL}, they say.", 0),
-        (f"So: \x01<tool_call>\x01 and {CALL}<|im_end|>\n", None, "So: <tool_call> and", 1),
-        ("<think>\nA \x01</think>\x01 ends it.\n</think>\n\nHi.", "A </think> ends it.", "Hi.", 0),
-        ("<think>é\x01</think>\n\x01é</think>H\x01</think>\x01.", "é</think>\né", "H</think>.", 0),
-        ("Ends in \x01<|im_end|>\x01 here.<|im_end|>\n", None, "Ends in <|im_end|> here.", 0),
-        ("\x01<think>\x01Hm.</think>Hi.", None, "<think>Hm.Hi.", 0),
-        (f"{CALL}\x01</tool_call>\x01", None, "</tool_call>", 1),
-        ("Only \x01<tool_call", None, "Only <tool_call", 0),
-    ],
-)  # fmt: skip
-def test_a_marker_in_ordinary_tokens_is_text(
-    marked: str, reasoning: str | None, content: str, calls: int
-) -> None:
-    tokenizer = tokenizer_of(*TAGS)
-    message = read(analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer), tokenizer, marked)
-    assert (message.reasoning_content, message.content) == (reasoning, content)
-    assert len(message.tool_calls) == calls
-
-
-def test_a_marker_in_ordinary_tokens_is_text_of_a_value() -> None:
-    """A closer before the next parameter would end the value, were it a token."""
-    tags = ("<tool_call>", "</tool_call>", "<parameter=title>", "</parameter>", "</function>")
-    tokenizer = tokenizer_of(*tags)
-    analysis = analysis_of(TAGGED)
-    parser = analysis.parser(TOOLS, prompt=analysis.format.header, tokenizer=tokenizer)
-    value = "a</parameter>\n</function>\n</tool_call>b"
-    before = "<tool_call>\n<function=update_record>\n<parameter=title>\n"
-    after = "\n</parameter>\n</function>\n</tool_call>"
-    (call,) = read(parser, tokenizer, f"{before}\x01{value}\x01{after}").tool_calls
-    assert json.loads(call.arguments) == {"title": value}
-    # Ids decide: the same text in one row of tokens is read as it is without ids.
-    text, ids = ids_of(tokenizer, f"{before}{value}{after}")
+    # Ids decide: the same text with its markers in tokens of their own is read as without ids.
+    text, ids = ids_of(tokenizer, text)
     assert parser.parse(text, ids=ids) == parser.parse(text)
-
-
-def test_a_marker_in_ordinary_tokens_is_escaped_in_json() -> None:
-    marks = ("<|tool_call:start|>", "<|tool_call:end|>", "<|tool_arg:start|>", "<|tool_arg:end|>")
-    tokenizer = tokenizer_of(*marks, "<|tool_arg:value|>", "<|end|>")
-    value = 'say "<|tool_arg:end|>\n<|tool_call:end|>"'
-    (call,) = read(
-        analysis_of(PAIRS).parser(TOOLS, tokenizer=tokenizer),
-        tokenizer,
-        "<|tool_call:start|>update_record\n<|tool_arg:start|>title<|tool_arg:value|>"
-        f"\x01{value}\x01<|tool_arg:end|>\n<|tool_call:end|><|end|>\n",
-    ).tool_calls
-    assert json.loads(call.arguments) == {"title": value}
 
 
 def test_a_marker_without_a_token_of_its_own_is_read_as_without_ids() -> None:
@@ -132,69 +94,40 @@ def test_a_marker_without_a_token_of_its_own_is_read_as_without_ids() -> None:
 def test_text_may_come_later_than_its_ids_and_cut_otherwise() -> None:
     tokenizer = tokenizer_of(*TAGS)
     parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
-    text, ids = ids_of(tokenizer, f"Not \x01{CALL}\x01 but {CALL}")
-    whole = parser.parse(text, ids=ids)
-    assert len(whole.tool_calls) == 1
+    text, ids = ids_of(tokenizer, f"Not ¦{CALL}¦ but {CALL}")
     stream = parser.stream()
     stream.feed("", ids[:30])
     for at, char in enumerate(text):
         stream.feed(char, ids[30:] if not at else [])
     stream.finish()
-    assert stream.message == whole
+    assert stream.message == parser.parse(text, ids=ids)
+    assert len(stream.message.tool_calls) == 1
 
 
-def test_a_piece_without_ids_is_read_as_it_is() -> None:
+def test_a_piece_without_ids_is_read_as_it_is_and_takes_none_of_earlier_ids() -> None:
     tokenizer = tokenizer_of(*TAGS)
-    stream = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer).stream()
-    stream.feed(*ids_of(tokenizer, "\x01<think>\x01"))
+    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
+    stream = parser.stream()
+    stream.feed(*ids_of(tokenizer, "¦<think>¦"))
     stream.feed("\n<think>\nHm.</think>")
-    stream.feed(*ids_of(tokenizer, "\x01</think>\x01"))
+    stream.feed(*ids_of(tokenizer, "¦</think>¦"))
     stream.finish()
-    assert stream.message.reasoning_content == "Hm."
-    assert stream.message.content == "<think>\n</think>"
-
-
-def test_ids_before_a_piece_without_ids_count_for_no_later_text() -> None:
-    tokenizer = tokenizer_of(*TAGS)
-    stream = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer).stream()
-    _, ids = ids_of(tokenizer, "\x01<think>\x01")
-    stream.feed("", ids)
+    found = stream.message
+    assert (found.reasoning_content, found.content) == ("Hm.", "<think>\n</think>")
+    stream = parser.stream()
+    stream.feed("", ids_of(tokenizer, "¦<think>¦")[1])
     stream.feed("\n")
     stream.feed(*ids_of(tokenizer, "<think>\nHm.\n</think>\n\nHi."))
     assert (stream.message.reasoning_content, stream.message.content) == ("Hm.", "Hi.")
 
 
-@pytest.mark.parametrize(
-    ("fixture", "added", "prompt", "marked", "behind"),
-    [
-        (JSON, TAGS, OPENED, "Hm.\n</think>\n\nHi.", "\n\nHi."),
-        (JSON, TAGS, OPENED, "A \x01</think>\x01 quoted.</think>Hi.", "Hi."),
-        (JSON, TAGS, OPENED, "Hm. \x01</think>\x01", None),
-        (JSON, TAGS, None, "<think>\nHm.</think>Hi.", "Hi."),
-        (JSON, TAGS, None, "\n <think>Hm.</think></think>Hi.", "</think>Hi."),
-        (JSON, TAGS, None, "\x01<think>\x01Hm.</think>", "<think>Hm.</think>"),
-        (JSON, TAGS, None, "<think>Hm.", None),
-        (JSON, TAGS, None, "Hi.", "Hi."),
-        (JSON, TAGS, f"{OPENED}\n</think>\n\n", "Hi.", "Hi."),
-        (JSON, (), OPENED, "Hm.<</</think>Hi.", "Hi."),
-        (JSON, (), None, "<think>Hm.</think>Hi.", "Hi."),
-        (JSON, (), None, "<thin", None),
-        (
-            "t2-recipient-header",
-            ("<|channel|>", "<|message|>", "<|end|>", "<|start|>"),
-            "<|start|>assistant",
-            "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant",
-            "<|start|>assistant",
-        ),
-        ("reasoning-delimiter", (), None, "Hm.\n=== ANSWER ===\nHi.", "\nHi."),
-    ],
-)
-def test_ids_end_the_reasoning_at_the_token_of_its_closer(
-    fixture: str, added: Sequence[str], prompt: str | None, marked: str, behind: str | None
-) -> None:
-    tokenizer = tokenizer_of(*added)
-    end = analysis_of(fixture).parser(prompt=prompt, tokenizer=tokenizer).reasoning_end_by_ids()
-    _, ids = ids_of(tokenizer, marked)
+@pytest.mark.parametrize("case", TABLE["ends"], ids=lambda case: ascii(case["marked"]))
+def test_ids_end_the_reasoning_at_the_token_of_its_closer(case: dict[str, Any]) -> None:
+    tokenizer, behind = tokenizer_of(*case["tokens"]), case["behind"]
+    prompt = PROMPTS.get(case.get("prompt", ""), case.get("prompt"))
+    analysis = analysis_of(case.get("fixture", JSON))
+    end = analysis.parser(prompt=prompt, tokenizer=tokenizer).reasoning_end_by_ids()
+    _, ids = ids_of(tokenizer, case["marked"])
     whole = end.after(end.begin, ids)
     state = end.begin
     for id_ in ids:
@@ -216,9 +149,7 @@ def test_a_state_can_be_continued_in_two_ways() -> None:
     assert end.after(before, tokenizer.encode("</think>")).over
     assert not end.after(before, tokenizer.encode(" So.")).over
     assert len({before, end.begin, end.after(end.begin, tokenizer.encode("Hm."))}) == 2
-
-
-def test_without_reasoning_it_is_over_at_once() -> None:
+    # Without reasoning it is over at once.
     plain = ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
     assert analyze(plain).parser(tokenizer=tokenizer_of()).reasoning_end_by_ids().begin.over
 
