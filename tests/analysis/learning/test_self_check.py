@@ -22,6 +22,7 @@ from autoparser.analysis.learning.prober import Prober, choose_sentinels
 from autoparser.analysis.learning.self_check import self_check
 from autoparser.analysis.templates.environment import SandboxKind
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
+from tests.lanes import sampled
 
 TEMPLATE = turn(REASONING, CONTENT, calls(JSON_CALL, opening="[", separator=", ", close="]"))
 TAGS = {"opening": "<calls>", "close": "</calls>"}
@@ -30,16 +31,9 @@ APPENDED = calls("{% set _ = seen.append(c.id) %}" + JSON_CALL, **TAGS)
 
 def checked(template: ChatTemplate, analysis: Analysis, format_: TurnFormat) -> Check:
     """Check a format against a template, in the shape that an analysis found."""
+    tools, shape = battery_tools(), analysis.shape
     marks = choose_sentinels(template.text)
-    prober = Prober(
-        template,
-        marks,
-        tokens={},
-        tools=battery_tools(),
-        shape=analysis.shape,
-        setting=format_.setting,
-    )
-    return self_check(format_, prober)
+    return self_check(format_, Prober(template, marks, tokens={}, tools=tools, shape=shape))
 
 
 def test_the_right_format_passes_by_equal_texts() -> None:
@@ -48,39 +42,39 @@ def test_the_right_format_passes_by_equal_texts() -> None:
     assert check == analysis.check
     assert check.ok
     assert check.equal == check.passed == check.total == len(battery_messages())
-    assert (check.refused, check.crashed, check.not_asked) == (0, 0, 0)
-    assert (check.crashes, check.different, check.smallest, check.forbidden) == ((), (), None, None)
+    assert (check.refused, check.crashed, check.not_asked, check.smallest) == (0, 0, 0, None)
 
 
-CHANGES: list[tuple[dict[str, Any], str]] = [
+CALLS_CHANGED: list[tuple[dict[str, Any], str]] = [
     ({"separator": ","}, "2 calls"),
     ({"section_close": ""}, "1 call"),
     ({"limit": CallLimit.FIRST}, "2 calls"),
     ({"limit": CallLimit.REFUSED}, "2 calls"),
     ({"later_close": "!"}, "2 calls"),
-    ({"refused": frozenset({JsonType.NULL})}, "an argument that is null"),
+]
+TURNS_CHANGED: list[tuple[dict[str, Any], str]] = [
     ({"literals": ("A: ", ".\n")}, "content"),
     ({"refusal": "no"}, "an empty message"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "title"), CHANGES, ids=str)
+@pytest.mark.parametrize(("changes", "title"), [*CALLS_CHANGED, *TURNS_CHANGED, ({}, "null")])
 def test_a_wrong_format_is_found_out(changes: dict[str, Any], title: str) -> None:
     analysis = analyze(TEMPLATE)
-    format_ = analysis.format
-    assert format_.calls is not None
-    if "refused" in changes:
-        arguments = replace(format_.calls.arguments, **changes)
-        wrong = replace(format_, calls=replace(format_.calls, arguments=arguments))
-    elif changes.keys() & {"literals", "refusal"}:
+    wrong = analysis.format
+    assert wrong.calls is not None
+    if (changes, title) in CALLS_CHANGED:
+        wrong = replace(wrong, calls=replace(wrong.calls, **changes))
+    elif changes:
         presence = Presence(content="literals" in changes)
-        layout = replace(format_.layouts[presence], **changes)
-        wrong = replace(format_, layouts={**format_.layouts, presence: layout})
+        layout = replace(wrong.layouts[presence], **changes)
+        wrong = replace(wrong, layouts={**wrong.layouts, presence: layout})
     else:
-        wrong = replace(format_, calls=replace(format_.calls, **changes))
+        arguments = replace(wrong.calls.arguments, refused=frozenset({JsonType.NULL}))
+        wrong = replace(wrong, calls=replace(wrong.calls, arguments=arguments))
     check = checked(TEMPLATE, analysis, wrong)
     assert not check.ok
-    assert title in [failure.title for failure in check.failures]
+    assert any(failure.title.endswith(title) for failure in check.failures)
     assert check.passed + len(check.failures) == check.total
     smallest = check.smallest
     assert smallest is not None
@@ -104,7 +98,7 @@ def appending() -> ChatTemplate:
     return ChatTemplate("{% set seen = [] %}\n" + turn(CONTENT, APPENDED).text, origin="a.jinja")
 
 
-@pytest.mark.parametrize("isolate", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("isolate", sampled([False, True], 2))
 def test_a_template_that_the_sandbox_alone_forbids_is_read_and_does_not_pass(isolate: bool) -> None:
     analysis = analyze(appending(), isolate=isolate)
     check, plain = analysis.check, analyze(turn(CONTENT, calls(**TAGS)))
@@ -118,32 +112,19 @@ def test_a_template_that_the_sandbox_alone_forbids_is_read_and_does_not_pass(iso
     assert (check.freed, check.different) == (check.crashed, ())
     assert analysis.template.sandbox is SandboxKind.IMMUTABLE
     assert analysis.rendering.sandbox is SandboxKind.MUTABLE
+    if isolate:
+        assert type(analysis.rendering) is type(isolated(appending()))
     text = 'Look<calls>{"name": "f", "arguments": {"a": 1}}</calls>'
     assert analysis.parser().parse(text) == plain.parser().parse(text)
-
-
-def test_a_template_that_appends_in_every_message_is_read_and_passes_nothing() -> None:
-    every = "{% set seen = [] %}" + turn(CONTENT, calls()).text.replace(
-        "{% if m.role == 'user' %}", "{% set _ = seen.append(1) %}{% if m.role == 'user' %}"
-    )
-    analysis = analyze(ChatTemplate(every))
-    assert analysis.format.calls is not None
-    assert (analysis.check.equal, analysis.check.freed) == (0, analysis.check.total)
 
 
 def test_a_template_that_no_sandbox_allows_is_rendered_in_the_usual_one() -> None:
     worse = appending().text.replace("seen.append(c.id)", "seen.append(c.id) + ''.__class__")
     analysis = analyze(ChatTemplate(worse))
     assert analysis.check.forbidden is None
-    assert not analysis.check.ok
     assert analysis.rendering is analysis.template
+    assert analysis.check.crashes
     assert all(crash.forbidden for crash in analysis.check.crashes)
-
-
-@pytest.mark.slow
-def test_an_isolated_template_is_rendered_in_its_worker() -> None:
-    analysis = analyze(isolated(appending()))
-    assert type(analysis.rendering) is type(analysis.template)
 
 
 def test_the_battery_has_every_part_type_and_sign_and_calls_offered_tools() -> None:
@@ -155,8 +136,8 @@ def test_the_battery_has_every_part_type_and_sign_and_calls_offered_tools() -> N
     made = [call for case in cases for call in case.message.calls]
     values = [value for call in made for value in call.arguments.values()]
     assert {type_of(value) for value in values} == {*JsonType}
-    signs = {*string.punctuation}
-    assert any(signs <= {*case.message.content} for case in cases)
-    assert any(signs <= {*value} for value in values if isinstance(value, str))
+    texts = [value for value in values if isinstance(value, str)]
+    for written in (texts, [case.message.content for case in cases]):
+        assert any({*string.punctuation} <= {*each} for each in written)
     offered: Any = {tool["name"]: tool["parameters"] for tool in battery_tools()}
     assert all(call.arguments.keys() <= offered[call.name]["properties"].keys() for call in made)

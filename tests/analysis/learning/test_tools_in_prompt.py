@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
+from tests.case_tables import case_tables
 
-TABLES = yaml.safe_load((Path(__file__).parent / "tools_in_prompt.yaml").read_text("utf-8"))
+TABLE = case_tables(__file__, "tools_in_prompt.yaml")
 TURNS = (
     "{% for m in messages %}{{ m.role }}:{{ m.content }}{% for c in m.tool_calls or [] %}"
     "<call>{{ c.function | tojson }}</call>{% endfor %}.\n{% endfor %}"
@@ -61,11 +60,10 @@ def each_property(written: str) -> str:
     return f"{NAMED}{properties} {{{{ k }}}} {written}{{% endfor %}}"
 
 
-@pytest.mark.parametrize("case", TABLES["lost"], ids=lambda case: case["written"])
+@TABLE("lost")
 def test_lost_parts_are_named(case: dict[str, Any]) -> None:
     found = asked(each_property(case["written"]), function(part=case["schema"]))
-    assert lost(found) == case["lost"]
-    assert found.crashes == ()
+    assert (lost(found), found.crashes) == (case["lost"], ())
 
 
 @pytest.mark.parametrize("described", ["", "{{ f.parameters['$defs'] | tojson }}"])
@@ -81,20 +79,18 @@ def test_places_and_an_example_tell_where_a_part_is_lost() -> None:
         function(a=DESCRIBED, b={**DESCRIBED, "default": "x"}),
         function("do", c={"default": 1}),
     ]
-    (part,) = asked(WORDS + "{{ f.description }}", *tools).lost
+    template = template_with(WORDS + "{{ f.description }}")
+    (part,) = analyze(template).tools_in_prompt(tools).lost
     assert [(each.tool, each.pointer) for each in part.places] == [
         ("look", "#/parameters/properties/b/default"),
         ("do", "#/parameters/properties/c/default"),
     ]
-    template = template_with(WORDS + "{{ f.description }}")
-    one, other = (
-        template.render(
-            [{"role": "user", "content": "?"}], tools=[{"type": "function", "function": each}]
-        )
-        for each in (part.offered, part.changed)
+    said = [{"role": "user", "content": "?"}]
+    offered, changed = (
+        [{"type": "function", "function": each}] for each in (part.offered, part.changed)
     )
-    assert one == other
-    assert part.offered != part.changed
+    assert template.render(said, tools=offered) == template.render(said, tools=changed)
+    assert offered != changed
 
 
 def test_one_schema_in_two_places_is_two_places() -> None:
@@ -125,7 +121,7 @@ def test_a_name_that_is_written_as_required_alone_is_written() -> None:
     ]
 
 
-@pytest.mark.parametrize("case", TABLES["crashes"], ids=lambda case: case["cause"])
+@TABLE("crashes")
 def test_a_crash_has_a_cause_and_a_smallest_tool(case: dict[str, Any]) -> None:
     each = "{% for k, v in f.parameters.properties.items() %}{{ k }} "
     analysis = analyze(template_with(f"{{{{ f.name }}}}{each}{case['written']}{{% endfor %}}"))
@@ -139,24 +135,22 @@ def test_a_crash_has_a_cause_and_a_smallest_tool(case: dict[str, Any]) -> None:
     assert analysis.tools_in_prompt([crash.mended]).crashes == ()
 
 
-def test_a_crash_that_no_change_mends_has_the_template_s_words() -> None:
+def test_a_refusal_has_the_template_s_words_and_tools_that_fail_together_alone_are_a_cause() -> (
+    None
+):
     refusing = "{{ raise_exception('no such tool') if f.name == 'look' }}{{ f.name }}"
     (crash,) = asked(refusing, function("do", a=DESCRIBED), function(a=DESCRIBED)).crashes
     assert (crash.cause, crash.reason, crash.refused) == ("", "no such tool", True)
     assert (crash.tools, crash.mended) == (("look",), None)
-
-
-def test_tools_that_fail_together_alone_are_a_cause() -> None:
-    found = asked("{{ 1 // (2 - tools | length) }}{{ f.name }}", *[function(a=DESCRIBED)] * 2)
-    (crash,) = found.crashes
+    counting = "{{ 1 // (2 - tools | length) }}{{ f.name }}"
+    (crash,) = asked(counting, *[function(a=DESCRIBED)] * 2).crashes
     assert crash.cause == "several tools in one request"
 
 
-@pytest.mark.parametrize("case", TABLES["spellings"], ids=lambda case: case["written"])
+@TABLE("spellings")
 def test_the_spelling_of_texts_is_named(case: dict[str, Any]) -> None:
-    assert [str(each) for each in asked(case["written"], function(a=DESCRIBED)).spelled] == (
-        case["spelled"]
-    )
+    found = asked(case["written"], function(a=DESCRIBED))
+    assert [str(each) for each in found.spelled] == case["spelled"]
 
 
 def test_a_template_that_ignores_tools_loses_them_whole_and_one_that_raises_takes_none() -> None:
@@ -168,13 +162,9 @@ def test_a_template_that_ignores_tools_loses_them_whole_and_one_that_raises_take
 
 
 def test_many_tools_take_as_many_renders_as_few() -> None:
-    properties: dict[str, Any] = {
-        f"p{at}": {**DESCRIBED, "default": at, "maxLength": 9} for at in range(8)
-    }
-    few, many = (
-        asked(WORDS, *[function(f"look{at}", **properties) for at in range(count)])
-        for count in (2, 30)
-    )
+    each: dict[str, Json] = {**DESCRIBED, "default": 1, "maxLength": 9}
+    tools = [function(f"look{at}", **{f"p{n}": each for n in range(8)}) for at in range(30)]
+    few, many = asked(WORDS, *tools[:2]), asked(WORDS, *tools)
     assert lost(many) == lost(few) == ["default", "maxLength", "tool description"]
     assert many.parts > 10 * few.parts
     assert many.renders == few.renders
