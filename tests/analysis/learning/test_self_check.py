@@ -61,17 +61,17 @@ TURNS_CHANGED: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changes", "title"), [*CALLS_CHANGED, *TURNS_CHANGED, ({}, "null")])
 def test_a_wrong_format_is_found_out(changes: dict[str, Any], title: str) -> None:
     analysis = analyze(TEMPLATE)
-    wrong = analysis.format
-    assert wrong.calls is not None
+    wrong, calls_format = analysis.format, analysis.format.calls
+    assert calls_format is not None
     if (changes, title) in CALLS_CHANGED:
-        wrong = replace(wrong, calls=replace(wrong.calls, **changes))
+        wrong = replace(wrong, calls=replace(calls_format, **changes))
     elif changes:
         presence = Presence(content="literals" in changes)
         layout = replace(wrong.layouts[presence], **changes)
         wrong = replace(wrong, layouts={**wrong.layouts, presence: layout})
     else:
-        arguments = replace(wrong.calls.arguments, refused=frozenset({JsonType.NULL}))
-        wrong = replace(wrong, calls=replace(wrong.calls, arguments=arguments))
+        arguments = replace(calls_format.arguments, refused=frozenset({JsonType.NULL}))
+        wrong = replace(wrong, calls=replace(calls_format, arguments=arguments))
     check = checked(TEMPLATE, analysis, wrong)
     assert not check.ok
     assert any(failure.title.endswith(title) for failure in check.failures)

@@ -41,9 +41,10 @@ def test_each_setting_writes_what_the_template_renders_under_it(text: str) -> No
     assert len(analysis.formats) > 1
     for format_ in analysis.formats:
         for opening in format_.openings:
-            whole = template.render([HI, TURN], **opening.setting)
+            setting: dict[str, Any] = {**opening.setting}
+            whole = template.render([HI, TURN], **setting)
             assert whole.endswith(format_.write(SAID)), opening.setting
-            prompt = template.render([HI], add_generation_prompt=True, **opening.setting)
+            prompt = template.render([HI], add_generation_prompt=True, **setting)
             assert prompt.endswith(opening.text)
     assert template.render([HI, TURN]).endswith(analysis.format.write(SAID))
 

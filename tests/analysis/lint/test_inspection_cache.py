@@ -8,7 +8,6 @@ import os
 import re
 import tomllib
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -91,27 +90,30 @@ def test_a_value_that_is_not_json_is_cached_as_it_is_or_not(
     assert repr(cache.get(KEY)) in {repr(seen), "None"}
 
 
-DAMAGES: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda _: b"",
-    "cut": lambda content: content[:-1],
-    "a byte is another": lambda content: content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
-}
-WHOLE = {
+def damaged(damage: str, content: bytes) -> bytes:
+    """Spoil an entry, or sign another body."""
+    match damage:
+        case "cut":
+            return content[:-1]
+        case "a byte is another":
+            return content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+        case _:
+            return hashlib.sha256(BODIES[damage]).digest() + BODIES[damage]
+
+
+BODIES = {
     "not compressed": b"nothing",
     "no message": zlib.compress(b"\xc1"),
     "another value": zlib.compress(b"\x93\x01\x02\x03"),
     "not UTF-8": zlib.compress(b"\x81\xa4hits\xa1\xff"),
 }
-"""Entries whose digest is right."""
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES, *WHOLE])
+@pytest.mark.parametrize("damage", ["cut", "a byte is another", *BODIES])
 def test_a_damaged_entry_is_not_there(damage: str, cache: InspectionCache, tmp_path: Path) -> None:
     cache.put(KEY, SEEN)
     (entry,) = entries(tmp_path)
-    body = WHOLE.get(damage, b"")
-    spoiled = hashlib.sha256(body).digest() + body
-    entry.write_bytes(DAMAGES.get(damage, lambda _: spoiled)(entry.read_bytes()))
+    entry.write_bytes(damaged(damage, entry.read_bytes()))
     assert cache.get(KEY) is None
     cache.put(KEY, SEEN)
     assert cache.get(KEY) == SEEN
