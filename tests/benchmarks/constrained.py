@@ -1,10 +1,8 @@
 """Measure the cost of constraints: `python -m tests.benchmarks.constrained`, from the root.
 
-Qwen's vocabulary; tools of six properties. All figures of one table come from one run on one
-machine; ratios can be compared between machines, microseconds cannot. Nothing is written to a file.
-
-xgrammar (its structural tag, of the same JSON) and torch (a tiny model of random weights, on the
-device that there is) are optional, and are skipped visibly.
+Qwen's vocabulary; tools of six properties. xgrammar (its structural tag, of the same JSON) and
+torch (a tiny model of random weights, on the device that there is) are optional, and are skipped
+visibly.
 """
 
 from __future__ import annotations
@@ -13,11 +11,11 @@ import gc
 import importlib
 import json
 import statistics
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib.metadata import version
-from time import perf_counter, process_time, thread_time
-from typing import Any
+from time import process_time, thread_time
+from typing import Any, TypeAlias
 
 from llguidance import LLMatcher
 
@@ -28,8 +26,15 @@ from autoparser.analysis.decoding.matcher_grammar import FreeGrammar, GrammarObj
 from autoparser.analysis.decoding.reasoning_gate import ReasoningOpening
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.decoding.tokenizers_here import qwen
+from tests.benchmarks.measuring import cells, print_lines, timed
 
 RUNS = 9
+WIDTH = 34
+"""Of the first column."""
+MASK_COLUMNS = cells(("median", "p99", "most", "median x", "p99 x"), ">9")
+MASK_COLUMNS = f"\n{'mask, µs':<{WIDTH}}{MASK_COLUMNS}"
+Spread: TypeAlias = tuple[float, float, float]
+"""Median, 99th percentile and most."""
 COUNTS = (1, 10, 100)
 PROSE = "The quick brown fox, who is < 3 years old, jumps over <b>the lazy dog</b>. "
 
@@ -95,49 +100,61 @@ def schemas_alone(count: int) -> str:
 
 
 def best_ms(run: Callable[[], object], runs: int = RUNS) -> float:
-    """Give the median of some runs in ms, of the process's own time: the machine may be shared."""
+    """Return the median of some runs in ms of the process's own time: the machine may be shared."""
     times: list[float] = []
     for _ in range(runs):
         gc.collect()
-        begun = process_time()
-        run()
-        times.append((process_time() - begun) * 1e3)
+        times.append(timed(run, process_time)[0] * 1e3)
     return statistics.median(times)
 
 
-def mask_spread(grammar: GrammarObject, tokens: list[int]) -> tuple[float, float, float]:
+def mask_spread(grammar: GrammarObject, tokens: list[int]) -> Spread:
     """Return median, 99th percentile and most of the masks over the text ``tokens``, in µs.
 
     Each pass is that of a request: an object that has seen no text yet. Of every mask the least of
     the passes is taken, so that what else runs on the machine does not decide.
     """
-    passes = [_mask_us(grammar.clone(), tokens) for _ in range(RUNS)]
-    return spread(sorted(map(min, zip(*passes, strict=True))))
+    passes: list[list[float]] = []
+    for fresh in (grammar.clone() for _ in range(RUNS)):
+        mask = new_mask(1, fresh.tokenizer.mask_words)
+        passes.append(_mask_us(partial(fresh.fill_vocab_mask, mask), fresh.accept_token, tokens))
+    return spread(map(min, zip(*passes, strict=True)))
 
 
-def _mask_us(grammar: GrammarObject, tokens: list[int]) -> list[float]:
-    """Return the time of each mask in µs."""
-    mask = new_mask(1, grammar.tokenizer.mask_words)
+def _mask_us(
+    fill: Callable[[], object], accept: Callable[[int], object], tokens: list[int]
+) -> list[float]:
+    """Return the time of each mask in µs. Raises ValueError if a token is refused."""
     times: list[float] = []
     for token in tokens:
-        begun = thread_time()
-        grammar.fill_vocab_mask(mask)
-        times.append((thread_time() - begun) * 1e6)
-        grammar.accept_token(token)
+        times.append(timed(fill, thread_time)[0] * 1e6)
+        if accept(token) is False:
+            raise ValueError(f"token {token} is refused")
     return times
 
 
-def spread(times: list[float]) -> tuple[float, float, float]:
+def spread(found: Iterable[float]) -> Spread:
     """Return median, 99th percentile, most."""
+    times = sorted(found)
     return statistics.median(times), times[int(len(times) * 0.99)], times[-1]
+
+
+def plain_masks(tokenizer: ModelTokenizer) -> Spread:
+    """Return the masks of plain JSON, which others are held against."""
+    with GrammarBackend(tokenizer) as backend:
+        plain = backend.grammar(Constraint.json_schema(schema(0)))
+        return mask_spread(plain, tokenizer.encode(arguments(0)))
+
+
+def mask_row(title: str, times: Spread, base: Spread) -> str:
+    ratios = [own / other for own, other in zip(times[:2], base[:2], strict=True)]
+    return f"{title:<{WIDTH}}{cells(times, '>9.1f')}{cells(ratios, '>9.2f')}"
 
 
 def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Return what making a grammar costs, and what it costs the second time."""
-    yield (
-        f"{'create, ms':<34}{'schemas':>9}{'tag':>9}{'ratio':>7}"
-        f"{'hit':>9}{'clone':>9}{'hit-clone':>11}{'new/hit':>9}"
-    )
+    columns = ("schemas", "tag", "ratio", "hit", "clone", "hit-clone", "new/hit")
+    yield f"{'create, ms':<{WIDTH}}{cells(columns, '>10')}"
     for count in COUNTS:
         constraint = Constraint.structural_tag(structural_tag(count))
         alone = best_ms(lambda c=count: LLMatcher(tokenizer.ll, schemas_alone(c)))  # type: ignore[misc]
@@ -151,72 +168,58 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
 
             tag = best_ms(created)
         with GrammarBackend(tokenizer) as backend:
-            kept = backend.grammar(constraint)
-            clone = best_ms(kept.clone, 99)
-            hit = best_ms(lambda: backend.grammar(constraint), 99)  # noqa: B023 - called at once
-        yield (
-            f"{f'{count} tools':<34}{alone:>9.2f}{tag:>9.2f}{tag / alone:>7.2f}"
-            f"{hit:>9.3f}{clone:>9.3f}{hit - clone:>11.3f}{tag / hit:>9.0f}"
-        )
+            clone = best_ms(backend.grammar(constraint).clone, 99)
+            hit = best_ms(partial(backend.grammar, constraint), 99)
+        figures = (alone, tag, tag / alone, hit, clone, hit - clone, tag / hit)
+        yield f"{f'{count} tools':<{WIDTH}}{cells(figures, '>10.3f')}"
 
 
 def masks(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Return what masks cost, against those of plain JSON."""
-    yield f"\n{'mask, µs':<34}{'median':>9}{'p99':>9}{'most':>9}{'median x':>10}{'p99 x':>8}"
+    yield MASK_COLUMNS
+    base = plain_masks(tokenizer)
+    yield mask_row("plain JSON", base, base)
     with GrammarBackend(tokenizer) as backend:
-        plain = Constraint.json_schema(schema(0))
-        base = mask_spread(backend.grammar(plain), tokenizer.encode(arguments(0)))
-        yield _mask_row("plain JSON", base, base)
         for count in COUNTS:
             constraint = Constraint.structural_tag(structural_tag(count))
             tokens = tokenizer.encode(answer(count))
             times = mask_spread(backend.grammar(constraint), tokens)
-            yield _mask_row(f"structural tag, {count} tools", times, base)
+            yield mask_row(f"structural tag, {count} tools", times, base)
+        plain = Constraint.json_schema(schema(0))
         guarded = backend.reasoning_grammar(plain, end="</think>", opening=ReasoningOpening.OPEN)
         tokens = tokenizer.encode(f"{PROSE * 8}</think>{arguments(0)}")
-        yield _mask_row("thinking, then JSON", mask_spread(guarded, tokens), base)
-        yield _mask_row("free", mask_spread(FreeGrammar(tokenizer), tokens), base)
+        yield mask_row("thinking, then JSON", mask_spread(guarded, tokens), base)
+        yield mask_row("free", mask_spread(FreeGrammar(tokenizer), tokens), base)
 
 
-def _mask_row(
-    name: str, times: tuple[float, float, float], base: tuple[float, float, float]
-) -> str:
-    median, high, most = times
-    ratios = f"{median / base[0]:>10.2f}{high / base[1]:>8.2f}"
-    return f"{name:<34}{median:>9.1f}{high:>9.1f}{most:>9.0f}{ratios}"
+def xgrammar_of(tokenizer: ModelTokenizer) -> tuple[Any, Any]:
+    """Return the module, and its own information on a vocabulary. Raises ImportError."""
+    xgrammar: Any = importlib.import_module("xgrammar")
+    return xgrammar, xgrammar.TokenizerInfo(
+        list(tokenizer.token_bytes),
+        vocab_type=xgrammar.VocabType.RAW,
+        stop_token_ids=list(tokenizer.eos_ids),
+    )
 
 
 def xgrammar_beside(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Return xgrammar's figures for the same structural tags."""
     try:
-        xgrammar: Any = importlib.import_module("xgrammar")
+        xgrammar, info = xgrammar_of(tokenizer)
     except ImportError as error:
         yield f"\nxgrammar: skipped ({error})"
         return
-    name = f"xgrammar {version('xgrammar')}"
-    yield f"\n{name:<34}{'compile ms':>11}{'median':>9}{'p99':>9}{'most':>9}"
-    info = xgrammar.TokenizerInfo(
-        list(tokenizer.token_bytes),
-        vocab_type=xgrammar.VocabType.RAW,
-        stop_token_ids=list(tokenizer.eos_ids),
-    )
+    columns = ("compile ms", "median", "p99", "most")
+    yield f"\n{'xgrammar ' + version('xgrammar'):<{WIDTH}}{cells(columns, '>11')}"
     for count in COUNTS:
         compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-        begun = process_time()
-        compiled = compiler.compile_structural_tag(structural_tag(count))
-        milliseconds = (process_time() - begun) * 1e3
+        tag = partial(compiler.compile_structural_tag, structural_tag(count))
+        took, compiled = timed(tag, process_time)
         matcher = xgrammar.GrammarMatcher(compiled)
         bitmask = xgrammar.allocate_token_bitmask(1, tokenizer.vocab_size)
-        times: list[float] = []
-        for token in tokenizer.encode(answer(count)):
-            begun = thread_time()
-            matcher.fill_next_token_bitmask(bitmask)
-            times.append((thread_time() - begun) * 1e6)
-            if not matcher.accept_token(token):
-                yield f"{count} tools: xgrammar refuses token {token}"
-                return
-        median, high, most = spread(sorted(times))
-        yield f"{f'{count} tools':<34}{milliseconds:>11.1f}{median:>9.1f}{high:>9.1f}{most:>9.0f}"
+        fill = partial(matcher.fill_next_token_bitmask, bitmask)
+        times = spread(_mask_us(fill, matcher.accept_token, tokenizer.encode(answer(count))))
+        yield f"{f'{count} tools':<{WIDTH}}{cells((took * 1e3, *times), '>11.1f')}"
 
 
 def model_beside(tokenizer: ModelTokenizer) -> Iterator[str]:
@@ -238,7 +241,7 @@ def model_beside(tokenizer: ModelTokenizer) -> Iterator[str]:
     )
     model = transformers.Qwen2ForCausalLM(config).eval().to(device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-    yield f"\n{f'tokens a second, {name}':<34}{'masked':>9}{'free':>9}{'ratio':>7}"
+    yield f"\n{f'tokens a second, {name}':<{WIDTH}}{cells(('masked', 'free', 'ratio'), '>9')}"
     limit = 16
     with GrammarBackend(tokenizer) as backend:
         constraint = Constraint.json_schema(schema(0), whitespace="compact")
@@ -254,19 +257,22 @@ def model_beside(tokenizer: ModelTokenizer) -> Iterator[str]:
             speed(masked=True)
             with_mask, without = speed(masked=True), speed(masked=False)
             fast, free = with_mask.tokens_per_second, without.tokens_per_second
-            yield f"{f'batch of {batch}':<34}{fast:>9.0f}{free:>9.0f}{fast / free:>7.2f}"
+            yield f"{f'batch of {batch}':<{WIDTH}}{fast:>9.0f}{free:>9.0f}{fast / free:>9.2f}"
+
+
+def load_qwen() -> ModelTokenizer:
+    """Load Qwen's vocabulary, and print how long that takes."""
+    took, tokenizer = timed(qwen)
+    tokenizer.bytes_of(0)
+    print_lines([f"loading the tokenizer: {took:.1f} s", ""])
+    return tokenizer
 
 
 def main() -> None:
     """Print the tables."""
-    begun = perf_counter()
-    tokenizer = qwen()
-    tokenizer.bytes_of(0)
-    sys.stdout.write(f"loading the tokenizer: {perf_counter() - begun:.1f} s\n\n")
+    tokenizer = load_qwen()
     for table in (creation, masks, xgrammar_beside, model_beside):
-        for line in table(tokenizer):
-            sys.stdout.write(f"{line}\n")
-            sys.stdout.flush()
+        print_lines(table(tokenizer))
 
 
 if __name__ == "__main__":

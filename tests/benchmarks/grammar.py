@@ -7,29 +7,24 @@ masks DeepSeek's, in which all are; tools of six properties. With `states` it as
 templates alone: the first mask of each kind of state, in a grammar that has seen no text yet; with
 `tags`, what structural tags take of xgrammar beside its own for the same models.
 Creation is the writing of the grammar and the loading of it, against the loading of the arguments'
-schemas alone; masks are held against those of plain JSON. All figures of one table come from one
-run on one machine; ratios can be compared between machines, microseconds cannot. Nothing is written
-to a file.
-
-xgrammar (its structural tag of the same calls) is optional, and is skipped visibly.
+schemas alone; masks are held against those of plain JSON. xgrammar (its structural tag of the same
+calls) is optional, and is skipped visibly.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import itertools
 import json
 import multiprocessing
 import statistics
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from itertools import takewhile, zip_longest
 from math import inf
 from pathlib import Path
-from time import perf_counter, process_time, thread_time
+from time import process_time, thread_time
 from typing import Any
 
 import yaml
@@ -48,19 +43,26 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.decoding.tokenizers_here import deepseek, qwen
 from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import analysis_of
-from tests.corpus.corpus_templates import FIXTURES, analysis_at, corpus_paths
+from tests.corpus.corpus_templates import FIXTURES, analysis_at
 
 from .constrained import (
     COUNTS,
+    MASK_COLUMNS,
     PROSE,
     RUNS,
+    WIDTH,
     arguments,
     best_ms,
+    load_qwen,
+    mask_row,
     mask_spread,
+    plain_masks,
     schema,
     schemas_alone,
     xgrammar_beside,
+    xgrammar_of,
 )
+from .measuring import cells, corpus, print_lines, timed
 
 FORMATS = {"Hermes JSON": "j1-json-in-tags", "Qwen3 XML": "a1-function-parameter"}
 """The fixture of each format."""
@@ -92,7 +94,6 @@ TAGGED_MODELS = {
 AGENT_TOOLS = yaml.safe_load((FIXTURES / "tools.yaml").read_text("utf-8"))
 """Three tools of texts, numbers, choices, lists and objects."""
 REAL_COUNTS = (1, 10, 50, 100)
-WIDTH = 26
 
 
 def tools(count: int, run: int = 0) -> list[Json]:
@@ -119,48 +120,40 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
     """
     vocabulary = tokenizer.opaque
     columns = ("schemas", "load", "first", "ratio", "further", "ratio", "gbnf")
-    yield f"{'create, ms':<{WIDTH}}" + "".join(f"{each:>9}" for each in columns)
+    yield f"{'create, ms':<{WIDTH}}{cells(columns, '>9')}"
     for title, name in FORMATS.items():
         format_ = analysis_of(name).format
         for count in COUNTS:
-            unseen = map(partial(tools, count), itertools.count(1))
+            offers = map(partial(tools, count), itertools.count(1))
             unknown = iter([(deepcopy(format_), OpaqueTokens(vocabulary.ids)) for _ in range(RUNS)])
             known = itertools.repeat((format_, vocabulary))
-            alone = schemas_alone(count)
-            grammar = LLMatcher.grammar_from_lark(
-                grammar_of(Formats.of(format_), tools(count)).lark(vocabulary)
-            )
-            schemas = best_ms(partial(LLMatcher, tokenizer.ll, alone))
-            load = best_ms(partial(LLMatcher, tokenizer.ll, grammar))
-            first = best_ms(partial(_written, unknown, unseen))
-            further = best_ms(partial(_written, known, unseen))
-            gbnf = best_ms(partial(_gbnf, format_, unseen), 3)
-            yield (
-                f"{f'{title}, {count} tools':<{WIDTH}}{schemas:>9.2f}{load:>9.2f}"
-                f"{first:>9.2f}{(first + load) / schemas:>9.2f}"
-                f"{further:>9.2f}{(further + load) / schemas:>9.2f}{gbnf:>9.2f}"
-            )
 
+            def written(
+                formats: Iterator[tuple[TurnFormat, OpaqueTokens]],
+                offers: Iterator[list[Json]] = offers,
+            ) -> str:
+                format_, vocabulary = next(formats)
+                return grammar_of(Formats.of(format_), next(offers)).lark(vocabulary)
 
-def _written(
-    formats: Iterator[tuple[TurnFormat, OpaqueTokens]], offers: Iterator[list[Json]]
-) -> str:
-    format_, vocabulary = next(formats)
-    return grammar_of(Formats.of(format_), next(offers)).lark(vocabulary)
+            def gbnf(format_: TurnFormat, offers: Iterator[list[Json]] = offers) -> str:
+                return grammar_of(Formats.of(format_), next(offers)).gbnf()
 
-
-def _gbnf(format_: TurnFormat, offers: Iterator[list[Json]]) -> str:
-    return grammar_of(Formats.of(format_), next(offers)).gbnf()
+            lark = grammar_of(Formats.of(format_), tools(count)).lark(vocabulary)
+            grammars = (schemas_alone(count), LLMatcher.grammar_from_lark(lark))
+            schemas, load = (best_ms(partial(LLMatcher, tokenizer.ll, each)) for each in grammars)
+            first, further = (best_ms(partial(written, each)) for each in (unknown, known))
+            ratios = [(each + load) / schemas for each in (first, further)]
+            figures = (schemas, load, first, ratios[0], further, ratios[1])
+            row = f"{f'{title}, {count} tools':<{WIDTH}}{cells(figures, '>9.2f')}"
+            yield f"{row}{best_ms(partial(gbnf, format_), 3):>9.2f}"
 
 
 def masks(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Return what masks cost along a turn, against those of plain JSON in the same vocabulary."""
-    columns = ("median", "p99", "most", "median x", "p99 x")
-    yield f"\n{'mask, µs':<{WIDTH}}" + "".join(f"{each:>9}" for each in columns)
-    known = {title: analysis_of(name).format for title, name in FORMATS.items()}
-    yield from _masks_of(tokenizer, known)
-    more = {title: analysis_of(name).format for title, name in TAGGED.items()}
-    yield from _masks_of(tokenizer, more, (1,))
+    yield MASK_COLUMNS
+    for fixtures, counts in ((FORMATS, COUNTS), (TAGGED, (1,))):
+        formats = {title: analysis_of(name).format for title, name in fixtures.items()}
+        yield from _masks_of(tokenizer, formats, counts)
     yield f"with {deepseek().vocab_size} tokens"
     yield from _masks_of(deepseek(), {"DeepSeek JSON": _deepseek_format()})
 
@@ -176,11 +169,8 @@ def _masks_of(
     tokenizer: ModelTokenizer, formats: Mapping[str, TurnFormat], counts: Sequence[int] = COUNTS
 ) -> Iterator[str]:
     """Return the masks of formats, each in the slices that are its own; JSON has the usual ones."""
-    vocabulary = tokenizer.opaque
-    with GrammarBackend(tokenizer) as backend:
-        plain = backend.grammar(Constraint.json_schema(schema(0)))
-        base = mask_spread(plain, tokenizer.encode(arguments(0)))
-        yield _mask_row("plain JSON", base, base)
+    vocabulary, base = tokenizer.opaque, plain_masks(tokenizer)
+    yield mask_row("plain JSON", base, base)
     for title, format_ in formats.items():
         slices = format_slices(Formats.of(format_), vocabulary)
         with GrammarBackend(tokenizer, slices=slices) as backend:
@@ -193,15 +183,7 @@ def _masks_of(
                 # Where the turn's end is the token that ends an answer, nothing follows it.
                 answer = list(takewhile(lambda token: token not in tokenizer.eos_ids, tokens))
                 times = mask_spread(grammar, answer)
-                yield _mask_row(f"{title}, {count} tools", times, base)
-
-
-def _mask_row(title: str, times: Sequence[float], base: Sequence[float]) -> str:
-    figures = "".join(f"{each:>9.1f}" for each in times)
-    ratios = "".join(
-        f"{each / other:>9.2f}" for each, other in zip(times[:2], base[:2], strict=True)
-    )
-    return f"{title:<{WIDTH}}{figures}{ratios}"
+                yield mask_row(f"{title}, {count} tools", times, base)
 
 
 def real_creation(folder: Path) -> Iterator[str]:
@@ -212,9 +194,9 @@ def real_creation(folder: Path) -> Iterator[str]:
     keywords that the grammar leaves out; what llguidance does not know in it, it is told to ignore.
     """
     offered = _real_tools(folder)
-    known = {path.stem: path for path in corpus_paths()}
+    known = corpus()
     columns = ("schemas", "load", "ratio", "new", "ratio", "again", "ratio", "kB")
-    yield f"{'create, ms':<{2 * WIDTH}}" + "".join(f"{each:>9}" for each in columns)
+    yield f"{'create, ms':<52}{cells(columns, '>9')}"
     for name, tokenizer in REAL.items():
         analysis = analysis_at(known[name])
         analysis.grammar(offered[REAL_COUNTS[-1] :]).lark(tokenizer())
@@ -229,10 +211,8 @@ def real_creation(folder: Path) -> Iterator[str]:
                 partial(_loads, analysis, some, tokenizer(), write)
             )
             ratios = (load / schemas, (load + new) / schemas, (load + again) / schemas)
-            yield f"{f'{name}, {count} tools':<{2 * WIDTH}}" + "".join(
-                f"{each:>9.2f}"
-                for each in (schemas, load, ratios[0], new, ratios[1], again, ratios[2], size)
-            )
+            figures = (schemas, load, ratios[0], new, ratios[1], again, ratios[2], size)
+            yield f"{f'{name}, {count} tools':<52}{cells(figures, '>9.2f')}"
 
 
 def _real_tools(folder: Path) -> list[dict[str, Any]]:
@@ -321,18 +301,15 @@ def states(_: ModelTokenizer) -> Iterator[str]:
 
     Each is the least of five grammars, which are loaded anew: nothing of an earlier mask is known.
     """
-    yield f"{'first mask, µs':<{WIDTH}}" + "".join(f"{n:>10}" for n in ("p99", *PLACES, "end"))
-    known = {path.stem: path for path in corpus_paths()}
+    states_ = (*PLACES, "end")
+    yield f"{'first mask, µs':<{WIDTH}}{cells(('p99', *states_), '>10')}"
+    known = corpus()
     for name, vocabulary in STATES.items():
         tokenizer = vocabulary()
-        with GrammarBackend(tokenizer) as backend:
-            plain = backend.grammar(Constraint.json_schema(schema(0)))
-            base = mask_spread(plain, tokenizer.encode(arguments(0)))[1]
         first = _first_masks(analysis_at(known[name]), tokenizer)
-        told = (
-            f"{first[each]:>10.0f}" if each in first else f"{'':>10}" for each in (*PLACES, "end")
-        )
-        yield f"{name:<{WIDTH}}{base:>10.0f}{''.join(told)}"
+        first["p99"] = plain_masks(tokenizer)[1]
+        figures = (f"{first[each]:.0f}" if each in first else "" for each in ("p99", *states_))
+        yield f"{name:<{WIDTH}}{cells(figures, '>10')}"
 
 
 def _first_masks(analysis: Analysis, tokenizer: ModelTokenizer) -> dict[str, float]:
@@ -363,9 +340,8 @@ def _first_masks(analysis: Analysis, tokenizer: ModelTokenizer) -> dict[str, flo
             if matcher.try_consume_tokens(tokens) != len(tokens):
                 raise ValueError(f"refused before {name}: {turn[written_to:place]!r}")
             written_to = place
-            begun = thread_time()
-            fill_next_token_bitmask(matcher, mask)
-            least[name] = min(least.get(name, inf), (thread_time() - begun) * 1e6)
+            took, _ = timed(partial(fill_next_token_bitmask, matcher, mask), thread_time)
+            least[name] = min(least.get(name, inf), took * 1e6)
     return least
 
 
@@ -375,37 +351,29 @@ def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
     Each is the least of three compilations in one thread, of the same tools.
     """
     try:
-        xgrammar: Any = importlib.import_module("xgrammar")
+        xgrammar, info = xgrammar_of(tokenizer)
     except ImportError as error:
         yield f"xgrammar: skipped ({error})"
         return
-    info = xgrammar.TokenizerInfo(
-        list(tokenizer.token_bytes),
-        vocab_type=xgrammar.VocabType.RAW,
-        stop_token_ids=list(tokenizer.eos_ids),
-    )
 
     def compile_ms(tag: str) -> float:
         compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-        begun = process_time()
-        compiler.compile_structural_tag(tag)
-        return (process_time() - begun) * 1e3
+        compiled = partial(compiler.compile_structural_tag, tag)
+        return timed(compiled, process_time)[0] * 1e3
 
     columns = ("bytes", "its own", "compile ms", "its own", "ratio")
-    paths = {path.stem: path for path in corpus_paths()}
-    yield f"{'structural tags':<44}" + "".join(f"{each:>11}" for each in columns)
+    yield f"{'structural tags':<44}{cells(columns, '>11')}"
+    paths = corpus()
     for name, model in TAGGED_MODELS.items():
-        analysis = analyze(ChatTemplate(paths[name].read_text("utf-8")))
+        analysis = analysis_at(paths[name])
         for choice in ("auto", "required"):
             own = json.dumps(analysis.grammar(AGENT_TOOLS, tool_choice=choice).structural_tag())
             its = xgrammar.get_model_structural_tag(
                 model, tools=AGENT_TOOLS, tool_choice=choice, reasoning=False
             ).model_dump_json()
             times = [min(compile_ms(tag) for _ in range(3)) for tag in (own, its)]
-            yield (
-                f"{f'{name}, {choice}':<44}{len(own):>11}{len(its):>11}"
-                f"{times[0]:>11.0f}{times[1]:>11.0f}{times[0] / times[1]:>11.2f}"
-            )
+            figures = cells((len(own), len(its), *(round(each) for each in times)), ">11")
+            yield f"{f'{name}, {choice}':<44}{figures}{times[0] / times[1]:>11.2f}"
 
 
 def _look_up(number: int) -> dict[str, Json]:
@@ -427,22 +395,13 @@ def main() -> None:
     parser.add_argument("--real-tools", metavar="FOLDER", type=Path)
     options = parser.parse_args()
     if options.real_tools is not None:
-        _print_lines(real_creation(options.real_tools))
+        print_lines(real_creation(options.real_tools))
         return
-    begun = perf_counter()
-    tokenizer = qwen()
-    tokenizer.bytes_of(0)
-    sys.stdout.write(f"loading the tokenizer: {perf_counter() - begun:.1f} s\n\n")
+    tokenizer = load_qwen()
     one = {"states": states, "tags": tags}
     tables = (one[options.table],) if options.table else (creation, masks, tags, xgrammar_beside)
     for table in tables:
-        _print_lines(table(tokenizer))
-
-
-def _print_lines(lines: Iterator[str]) -> None:
-    for line in lines:
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
+        print_lines(table(tokenizer))
 
 
 if __name__ == "__main__":

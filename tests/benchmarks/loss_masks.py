@@ -17,38 +17,34 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from jinja2 import TemplateError
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from autoparser import AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.history.training_template import training_template
 from tests.analysis.history.renderers import answer, call, result, tools, user
+from tests.benchmarks.measuring import print_lines
 
 PEER = "trl"
 MARKED = "_training"
 """What the names of the templates end with that are marked by hand."""
 TOKENS: Mapping[str, tuple[str, str]] = {
-    "cohere": ("<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>"),
-    "cohere2": ("<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>"),
-    "deepseek_r1_distill": ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
-    "deepseekv3": ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
-    "gemma": ("<bos>", "<eos>"),
-    "gemma3": ("<bos>", "<eos>"),
+    **dict.fromkeys(("cohere", "cohere2"), ("<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>")),
+    **dict.fromkeys(
+        ("deepseek_r1_distill", "deepseekv3"),
+        ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
+    ),
+    **dict.fromkeys(("gemma", "gemma3"), ("<bos>", "<eos>")),
     "glm4moe": ("", "<|endoftext|>"),
     "gptoss": ("<|startoftext|>", "<|return|>"),
-    "lfm2": ("<|startoftext|>", "<|im_end|>"),
-    "lfm2_v2": ("<|startoftext|>", "<|im_end|>"),
+    **dict.fromkeys(("lfm2", "lfm2_v2"), ("<|startoftext|>", "<|im_end|>")),
     "llama3": ("<|begin_of_text|>", "<|eot_id|>"),
-    "phi3": ("<s>", "<|endoftext|>"),
-    "phi3_5": ("<s>", "<|endoftext|>"),
+    **dict.fromkeys(("phi3", "phi3_5"), ("<s>", "<|endoftext|>")),
 }
 """The special tokens of the models, which TRL's files do not tell: bos and eos."""
 USUAL = ("", "<|im_end|>")
@@ -60,31 +56,17 @@ Turns: TypeAlias = tuple[str, ...]
 ROME = "aB3dE6gH2"
 TWO: dict[str, Any] = call()
 TWO["tool_calls"] += call("Rome", id_=ROME)["tool_calls"]
+LOOKED = [user(), call(reasoning="I look.")]
+SECOND = result("rain", id_=ROME)
+TALK = [user(), answer("Sunny.", "Fine."), user("Thanks!"), answer("Bye.", "So.")]
 CONVERSATIONS: Mapping[str, tuple[Messages, bool]] = {
     "answers": ([user(), answer("Sunny."), user("Thanks!"), answer("Bye.")], False),
-    "reasoning": (
-        [user(), answer("Sunny.", "Fine."), user("Thanks!"), answer("Bye.", "So.")],
-        False,
-    ),
-    "a call": (
-        [
-            user(),
-            call(reasoning="I look."),
-            result(),
-            answer("Sunny.", "Fine."),
-            user("Thanks!"),
-            answer("Bye.", "So."),
-        ],
-        True,
-    ),
+    "reasoning": (TALK, False),
+    "a call": ([*LOOKED, result(), *TALK[1:]], True),
     "calls in a row": (
         [
-            user(),
-            call(reasoning="I look."),
-            result(),
-            call("Rome", reasoning="More.", id_=ROME),
-            result("rain", id_=ROME),
-            answer("Done."),
+            *(*LOOKED, result(), call("Rome", reasoning="More.", id_=ROME)),
+            *(SECOND, answer("Done.")),
         ],
         True,
     ),
@@ -94,14 +76,8 @@ CONVERSATIONS: Mapping[str, tuple[Messages, bool]] = {
     ),
     "two calls": (
         [
-            {"role": "system", "content": "Be brief."},
-            user(),
-            TWO,
-            result(),
-            result("rain", id_=ROME),
-            answer("Both."),
-            user("ok"),
-            answer("Bye."),
+            *({"role": "system", "content": "Be brief."}, user(), TWO, result(), SECOND),
+            *(answer("Both."), user("ok"), answer("Bye.")),
         ],
         True,
     ),
@@ -109,8 +85,7 @@ CONVERSATIONS: Mapping[str, tuple[Messages, bool]] = {
 """Each with whether tools are offered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(NamedTuple):
     """One conversation, rendered with the marks of both."""
 
     template: str
@@ -146,7 +121,7 @@ def counted(
 
 
 def differences(theirs: Turns, ours: Turns) -> frozenset[str]:
-    """Say what one side counts of turns and the other does not."""
+    """Return how what one side counts of turns differs from what the other counts."""
     if len(theirs) != len(ours):
         return frozenset({"TRL counts another number of turns"})
     return frozenset(kind for pair in zip(theirs, ours, strict=True) for kind in _kinds(*pair))
@@ -223,7 +198,7 @@ def main() -> None:
     spec = find_spec(PEER)
     places = [] if spec is None else [*(spec.submodule_search_locations or ())]
     if not places:
-        sys.stdout.write(f"{PEER}: skipped (the package is not installed)\n")
+        print_lines([f"{PEER}: skipped (the package is not installed)"])
         return
     folder = Path(places[0]) / "chat_templates"
     known = sorted(path.stem.removesuffix(MARKED) for path in folder.glob(f"*{MARKED}.jinja"))
@@ -233,9 +208,8 @@ def main() -> None:
         try:
             found += compared(folder, name)
         except AutoparserError as error:
-            sys.stdout.write(f"{name}: none ({error})\n")
-    told = [*(shown(found) if sys.argv[1:] else ()), *lines(found)]
-    sys.stdout.write("\n".join(told) + "\n")
+            print_lines([f"{name}: none ({error})"])
+    print_lines([*(shown(found) if sys.argv[1:] else ()), *lines(found)])
 
 
 if __name__ == "__main__":

@@ -1,12 +1,8 @@
 """Measure the cost of parsing: `python -m tests.benchmarks.parse`.
 
 A text of 4k and one of 64k characters are streamed in chunks of 4 characters; the time of each
-chunk is taken. All figures of one table come from one run on one machine; ratios can be compared
-between machines, microseconds cannot. Nothing is written to a file.
-
+chunk is taken. `growth` is the mean at 64k over that at 4k, `ratio` the median at 64k over ours.
 Of the kinds of text the last three are content that is dense in signs which could begin a marker.
-
-`growth` is the mean at 64k over that at 4k, `ratio` the median at 64k over ours.
 
 `--short` measures 4k alone. `--beside CHECKOUT` measures 64k with another checkout of this project,
 with this one and with transformers' parser, by turns: process time of whole streams, so that it
@@ -31,60 +27,62 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter, perf_counter_ns, process_time_ns
+from time import perf_counter_ns, process_time_ns
 from typing import Any, NamedTuple, TypeAlias
 
-from autoparser import ChatTemplate
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser import Analysis, ChatTemplate, analyze
+from tests.benchmarks.measuring import (
+    ROOT,
+    TEMPLATE,
+    cells,
+    collector_off,
+    function_tool,
+    least_seconds,
+    print_lines,
+    timed,
+)
 
-TEMPLATES = Path(__file__).parents[2] / "fixtures" / "templates"
 CHUNK = 4
 SHORT, LONG = 4_000, 64_000
 RUNS = 3
 WORDS = "The quick brown fox jumps over the lazy dog and does not look back. "
+TRANSFORMERS = "transformers ResponseParser"
 
 Feed: TypeAlias = Callable[[str], object]
 Start: TypeAlias = Callable[[], Feed]
 """Makes a fresh parser of one stream."""
 
-TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": f"write_{at}",
-            "description": "Writes.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "text": {"type": "string"},
-                    "count": {"type": "integer"},
-                    "labels": {"type": "array", "items": {"type": "string"}},
-                },
-            },
-        },
-    }
-    for at in range(10)
-]
+PROPERTIES = {
+    "text": {"type": "string"},
+    "count": {"type": "integer"},
+    "labels": {"type": "array", "items": {"type": "string"}},
+}
+TOOLS = [function_tool(f"write_{at}", PROPERTIES) for at in range(10)]
 
 
 class Stream(NamedTuple):
     """A kind of text, and where its long part stands."""
 
     name: str
-    before: str
-    after: str
+    before: str = ""
+    after: str = ""
     words: str = WORDS
 
     def text(self, size: int) -> str:
         prose = (self.words * (size // len(self.words) + 1))[:size]
         return f"{self.before}{prose}{self.after}"
 
+    def chunks(self, size: int) -> list[str]:
+        text = self.text(size)
+        return [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
+
 
 REASONING = Stream("reasoning", "<think>\n", "\n</think>\n\n")
-CONTENT = Stream("content", "", "")
+CONTENT = Stream("content")
 JSON = Stream(
     "JSON arguments",
     '<tool_call>\n{"name": "write_0", "arguments": {"text": "',
@@ -95,41 +93,28 @@ TAGGED = Stream(
     "<tool_call>\n<function=write_0>\n<parameter=text>\n",
     "\n</parameter>\n</function>\n</tool_call>",
 )
-BACKTICKS = Stream("backticks", "", "", "Use `foo` and `bar()` or `x.y` with `z`, then `a`. ")
-FENCES = Stream("fences", "", "", "Try:\n```python\nx = 1\nprint(x)\n```\nand\n```\nls\n```\n")
-TAGS = Stream("tags", "", "", "if a < b and <b>c</b> <d x='1'/> then a<b<c. ")
+BACKTICKS = Stream("backticks", words="Use `foo` and `bar()` or `x.y` with `z`, then `a`. ")
+FENCES = Stream("fences", words="Try:\n```python\nx = 1\nprint(x)\n```\nand\n```\nls\n```\n")
+TAGS = Stream("tags", words="if a < b and <b>c</b> <d x='1'/> then a<b<c. ")
 STREAMS = (REASONING, CONTENT, JSON, TAGGED, BACKTICKS, FENCES, TAGS)
 
 
-class Cost(NamedTuple):
-    """Microseconds a delta."""
-
-    median: float
-    mean: float
-    most: float
-
-
-def cost_of(start: Start, text: str) -> Cost:
-    """Stream a text some times; each chunk counts with its quickest time."""
-    chunks = [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
-    best = [float("inf")] * len(chunks)
+def chunk_times(start: Start, chunks: list[str]) -> list[float]:
+    """Stream chunks some times; return the least microseconds of each."""
+    best = [math.inf] * len(chunks)
     for _ in range(RUNS):
         feed = start()
         gc.collect()
-        gc.disable()
-        try:
+        with collector_off():
             for at, chunk in enumerate(chunks):
                 begun = perf_counter_ns()
                 feed(chunk)
                 best[at] = min(best[at], perf_counter_ns() - begun)
-        finally:
-            gc.enable()
-    times = [each / 1e3 for each in best]
-    return Cost(statistics.median(times), statistics.fmean(times), max(times))
+    return [each / 1e3 for each in best]
 
 
 def analysis_of(name: str) -> Analysis:
-    return analyze(ChatTemplate((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")))
+    return analyze(ChatTemplate(TEMPLATE.with_stem(name).read_text(encoding="utf-8")))
 
 
 def own(kind: Stream) -> Start:
@@ -138,35 +123,23 @@ def own(kind: Stream) -> Start:
         analysis = analysis_of("a1-function-parameter")
         parser = analysis.parser(TOOLS, prompt=analysis.format.header)
     else:
-        parser = analysis_of("j1-json-in-tags").parser(TOOLS)
+        parser = analysis_of(TEMPLATE.stem).parser(TOOLS)
     return lambda: parser.stream().feed
-
-
-RESPONSE_TEMPLATE: dict[str, Any] = {
-    "defaults": {"role": "assistant"},
-    "start_anchor": "<|im_start|>assistant\n",
-    "fields": {
-        "thinking": {"open": "<think>\n", "close": "\n</think>\n\n"},
-        "tool_calls": {
-            "open": "<tool_call>\n",
-            "close": "\n</tool_call>",
-            "content": "json",
-            "repeats": True,
-        },
-        "content": {"close": "<|im_end|>"},
-    },
-}
 
 
 def transformers_start(kind: Stream) -> Start:
     """Make parsers of transformers; tagged arguments come without a parser of theirs."""
     parsing = importlib.import_module("transformers.utils.chat_parsing")
-    template = {**RESPONSE_TEMPLATE, "fields": dict(RESPONSE_TEMPLATE["fields"])}
-    if kind is TAGGED:
-        template["fields"]["tool_calls"] = {
-            **template["fields"]["tool_calls"],
-            "content": "text",
-        }
+    calls = {"open": "<tool_call>\n", "close": "\n</tool_call>", "repeats": True}
+    template: dict[str, Any] = {
+        "defaults": {"role": "assistant"},
+        "start_anchor": "<|im_start|>assistant\n",
+        "fields": {
+            "thinking": {"open": "<think>\n", "close": "\n</think>\n\n"},
+            "tool_calls": {**calls, "content": "text" if kind is TAGGED else "json"},
+            "content": {"close": "<|im_end|>"},
+        },
+    }
 
     def start() -> Feed:
         feed: Feed = parsing.ResponseParser(template, prefix="<|im_start|>assistant\n").feed
@@ -198,14 +171,9 @@ def sglang_start(kind: Stream) -> Start:
 
         return thinks
     protocol = importlib.import_module(f"{root}.entrypoints.openai.protocol")
-    name, module = (
-        ("Qwen3CoderDetector", "qwen3_coder")
-        if kind is TAGGED
-        else (
-            "Qwen25Detector",
-            "qwen25",
-        )
-    )
+    name, module = ("Qwen25Detector", "qwen25")
+    if kind is TAGGED:
+        name, module = ("Qwen3CoderDetector", "qwen3_coder")
     detectors = importlib.import_module(f"{root}.function_call.{module}_detector")
     tools = [protocol.Tool(**tool) for tool in TOOLS]
 
@@ -249,130 +217,84 @@ def vllm_start(kind: Stream) -> Start:
 
 PEERS: tuple[tuple[str, Callable[[Stream], Start], str], ...] = (
     ("autoparser", own, ""),
-    ("transformers ResponseParser", transformers_start, "transformers"),
+    (TRANSFORMERS, transformers_start, "transformers"),
     ("SGLang", sglang_start, "sglang"),
     ("vLLM", vllm_start, "vllm"),
 )
 
 
-def rows(kind: Stream) -> list[str]:
-    """Measure one kind of text with every parser that is there."""
-    lines: list[str] = []
+def rows(kind: Stream, *, short: bool) -> Iterator[str]:
+    """Measure one kind of text with every parser that is there; `short` leaves out 64k."""
     own_median: float | None = None
     for name, make, package in PEERS:
+        row = f"{kind.name:<18}{name:<30}"
         try:
             start = make(kind)
             start()(kind.before)
         except Exception as error:  # noqa: BLE001 - whatever keeps a peer from starting is shown
-            lines.append(f"{kind.name:<18}{name:<30}skipped, {package}: {error!r}"[:110])
+            yield f"{row}skipped, {package}: {error!r}"[:110]
             continue
-        short, long = (cost_of(start, kind.text(size)) for size in (SHORT, LONG))
-        figures = (short.median, long.median, short.mean, long.mean, long.most)
-        own_median = own_median or long.median
-        lines.append(
-            f"{kind.name:<18}{name:<30}"
-            + "".join(f"{figure:>9.2f}" for figure in figures)
-            + f"{long.mean / short.mean:>9.2f}{long.median / own_median:>8.1f}x"
-        )
-    return lines
+        taken = [chunk_times(start, kind.chunks(size)) for size in (SHORT, LONG)[: 2 - short]]
+        medians, means = [*map(statistics.median, taken)], [*map(statistics.fmean, taken)]
+        own_median = own_median or medians[-1]
+        figures = [*medians, *means]
+        if not short:
+            figures += [max(taken[-1]), means[1] / means[0]]
+        yield f"{row}{cells(figures, '>9.2f')}{medians[-1] / own_median:>8.1f}x"
 
 
-def one_shot() -> str:
-    """Say how fast a long content is read whole."""
-    parser = analysis_of("j1-json-in-tags").parser(TOOLS)
-    text = CONTENT.text(4_000_000)
-    best = min(_seconds(lambda: parser.parse(text)) for _ in range(RUNS))
-    return f"one shot, {len(text) / 1e6:.0f} MB of content: {len(text) / best / 1e6:.0f} MB/s"
-
-
-def building() -> Sequence[str]:
-    """Say what making a parser for ten tools costs."""
-    lines: list[str] = []
-    for name in ("j1-json-in-tags", "a1-function-parameter", "t2-recipient-header"):
-        analysis = analysis_of(name)
-        times = [_seconds(lambda a=analysis: a.parser(TOOLS)) * 1e3 for _ in range(50)]  # type: ignore[misc]
-        lines.append(
+def single_runs() -> Iterator[str]:
+    """Return how fast a long content is read whole, and the cost of parsers for ten tools."""
+    parser, text = analysis_of(TEMPLATE.stem).parser(TOOLS), CONTENT.text(4_000_000)
+    speed = len(text) / least_seconds(partial(parser.parse, text), RUNS) / 1e6
+    yield f"\none shot, {len(text) / 1e6:.0f} MB of content: {speed:.0f} MB/s"
+    for name in (TEMPLATE.stem, "a1-function-parameter", "t2-recipient-header"):
+        made = partial(analysis_of(name).parser, TOOLS)
+        times = [timed(made)[0] * 1e3 for _ in range(50)]
+        yield (
             f"a parser for {len(TOOLS)} tools, {name}: median {statistics.median(times):.2f} ms, "
             f"most {max(times):.2f} ms"
         )
-    return lines
-
-
-def _seconds(run: Callable[[], object]) -> float:
-    begun = perf_counter()
-    run()
-    return perf_counter() - begun
-
-
-def short_rows(kind: Stream) -> list[str]:
-    """Measure one kind of text at 4k alone, for peers that 64k takes too long."""
-    lines: list[str] = []
-    own_median: float | None = None
-    for name, make, package in PEERS:
-        try:
-            cost = cost_of(make(kind), kind.text(SHORT))
-        except Exception as error:  # noqa: BLE001 - whatever keeps a peer from starting is shown
-            lines.append(f"{kind.name:<18}{name:<30}skipped, {package}: {error!r}"[:110])
-            continue
-        own_median = own_median or cost.median
-        figures = f"{cost.median:>9.2f}{cost.mean:>9.2f}{cost.median / own_median:>8.1f}x"
-        lines.append(f"{kind.name:<18}{name:<30}{figures}")
-    return lines
 
 
 def process_times() -> dict[str, float]:
     """Measure each kind of text, in microseconds of process time a delta, and of transformers."""
-    times: dict[str, float] = {}
-    for kind in STREAMS:
-        text = kind.text(LONG)
-        times[kind.name] = _process_time(own(kind), text)
-        if find_spec("transformers") is not None:
-            times[f"{kind.name} {TRANSFORMERS}"] = _process_time(transformers_start(kind), text)
-    return times
+    makers = {"": own}
+    if find_spec("transformers") is not None:
+        makers[TRANSFORMERS] = transformers_start
+    return {
+        f"{kind.name}{peer}": min(_stream_time(make(kind), kind.chunks(LONG)) for _ in range(RUNS))
+        for kind in STREAMS
+        for peer, make in makers.items()
+    }
 
 
-TRANSFORMERS = "(transformers)"
+def _stream_time(start: Start, chunks: list[str]) -> float:
+    feed = start()
+    gc.collect()
+    with collector_off():
+        begun = process_time_ns()
+        for chunk in chunks:
+            feed(chunk)
+        return (process_time_ns() - begun) / len(chunks) / 1e3
 
 
-def _process_time(start: Start, text: str) -> float:
-    chunks = [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
-    best = float("inf")
-    for _ in range(RUNS):
-        feed = start()
-        gc.collect()
-        gc.disable()
-        try:
-            begun = process_time_ns()
-            for chunk in chunks:
-                feed(chunk)
-            best = min(best, process_time_ns() - begun)
-        finally:
-            gc.enable()
-    return best / len(chunks) / 1e3
-
-
-def beside(checkout: Path) -> Sequence[str]:
+def beside(checkout: Path) -> Iterator[str]:
     """Compare with another checkout: the best of some processes each, by turns."""
-    roots = {"there": checkout.resolve(), "here": Path(__file__).parents[2]}
-    best: dict[str, dict[str, float]] = {name: {} for name in roots}
-    for _ in range(RUNS):
-        for name, root in roots.items():
-            for kind, time in _times_of(root).items():
-                best[name][kind] = min(time, best[name].get(kind, time))
-    here, there = best["here"], best["there"]
-    columns = f"{'there':>9}{'here':>9}{'ratio':>9}{'transformers':>14}{'ratio':>9}"
-    lines = [f"{'process µs a delta':<20}{columns}"]
+    runs = [(_times_of(checkout.resolve()), _times_of(ROOT)) for _ in range(RUNS)]
+    columns = f"{cells(('there', 'here', 'ratio'), '>9')}{'transformers':>14}{'ratio':>9}"
+    yield f"{'process µs a delta':<20}{columns}"
     for stream in STREAMS:
-        ours, peer = here[stream.name], here.get(f"{stream.name} {TRANSFORMERS}", math.nan)
-        old = there[stream.name]
+        old, ours = (min(times[stream.name] for times in each) for each in zip(*runs, strict=True))
+        peer = min(here.get(f"{stream.name}{TRANSFORMERS}", math.nan) for _, here in runs)
         figures = f"{old:>9.2f}{ours:>9.2f}{old / ours:>8.1f}x{peer:>14.2f}{peer / ours:>8.1f}x"
-        lines.append(f"{stream.name:<20}{figures}")
-    return lines
+        yield f"{stream.name:<20}{figures}"
 
 
 def _times_of(root: Path) -> dict[str, float]:
-    """Measure in a process that imports the package from a checkout."""
-    env = {**os.environ, "PYTHONPATH": f"{root}"}
+    """Measure by this file in a process that imports the package from a checkout."""
+    # Modules of tests that the checkout does not have are those of this one.
+    env = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{ROOT}"}
     command = [sys.executable, __file__, "--process-times"]
     ran = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=True)  # noqa: S603
     found = json.loads(ran.stdout)
@@ -391,19 +313,18 @@ def main() -> None:
             sys.stdout.write(json.dumps({**process_times(), "package": package}))
             return
         case ["--beside", checkout]:
-            sys.stdout.write("\n".join(beside(Path(checkout))) + "\n")
+            print_lines(beside(Path(checkout)))
             return
-        case _:
-            short = sys.argv[1:] == ["--short"]
+        case options:
+            short = options == ["--short"]
     columns = ["med 4k", "med 64k", "mean 4k", "mean 64k", "max 64k", "growth", "ratio"]
     if short:
         columns = ["med 4k", "mean 4k", "ratio"]
-    sys.stdout.write(f"{f'µs a delta of {CHUNK}':<48}{''.join(f'{c:>9}' for c in columns)}\n")
+    print_lines([f"{f'µs a delta of {CHUNK}':<48}{cells(columns, '>9')}"])
     for kind in STREAMS:
-        sys.stdout.write("\n".join(short_rows(kind) if short else rows(kind)) + "\n")
-        sys.stdout.flush()
+        print_lines(rows(kind, short=short))
     if not short:
-        sys.stdout.write("\n" + "\n".join([one_shot(), *building()]) + "\n")
+        print_lines(single_runs())
 
 
 if __name__ == "__main__":

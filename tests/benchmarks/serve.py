@@ -4,7 +4,6 @@ A backend sends pieces at an even pace, each with the time in it; the client sub
 the time at which the piece has come, once of the backend itself and once through one process of
 `serve`.
 Backend, `serve` and client are processes of their own on one machine, whose clock they share.
-Nothing is written to a file.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import httpx2
 
-ROOT = Path(__file__).parents[2]
-TEMPLATE = "fixtures/templates/j1-json-in-tags.jinja"
+from .measuring import ROOT, TEMPLATE, print_lines
+
 PIECES = 50
 PACE = 0.1
 """Seconds between two pieces of a stream."""
@@ -48,7 +46,8 @@ async def _complete(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
 async def _backend() -> None:
     server = await asyncio.start_server(_complete, "127.0.0.1", 0, backlog=512)
-    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - the one who started it reads it
+    # The one who started it reads this.
+    print_lines([str(server.sockets[0].getsockname()[1])])
     await server.serve_forever()
 
 
@@ -92,13 +91,12 @@ def main(streams: int) -> None:
             asyncio.run(_delays(url, 2))
             delays = asyncio.run(_delays(url, streams))
             cuts = statistics.quantiles(delays, n=100)
-            row = f"{name}: {len(delays)} deltas, p50 {cuts[49]:.2f} ms, p99 {cuts[98]:.2f} ms"
-            print(row)  # noqa: T201 - what it is run for
+            figures = f"p50 {cuts[49]:.2f} ms, p99 {cuts[98]:.2f} ms"
+            print_lines([f"{name}: {len(delays)} deltas, {figures}"])
     finally:
-        serve.terminate()
-        backend.terminate()
-        serve.wait()
-        backend.wait()
+        for process in (serve, backend):
+            process.terminate()
+            process.wait()
 
 
 if __name__ == "__main__":
