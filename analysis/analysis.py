@@ -369,8 +369,10 @@ def document(analysis: Analysis) -> dict[str, Json]:
         describe_format,
         phase_document,
     )
-    from autoparser.analysis.formats.format_document import format_document  # noqa: PLC0415
-    from autoparser.analysis.formats.verdict_document import check_document  # noqa: PLC0415
+    from autoparser.analysis.formats.format_document import (  # noqa: PLC0415
+        check_document,
+        format_document,
+    )
 
     template, formats, crash = analysis.template, analysis.formats, analysis.check.forbidden
     # The sentinels are chosen by the template's text alone, so these are the ones of the probes.

@@ -82,7 +82,6 @@ from autoparser.analysis.export.response_template import (
     try_out as try_out,
 )
 from autoparser.analysis.formats.format_file import file_text as file_text
-from autoparser.analysis.formats.format_template import template_of_format as template_of_format
 from autoparser.analysis.formats.learned_format import (
     LearnedFormat as LearnedFormat,
 )
@@ -95,6 +94,7 @@ from autoparser.analysis.formats.saved_format import (
     SavedFormat as SavedFormat,
     is_saved_format as is_saved_format,
     load_format as load_format,
+    template_of_format as template_of_format,
 )
 from autoparser.analysis.formats.text_restoring import PromptedParser as PromptedParser
 from autoparser.analysis.grammar.acceptance import GrammarDialect as GrammarDialect
@@ -148,7 +148,7 @@ from autoparser.analysis.lint.baselines import read_baseline as read_baseline
 from autoparser.analysis.lint.hit import Confidence as Confidence, Severity as Severity
 from autoparser.analysis.lint.inspection import LintRun as LintRun
 from autoparser.analysis.lint.linting import FindingFilter as FindingFilter
-from autoparser.analysis.lint.other_jinjas import (
+from autoparser.analysis.lint.other_renders import (
     OtherJinja as OtherJinja,
     installed_jinjas as installed_jinjas,
 )

@@ -18,7 +18,7 @@ from autoparser.analysis.core.documents import (
     json_of,
 )
 from autoparser.analysis.core.question_bounds import AskedBounds
-from autoparser.analysis.formats.verdict_document import CheckCounts, check_counts
+from autoparser.analysis.formats.format_document import CheckCounts, check_counts
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.overview.comparison import (
     Comparison,

@@ -24,7 +24,7 @@ from autoparser.analysis.core.documents import (
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.core.verdicts import AskedForm
-from autoparser.analysis.formats.verdict_document import CheckCounts, check_counts
+from autoparser.analysis.formats.format_document import CheckCounts, check_counts
 from autoparser.analysis.history.round_trips import (
     Advice,
     RoundTrip,

@@ -40,10 +40,9 @@ from autoparser.analysis.learning.shape_negotiation import ShapeTrial
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 from autoparser.analysis.parsing.expression_document import ExpressionDocument
 
-from .format_document import ONE, FormatDocument
+from .format_document import ONE, CheckDocument, FormatDocument
 from .format_view import CallIdPosition, ContentMode, FormatFlags, ReasoningMode, ToolFormat
 from .learned_format import LearnedFormat
-from .verdict_document import CheckDocument
 
 # What the phases and the self-check found, as they are told.
 

@@ -30,8 +30,7 @@ from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.core.switches import Switch, UnmovedVariable
 from autoparser.analysis.core.verdicts import EvidenceKind, Gate
 
-from .format_document import TurnDocument
-from .verdict_document import CheckDocument
+from .format_document import CheckDocument, TurnDocument
 
 SCHEMA: Final = "autoparser.format/1"
 """Name and version of the file's schema."""

@@ -27,9 +27,8 @@ from autoparser.analysis.parsing.turn_request import (
 )
 from autoparser.shown import Shown
 
-from .format_document import turn_document
+from .format_document import check_document, turn_document
 from .format_file import SCHEMA, FormatFile, SavedPhase, SavedTemplate, file_text
-from .verdict_document import check_document
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.turn_format import StopTexts

@@ -7,7 +7,7 @@ finding with its evidence:
     C1              content: its wrapper, its whitespace, its place beside calls
     A1, A2, A3      arguments: names, strings, values of other types
 
-`call_phases.py` has the phases on calls, and the order of all phases.
+`format_assembly.py` has the phases on calls, and the order of all phases.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from . import rules as rules_package
 from .baselines import Ignore, ignores_of
 from .hit import Hit, Severity
 from .linting import SHOWING_ALL, FindingFilter, LintFinding, lint
-from .other_jinjas import OtherJinja
+from .other_renders import OtherJinja
 from .project_settings import FailOn
 from .project_sources import InputProblem
 from .registry import rule_of

@@ -22,8 +22,11 @@ from autoparser.analysis.core.errors import (
     TemplateReadError,
     TemplateSyntaxError,
 )
-from autoparser.analysis.formats.format_template import template_of_format
-from autoparser.analysis.formats.saved_format import is_saved_format, load_format
+from autoparser.analysis.formats.saved_format import (
+    is_saved_format,
+    load_format,
+    template_of_format,
+)
 from autoparser.analysis.sources.local_files import MISNAMED, kind_of, special_kind
 from autoparser.analysis.sources.template_loading import load_templates
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside, tokenizer_file

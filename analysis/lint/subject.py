@@ -44,8 +44,7 @@ from .conversation_matrix import (
 )
 from .forced_branches import ForcedRun, force_branches
 from .lint_renders import NOON, AskedRender, LintRenders, Render, RenderSetting
-from .other_jinjas import OtherJinja
-from .other_renders import JinjaComparison, compare_matrix
+from .other_renders import JinjaComparison, OtherJinja, compare_matrix
 from .rule import RuleNeed
 
 if TYPE_CHECKING:

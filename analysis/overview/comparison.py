@@ -11,7 +11,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.question_bounds import AskedBounds, AskedTally
-from autoparser.analysis.formats.verdict_document import check_counts
+from autoparser.analysis.formats.format_document import check_counts
 from autoparser.analysis.history.round_trips import Row, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.scenarios import Next, Scenario

@@ -16,8 +16,8 @@ from autoparser.analysis.core.text_format import ContentParts, EdgeStrip, MediaS
 from autoparser.analysis.core.turn_format import joints_of
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 from autoparser.analysis.formats.analysis_document import describe_format
+from autoparser.analysis.formats.format_document import check_counts
 from autoparser.analysis.formats.learned_format import LearnedFormat
-from autoparser.analysis.formats.verdict_document import check_counts
 
 DOCUMENTED: Mapping[str, tuple[str, ...]] = {
     "modes": ("modes",),

@@ -26,10 +26,13 @@ from autoparser.analysis.core.errors import (
     TemplateNotFoundError,
 )
 from autoparser.analysis.core.verdicts import Check
-from autoparser.analysis.formats.format_template import template_of_format
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.formats.learned_format import LearnedFormat
-from autoparser.analysis.formats.saved_format import is_saved_format, load_format
+from autoparser.analysis.formats.saved_format import (
+    is_saved_format,
+    load_format,
+    template_of_format,
+)
 from autoparser.analysis.history.round_trips import code_of, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.lint.hit import Severity

@@ -8,7 +8,7 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.lint.linting import LintReport, lint
-from autoparser.analysis.lint.other_jinjas import installed_jinjas
+from autoparser.analysis.lint.other_renders import installed_jinjas
 from autoparser.analysis.lint.registry import rules_of
 from autoparser.analysis.lint.subject import Subject
 

@@ -20,7 +20,7 @@ from autoparser import (
 )
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
-from autoparser.analysis.formats.format_template import template_of_format
+from autoparser.analysis.formats.saved_format import template_of_format
 from autoparser.analysis.teaching.taught_analysis import with_saved
 from tests.fixture_analyses import TEMPLATES, analyzed
 

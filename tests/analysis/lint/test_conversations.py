@@ -13,24 +13,22 @@ import pytest
 
 from autoparser import AutoparserError, ChatTemplate, load_template
 from autoparser.analysis.core.message_shape import ContentForm
-from autoparser.analysis.lint import other_jinjas, other_renders
+from autoparser.analysis.lint import other_renders
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.lint_renders import NOON
 from autoparser.analysis.lint.linting import lint
-from autoparser.analysis.lint.other_jinjas import (
-    JinjaAnswer,
-    JinjaQuestion,
-    OtherJinja,
-    ask_jinja,
-    installed_jinjas,
-)
 from autoparser.analysis.lint.other_renders import (
+    JinjaAnswer,
     JinjaComparison,
     JinjaDifference,
+    JinjaQuestion,
+    OtherJinja,
     SentConversation,
+    ask_jinja,
     compare_matrix,
     hits_of,
+    installed_jinjas,
 )
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.rule import RuleNeed
@@ -164,7 +162,7 @@ ENDS = {
 def test_a_program_that_ends_or_hangs_costs_what_it_has_not_answered(
     end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(other_jinjas, "SECONDS", 0.5 if "sleep" in end else 60.0)
+    monkeypatch.setattr(other_renders, "SECONDS", 0.5 if "sleep" in end else 60.0)
     worker = tmp_path / "worker.py"
     worker.write_text(f'print(\'{{"text": "a"}}\', flush=True)\n{end}', "utf-8")
     program = OtherJinja("one", "1", (sys.executable, "-S", str(worker)))

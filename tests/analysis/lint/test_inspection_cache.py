@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from autoparser import ChatTemplate, Limits
-from autoparser.analysis.lint import inspection_cache
 from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.inspection import (
@@ -24,7 +23,8 @@ from autoparser.analysis.lint.inspection import (
     SeenHits,
     inspect_template,
 )
-from autoparser.analysis.lint.inspection_cache import (
+from autoparser.analysis.lint.other_renders import OtherJinja
+from autoparser.analysis.lint.project_run import (
     DAY,
     DECIDING,
     UNUSED,
@@ -32,11 +32,11 @@ from autoparser.analysis.lint.inspection_cache import (
     InspectionKeys,
     engine_digest,
 )
-from autoparser.analysis.lint.other_jinjas import OtherJinja
 from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.templates.environment import SandboxKind
 
+RUN = "autoparser.analysis.lint.project_run"
 KEY = "ab" + "0" * 62
 MESSAGE = {"role": "user", "content": ["é", 1, 1.0, True, None, {"big": 2**63}]}
 SHOWN = ShownText("a render", "text with ↵\n and \x00", "", (MESSAGE,), ((0, 1), (5, 3)))
@@ -243,9 +243,9 @@ def test_another_engine_has_other_keys(tmp_path: Path, monkeypatch: pytest.Monke
     (home / "__pycache__").mkdir(parents=True)
     rule.parent.mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr(inspection_cache, "__version__", "9.9")
+        patch.setattr(f"{RUN}.__version__", "9.9")
         found.append(digest())
-        patch.setattr(inspection_cache, "HOME", home)
+        patch.setattr(f"{RUN}.HOME", home)
         for text in ("one", "two"):
             rule.write_text(text)
             found.append(digest())

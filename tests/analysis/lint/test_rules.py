@@ -20,7 +20,7 @@ import yaml
 from autoparser import AutoparserError, ChatTemplate, load_template
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import LintReport, lint
-from autoparser.analysis.lint.other_jinjas import OtherJinja, installed_jinjas
+from autoparser.analysis.lint.other_renders import OtherJinja, installed_jinjas
 from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.rule import Profile, Rule, RuleNeed, profiles_of, read_rule
 from autoparser.analysis.lint.rules.marker_near_a_token import misspelled
