@@ -6,12 +6,9 @@ import itertools
 import random
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from jsonschema import Draft202012Validator
 
 from autoparser.analysis.core.conversation import Json
@@ -30,19 +27,23 @@ from autoparser.analysis.core.schema_parts import (
     kinds_of,
 )
 from autoparser.analysis.grammar.schema_reader import SchemaReader
+from tests.case_tables import case_tables
+from tests.fuzz.schemas.instances import ArgumentMaker
+from tests.fuzz.schemas.random_schemas import DEFS, VALUES, random_schema
 from tests.lanes import sampled
 
-TABLES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "schemas.yaml").read_text("utf-8"))
-
-
-def table(name: str) -> pytest.MarkDecorator:
-    """Pass each case of a table of `schemas.yaml` to a test."""
-    return pytest.mark.parametrize("case", TABLES[name], ids=lambda case: str(case)[:80])
+DEFINITIONS: dict[str, Any] = {
+    "Unit": {"enum": ["metric", "imperial"], "title": "Unit"},
+    "Guest": {"type": "object", "properties": {"name": {"type": "string"}}},
+    "Count": {"$anchor": "count", "type": "integer", "minimum": 1},
+    "Login": {"properties": {"name": {"type": "string"}, "tries": {"type": ["integer", "null"]}}},
+}
+table = case_tables(__file__, "schemas.yaml")
 
 
 def whole(schema: Any) -> Any:
-    """Return a schema with the definitions of the table that it may refer to."""
-    return {"$defs": TABLES["definitions"], **schema} if isinstance(schema, dict) else schema
+    """Return a schema with the definitions that it may refer to."""
+    return {"$defs": DEFINITIONS, **schema} if isinstance(schema, dict) else schema
 
 
 def named(types: str | None) -> frozenset[str] | None:
@@ -110,9 +111,8 @@ def test_a_schema_of_pointers_stays_the_same_object(case: Any) -> None:
 def test_anchors_and_ids_become_pointers_of_the_same_meaning(case: Any) -> None:
     root: Any = SchemaDocument.of(case["schema"]).root
     assert all(reference.startswith(ROOT + "/") for reference in schema_references(root))
-    assert verdicts(root, ["x", 3, None, {}, []]) == verdicts(
-        case["schema"], ["x", 3, None, {}, []]
-    )
+    values = ["x", 3, None, {}, []]
+    assert verdicts(root, values) == verdicts(case["schema"], values)
     assert SchemaPart.of(case["schema"]).kinds == frozenset({JsonType.STRING})
 
 
@@ -149,66 +149,6 @@ def test_other_options_stay_as_they_are(case: Any) -> None:
     assert with_names_told_apart(case["schema"]) == case["schema"]
 
 
-VALUES: list[Any] = [
-    *(None, True, False, 0, 1, 2, 3, 5, 6, 12, -1, 2.5, 4.0, "", "a", "ab", "abc", "b"),
-    *([], ["a"], [1], [1, "a"], ["a", "ab", 3], {}, {"a": 1}, {"a": "ab"}, {"b": 2}),
-    *({"a": 3, "b": "a"}, {"a": 6, "c": None}, {"a": {"a": 2}}, {"b": [1]}),
-]
-TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
-
-
-def leaf(rng: random.Random) -> dict[str, Any]:
-    makers: list[Callable[[], dict[str, Any]]]
-    makers = [
-        lambda: {"type": rng.choice(TYPES)},
-        lambda: {"type": rng.sample(TYPES, 3)},
-        lambda: {"minimum": rng.randint(0, 5), "maximum": rng.randint(3, 12)},
-        lambda: {"exclusiveMinimum": rng.randint(0, 3)},
-        lambda: {"multipleOf": rng.choice([2, 3, 0.5])},
-        lambda: {"minLength": rng.randint(0, 2), "maxLength": rng.randint(1, 3)},
-        lambda: {"pattern": rng.choice(["a", "^a", "b$"])},
-        lambda: {"enum": rng.sample(VALUES, 6)},
-        lambda: {"const": rng.choice(VALUES)},
-        lambda: {"not": {"type": rng.choice(TYPES)}},
-        lambda: {"required": rng.sample(["a", "b"], 1)},
-        lambda: {"minProperties": 1, "maxProperties": 2},
-        lambda: {"uniqueItems": True, "maxItems": 2},
-        lambda: {"$ref": f"#/$defs/{rng.choice(['one', 'two'])}"},
-    ]
-    return rng.choice(makers)()
-
-
-def some_schema(rng: random.Random, depth: int = 3) -> dict[str, Any]:
-    """Make a schema of a few keywords."""
-    found = leaf(rng)
-    for _ in range(rng.randint(0, 2)):
-        if depth == 0:
-            break
-
-        def inner() -> dict[str, Any]:
-            return some_schema(rng, depth - 1)
-
-        makers: list[Callable[[], dict[str, Any]]]
-        makers = [
-            lambda: {"allOf": [inner(), inner()]},
-            lambda: {"anyOf": [inner(), inner()]},
-            lambda: {"oneOf": [inner(), inner()]},
-            lambda: {"if": inner(), "then": inner()},
-            lambda: {"if": inner(), "else": inner()},
-            lambda: {"properties": {"a": inner(), rng.choice("bc"): inner()}},
-            lambda: {"properties": {"a": inner()}, "additionalProperties": inner()},
-            lambda: {"patternProperties": {"^a": inner()}, "additionalProperties": False},
-            lambda: {"prefixItems": [inner()], "items": inner()},
-            lambda: {"items": inner()},
-            lambda: {"contains": inner(), "maxContains": 1},
-            lambda: {"propertyNames": {"maxLength": 1}},
-            lambda: {"properties": {"a": inner()}, "unevaluatedProperties": False},
-            lambda: leaf(rng),
-        ]
-        found |= rng.choice(makers)()
-    return found
-
-
 def unlike(part: SchemaPart, value: Any) -> str:
     """Say where a value is of a type that its part of the schema has not; nothing if nowhere."""
     kinds = part.kinds
@@ -221,27 +161,21 @@ def unlike(part: SchemaPart, value: Any) -> str:
     return next(filter(None, (unlike(each, below) for each, below in inner)), "")
 
 
-DEFS: dict[str, Any] = {
-    "one": {"properties": {"a": {"minimum": 2}}, "required": ["a"], "minLength": 1},
-    "two": {"allOf": [{"type": ["string", "integer", "object"]}, {"maximum": 5}]},
-}
-
-
 @pytest.mark.parametrize("seed", sampled(range(400), 4))
 def test_a_joined_schema_accepts_what_the_original_accepts(seed: int) -> None:
     rng = random.Random(seed)
-    schema: dict[str, Any] = {
-        "allOf": [some_schema(rng) for _ in range(rng.randint(1, 3))],
-        "$ref": rng.choice(["#/$defs/one", "#/$defs/two", "#/$defs/all"]),
-        **leaf(rng),
-        "$defs": {**DEFS, "all": True},
-    }
+    parts: list[Json] = [random_schema(rng, 3) for _ in range(rng.randint(1, 3))]
+    schema: dict[str, Any] = {"allOf": parts, "$ref": f"#/$defs/{rng.choice([*DEFS])}"}
+    beside = random_schema(rng, 1)
+    schema |= {**(beside if isinstance(beside, dict) else {}), "$defs": DEFS}
     merged = SchemaReader(schema).resolved(schema)
     assert "$ref" not in merged or "unevaluatedProperties" in str(merged)
     before = Draft202012Validator(schema)
-    after = Draft202012Validator({**merged, "$defs": schema["$defs"]})
+    after = Draft202012Validator({**merged, "$defs": DEFS})
     part = SchemaPart.of(schema)
-    for value in VALUES:
+    maker = ArgumentMaker(rng, schema)
+    met = [maker.meeting() for _ in range(8)]
+    for value in [*VALUES, *met, *map(maker.missing, met)]:
         valid = before.is_valid(value)
         assert after.is_valid(value) == valid, (value, schema, merged)
         assert not valid or not unlike(part, value), schema
@@ -256,16 +190,11 @@ print(bool(check("%s")), "lark" in sys.modules, bool(check("no address")), "lark
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("format_", "value", "printed"),
-    [
+def test_the_grammar_of_addresses_is_imported_for_addresses_alone() -> None:
+    for format_, value, printed in (
         ("date", "2026-11-22", "False False True False"),
         ("iri", "https://example.org/ä", "False True True True"),
-    ],
-)
-def test_the_grammar_of_addresses_is_imported_for_addresses_alone(
-    format_: str, value: str, printed: str
-) -> None:
-    command = [sys.executable, "-c", USE % (format_, value)]
-    done = subprocess.run(command, capture_output=True, check=True, text=True)  # noqa: S603
-    assert done.stdout.strip() == printed
+    ):
+        command = [sys.executable, "-c", USE % (format_, value)]
+        done = subprocess.run(command, capture_output=True, check=True, text=True)  # noqa: S603
+        assert done.stdout.strip() == printed

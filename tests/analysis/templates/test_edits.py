@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoparser import ChatTemplate, TemplateSyntaxError
+from autoparser import ChatTemplate
 from autoparser.analysis.editing.generation_blocks import (
     StretchOwner,
     TextAuthorship,
@@ -34,7 +34,6 @@ from autoparser.analysis.templates.edit_kinds import (
 from autoparser.analysis.templates.source_text import template_comments
 from autoparser.analysis.templates.template_edits import TemplateEdit, apply_edits, statement_tree
 from tests.case_tables import case_tables
-from tests.fixture_analyses import TEMPLATES
 
 table = case_tables(__file__, "edits.yaml")
 MESSAGES = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
@@ -149,24 +148,9 @@ def test_a_field_is_taken_for_another_word_and_a_condition_asks_for_a_variable()
     assert "{% if (a or b) and v %}x{% endif %}" in found
 
 
-@pytest.mark.parametrize("text", ["it's", 'say "hi"', "a\n\tb\\n", "'\"", ""])
-def test_a_text_that_is_written_as_a_string_is_read_back_by_jinja(text: str) -> None:
-    assert ChatTemplate(f"{{{{ {jinja_text(text)} }}}}").render(MESSAGES) == text
-
-
-def test_edits_of_the_fixtures_can_nearly_all_be_read() -> None:
-    tried = read = 0
-    for path in sorted(TEMPLATES.glob("*.jinja"))[::20]:
-        text = path.read_text("utf-8")
-        for edit in template_edits(text)[::5]:
-            tried += 1
-            try:
-                ChatTemplate(apply_edits(text, [edit])).check_syntax()
-            except TemplateSyntaxError:
-                continue
-            read += 1
-    assert tried > 25
-    assert read / tried > 0.95
+def test_a_text_that_is_written_as_a_string_is_read_back_by_jinja() -> None:
+    for text in ("it's", 'say "hi"', "a\n\tb\\n", "'\"", ""):
+        assert ChatTemplate(f"{{{{ {jinja_text(text)} }}}}").render(MESSAGES) == text
 
 
 def test_several_edits_are_made_at_once() -> None:

@@ -90,19 +90,15 @@ def test_the_excerpt_of_a_long_line_is_cut_around_the_caret() -> None:
     assert "endif" in str(syntax_error("{% if x %}\ntext"))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_template_that_cannot_be_compiled_is_a_syntax_error() -> None:
+    for text in (
         "{% for x in y %}{% generation %}{% break %}{% endgeneration %}{% endfor %}",
         "{{ " + "(" * 5000,
         "{% if a %}" * 200 + "{% endif %}" * 200,
-    ],
-    ids=["refused by Python", "brackets nested too deep", "blocks nested too deep"],
-)
-def test_a_template_that_cannot_be_compiled_is_a_syntax_error(text: str) -> None:
-    assert "cannot compile" in str(syntax_error(text))
-    with pytest.raises(TemplateSyntaxError):
-        _ = ChatTemplate(text).syntax_tree
+    ):
+        assert "cannot compile" in str(syntax_error(text))
+        with pytest.raises(TemplateSyntaxError):
+            _ = ChatTemplate(text).syntax_tree
 
 
 def asked(trace: RenderTrace) -> list[tuple[str, bool | None, dict[str, str]]]:
@@ -113,39 +109,10 @@ def asked(trace: RenderTrace) -> list[tuple[str, bool | None, dict[str, str]]]:
     ]
 
 
-def test_a_test_tells_the_names_that_it_asked_for_and_no_others() -> None:
-    trace = step_through("{% if a or b.c %}x{% elif d is defined %}y{% endif %}", a=0, b={"c": ""})
-    assert asked(trace) == [
-        ("a or b.c", False, {"a": "0", "b.c": "''"}),
-        ("d is defined", False, {"d": "undefined"}),
-    ]
-    assert asked(step_through("{% if a or b.c %}x{% endif %}", a=1)) == [
-        ("a or b.c", True, {"a": "1"})
-    ]
-
-
-def test_tests_inside_expressions_and_loops_have_places_of_their_own() -> None:
-    text = (
-        "{% for k, v in x.items() if v.if != 2 and k in ('a', 'b') %}"
-        "{{ {'k': (k if k == 'a' else '-'), 'w': v if v else 0}.k }}{% endfor %}"
-        "{{ 1 if x else 2 if y else 3 }}"
-    )
-    trace = step_through(text, x={"a": 1, "c": 2})
-    assert asked(trace) == [
-        (
-            "v.if != 2 and k in ('a', 'b')",
-            True,
-            {"v.if": "undefined", "k": "'a'"},
-        ),
-        ("k == 'a'", True, {"k": "'a'"}),
-        ("v", True, {"v": "1"}),
-        (
-            "v.if != 2 and k in ('a', 'b')",
-            False,
-            {"v.if": "undefined", "k": "'c'"},
-        ),
-        ("x", True, {"x": "{'a': 1, 'c': 2}"}),
-    ]
+@table("tests")
+def test_a_test_has_the_names_that_it_asked_for_and_no_others(case: Any) -> None:
+    found = asked(step_through(case["text"], **case["variables"]))
+    assert [[test, held, seen] for test, held, seen in found] == case["tests"]
 
 
 def test_loops_tell_each_pass_and_variables_what_they_are_set_to() -> None:
@@ -212,12 +179,6 @@ def test_tokens_have_their_places() -> None:
     assert [token.value for token in template_tokens("{% if %}{{ 'open }}")][:2] == ["{%", " "]
 
 
-def test_a_character_has_the_line_that_wrote_it() -> None:
-    text = "a\r\n{% if x %}\r\nb{{ x }}{% endif %}"
-    written = ChatTemplate(text).source_map({"x": "yz"})
-    assert [written.line_at(at) for at in range(-1, 6)] == [None, 1, 1, 3, 3, 3, None]
-
-
 TURNS = """{%- macro shout(text) -%}
 {{ text | upper }}
 {%- endmacro -%}
@@ -226,15 +187,13 @@ TURNS = """{%- macro shout(text) -%}
 {{- message.content }}
 {{ shout(message.content) }}
 {%- endfor -%}
-{%- if add_generation_prompt %}
-<assistant>
-{%- endif -%}
 """
 
 
-def test_a_text_has_the_line_that_wrote_its_beginning() -> None:
-    messages = [{"role": "user", "content": "one"}]
-    written = ChatTemplate(TURNS).source_map({"messages": messages, "add_generation_prompt": True})
-    lines = {"<": 5, "user": 5, "user>": 5, ">": 5, "one": 6, "ONE": 7, "<assistant>": 10}
+def test_a_character_or_a_text_has_the_line_that_wrote_it() -> None:
+    text = "a\r\n{% if x %}\r\nb{{ x }}{% endif %}"
+    written = ChatTemplate(text).source_map({"x": "yz"})
+    assert [written.line_at(at) for at in range(-1, 6)] == [None, 1, 1, 3, 3, 3, None]
+    written = ChatTemplate(TURNS).source_map({"messages": [{"role": "user", "content": "one"}]})
+    lines = {"<": 5, "user": 5, "user>": 5, ">": 5, "one": 6, "ONE": 7, "two": None}
     assert {text: written.line_of(text) for text in lines} == lines
-    assert written.line_of("two") is None
