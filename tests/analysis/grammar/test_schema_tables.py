@@ -1,7 +1,7 @@
 """Which JSON values a schema's grammar accepts, and which schemas no grammar is written for.
 
-The tables are `schema_values.yaml`, `schema_refusals.yaml`. Two readers judge the GBNF, and
-llguidance the schema that Lark embeds; jsonschema judges what is written at random.
+The tables are `schema_values.yaml`, `schema_refusals.yaml`. llguidance reads the GBNF and
+the schema that Lark embeds; jsonschema judges what is written at random.
 """
 
 from __future__ import annotations

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from llguidance import LLMatcher
 
 from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.core.turn_format import Formats
+from autoparser.analysis.grammar.call_writer import GrammarError
+from autoparser.analysis.grammar.gbnf_writer import SchemaTable, write_gbnf
 from autoparser.analysis.grammar.grammar_rules import (
     NOTHING,
     FreeProse,
@@ -24,12 +29,13 @@ from autoparser.analysis.grammar.grammar_rules import (
 from autoparser.analysis.grammar.lark_writer import write_lark
 from autoparser.analysis.grammar.request_grammar import format_slices
 from autoparser.analysis.grammar.string_shape import StringShape
-from autoparser.analysis.grammar.text_stretches import signs_of, slices_of, text_until
+from autoparser.analysis.grammar.text_stretches import slices_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.lanes import sampled
 
+from .judge import Judge
 from .offers import STRICT
 from .tokens import byte_tokenizer, guidance, ids
 
@@ -70,74 +76,80 @@ def closed_well(text: str, close: str, kept_out: Sequence[str], *, may_be_empty:
     return all(not 0 <= text.find(each) <= len(text) - len(each) - 1 for each in kept_out)
 
 
-@pytest.mark.parametrize(
-    ("close", "kept_out", "may_be_empty"),
-    sampled(
-        [
-            ("</a>", ("</a>", "<b="), True),
-            ("\n</a>", ("</a>", "<b=", "</c>"), True),
-            ("</a>", ("<a>", "</a>"), False),
-            ("]<]v[>[</", ("]<]v[>[</", "</b>"), True),
-            ("<<a>", ("<b>",), True),
-            ("||", ("<b>",), True),
-            ("</a>", ("<b=", "<c|", "</c=", "</b]"), True),
-            ("[c=[", ("<a=>", "a>v="), True),
-            ("<ab>v", ("<ab>b", "|>v|"), True),
-        ],
-        3,
-    ),
+def read_by_llguidance(rules: GrammarRules, form: str) -> Callable[[str], bool]:
+    """Read rules in Lark with the slices of their format, or in GBNF."""
+    if form == "gbnf":
+        written = write_gbnf(rules, SchemaTable()).splitlines()
+        # The stricter check knows no comments.
+        return Judge("".join(f"{line}\n" for line in written if line[:1] not in {"", "#"})).accepts
+    made = write_lark(rules, ALL_TEXT)
+    start = matcher_of(rules, made.slices or slices_of(">|"))
+    return lambda text: accepts(start, text)
+
+
+TEXTS: list[dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("free_texts.yaml").read_text("utf-8")
 )
-def test_the_texts_are_those_that_a_search_finds(
-    close: str, kept_out: tuple[str, ...], may_be_empty: bool
-) -> None:
-    prose = FreeProse(kept_out, may_be_empty=may_be_empty)
+
+
+@pytest.mark.parametrize("form", ["lark", "gbnf"])
+@pytest.mark.parametrize("case", sampled(TEXTS, 3), ids=lambda case: case["name"])
+def test_the_texts_are_those_that_a_search_finds(case: dict[str, Any], form: str) -> None:
+    close, kept_out = case["close"], case["kept_out"]
+    may_be_empty: bool = case.get("may_be_empty", True)
+    least: int = case.get("least", 0)
+    most: int | None = case.get("most")
+    shape = StringShape(least=least, most=most) if least or most else None
+    if form == "gbnf" and (shape is not None or not may_be_empty):
+        return
+    prose = FreeProse(tuple(kept_out), may_be_empty=may_be_empty, shape=shape)
     rules = GrammarRules(FreeTextNode((ProseExit(prose, close, NOTHING),)), {})
-    start = matcher_of(rules, write_lark(rules, ALL_TEXT).slices)
-    assert "lazy" not in write_lark(rules, ALL_TEXT).text
+    read = read_by_llguidance(rules, form)
     rng = random.Random(7)
     pieces = [*"<>/=[]|abcv\n", *kept_out, close, close[:-1], close[1:], *kept_out]
     seen = {True: 0, False: 0}
     for _ in range(300):
-        text = "".join(rng.choice(pieces) for _ in range(rng.randrange(7))) + close
+        text = "".join(rng.choice(pieces) for _ in range(rng.randrange(8))) + close
+        long = len(text) - len(close)
         expected = closed_well(text, close, kept_out, may_be_empty=may_be_empty)
+        expected = expected and least <= long and (most is None or long <= most)
         seen[expected] += 1
-        assert accepts(start, text) is expected, text
+        assert read(text) is expected, text
     assert min(seen.values()) > 20
 
 
 @pytest.mark.parametrize(
-    ("close", "kept_out", "least", "most"),
-    sampled(
-        [
-            ("</a>", ("</a>", "<b="), 0, 9),
-            ("\n</a>", ("</a>", "<b=", "</c>"), 2, 9),
-            ("]<]v[>[</", ("]<]v[>[</", "</b>"), 0, 14),
-            ("</a>", ("</a>",), 3, None),
-            # A text that may begin within itself, one without a sign, and one that is not kept out.
-            ("||", ("||", "<b>"), 0, 5),
-            ("end", ("end", "<b>"), 0, 5),
-            ("</a>", ("<b>",), 0, 6),
-        ],
-        3,
-    ),
+    ("closes", "excluded", "text", "taken"),
+    [
+        # A close may hold an excluded text.
+        (["\n<c>x", "</e>"], ["<c>", "<f>"], "ab\n\n<c>x", True),
+        (["\n<c>x", "</e>"], ["<c>", "<f>"], "ab</e>", True),
+        (["\n<c>x", "</e>"], ["<c>", "<f>"], "ab\n<d", False),
+        (["\n<c>x", "</e>"], ["<c>", "<f>"], "ab<c>x", False),
+        # The beginning of the close is excluded, the close is not.
+        ([";\n"], [";", "<do"], "<<d;\n", True),
+        ([";\n"], [";", "<do"], ";a;\n", False),
+        # What begins a longer excluded text may stand before the close.
+        (["</a>"], ["</", "></b>"], "></a>", True),
+        (["</a>"], ["</", "></b>"], "></b>", False),
+        # A close with many beginnings of its own before it, and one that overlaps itself.
+        (["<a>"], [], "Some words < others. " * 200 + "<a>", True),
+        (["abab"], [], "aababab", False),
+        (["abab"], [], "abaabab", True),
+    ],
 )
-def test_texts_of_bounded_length_are_those_that_a_search_finds(
-    close: str, kept_out: tuple[str, ...], least: int, most: int | None
+def test_excluded_texts_stand_only_in_closes(
+    closes: list[str], excluded: list[str], text: str, taken: bool
 ) -> None:
-    prose = FreeProse(kept_out, may_be_empty=True, shape=StringShape(least=least, most=most))
-    rules = GrammarRules(FreeTextNode((ProseExit(prose, close, NOTHING),)), {})
-    start = matcher_of(rules, slices_of(">|"))
-    rng = random.Random(7)
-    pieces = [*"<>/=[]|abcv\n", *kept_out, close, close[:-1], close[1:]]
-    seen = {True: 0, False: 0}
-    for _ in range(300):
-        text = "".join(rng.choice(pieces) for _ in range(rng.randrange(9))) + close
-        long = len(text) - len(close)
-        expected = closed_well(text, close, kept_out, may_be_empty=True)
-        expected = expected and least <= long and (most is None or long <= most)
-        seen[expected] += 1
-        assert accepts(start, text) is expected, text
-    assert min(seen.values()) > 20
+    prose = FreeProse(tuple(excluded))
+    exits = tuple(ProseExit(prose, close, NOTHING) for close in closes)
+    assert read_by_llguidance(GrammarRules(FreeTextNode(exits), {}), "gbnf")(text) is taken
+
+
+def test_a_close_of_1500_characters_is_refused_in_gbnf() -> None:
+    exits = (ProseExit(FreeProse(), "Pages of text. " * 100, NOTHING),)
+    with pytest.raises(GrammarError, match="1500 characters"):
+        write_gbnf(GrammarRules(FreeTextNode(exits), {}), SchemaTable())
 
 
 def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign() -> None:
@@ -170,31 +182,10 @@ def test_two_closes_and_an_end_are_told_apart() -> None:
         ProseExit(prose, "\n<call>", LiteralNode("f")),
         ProseExit(None, "<call>", LiteralNode("g")),
     )
-    start = matcher_of(GrammarRules(FreeTextNode(exits), {}))
+    read = read_by_llguidance(GrammarRules(FreeTextNode(exits), {}), "lark")
     taken = {"x", "x<e", "x<end>\n", "x\n<call>f", "<call>g", "\n\n<call>f", "<call"}
     refused = {"", "x<end>", "x<call>f", "\n<call>f", "x\n<call>g", "<end>\n", "x<end>y"}
-    assert {text for text in taken | refused if accepts(start, text)} == taken
-
-
-def test_a_mark_without_text_is_not_lost_in_a_run_of_text() -> None:
-    prose = FreeProse(("<end>",))
-    exits = (ProseExit(prose, "<end>", NOTHING), ProseExit(None, "<call>", LiteralNode("g")))
-    start = matcher_of(GrammarRules(FreeTextNode(exits), {}))
-    assert accepts(start, "<call>g")
-    assert accepts(start, "a <b>, b<end>")
-    assert not accepts(start, "<call>")
-
-
-def test_what_is_kept_out_adds_no_state_where_a_sign_ends_it() -> None:
-    words = [f"<w{at}>" for at in range(9)]
-    one, nine = (text_until([("</a>",)], words[:upto], ">") for upto in (1, 9))
-    assert (len(one.steps), len(nine.steps)) == (1, 1)
-
-
-def test_a_rare_sign_far_in_a_text_stands_for_a_usual_one_at_its_end() -> None:
-    assert signs_of([("<e~(",)], []) == "~"
-    found = text_until([("<e~(",)], [], "~", may_be_empty=True)
-    assert found.signs == {0: "~", 1: "(~"}
+    assert {text for text in taken | refused if read(text)} == taken
 
 
 def test_a_mask_looks_at_the_tokens_with_a_sign_alone() -> None:
@@ -220,22 +211,6 @@ def test_the_first_mask_of_a_text_whose_whitespace_is_stripped_finds_a_slice() -
     start = matcher_of(rules, slices)
     start.compute_logit_bias()
     assert done_by(start, " ")["slices_applied"] == 1
-
-
-@pytest.mark.parametrize("text", ["ends", "</a b", "<a "])
-def test_a_sign_is_one_that_few_tokens_hold(text: str) -> None:
-    assert signs_of([("</x>",)], [text]) is None
-
-
-def test_a_text_before_a_token_needs_no_sign_unless_it_closes_by_itself() -> None:
-    assert signs_of([("ends", 7), ("</x>",)], []) == ">"
-    assert signs_of([("</x>",), ("</x>", 7)], []) == ">"
-    assert signs_of([("ends", 7), ("</x>",)], ["ends"]) is None
-
-
-def test_a_mark_is_cut_where_stretches_of_the_text_would_end() -> None:
-    marks = text_until([("[e~[",)], ["<a>"], ">~", marks=["<a>[e~[>"]).marks
-    assert marks == {"<a>[e~[>": ["<a>", "[e~", "[", ">"]}
 
 
 @pytest.mark.parametrize("name", sampled(["a1-function-parameter", "a4-type-flags"], 2))
