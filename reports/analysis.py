@@ -11,25 +11,17 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
-from .blocks import Blocks, blank, prose, rows, sentence
+from .blocks import Blocks, blank, entry_blocks, prose, rows, sentence
 from .example import call_section, turn_section
 from .findings import findings_section, unwritten_rows
-from .phases import marker_section, phase_section, phases_section
-from .settings import fault_section, settings_section, stops_section
+from .phases import PAIRS, marker_section, phase_entries, phases_section
+from .settings import settings_section, stops_section
 from .summary import summary_section
 from .switches import switch_section
 from .terminal import report_text
-from .verdict import failure_section, verdict_text
+from .verdict import check_section, gate_section, verdict_text
 from .visible import visible
 from .what_was_asked import bounds_section, tools_in_prompt_section
-
-RENDERS_SHOWN = "--phase T3 shows the renders behind one, --diffs those behind all."
-NO_RENDERS = "The renders behind them are not in a saved format: pass the template for those."
-
-WORDS = (
-    "Below, two conversations differ in one thing; - and + are what only one render has. Their"
-    " words are invented so that a render shows where each of them went."
-)
 
 
 def analysis_report(
@@ -43,23 +35,20 @@ def analysis_report(
     """Report on an analysis in lines of at most ``width`` cells.
 
     ``diffs`` adds every phase in full. ``unwritten`` are added tokens of the model's tokenizer that
-    no render writes, ``tools`` what becomes of tools that were given. The self-check's smallest
-    failure stands at the end.
+    no render writes, ``tools`` what becomes of tools that were given. What does not pass stands at
+    the end.
     """
     token_rows = rows(list(unwritten_rows(analysis, unwritten)), indent=0)
     tokens = [*blank(), *token_rows] if token_rows else []
-    drawn = [*_format(analysis), *tokens, *_phases(analysis)]
+    opened = [finding.phase for finding in analysis.phases] if diffs else []
+    drawn = [*_format(analysis), *tokens, *phases_section(analysis, opened)]
     drawn += [] if tools is None else tools_in_prompt_section(tools)
-    drawn += bounds_section(analysis)
-    if diffs:
-        drawn += [*blank(), *prose(WORDS, indent=0)]
-        drawn += _full(analysis, [finding.phase for finding in analysis.phases])
-    return report_text(drawn + _faults(analysis), width)
+    return report_text([*drawn, *bounds_section(analysis), *_faults(analysis)], width)
 
 
 def saved_report(saved: SavedFormat, width: int) -> Text:
     """Report on a saved format: all but the renders."""
-    return report_text([*_format(saved), *_phases(saved), *_faults(saved)], width)
+    return report_text([*_format(saved), *phases_section(saved), *_faults(saved)], width)
 
 
 def section_report(learned: LearnedFormat, name: str, width: int) -> Text:
@@ -75,13 +64,8 @@ def _format(learned: LearnedFormat) -> Blocks:
 
 
 def _faults(learned: LearnedFormat) -> Blocks:
-    drawn = [block for check in learned.checks for block in failure_section(check)]
-    return drawn + fault_section(learned.formats, learned.gate)
-
-
-def _phases(learned: LearnedFormat) -> Blocks:
-    renders = NO_RENDERS if isinstance(learned, SavedFormat) else RENDERS_SHOWN
-    return phases_section(learned, renders)
+    gate = [] if learned.gate.ok else gate_section(learned)
+    return [*check_section(learned, passing=False), *gate]
 
 
 SECTIONS: Mapping[str, Callable[[LearnedFormat], Blocks]] = {
@@ -93,7 +77,7 @@ SECTIONS: Mapping[str, Callable[[LearnedFormat], Blocks]] = {
     "call": call_section,
     "turn": turn_section,
     "stops": stops_section,
-    "phases": _phases,
+    "phases": phases_section,
     "asked": bounds_section,
     "faults": _faults,
 }
@@ -108,16 +92,8 @@ def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text
     origin = visible(analysis.template.origin or "a text")
     drawn = [
         *prose(sentence(f"{origin}: ", verdict_text(analysis.check)), indent=0),
-        *prose(WORDS, indent=0),
-        *_full(analysis, phases),
+        *prose(PAIRS, indent=0),
     ]
+    for entry in phase_entries(analysis, phases):
+        drawn += entry_blocks(entry, "Phase") if entry.opened else []
     return report_text(drawn, width)
-
-
-def _full(analysis: Analysis, phases: Sequence[str]) -> Blocks:
-    return [
-        block
-        for finding in analysis.phases
-        if finding.phase in phases
-        for block in phase_section(analysis, finding)
-    ]

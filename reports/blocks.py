@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import pairwise
@@ -76,6 +76,8 @@ class Heading:
     """The title in the contents of a page, where that is not the same."""
     lead: str = ""
     """What a page says below it, for readers who do not come from a command's help."""
+    hint: str = ""
+    """What a terminal says below it: which options show more."""
     folded: bool = False
     """Whether a page shows the section only to a click, a key or a link."""
 
@@ -194,6 +196,8 @@ class TableColumn:
     """Cells between it and the next."""
     cut: bool = False
     """Whether what is too long is cut, else it goes on in the next line."""
+    at_words: bool = True
+    """Whether lines are broken between words, else wherever one is full."""
     title: str = ""
     """The head in full, for which a terminal has no room."""
     bar_of: int = 0
@@ -214,6 +218,14 @@ class Table:
     """What a page says below the name of each row."""
     look: str = ""
     """On a page: classes that say how wide its columns are."""
+    grouped: bool = False
+    """Whether a name that several rows have is shown in the first of them alone."""
+    most: int = 0
+    """How many rows a terminal shows, where it counts the others; 0: all."""
+
+    def repeats(self, at: int) -> bool:
+        """Whether a row's name is to be left out."""
+        return self.grouped and at > 0 and self.rows[at][0].plain == self.rows[at - 1][0].plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,21 +248,77 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """One of two things that stand beside each other."""
+class Entry:
+    """A line that has more behind it."""
 
-    title: Text
-    blocks: Blocks
-    name: str = "both"
-    """Left, right, or both."""
+    title: str
+    text: Text
+    """What it comes to."""
+    label: str = ""
+    """A short name before the title, such as that of a phase."""
+    mark: Text | None = None
+    """A badge that a page shows before it."""
+    blocks: Blocks = field(default_factory=list["Block"])
+    """What is behind it."""
+    opened: bool = False
+    anchor: str = ""
+
+    @property
+    def name(self) -> str:
+        """The title with its label."""
+        return f"{self.label} {self.title}".strip()
 
 
 @dataclass(frozen=True, slots=True)
-class Panels:
-    """Two things beside each other, or one."""
+class Entries:
+    """Lines that each have more behind them, which a page and a comment unfold.
 
-    panels: tuple[Panel, ...]
-    caption: Text | None = None
+    A terminal shows the lines, and below them in full those that are opened.
+    """
+
+    entries: tuple[Entry, ...]
+    kind: str = ""
+    """What each is, which a terminal says above one in full: ``Phase``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextSide:
+    """One of two texts that are compared, or a text alone."""
+
+    title: str
+    note: str = ""
+    """Said aside."""
+    above: Blocks = field(default_factory=list["Block"])
+    """What it comes from, such as a conversation."""
+    error: Text | None = None
+    """Why there is no text."""
+    below: Blocks = field(default_factory=list["Block"])
+    label: str = ""
+    """What it is, for who cannot see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTexts:
+    """Two texts, or one: a page puts them beside each other, a terminal shows where they differ."""
+
+    sides: tuple[TextSide, ...]
+    pieces: tuple[DifferencePiece, ...]
+    caption: str = ""
+
+    @property
+    def same(self) -> bool:
+        """Whether there are two, and they are the same."""
+        alike = bool(self.pieces) and all(each.side is Side.BOTH for each in self.pieces)
+        return alike and len(self.sides) > 1 and not any(each.error for each in self.sides)
+
+    def side_text(self, at: int) -> ShownDifference:
+        """Return one of the texts: what it has alone between what both have."""
+        kept = (Side.BOTH, (Side.LEFT, Side.RIGHT)[at])
+        pieces = tuple(each for each in self.pieces if each.side in kept)
+        return ShownDifference(pieces, label=self.sides[at].label)
+
+
+SAME_TEXT = "both have the same text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +342,8 @@ Block: TypeAlias = (
     | ValueChanges
     | Table
     | Fold
-    | Panels
+    | Entries
+    | ComparedTexts
     | Picture
     | Fitted
 )
@@ -294,6 +363,32 @@ def blank() -> Blocks:
 def heading(title: Words) -> Blocks:
     """Return a heading."""
     return [Heading(as_text(title))]
+
+
+def lead(words: Words) -> Blocks:
+    """Return what a section begins with: of what it tells, and how to read that."""
+    return [Paragraph(as_text(words), look="lead")]
+
+
+def entry_blocks(entry: Entry, kind: str = "") -> Blocks:
+    """Return an entry in full, below its name."""
+    return [*heading(f"{kind} {entry.name}".strip()), *prose(entry.text), *entry.blocks]
+
+
+def table(
+    caption: str,
+    heads: Iterable[str | TableColumn],
+    cells: Iterable[Sequence[Words]],
+    look: str = "",
+    *,
+    grouped: bool = False,
+    most: int = 0,
+) -> Blocks:
+    """Return rows of cells below heads, see `Table`; nothing without any row."""
+    columns = tuple(TableColumn(head) if isinstance(head, str) else head for head in heads)
+    listed = tuple(tuple(map(as_text, row)) for row in cells)
+    shown = Table(columns, listed, 2, caption=caption, look=look, grouped=grouped, most=most)
+    return [shown] if listed else []
 
 
 def prose(words: Words, indent: int = 2, *, hang: int = 0) -> Blocks:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from msgspec.structs import replace
 from rich.text import Text
@@ -22,7 +23,7 @@ from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.formats.format_view import MarkerRegistry
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
-from .blocks import Blocks, Row, heading, prose, rows
+from .blocks import Blocks, Paragraph, Picture, Row, heading, rows
 from .visible import lines
 
 _FULL = Message("Let me look.", "Two cities, so two lookups.")
@@ -358,37 +359,60 @@ MARKUP_STYLE = "cyan"
 PROMPT_END = "(the generation prompt ends here, the model writes the rest)"
 
 
-def call_section(analysis: LearnedFormat) -> Blocks:
+def call_section(learned: LearnedFormat) -> Blocks:
     """Draw one call, its arguments taken apart; nothing where the template writes no calls."""
-    calls = analysis.formats.united.calls
+    calls = learned.formats.united.calls
     if calls is None:
         return []
-    spans = call_spans(calls, example_call(analysis.formats.united, 0))
-    doubted = TurnPart.CALLS in analysis.formats.united.unconfirmed
+    spans = call_spans(calls, example_call(learned.formats.united, 0))
+    doubted = TurnPart.CALLS in learned.formats.united.unconfirmed
     says = "the prompt's words tell the model to write it" if doubted else "the model writes it"
-    return [
-        *heading(f"A call, as {says}"),
-        *rows(list(_span_rows(spans)), words=False),
-    ]
+    instead = rows(list(_span_rows(spans)), words=False)
+    return [*heading(f"A call, as {says}"), Picture("call", spans, instead)]
 
 
-def turn_section(analysis: LearnedFormat) -> Blocks:
+@dataclass(frozen=True, slots=True)
+class TurnGroup:
+    """Pieces of a turn that belong together; none: the generation prompt ends there."""
+
+    kind: str
+    spans: tuple[ExampleSpan, ...] = ()
+
+
+def turn_section(learned: LearnedFormat) -> Blocks:
     """Draw a turn with as many parts as the template writes in one, from an invented message."""
-    format_ = analysis.formats.united
+    format_ = learned.formats.united
     message = example_message(format_)
-    spans = turn_spans(format_, analysis.markers, message)
+    spans = turn_spans(format_, learned.markers, message)
     prompt = next((opening.text for opening in format_.openings if not opening.setting), "")
     before, after = cut_at_prompt(spans, prompt)
-    drawn = list(_span_rows(before))
-    if before:
-        drawn.append(("", Text(PROMPT_END, style="dim")))
-    drawn += _span_rows(after)
-    notes = [line for note in turn_notes(format_, message) for line in prose(note)]
+    cut = [TurnGroup("cut")] if before else []
+    groups = [*_groups(learned, message, before), *cut, *_groups(learned, message, after)]
+    ends: list[Row] = [("", Text(PROMPT_END, style="dim"))] if before else []
+    instead = rows([*_span_rows(before), *ends, *_span_rows(after)], words=False)
     return [
         *heading("A whole turn, as the model writes it"),
-        *notes,
-        *rows(drawn, words=False),
+        *(Paragraph(Text(note), look="note") for note in turn_notes(format_, message)),
+        Picture("turn", groups, instead),
     ]
+
+
+_KINDS = {"header": "opening", "turn": "end", "between": "between", "separator": "calls"}
+
+
+def _kind(span: ExampleSpan) -> str:
+    """Return to which group a piece belongs."""
+    first = span.label.split()[0]
+    return _KINDS.get(first, "calls" if first in ("call", "calls") else first)
+
+
+def _groups(
+    learned: LearnedFormat, message: Message, spans: Sequence[ExampleSpan]
+) -> Iterator[TurnGroup]:
+    format_ = learned.formats.united
+    for kind, group in groupby(spans, key=_kind):
+        inner = [each for span in group for each in call_parts(format_, message, span)]
+        yield TurnGroup(kind, tuple(inner))
 
 
 def _span_rows(spans: Sequence[ExampleSpan]) -> Iterator[Row]:

@@ -16,14 +16,17 @@ from .blocks import (
     MARKER,
     STRONG,
     Block,
+    Blocks,
+    ComparedTexts,
     Departure,
+    Entries,
+    Entry,
     Excerpt,
     Facts,
     Fitted,
     Fold,
     Gap,
     Heading,
-    Panels,
     Paragraph,
     Picture,
     ShownDifference,
@@ -32,7 +35,7 @@ from .blocks import (
     Words,
     styled_runs,
 )
-from .terminal import difference_lines
+from .terminal import difference_lines, drawn_lines
 from .visible import visible
 
 WIDTH = 100
@@ -80,12 +83,13 @@ def _painted(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a branch a
         case Table():
             yield from _table(block)
         case Fold():
-            summary = inline(block.summary)
-            yield from ("", "<details><summary>", "", summary, "", "</summary>")
-            yield from (*_lines(block.blocks), "", "</details>")
-        case Panels():
-            for panel in block.panels:
-                yield from ("", inline(panel.title), *_lines(panel.blocks))
+            yield from _folded(inline(block.summary), block.blocks)
+        case Entries():
+            for entry in block.entries:
+                yield from _entry(entry)
+        case ComparedTexts():
+            drawn = drawn_lines([block], WIDTH)
+            yield from ("", *fenced([line.plain for line in drawn], "diff"))
         case Picture():
             yield from _lines(block.instead)
         case Fitted():
@@ -98,6 +102,16 @@ def _label(label: str) -> str:
     if label in _SIGNS:
         return f"{_SIGNS[label]} "
     return f"{plain(label)}: " if label.strip() else ""
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    line = f"{plain(entry.name)}: {inline(entry.text)}"
+    yield from _folded(line, entry.blocks) if entry.blocks else ("", line)
+
+
+def _folded(summary: str, blocks: Blocks) -> Iterator[str]:
+    yield from ("", "<details><summary>", "", summary, "", "</summary>")
+    yield from (*_lines(blocks), "", "</details>")
 
 
 def _departure(block: Departure) -> Iterator[str]:
@@ -115,8 +129,9 @@ def _departure(block: Departure) -> Iterator[str]:
 def _table(block: Table) -> Iterator[str]:
     yield from ("", f"| {' | '.join(plain(each.head) for each in block.columns)} |")
     yield f"|{'---|' * len(block.columns)}"
-    for cells in block.rows:
-        yield f"| {' | '.join(map(inline, cells))} |"
+    for at, cells in enumerate(block.rows):
+        named = [Text(), *cells[1:]] if block.repeats(at) else cells
+        yield f"| {' | '.join(map(inline, named))} |"
 
 
 def inline(words: Words) -> str:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from rich.text import Text
 
-from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome
@@ -32,7 +29,7 @@ from .blocks import (
     Table,
     TableColumn,
     badge,
-    heading,
+    lead,
     link,
     prose,
     rows,
@@ -40,74 +37,12 @@ from .blocks import (
     small,
     tagged,
 )
-from .example import (
-    ExampleSpan,
-    call_parts,
-    call_spans,
-    cut_at_prompt,
-    example_call,
-    example_message,
-    turn_section,
-    turn_spans,
-)
 from .render_trace import line_words, source_words
 from .roundtrip import ABOUT, conditions_of
 from .visible import quoted, setting_words, visible
 
 Bar = tuple[float, str, str]
 """A piece of a bar: its size, how it looks, and what it is."""
-
-
-def _lead(words: str) -> Paragraph:
-    return Paragraph(Text(words), look="lead")
-
-
-@dataclass(frozen=True, slots=True)
-class TurnGroup:
-    """Pieces of a turn that belong together; none: the generation prompt ends there."""
-
-    kind: str
-    spans: tuple[ExampleSpan, ...] = ()
-
-
-def turn_picture(learned: LearnedFormat) -> Picture:
-    """Draw a whole turn as blocks: what opens it, its parts, what ends it."""
-    format_ = learned.formats.united
-    message = example_message(format_)
-    spans = turn_spans(format_, learned.markers, message)
-    prompt = next((opening.text for opening in format_.openings if not opening.setting), "")
-    before, after = cut_at_prompt(spans, prompt)
-    cut = [TurnGroup("cut")] if before else []
-    groups = [*_groups(learned, message, before), *cut, *_groups(learned, message, after)]
-    return Picture("turn", groups, turn_section(learned))
-
-
-_KINDS = {"header": "opening", "turn": "end", "between": "between", "separator": "calls"}
-
-
-def _kind(span: ExampleSpan) -> str:
-    """Return to which group a piece belongs."""
-    first = span.label.split()[0]
-    return _KINDS.get(first, "calls" if first in ("call", "calls") else first)
-
-
-def _groups(
-    learned: LearnedFormat, message: Message, spans: Sequence[ExampleSpan]
-) -> Iterator[TurnGroup]:
-    format_ = learned.formats.united
-    for kind, group in groupby(spans, key=_kind):
-        inner = [each for span in group for each in call_parts(format_, message, span)]
-        yield TurnGroup(kind, tuple(inner))
-
-
-def call_picture(learned: LearnedFormat) -> Blocks:
-    """Take one call apart; nothing where the template writes no calls."""
-    calls = learned.formats.united.calls
-    if calls is None:
-        return []
-    spans = call_spans(calls, example_call(learned.formats.united, 0))
-    instead = rows([(span.label, quoted(span.text)) for span in spans], words=False)
-    return [*heading("One call, taken apart"), Picture("call", spans, instead)]
 
 
 _TRACED = (
@@ -160,7 +95,7 @@ def round_trip_section(portrait: Portrait) -> Blocks:
     order = [cause for cause, _ in Counter(_cause(row) for _, row, _ in broken).most_common()]
     broken.sort(key=lambda each: order.index(_cause(each[1])))
     note = f"{len(holding)}/{len(trips)}"
-    drawn: Blocks = [Heading(Text("Round trip"), "round-trip", note), _lead(_about(found))]
+    drawn: Blocks = [Heading(Text("Round trip"), "round-trip", note), *lead(_about(found))]
     drawn += _counts(found)
     for stop, size in found.split_stops:
         words = (
@@ -280,13 +215,13 @@ def conversation_section(talk: PortraitConversation) -> Blocks:
     note = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""
     title = Heading(Text("Ten turns"), "conversation", note)
     if not talk.steps:
-        return [title, _lead(f"No conversation can be had: {visible(talk.stopped)}")]
+        return [title, *lead(f"No conversation can be had: {visible(talk.stopped)}")]
     longest = max(max(step.rendered, step.bridged or 0) for step in talk.steps)
     data = {"longest": longest, "turns": [_turn(step, talk) for step in talk.steps]}
     figures = _figures(talk)
     drawn: Blocks = [
         title,
-        _lead(f"The model takes {len(talk.steps)} turns. {_talk_verdict(talk)}"),
+        *lead(f"The model takes {len(talk.steps)} turns. {_talk_verdict(talk)}"),
         Picture("talk", data, []),
     ]
     if talk.stopped:
@@ -382,19 +317,19 @@ def mask_section(cost: MaskCost | None) -> Blocks:
     """Draw how long a mask takes."""
     title = Heading(Text("Mask cost"), "masks")
     if cost is None:
-        return [title, _lead("Masks are made for a tokenizer: --tokenizer PATH gives one.")]
+        return [title, *lead("Masks are made for a tokenizer: --tokenizer PATH gives one.")]
     if cost.refusal:
-        return [title, _lead(f"No mask can be made: {visible(cost.refusal)}")]
+        return [title, *lead(f"No mask can be made: {visible(cost.refusal)}")]
     words = (
         f"{len(cost.microseconds)} masks: median {cost.median:.0f} µs, 99th percentile"
         f" {cost.high:.0f} µs, slowest {cost.most:.0f} µs"
     )
-    lead = (
+    about = (
         f"The grammar above with this tokenizer: {cost.answers} answers were written at random,"
         " and the mask before each token was timed, on the machine that made this page."
     )
     data = {"columns": list(_columns(cost.microseconds)), "words": words}
-    return [title, _lead(lead), Picture("columns", data, prose(words))]
+    return [title, *lead(about), Picture("columns", data, prose(words))]
 
 
 def _columns(times: Sequence[float]) -> Iterator[tuple[str, int]]:

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, UserMessage
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.formats.format_file import SavedPhase
 from autoparser.analysis.formats.learned_format import LearnedFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 
 from .blocks import (
     Blocks,
+    ComparedTexts,
     DifferencePiece,
+    Entries,
+    Entry,
+    Facts,
+    Heading,
     Row,
     Side,
-    blank,
-    difference,
-    heading,
+    TableColumn,
+    TextSide,
+    code,
     joined,
+    lead,
+    link,
     prose,
-    rows,
     sentence,
+    table,
+    tagged,
 )
 from .visible import (
     DOUBT_STYLE,
@@ -37,64 +44,75 @@ from .visible import (
     visible,
 )
 
+PAIRS = (
+    "Each phase renders two conversations that differ in one thing. Their words are invented so"
+    " that a render shows where each of them went; what only one of the renders has is marked."
+)
+RENDERS_SHOWN = "--phase T3 shows the renders behind one, --diffs those behind all."
+NO_RENDERS = "The renders behind them are not in a saved format: pass the template for those."
 
-def phases_section(analysis: LearnedFormat, renders: str) -> Blocks:
-    """List the phases with their conclusions, one row each; `renders` says where those are."""
-    pairs = [(_title(finding), _conclusion(finding)) for finding in analysis.phases]
+
+def phases_section(learned: LearnedFormat, opened: Collection[str] = ()) -> Blocks:
+    """List what the phases concluded, each with its renders, where there are any, behind it."""
+    saved = isinstance(learned, SavedFormat)
+    count = str(len(learned.phases))
+    hint = "" if saved else RENDERS_SHOWN
     return [
-        *heading("Phases"),
-        *prose(renders),
-        *prose("docs/modes.md explains modes, markers and the words of this report."),
-        *rows(pairs),
+        Heading(Text("Phases"), "phases", count, hint=hint),
+        *lead(NO_RENDERS if saved else PAIRS),
+        *lead("docs/modes.md explains modes, markers and the words of this report."),
+        Entries(tuple(phase_entries(learned, opened)), "Phase"),
     ]
 
 
-def _title(finding: Finding | SavedPhase) -> str:
-    return f"{finding.phase} {finding.title}"
+def phase_entries(learned: LearnedFormat, opened: Collection[str] = ()) -> Iterator[Entry]:
+    """Return a line for each phase: its conclusion, behind it its markers and pairs of renders."""
+    markers = learned.markers.items()
+    for finding in learned.phases:
+        words = Text(visible(finding.conclusion))
+        found = [
+            sentence(code(name), " ", quoted(markers[name]))
+            for name in finding.markers
+            if name in markers
+        ]
+        behind: Blocks = prose(sentence("markers: ", joined(found, ", "))) if found else []
+        evidence = finding.evidence if isinstance(finding, Finding) else ()
+        yield Entry(
+            finding.title,
+            words if finding.confirmed else sentence(words, doubt()),
+            finding.phase,
+            blocks=[*behind, *map(_renders, evidence)] if evidence else [],
+            opened=finding.phase in opened,
+            # A link to what is inside opens the box.
+            anchor=f"phase-{finding.phase}",
+        )
 
 
-def _conclusion(finding: Finding | SavedPhase) -> Text:
-    words = Text(visible(finding.conclusion))
-    return words if finding.confirmed else sentence(words, doubt())
-
-
-def phase_section(analysis: Analysis, finding: Finding) -> Blocks:
-    """Show a phase in full: its conclusion, its markers, and each pair of renders."""
-    markers = analysis.markers.items()
-    found = [
-        sentence(f"{name} ", quoted(markers[name])) for name in finding.markers if name in markers
-    ]
-    drawn = [*heading(f"Phase {_title(finding)}"), *prose(_conclusion(finding))]
-    if found:
-        drawn += prose(sentence("markers: ", joined(found, ", ")))
-    for evidence in finding.evidence:
-        drawn += _evidence(evidence)
-    return drawn
-
-
-def _evidence(evidence: Evidence) -> Blocks:
+def _renders(evidence: Evidence) -> ComparedTexts:
     first, _, second = evidence.difference.partition(" / ")
-    names = (first or "the one", second or "the other")
-    sides = ((Side.LEFT, names[0], evidence.left), (Side.RIGHT, names[1], evidence.right))
-    drawn = [*blank(), *prose(Text(visible(evidence.difference), style="bold"))]
-    for side, name, probe in sides:
-        drawn += prose(f"{side.value} {visible(name)}: {render_conditions(probe)}", hang=2)
-        drawn += rows(dialogue_rows(probe.dialogue), indent=6, words=False, label=9)
-    drawn += blank()
-    for side, _, probe in sides:
-        if probe.error is not None:
-            reason = visible(probe.error.reason)
-            drawn += prose(f"{side.value} no text, the template raises: {reason}", hang=2)
     split = evidence.split
-    pieces = [
+    pieces = (
         DifferencePiece(Side.BOTH, split.prefix),
         DifferencePiece(Side.LEFT, split.left),
         DifferencePiece(Side.RIGHT, split.right),
         DifferencePiece(Side.BOTH, split.suffix),
-    ]
-    if not split.left and not split.right and split.prefix:
-        return drawn + prose("both render the same text")
-    return drawn + difference([piece for piece in pieces if piece.text])
+    )
+    sides = (
+        _render(first or "the one", evidence.left),
+        _render(second or "the other", evidence.right),
+    )
+    shown = tuple(piece for piece in pieces if piece.text)
+    return ComparedTexts(sides, shown, evidence.difference)
+
+
+def _render(name: str, probe: Probe) -> TextSide:
+    said = Facts(tuple(dialogue_rows(probe.dialogue)), 6, at_words=False, label=9, look="said")
+    error = None
+    if probe.error is not None:
+        reason = tagged(visible(probe.error.reason), "q")
+        error = sentence("no text, the template raises: ", reason)
+    conditions = render_conditions(probe)
+    return TextSide(visible(name), conditions, [said], error, label=f"the render of {name}")
 
 
 def render_conditions(probe: Probe) -> str:
@@ -135,19 +153,26 @@ def _message(message: Message) -> Sequence[str]:
     return texts
 
 
-def marker_section(analysis: LearnedFormat) -> Blocks:
-    """List every marker by its name, with the phase that found it."""
-    if not analysis.markers.items():
-        return [*heading("Markers"), *prose("none: nothing stands around any part")]
-    pairs = [(f"{phase:2}  {name}", text) for phase, name, text in marker_rows(analysis)]
-    return [*heading("Markers"), *prose(LEGEND), *rows(pairs, words=False)]
+def marker_section(learned: LearnedFormat) -> Blocks:
+    """List every marker and what ends turns, each with the phase whose renders show it."""
+    sources = {name: finding.phase for finding in learned.phases for name in finding.markers}
+    markers = learned.markers.items()
+    cells = [
+        (code(name), _phase_link(sources.get(name, "")), _doubted(learned, name, literal(text)))
+        for name, text in markers.items()
+    ]
+    stops = learned.formats.united.stop_strings
+    cells += [(code("stop string"), _phase_link(""), literal(text)) for text in stops]
+    title = Heading(Text("Markers"), "markers", str(len(markers)))
+    if not cells:
+        return [title, *lead("None: nothing stands around any part.")]
+    heads = ("marker", "found by", TableColumn("text", at_words=False))
+    words = "Cores alone, without the whitespace at their edges; each with the phase behind it."
+    return [title, *lead(f"{words} {LEGEND}."), *table("Markers", heads, cells)]
 
 
-def marker_rows(analysis: LearnedFormat) -> Iterator[tuple[str, str, Text]]:
-    """Return each marker: the phase that found it, its name, its text."""
-    sources = {name: finding.phase for finding in analysis.phases for name in finding.markers}
-    for name, text in analysis.markers.items().items():
-        yield sources.get(name, ""), name, _doubted(analysis, name, literal(text))
+def _phase_link(phase: str) -> Text:
+    return link(phase, f"#phase-{phase}") if phase else Text("the end of the turn")
 
 
 _PARTS = {"reasoning": TurnPart.REASONING, "content": TurnPart.CONTENT}

@@ -32,11 +32,11 @@ from .example import (
 )
 from .findings import findings_words, unwritten_rows
 from .places import provenance_words
-from .settings import gate_score, gate_style, stops_words
+from .settings import stops_words
 from .summary import absent_words, kept_words, limit_words, wants_words
 from .switches import screen_switches
 from .terminal import Lines, drawn_lines, fact_lines, text_of
-from .verdict import verdict_text
+from .verdict import gate_score, gate_style, verdict_text
 from .visible import doubt, literal, quoted, setting_words, visible
 from .what_was_asked import tools_in_prompt_section
 

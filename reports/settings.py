@@ -2,50 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from rich.text import Text
 
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Formats, StopText, TurnFormat
 from autoparser.analysis.core.turn_shape import TurnOpening
-from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
-from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Heading, Row, heading, joined, lead, prose, rows, sentence, table
 from .verdict import verdict_text
-from .visible import marker_text, quoted, setting_words, visible
-
-FAULTS_SHOWN = 4
-
-
-def gate_words(learned: LearnedFormat) -> Text:
-    """Say in one sentence what became of what the template writes after its prompts."""
-    gate = learned.gate
-    if not gate.asked:
-        return Text("not asked: no turn that was tried goes on from a generation prompt")
-    counted = Text(gate_score(gate), style=gate_style(learned))
-    words = ": what the template writes after its prompts is accepted by the grammar and read back"
-    if not gate.ok:
-        failed = gate.asked - gate.passed + gate.usual_asked - gate.usual_passed
-        words = f": {failed} texts that the template writes after its prompts"
-        words += " are refused by the grammar or read otherwise, see the end"
-    if gate.not_asked:
-        words += f"; {gate.not_asked} not asked, where its turn does not go on from the prompt"
-    return sentence(counted, words)
-
-
-def gate_score(gate: Gate) -> str:
-    """Return the verdict in figures, with those of the form that users send where it is another."""
-    usual = f", usual form {gate.usual_passed}/{gate.usual_asked}" if gate.usual_asked else ""
-    return f"gate {gate.passed}/{gate.asked}{usual}"
-
-
-def gate_style(learned: LearnedFormat) -> str:
-    """Return the style of the gate's score: green only where users' own form is asked, too."""
-    if not learned.gate.ok:
-        return "bold red"
-    return "bold" if learned.spoiled else "bold green"
+from .visible import marker_text, quoted, setting_words
 
 
 def settings_section(analysis: LearnedFormat) -> Blocks:
@@ -53,10 +21,21 @@ def settings_section(analysis: LearnedFormat) -> Blocks:
     formats = analysis.formats
     if len(formats) == 1:
         return []
-    drawn = [*heading("Settings"), *prose(settings_words(formats))]
-    for setting, writes in setting_rows(analysis):
-        drawn += prose(setting, hang=2)
-        drawn += prose(writes, indent=6)
+    cells = [
+        (" or ".join(_telling(format_)), sentence(_writes(format_), "; ", verdict_text(check)))
+        for format_, check in zip(formats, analysis.checks, strict=True)
+    ]
+    heads = ("chat_template_kwargs", "how turns begin, and the self-check")
+    fullest = setting_words(formats.fullest.setting) or "nothing set"
+    drawn: Blocks = [
+        Heading(Text("Settings"), "settings", str(len(formats))),
+        *lead(
+            "The chat_template_kwargs change how a turn is written or where it begins:"
+            f" {len(formats)} formats. Markers, turn and phases in this report are those with"
+            f" {fullest}."
+        ),
+        *table("Settings", heads, cells),
+    ]
     for group in formats.alike:
         settings = [Text(_of(begun.opening)) for begun in group if begun.opening is not None]
         prompt = group[0].opening
@@ -71,22 +50,6 @@ def settings_section(analysis: LearnedFormat) -> Blocks:
     if formats.untried:
         drawn += prose(f"{formats.untried} further combinations of values were not tried.")
     return drawn
-
-
-def settings_words(formats: Formats) -> str:
-    """Say how many formats there are, and of which one the rest of the report tells."""
-    return (
-        "The chat_template_kwargs change how a turn is written or where it begins:"
-        f" {len(formats)} formats. Markers, turn and phases in this report are those with"
-        f" {_setting_name(formats.fullest)}."
-    )
-
-
-def setting_rows(analysis: LearnedFormat) -> Iterator[Row]:
-    """Say of each format under what it is so, what it writes, and whether it holds."""
-    for format_, check in zip(analysis.formats, analysis.checks, strict=True):
-        words = sentence(_writes(format_), "; ", verdict_text(check))
-        yield " or ".join(_telling(format_)), words
 
 
 def _writes(format_: TurnFormat) -> Text:
@@ -123,32 +86,6 @@ def _of(opening: TurnOpening | None) -> str:
     setting = "" if opening is None else setting_words(opening.setting)
     bare = "" if opening is None or opening.tools else " without tools"
     return f"{setting or 'nothing set'}{bare}"
-
-
-def _setting_name(format_: TurnFormat) -> str:
-    return setting_words(format_.setting) or "nothing set"
-
-
-def fault_section(formats: Formats, gate: Gate) -> Blocks:
-    """Show what the gate does not let pass; nothing where all passes."""
-    if gate.ok:
-        return []
-    usual = f", as users send them {gate.usual_passed} of {gate.usual_asked}"
-    words = f"Gate: {gate.passed} of {gate.asked} texts pass"
-    drawn = heading(f"{words}{usual if gate.usual_asked else ''}")
-    drawn += rows(list(_faults(formats, gate)))
-    left_out = len(gate.faults) - FAULTS_SHOWN
-    if left_out > 0:
-        drawn += prose(f"and {left_out} more")
-    return drawn
-
-
-def _faults(formats: Formats, gate: Gate) -> Iterator[tuple[str, Text]]:
-    for fault in gate.faults[:FAULTS_SHOWN]:
-        setting = setting_words(fault.setting)
-        under = f" with {setting}" if setting and len(formats) > 1 else ""
-        words = f"not {fault.question.value}{under}: {visible(fault.detail)}"
-        yield fault.title, Text(words)
 
 
 INSIDE = "inside turns, too"

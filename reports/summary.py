@@ -32,8 +32,15 @@ from autoparser.analysis.overview.format_facts import slot_text
 
 from .blocks import Blocks, Row, joined, rows, sentence
 from .places import provenance_words
-from .settings import gate_words, stop_notes
-from .verdict import evidence_words, sandbox_words, verdict_basis, verdict_text, wanted_words
+from .settings import stop_notes
+from .verdict import (
+    evidence_words,
+    gate_words,
+    sandbox_words,
+    verdict_basis,
+    verdict_text,
+    wanted_words,
+)
 from .visible import doubt, quoted, setting_words, visible
 
 
@@ -62,7 +69,7 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
     if forbidden:
         yield "Sandbox", Text(forbidden, style="red")
     if analysis.formats.openings:
-        yield "Prompts", gate_words(analysis)
+        yield "Prompts", gate_words(analysis, ", see the end")
     doubted = format_.unconfirmed
     yield "Reasoning", _doubted(_reasoning(analysis), TurnPart.REASONING in doubted)
     yield "Content", _doubted(_content(analysis), TurnPart.CONTENT in doubted)

@@ -12,7 +12,7 @@ from autoparser.analysis.core.turn_format import Formats
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
-from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Heading, Row, Words, code, heading, joined, lead, prose, sentence, table
 from .terminal import Lines, drawn_lines, fact_lines
 from .visible import quoted, value_words, visible
 
@@ -65,16 +65,20 @@ def switch_sentences(learned: LearnedFormat) -> Iterator[Row]:
         yield visible(switch.name), words
 
 
-def switch_section(analysis: LearnedFormat) -> Blocks:
+def switch_section(learned: LearnedFormat) -> Blocks:
     """List the variables that a caller may set, and what each value changes."""
-    drawn = heading("Switches")
-    if not analysis.switches:
-        drawn += prose("none: no variable changes a render")
-    for switch in analysis.switches:
-        words = unset_words(switch, analysis.formats)
-        drawn += rows([(visible(switch.name), Text(words))])
-        drawn += rows(list(switch_rows(analysis, switch)), indent=4)
-    return [*drawn, *_unmoved(analysis.unmoved)]
+    cells: list[Sequence[Words]] = []
+    for switch in learned.switches:
+        name = code(visible(switch.name))
+        cells.append((name, "", unset_words(switch, learned.formats)))
+        cells += [(name, code(value), words) for value, words in switch_rows(learned, switch)]
+    words = "Variables that a caller may set, and what each value changes."
+    return [
+        Heading(Text("Switches"), "switches", str(len(learned.switches))),
+        *lead(words if cells else "None: no variable changes a render."),
+        *table("Switches", ("switch", "value", "effect"), cells, grouped=True),
+        *_unmoved(learned.unmoved),
+    ]
 
 
 def unset_words(switch: Switch, formats: Formats) -> str:

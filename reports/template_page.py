@@ -12,16 +12,10 @@ from dataclasses import replace
 
 from rich.text import Text
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Tool
-from autoparser.analysis.core.text_alignment import diff_split
 from autoparser.analysis.core.turn_format import joints_of
-from autoparser.analysis.core.verdicts import AskedForm, Check, Failure
-from autoparser.analysis.formats.format_file import SavedPhase
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
-from autoparser.analysis.learning.prober import Evidence, Finding, Probe
-from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.linting import LintFinding, LintReport
 from autoparser.analysis.lint.rule import Profile
@@ -31,54 +25,48 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 from .blocks import (
     Block,
     Blocks,
+    ComparedTexts,
     DifferencePiece,
+    Entries,
+    Entry,
     Excerpt,
     Facts,
     Fold,
     Heading,
-    Panel,
-    Panels,
     Paragraph,
     Row,
     ShownDifference,
     Side,
-    Table,
-    TableColumn,
+    TextSide,
     badge,
     code,
+    compare_texts,
     heading,
     joined,
-    link,
+    lead,
     prose,
     rows,
     sentence,
     small,
+    table,
     tagged,
 )
-from .example import example_message, turn_notes
-from .page_pictures import (
-    call_picture,
-    conversation_section,
-    mask_section,
-    round_trip_section,
-    trace_section,
-    turn_picture,
-)
+from .example import call_section, turn_section
+from .page_pictures import conversation_section, mask_section, round_trip_section, trace_section
 from .pages import PageTop, page
-from .phases import dialogue_rows, marker_rows, render_conditions
+from .phases import marker_section, phases_section
 from .places import lines_of, short_name, template_place
 from .request_grammar import grammar_rows, turn_expression
 from .screen import screen_rows
-from .settings import gate_score, gate_words, setting_rows, settings_words
+from .settings import settings_section
 from .summary import default_mode, summary_rows
-from .switches import NO_EFFECT, switch_rows, switch_sentences, unmoved_words, unset_words
-from .verdict import check_score, failure_reason, sandbox_words, spoiled_words, verdict_basis
-from .visible import UNCONFIRMED, quoted, setting_words, visible
-from .what_was_asked import TOOLS_IN_PROMPT, bounds_rows, tools_in_prompt_groups, tools_summary
+from .switches import NO_EFFECT, switch_section, switch_sentences, unmoved_words
+from .verdict import check_score, check_section, gate_score, gate_section
+from .visible import quoted, setting_words, visible
+from .what_was_asked import bounds_section, tools_in_prompt_section
 
 _OPEN = ("screen", "findings")
 """Sections that tell first things; the others unfold."""
-MOST_FAILURES = 12
 LONGEST_LINE = 240
 """Characters of a template's line that are shown."""
 
@@ -102,15 +90,14 @@ def saved_page(
     badges = [*_verdict_badges(saved), *_mode_badges(saved)]
     kind = "autoparser report on a saved format"
     blocks = [
-        Heading(Text("At a glance"), "screen"),
         *_screen(saved),
-        Heading(Text("Summary"), "summary"),
         *_summary(saved),
         *_format(saved),
-        *_conclusions(saved),
+        *phases_section(saved),
         *_parser(saved),
         *_grammar(grammar_forms, tools),
-        *_verdicts(saved),
+        *check_section(saved),
+        *gate_section(saved),
         *_provenance(saved, "", version),
     ]
     return page(
@@ -127,31 +114,41 @@ def _folded(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _sections(portrait: Portrait, version: str) -> Blocks:
+    """Return the sections in the order of the page."""
     analysis = portrait.analysis
     return [
-        Heading(Text("At a glance"), "screen"),
         *_screen(analysis),
         *_findings(portrait.lint, analysis.template),
-        Heading(Text("Summary"), "summary"),
         *_summary(analysis),
         *_format(analysis),
         *_switch_views(portrait.views),
         *trace_section(portrait.trace),
-        *_tools_in_prompt(portrait.tools_in_prompt),
-        *_phases(analysis),
+        *tools_in_prompt_section(portrait.tools_in_prompt),
+        *phases_section(analysis),
         *round_trip_section(portrait),
         *conversation_section(portrait.conversation),
         *_parser(analysis),
         *_grammar(portrait.grammar, portrait.tools),
         *mask_section(portrait.masks),
-        *_verdicts(analysis),
-        *_asked_section(analysis),
+        *check_section(analysis),
+        *gate_section(analysis),
+        *bounds_section(analysis),
         *_provenance(analysis, portrait.tokenizer, version),
     ]
 
 
-def _lead(words: str | Text) -> Paragraph:
-    return Paragraph(Text(words) if isinstance(words, str) else words, look="lead")
+def _format(learned: LearnedFormat) -> Blocks:
+    """Take the turn apart, and list markers, modes, switches and settings."""
+    return [
+        Heading(Text("The turn, taken apart"), "turn"),
+        *call_section(learned),
+        *_openings(learned),
+        *_joints(learned),
+        *marker_section(learned),
+        *_modes(learned),
+        *switch_section(learned),
+        *settings_section(learned),
+    ]
 
 
 def _badges(portrait: Portrait) -> Iterator[Text]:
@@ -180,21 +177,16 @@ def _mode_badges(learned: LearnedFormat) -> Iterator[Text]:
     return (badge(f"{name} {mode.value}", "plain") for name, mode in modes)
 
 
-_OWN_FINDINGS = "Findings"
-"""Of the analysis itself: on a page the rules have looked, which find these, too."""
-
-
 def _screen(learned: LearnedFormat) -> Blocks:
     """Draw a turn, and say what it does not show: what each switch does, where turns stop."""
-    format_ = learned.formats.united
-    notes = turn_notes(format_, example_message(format_))
     switches = [(code(name), text) for name, text in switch_sentences(learned)]
     if learned.unmoved:
         switches.append((Text(NO_EFFECT), unmoved_words(learned.unmoved)))
     return [
-        *(Paragraph(Text(note), look="note") for note in notes),
-        turn_picture(learned),
-        *rows(row for row in screen_rows(learned) if row[0] != _OWN_FINDINGS),
+        Heading(Text("At a glance"), "screen"),
+        *turn_section(learned),
+        # Those of the analysis itself: on a page the rules have looked, which find these, too.
+        *rows(row for row in screen_rows(learned) if row[0] != "Findings"),
         *(heading("Switches, set as chat_template_kwargs") if switches else []),
         *rows(switches),
     ]
@@ -216,14 +208,15 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
     at_once = _released(report)
     folded = [each for each in report.findings if each not in at_once]
     drawn: Blocks = [Heading(Text("Findings"), "findings", str(len(at_once)))]
-    drawn += [_finding(each, template) for each in at_once]
-    if not at_once:
+    if at_once:
+        drawn.append(_listed(at_once, template))
+    else:
         nothing = f"No rule found anything that the profile {Profile.RELEASE} shows."
-        drawn.append(_lead(nothing if folded else "No rule found anything."))
+        drawn += lead(nothing if folded else "No rule found anything.")
     if folded:
         many = f"{len(folded)} finding{'s' * (len(folded) != 1)}"
         words = f"{many} not in the profile {Profile.RELEASE}"
-        drawn.append(Fold(Text(words), [_finding(each, template) for each in folded]))
+        drawn.append(Fold(Text(words), [_listed(folded, template)]))
     if report.left_out:
         left_out = [
             (code(rule.code), Text(f"{rule.summary}: needs {need.value}"))
@@ -233,18 +226,11 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
     return drawn
 
 
-def _fold_title(tag: str, what: str, concludes: str | Text, mark: Text | None = None) -> Text:
-    """Return the line of a fold: a short name, a long one, and what it comes to."""
-    conclusion = Text(concludes) if isinstance(concludes, str) else concludes
-    return sentence(
-        mark or "",
-        tagged(tag, "b", **{"class": "tag"}) if tag else "",
-        tagged(what, "span", **{"class": "what"}),
-        conclusion,
-    )
+def _listed(findings: Sequence[LintFinding], template: ChatTemplate) -> Entries:
+    return Entries(tuple(_finding(each, template) for each in findings))
 
 
-def _finding(finding: LintFinding, template: ChatTemplate) -> Fold:
+def _finding(finding: LintFinding, template: ChatTemplate) -> Entry:
     facts: list[Row] = []
     line, place = finding.line, template_place(template, finding.line)
     if line is not None:
@@ -255,48 +241,33 @@ def _finding(finding: LintFinding, template: ChatTemplate) -> Fold:
         facts.append(("What fixes it", Text(visible(finding.fix))))
     if finding.also:
         facts.append(("Seen as well by", Text(", ".join(finding.also))))
-    message = tagged(visible(finding.message), "span", **{"class": "concludes"})
-    where = sentence(message, " ", small(str(place))) if place is not None else message
-    weight = badge(finding.severity.value, _KINDS[finding.severity])
-    title = _fold_title(finding.code, finding.rule.name, where, weight)
-    return Fold(title, [*rows(facts), *map(_shown_evidence, finding.evidence)])
+    where = "" if place is None else sentence(" ", small(str(place)))
+    return Entry(
+        finding.rule.name,
+        sentence(visible(finding.message), where),
+        finding.code,
+        badge(finding.severity.value, _KINDS[finding.severity]),
+        [*rows(facts), *map(_shown_evidence, finding.evidence)],
+    )
 
 
-def _one_sided(prefix: str, own: str, suffix: str, side: Side, label: str) -> ShownDifference:
-    """Return a render: what it has alone between the ends of what both have."""
-    pieces = ((Side.BOTH, prefix), (side, own), (Side.BOTH, suffix))
-    listed = tuple(DifferencePiece(each, text) for each, text in pieces if text)
-    return ShownDifference(listed, label=label)
-
-
-def _shown_evidence(evidence: HitEvidence) -> Panels:
+def _shown_evidence(evidence: HitEvidence) -> ComparedTexts:
     one, other = evidence.one, evidence.other
     if other is None:
-        return Panels(
-            (_text_panel(one, _one_sided("", one.text, "", Side.BOTH, one.label), "both"),)
-        )
-    split = diff_split(one.text, other.text)
-    left = _one_sided(split.prefix, split.left, split.suffix, Side.LEFT, one.label)
-    right = _one_sided(split.prefix, split.right, split.suffix, Side.RIGHT, other.label)
-    same = one.text == other.text and not (one.error or other.error)
-    return Panels(
-        (_text_panel(one, left, "left"), _text_panel(other, right, "right")),
-        Text("Both render the same text.") if same else None,
+        pieces = (DifferencePiece(Side.BOTH, one.text),) if one.text else ()
+        return ComparedTexts((_text_side(one),), pieces)
+    compared = tuple(compare_texts(one.text, other.text))
+    return ComparedTexts((_text_side(one), _text_side(other)), compared)
+
+
+def _text_side(shown: ShownText) -> TextSide:
+    messages = json.dumps(list(shown.messages), indent=2, ensure_ascii=False)
+    return TextSide(
+        visible(shown.label),
+        error=sentence("It raises ", tagged(visible(shown.error), "q")) if shown.error else None,
+        below=[_whole_text("The conversation", messages)] if shown.messages else [],
+        label=shown.label,
     )
-
-
-def _text_panel(shown_text: ShownText, render: Block, side: str) -> Panel:
-    if shown_text.error:
-        render = _raises("It raises ", shown_text.error)
-    messages_json = json.dumps(list(shown_text.messages), indent=2, ensure_ascii=False)
-    talk = _whole_text("The conversation", messages_json)
-    return Panel(
-        Text(visible(shown_text.label)), [render, *([talk] if shown_text.messages else [])], side
-    )
-
-
-def _raises(words: str, error: str) -> Paragraph:
-    return Paragraph(sentence(words, tagged(visible(error), "q")), look="bad")
 
 
 def _whole_text(title: str, text: str) -> Fold:
@@ -306,7 +277,8 @@ def _whole_text(title: str, text: str) -> Fold:
 
 
 def _summary(learned: LearnedFormat) -> Blocks:
-    return rows(row for row in summary_rows(learned) if row[0] != "Template")
+    listed = rows(row for row in summary_rows(learned) if row[0] != "Template")
+    return [Heading(Text("Summary"), "summary"), *listed]
 
 
 def _provenance(learned: LearnedFormat, tokenizer: str, version: str) -> Blocks:
@@ -325,29 +297,6 @@ def _provenance(learned: LearnedFormat, tokenizer: str, version: str) -> Blocks:
     return [Heading(Text("Provenance"), "provenance"), Facts(tuple(facts), look="small")]
 
 
-def _format(learned: LearnedFormat) -> Blocks:
-    """Take the turn apart, and list markers, modes, switches and settings."""
-    return [
-        Heading(Text("The turn, taken apart"), "turn"),
-        *call_picture(learned),
-        *_openings(learned),
-        *_joints(learned),
-        *_markers(learned),
-        *_modes(learned),
-        *_switches(learned),
-        *(_settings(learned) if len(learned.formats) > 1 else []),
-    ]
-
-
-def _page_table(
-    caption: str, heads: Iterable[str], cells: Iterable[Sequence[str | Text]], look: str = ""
-) -> Table:
-    listed = tuple(
-        tuple(Text(cell) if isinstance(cell, str) else cell for cell in row) for row in cells
-    )
-    return Table(tuple(map(TableColumn, heads)), listed, caption=caption, look=look)
-
-
 def _openings(learned: LearnedFormat) -> Blocks:
     openings = learned.formats.united.openings
     if not openings:
@@ -362,7 +311,7 @@ def _openings(learned: LearnedFormat) -> Blocks:
     ]
     heads = ("switches", "generation prompt", "it has written")
     caption = "The generation prompt under each setting"
-    return [*heading("The generation prompt"), _page_table(caption, heads, cells, "texts-2")]
+    return [*heading("The generation prompt"), *table(caption, heads, cells, "texts-2")]
 
 
 def _joints(learned: LearnedFormat) -> Blocks:
@@ -375,28 +324,8 @@ def _joints(learned: LearnedFormat) -> Blocks:
         for joint in joints_of(learned.formats.united)
     ]
     caption = "What stands between neighbors"
-    table = _page_table(caption, ("from → to", "text", "in a turn of"), cells, "texts-2")
-    return [*heading(caption), table]
-
-
-def _markers(learned: LearnedFormat) -> Blocks:
-    """List every marker, with the phase whose renders show it."""
-    cells: list[tuple[Text, Text, Text]] = [
-        (code(name), text, _phase_link(phase)) for phase, name, text in marker_rows(learned)
-    ]
-    stops = learned.formats.united.stop_strings
-    cells += [(code("stop string"), quoted(text), _phase_link("")) for text in stops]
-    count = str(len(learned.markers.items()))
-    title = Heading(Text("Markers"), "markers", count)
-    if not cells:
-        return [title, _lead("None: nothing stands around any part.")]
-    words = "Cores alone, without the whitespace at their edges; each with the phase behind it."
-    table = _page_table("Markers", ("marker", "text", "found by"), cells)
-    return [replace(title, lead=words), table]
-
-
-def _phase_link(phase: str) -> Text:
-    return link(phase, f"#phase-{phase}") if phase else Text("the end of the turn")
+    heads = ("from → to", "text", "in a turn of")
+    return [*heading(caption), *table(caption, heads, cells, "texts-2")]
 
 
 MEANINGS = {
@@ -445,45 +374,9 @@ def _modes(learned: LearnedFormat) -> Blocks:
     }
     cells = [(name, code(mode), MEANINGS[name][mode]) for name, mode in modes.items()]
     cells += [(name, code("yes" if flag else "no"), "") for name, flag in flags.items()]
-    lead = "docs/modes.md explains every mode, flag and marker, by templates that show it."
-    table = _page_table("Modes and flags", ("of", "mode", "meaning"), cells)
-    return [Heading(Text("Modes"), "modes", lead=lead), table]
-
-
-def _switches(learned: LearnedFormat) -> Blocks:
-    """List the variables that a caller may set, and what each value changes."""
-    cells: list[tuple[Text, Text, Text]] = []
-    for switch in learned.switches:
-        unset = unset_words(switch, learned.formats)
-        name = visible(switch.name)
-        for at, (value, words) in enumerate(switch_rows(learned, switch)):
-            hidden_name = tagged(name, "span", **{"class": "unseen"})
-            first = sentence(code(name), " ", small(unset))
-            cells.append((hidden_name if at else first, code(value), words))
-    lead = "Variables that a caller may set, and what each value changes."
-    drawn: Blocks = [
-        Heading(
-            Text("Switches"),
-            "switches",
-            str(len(learned.switches)),
-            lead=lead if cells else "None: no variable changes a render.",
-        )
-    ]
-    if cells:
-        drawn.append(_page_table("Switches", ("switch", "value", "effect"), cells))
-    if learned.unmoved:
-        drawn += prose(sentence(f"{NO_EFFECT}: ", unmoved_words(learned.unmoved)))
-    return drawn
-
-
-def _settings(learned: LearnedFormat) -> Blocks:
-    """List the formats: under what each is so, what it writes, whether it holds."""
-    lead = settings_words(learned.formats)
-    heads = ("chat_template_kwargs", "how turns begin, and the self-check")
-    return [
-        Heading(Text("Settings"), "settings", str(len(learned.formats)), lead=lead),
-        _page_table("Settings", heads, setting_rows(learned)),
-    ]
+    words = "docs/modes.md explains every mode, flag and marker, by templates that show it."
+    shown = table("Modes and flags", ("of", "mode", "meaning"), cells)
+    return [Heading(Text("Modes"), "modes"), *lead(words), *shown]
 
 
 def _switch_views(views: Sequence[SwitchView]) -> Blocks:
@@ -493,8 +386,8 @@ def _switch_views(views: Sequence[SwitchView]) -> Blocks:
     usual, *others = views
     alike = [each for each in others if _view_texts(each) == _view_texts(usual)]
     changing = [each for each in others if each not in alike]
-    lead = "What follows the question in the prompt, and what the template writes of a turn."
-    drawn: Blocks = [Heading(Text("A turn per switch"), "views", str(len(others)), lead=lead)]
+    words = "What follows the question in the prompt, and what the template writes of a turn."
+    drawn = [Heading(Text("A turn per switch"), "views", str(len(others))), *lead(words)]
     drawn += [_view(each) for each in (usual, *changing)]
     if alike:
         names = [code(setting_words(each.setting)) for each in alike]
@@ -528,93 +421,9 @@ def _shown_text(text: str, label: str) -> Block:
     return Paragraph(Text("nothing", style="dim"))
 
 
-def _tools_in_prompt(prompt_tools: ToolsInPrompt) -> Blocks:
-    """List what of tools does not reach the prompt, and on which of them the template raises."""
-    counts = {"fail": len(prompt_tools.crashes), "lost": len(prompt_tools.lost)}
-    note = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    tables = [
-        _page_table(title, (title, "tools"), pairs)
-        for title, pairs in tools_in_prompt_groups(prompt_tools)
-    ]
-    return [
-        Heading(Text(TOOLS_IN_PROMPT), "tools", note),
-        _lead(tools_summary(prompt_tools)),
-        *tables,
-    ]
-
-
-_PHASES = (
-    "Each phase renders two conversations that differ in one thing. Their words are invented, so"
-    " that a render shows where each of them went; what only one of the renders has is colored."
-)
-
-
-def _phases(analysis: Analysis) -> Blocks:
-    """List the phases; each opens to its evidence."""
-    title = Heading(Text("Phases"), "phases", str(len(analysis.phases)), lead=_PHASES)
-    return [title, *(_phase(analysis, finding) for finding in analysis.phases)]
-
-
-def _conclusions(saved: SavedFormat) -> Blocks:
-    """List what the phases concluded; a saved format has no renders of them."""
-    lead = "What each phase concluded. The renders that say so are not in a saved format."
-    facts = [
-        (tagged(f"{each.phase} {each.title}", "span", id=f"phase-{each.phase}"), _concluded(each))
-        for each in saved.phases
-    ]
-    return [Heading(Text("Phases"), "phases", str(len(facts)), lead=lead), *rows(facts)]
-
-
-def _concluded(each: Finding | SavedPhase) -> Text:
-    doubt = "" if each.confirmed else f" ({UNCONFIRMED})"
-    return sentence(visible(each.conclusion), (doubt, "yellow"))
-
-
-def _phase(analysis: Analysis, finding: Finding) -> Fold:
-    known = analysis.markers.items()
-    found = [
-        sentence(code(name), " ", quoted(known[name])) for name in finding.markers if name in known
-    ]
-    conclusion = tagged(visible(finding.conclusion), "span", **{"class": "concludes"})
-    doubt = "" if finding.confirmed else f" ({UNCONFIRMED})"
-    title = _fold_title(finding.phase, finding.title, sentence(conclusion, (doubt, "yellow")))
-    # A link to what is inside opens the box.
-    evidence: Blocks = [_renders(each) for each in finding.evidence]
-    markers = prose(joined(found, ", ")) if found else []
-    return Fold(title, [*markers, *evidence], anchor=f"phase-{finding.phase}")
-
-
-def _renders(evidence: Evidence) -> Panels:
-    first, _, second = evidence.difference.partition(" / ")
-    split = evidence.split
-    same = evidence.left.rendered and evidence.right.rendered and not (split.left or split.right)
-    caption = visible(evidence.difference) + (" — both render the same text" if same else "")
-    names = first or "the one", second or "the other"
-    left = _one_sided(split.prefix, split.left, split.suffix, Side.LEFT, _render_of(names[0]))
-    right = _one_sided(split.prefix, split.right, split.suffix, Side.RIGHT, _render_of(names[1]))
-    return Panels(
-        (
-            _probe_panel(names[0], evidence.left, left, "left"),
-            _probe_panel(names[1], evidence.right, right, "right"),
-        ),
-        Text(caption),
-    )
-
-
-def _render_of(name: str) -> str:
-    return f"the render of {name}"
-
-
-def _probe_panel(name: str, probe: Probe, render: Block, side: str) -> Panel:
-    if probe.error is not None:
-        render = _raises("No text: the template raises ", probe.error.reason)
-    title = sentence(visible(name), small(f" {render_conditions(probe)}"))
-    return Panel(title, [Facts(tuple(dialogue_rows(probe.dialogue)), look="said"), render], side)
-
-
 def _parser(learned: LearnedFormat) -> Blocks:
     """Draw the tree of rules by which a model's output is read."""
-    lead = sentence(
+    words = sentence(
         "How a model's output is read: ",
         code("a b"),
         " is a then b, ",
@@ -627,14 +436,14 @@ def _parser(learned: LearnedFormat) -> Blocks:
         " their edges.",
     )
     rules = Facts(tuple(grammar_rows(turn_expression(learned))), look="rules")
-    return [Heading(Text("The parser"), "parser"), _lead(lead), rules]
+    return [Heading(Text("The parser"), "parser"), *lead(words), rules]
 
 
 def _grammar(grammar: GrammarForms, tools: Sequence[Tool]) -> Blocks:
     """Show what the example request, which offers these tools, lets a model write."""
     offered = json.dumps(list(tools), indent=2, ensure_ascii=False)
     names = ", ".join(str(tool.get("name")) for tool in tools) or "no tool"
-    lead = (
+    words = (
         "What a request with these tools lets a model write: what the template would write, and"
         " nothing else."
     )
@@ -646,7 +455,8 @@ def _grammar(grammar: GrammarForms, tools: Sequence[Tool]) -> Blocks:
         *((f"Not as {name}", Text(visible(reason))) for name, reason in grammar.refusals.items()),
     ]
     return [
-        Heading(Text("The grammar"), "grammar", lead=lead),
+        Heading(Text("The grammar"), "grammar"),
+        *lead(words),
         *rows(facts),
         *(_whole_text(name, text) for name, text in grammar.forms.items()),
         _whole_text("The tools of the request", offered),
@@ -655,94 +465,3 @@ def _grammar(grammar: GrammarForms, tools: Sequence[Tool]) -> Blocks:
 
 def _texts(texts: Sequence[str], none: str) -> Text:
     return joined([quoted(text) for text in texts], " ") if texts else Text(none)
-
-
-def _verdicts(learned: LearnedFormat) -> Blocks:
-    """Say how every setting's format does on the fixed messages, and behind real prompts."""
-    passed = sum(check.passed for check in learned.checks)
-    total = sum(check.total for check in learned.checks)
-    drawn: Blocks = [Heading(Text("Self-check"), "check", f"{passed}/{total}")]
-    for format_, check in zip(learned.formats, learned.checks, strict=True):
-        if len(learned.checks) > 1:
-            drawn += heading(setting_words(format_.setting) or "nothing set")
-        drawn += _self_check(check)
-    gate = learned.gate
-    faults = [
-        (
-            visible(fault.title),
-            setting_words(fault.setting) or "nothing set",
-            f"not {fault.question.value}: {visible(fault.detail)}",
-        )
-        for fault in gate.faults
-    ]
-    heads = ("message", "chat_template_kwargs", "what is wrong")
-    return [
-        *drawn,
-        Heading(Text("Gate"), "gate", f"{gate.passed}/{gate.asked}"),
-        *prose(gate_words(learned)),
-        *([_page_table("Gate", heads, faults)] if faults else []),
-    ]
-
-
-def _self_check(check: Check) -> Iterator[Block]:
-    """Say how a format does on the fixed messages; show those on which it fails."""
-    yield _lead(f"{check.passed} of {check.total} fixed messages pass: {verdict_basis(check)}.")
-    if check.ok:
-        return
-    if check.different:
-        yield _lead(
-            f"{len(check.different)} fixed messages come out otherwise than the template renders"
-            " them: what this page says does not hold for such messages."
-        )
-    forbidden = sandbox_words(check)
-    if forbidden:
-        yield _lead(f"{forbidden[0].upper()}{forbidden[1:]}.")
-    by_size = sorted(check.failures, key=lambda failure: failure.rank)
-    for at, failure in enumerate(by_size[:MOST_FAILURES]):
-        yield _failure(failure, opened=not at)
-    for form in check.forms:
-        yield from _spoiled(form)
-    if len(by_size) > MOST_FAILURES:
-        yield from prose(f"And {len(by_size) - MOST_FAILURES} more.")
-
-
-def _failure(failure: Failure, *, opened: bool) -> Fold:
-    message = json.dumps(failure.message.to_dict(), ensure_ascii=False)
-    split = diff_split(failure.rendered or "", failure.written or "")
-    left: Block = _one_sided(
-        split.prefix, split.left, split.suffix, Side.LEFT, "what the template renders"
-    )
-    right: Block = _one_sided(
-        split.prefix, split.right, split.suffix, Side.RIGHT, "what the analysis writes"
-    )
-    if failure.rendered is None:
-        left = Paragraph(Text("no text: it raises"), look="bad")
-    if failure.written is None:
-        right = Paragraph(Text("no text: it says that the template raises"), look="bad")
-    panels = (
-        Panel(Text("the template renders"), [left], "left"),
-        Panel(Text("the analysis writes"), [right], "right"),
-    )
-    conclusion = tagged(failure_reason(failure), "span", **{"class": "concludes"})
-    title = _fold_title("", visible(failure.title), conclusion)
-    return Fold(title, [*prose(code(visible(message))), Panels(panels)], opened)
-
-
-def _spoiled(form: AskedForm) -> Iterator[Block]:
-    """Show the first message that is spoiled as users send it, in both forms."""
-    fault = form.fault
-    if fault is None:
-        return
-    split = diff_split(fault.usual, fault.wanted)
-    left = _one_sided(split.prefix, split.left, split.suffix, Side.LEFT, form.usual)
-    right = _one_sided(split.prefix, split.right, split.suffix, Side.RIGHT, form.wanted)
-    conclusion = tagged(spoiled_words(form), "span", **{"class": "concludes"})
-    panels = (Panel(Text(form.usual), [left], "left"), Panel(Text(form.wanted), [right], "right"))
-    yield Fold(_fold_title("", form.usual, conclusion), [Panels(panels)], opened=True)
-
-
-def _asked_section(analysis: Analysis) -> Blocks:
-    """List over what the analysis says what it says."""
-    facts = [("renders", str(analysis.renders)), *bounds_rows(analysis.asked)]
-    listed = rows((label.capitalize(), Text(words)) for label, words in facts)
-    return [Heading(Text("What was asked"), "asked"), *listed]

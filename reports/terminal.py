@@ -15,9 +15,13 @@ from .blocks import (
     ALIKE_CHARACTERS,
     ALIKE_LINES,
     DIFFERENT_CHARACTERS,
+    SAME_TEXT,
     Block,
+    Blocks,
+    ComparedTexts,
     Departure,
     DifferencePiece,
+    Entries,
     Excerpt,
     Facts,
     Fitted,
@@ -25,8 +29,6 @@ from .blocks import (
     Gap,
     Heading,
     LineOrigins,
-    Panel,
-    Panels,
     Paragraph,
     Picture,
     Row,
@@ -36,7 +38,10 @@ from .blocks import (
     TableColumn,
     ValueChanges,
     Words,
+    blank,
+    entry_blocks,
     line_at,
+    prose,
     sentence,
 )
 from .visible import lines, visible
@@ -79,7 +84,8 @@ def _block_lines(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a 
         case Heading():
             title = block.title.copy()
             title.style = HEADING_STYLE
-            return [Text(), *wrapped(title, width, words=True)]
+            hint = prose(block.hint) if block.hint else []
+            return [Text(), *wrapped(title, width, words=True), *drawn_lines(hint, width)]
         case Paragraph():
             return _paragraph(block, width)
         case Facts():
@@ -102,8 +108,10 @@ def _block_lines(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a 
             return _table(block, width)
         case Fold():
             return drawn_lines([Paragraph(block.summary), *block.blocks], width)
-        case Panels():
-            return [line for each in block.panels for line in _panel(each, width)]
+        case Entries():
+            return _entries(block, width)
+        case ComparedTexts():
+            return drawn_lines(_compared(block), width)
         case Picture():
             return drawn_lines(block.instead, width)
         case Fitted():
@@ -190,35 +198,69 @@ def _changes(block: ValueChanges) -> Iterator[Block]:
         yield Facts((("-", change.left), ("+", change.right)), indent=6, at_words=False)
 
 
-def _panel(panel: Panel, width: int) -> Lines:
-    return drawn_lines([Paragraph(panel.title), *panel.blocks], width)
+def _entries(block: Entries, width: int) -> Lines:
+    opened = [each for each in block.entries if each.opened]
+    pairs: list[Row] = []
+    for at, entry in enumerate(block.entries):
+        # The same reason of twelve failures is read once.
+        long = cell_len(entry.text.plain) > width // 2
+        same = at > 0 and entry.text == block.entries[at - 1].text
+        pairs.append((entry.name, Text("as above", style="dim") if long and same else entry.text))
+    drawn = fact_lines(pairs, width) if len(pairs) > 1 or not opened else []
+    full = [each for entry in opened for each in entry_blocks(entry, block.kind)]
+    return drawn + drawn_lines(full, width)
+
+
+def _compared(block: ComparedTexts) -> Blocks:
+    """Show what each text comes from, and below both where they differ."""
+    signs = ("- ", "+ ") if len(block.sides) > 1 else ("",)
+    drawn: Blocks = []
+    if block.caption:
+        drawn += [*blank(), *prose(Text(visible(block.caption), style="bold"))]
+    for sign, side in zip(signs, block.sides, strict=True):
+        failed = side.error if side.error is not None and not side.above else ""
+        note = sentence(": ", side.note, failed) if side.note or failed else ""
+        drawn += [*prose(sentence(f"{sign}{side.title}", note), hang=2), *side.above]
+    drawn += blank() if any(side.above for side in block.sides) else []
+    for sign, side in zip(signs, block.sides, strict=True):
+        if side.error is not None and side.above:
+            drawn += prose(sentence(sign, side.error), hang=2)
+    drawn += prose(SAME_TEXT) if block.same else [ShownDifference(block.pieces)]
+    return drawn + [each for side in block.sides for each in side.below]
 
 
 def _table(block: Table, width: int) -> Lines:
     columns = block.columns
     sizes = _sizes(block, width)
-    titles = [Text(each.head) for each in columns]
-    # No title is broken, whatever room there is for it.
-    roomy = [max(size, len(each.head)) for size, each in zip(sizes, columns, strict=True)]
-    (head,) = _table_row(titles, columns, roomy, block.indent)
-    head.style = block.head
-    return [
-        head,
-        *(line for cells in block.rows for line in _table_row(cells, columns, sizes, block.indent)),
+    # The title of a column whose width is its own is not broken.
+    roomy = [
+        max(size, len(each.head)) if each.cells or each.cut else size
+        for size, each in zip(sizes, columns, strict=True)
     ]
+    drawn = _table_row([Text(each.head) for each in columns], columns, roomy, block.indent)
+    for head in drawn:
+        head.style = block.head
+    shown = block.rows[: block.most or None]
+    for at, cells in enumerate(shown):
+        named = [Text(), *cells[1:]] if block.repeats(at) else cells
+        drawn += _table_row(named, columns, sizes, block.indent)
+    left = len(block.rows) - len(shown)
+    return drawn + (drawn_lines(prose(f"and {left} more"), width) if left else [])
 
 
 def _sizes(block: Table, width: int) -> list[int]:
-    """Return how many cells each column takes."""
+    """Return how many cells each column takes; what goes on in the next line needs no more."""
     sizes = [each.cells for each in block.columns]
     last = len(sizes) - 1
     for at, size in enumerate(sizes):
         if size:
             continue
         used = sum(sizes) + sum(each.gap for each in block.columns[:-1]) + 2 * block.indent
-        widest = max((cell_len(cells[at].plain) for cells in block.rows), default=0)
+        column = block.columns[at]
+        widest = max([len(column.head), *(cell_len(cells[at].plain) for cells in block.rows)])
         room = max(width - used, 10)
-        sizes[at] = room if at == last else min(widest, max(room, 12))
+        share = max(room, 12) if column.cut else max(width // (last + 2), 8)
+        sizes[at] = room if at == last else min(widest, share)
     return sizes
 
 
@@ -227,7 +269,7 @@ def _table_row(
 ) -> Lines:
     """Draw a row; what does not fit into its column is cut, or goes on in the next line."""
     pieces = [
-        [_fitting(cell, size)] if column.cut else wrapped(cell, size, words=True)
+        [_fitting(cell, size)] if column.cut else wrapped(cell, size, words=column.at_words)
         for cell, column, size in zip(cells, columns, sizes, strict=True)
     ]
     drawn: Lines = []

@@ -1,4 +1,4 @@
-"""The self-check's verdict, what it rests on, and the smallest message on which it fails."""
+"""The verdicts of self-check and gate, what they rest on, and what does not pass."""
 
 from __future__ import annotations
 
@@ -13,13 +13,33 @@ from autoparser.analysis.core.verdicts import (
     Check,
     EvidenceKind,
     Failure,
+    FormFault,
+    Gate,
     TemplateCrash,
 )
+from autoparser.analysis.formats.learned_format import LearnedFormat
 
-from .blocks import Blocks, blank, compare_texts, difference, heading, prose, rows, sentence
-from .visible import some_of, visible
+from .blocks import (
+    Blocks,
+    ComparedTexts,
+    Entries,
+    Entry,
+    Heading,
+    TextSide,
+    code,
+    compare_texts,
+    heading,
+    lead,
+    prose,
+    rows,
+    sentence,
+    table,
+)
+from .visible import setting_words, some_of, visible
 
 FAILURES_NAMED = 12
+MOST_FAILURES = 12
+FAULTS_SHOWN = 4
 CRASHES_NAMED = 3
 
 
@@ -126,45 +146,74 @@ def check_doubt(check: Check, consequence: str) -> str:
     return f"{check_score(check)}: {reason}; see autoparser analyze"
 
 
-def failure_section(check: Check) -> Blocks:
-    """Show the smallest failing message, written against rendered, and what users' form loses."""
-    spoiled = [line for form in check.forms for line in _spoiled_section(form)]
-    smallest = check.smallest
-    if smallest is None:
-        return spoiled
-    named = [failure.title for failure in check.failures]
-    message = visible(json.dumps(smallest.message.to_dict(), ensure_ascii=False))
-    pairs = [
-        *(("crash", _crash(crash)) for crash in check.crashes if crash.needed),
-        ("failing", Text(some_of(named, FAILURES_NAMED, "; ", "; and "))),
-        ("smallest", Text(f"{smallest.title}: {failure_reason(smallest)}")),
-        ("its message", Text(message)),
-    ]
-    return [
-        *heading(f"Self-check: {check.passed} of {check.total} messages come out right"),
-        *rows(pairs),
-        *blank(),
-        *_difference(smallest),
-        *spoiled,
-    ]
+def check_section(learned: LearnedFormat, *, passing: bool = True) -> Blocks:
+    """Say how each setting's format does on the fixed messages, and show those that fail.
+
+    Without `passing` a format that passes is left out; nothing where all do.
+    """
+    passed = sum(check.passed for check in learned.checks)
+    total = sum(check.total for check in learned.checks)
+    drawn: Blocks = []
+    for format_, check in zip(learned.formats, learned.checks, strict=True):
+        if passing or not check.ok:
+            several = len(learned.checks) > 1
+            drawn += heading(setting_words(format_.setting) or "nothing set") if several else []
+            drawn += _check_blocks(check)
+    title = Heading(Text("Self-check"), "check", f"{passed}/{total}")
+    return [title, *drawn] if drawn else []
 
 
-def _spoiled_section(form: AskedForm) -> Blocks:
-    """Show the first message that is spoiled as users send it, in both forms."""
-    if form.fault is None:
-        return []
-    pairs = [
+def _check_blocks(check: Check) -> Blocks:
+    drawn = lead(f"{check.passed} of {check.total} fixed messages pass: {verdict_basis(check)}.")
+    if check.different:
+        drawn += lead(
+            f"{len(check.different)} fixed messages come out otherwise than the template renders"
+            " them: what this report says does not hold for such messages."
+        )
+    forbidden = sandbox_words(check)
+    drawn += lead(f"{forbidden[0].upper()}{forbidden[1:]}.") if forbidden else []
+    drawn += rows([("crash", _crash(crash)) for crash in check.crashes if crash.needed])
+    by_size = sorted(check.failures, key=lambda failure: failure.rank)
+    shown = [_failure(failure, opened=not at) for at, failure in enumerate(by_size[:MOST_FAILURES])]
+    drawn += [Entries(tuple(shown))] if shown else []
+    if len(by_size) > MOST_FAILURES:
+        drawn += prose(f"And {len(by_size) - MOST_FAILURES} more.")
+    return drawn + [_spoiled(form, form.fault) for form in check.forms if form.fault is not None]
+
+
+def _failure(failure: Failure, *, opened: bool) -> Entry:
+    """Show a message on which a format fails: what is rendered of it, and what is written."""
+    message = visible(json.dumps(failure.message.to_dict(), ensure_ascii=False))
+    raises, says = "no text, it raises", "no text, it says that the template raises"
+    sides = (
+        TextSide(
+            "the template renders",
+            error=Text(raises) if failure.rendered is None else None,
+            label="what the template renders",
+        ),
+        TextSide(
+            "the analysis writes",
+            error=Text(says) if failure.written is None else None,
+            label="what the analysis writes",
+        ),
+    )
+    pieces = compare_texts(failure.rendered or "", failure.written or "")
+    behind = [*rows([("its message", code(message))]), ComparedTexts(sides, tuple(pieces))]
+    reason = Text(failure_reason(failure))
+    return Entry(visible(failure.title), reason, blocks=behind, opened=opened)
+
+
+def _spoiled(form: AskedForm, fault: FormFault) -> Entries:
+    """Name what is spoiled as users send it, and show the first in both forms."""
+    sides = tuple(TextSide(each, label=each) for each in (form.usual, form.wanted))
+    pieces = tuple(compare_texts(fault.usual, fault.wanted))
+    named = [
         ("spoiled", Text(some_of(form.spoiled, FAILURES_NAMED, "; ", "; and "))),
-        ("shown", Text(f"{form.fault.title}: {visible(form.fault.reason)}")),
+        ("shown", Text(f"{fault.title}: {visible(fault.reason)}")),
     ]
-    words = f"{len(form.spoiled)} of {form.asked} conversations are spoiled"
-    return [
-        *heading(f"{form.usual[0].upper()}{form.usual[1:]}: {words}"),
-        *rows(pairs),
-        *blank(),
-        *prose(f"- {form.usual}, + {form.wanted}"),
-        *difference(compare_texts(form.fault.usual, form.fault.wanted)),
-    ]
+    words = Text(f"{len(form.spoiled)} of {form.asked} conversations are spoiled")
+    behind = [*rows(named), ComparedTexts(sides, pieces)]
+    return Entries((Entry(form.usual, words, blocks=behind, opened=True),))
 
 
 def _crash(crash: TemplateCrash) -> Text:
@@ -178,24 +227,55 @@ def failure_reason(failure: Failure) -> str:
     return visible(failure.reason) if failure.crash is None else _where(failure.crash)
 
 
-def _difference(failure: Failure) -> Blocks:
-    if failure.foretold and failure.written is None:
-        return prose("the template crashes on this message, as the analysis says")
-    if failure.rendered is None:
-        return [
-            *prose("the template raises on this message; the analysis would write:"),
-            *difference(compare_texts("", failure.written or "")),
-        ]
-    if failure.written is None:
-        return [
-            *prose("the analysis says that the template raises; it renders:"),
-            *difference(compare_texts(failure.rendered, "")),
-        ]
-    if failure.written == failure.rendered:
-        return prose("the turn itself comes out alike")
+def gate_words(learned: LearnedFormat, where: str = "") -> Text:
+    """Say in one sentence what became of what the template writes after its prompts.
+
+    `where` says where the faults are.
+    """
+    gate = learned.gate
+    if not gate.asked:
+        return Text("not asked: no turn that was tried goes on from a generation prompt")
+    counted = Text(gate_score(gate), style=gate_style(learned))
+    words = ": what the template writes after its prompts is accepted by the grammar and read back"
+    if not gate.ok:
+        failed = gate.asked - gate.passed + gate.usual_asked - gate.usual_passed
+        words = f": {failed} texts that the template writes after its prompts"
+        words += f" are refused by the grammar or read otherwise{where}"
+    if gate.not_asked:
+        words += f"; {gate.not_asked} not asked, where its turn does not go on from the prompt"
+    return sentence(counted, words)
+
+
+def gate_score(gate: Gate) -> str:
+    """Return the verdict in figures, with those of the form that users send where it is another."""
+    usual = f", usual form {gate.usual_passed}/{gate.usual_asked}" if gate.usual_asked else ""
+    return f"gate {gate.passed}/{gate.asked}{usual}"
+
+
+def gate_style(learned: LearnedFormat) -> str:
+    """Return the style of the gate's score: green only where users' own form is asked, too."""
+    if not learned.gate.ok:
+        return "bold red"
+    return "bold" if learned.spoiled else "bold green"
+
+
+def gate_section(learned: LearnedFormat) -> Blocks:
+    """Say what the gate lets pass, and list what it does not."""
+    gate = learned.gate
+    set_any = any(fault.setting for fault in gate.faults)
+    cells = [
+        (
+            visible(fault.title),
+            *([setting_words(fault.setting) or "nothing set"] if set_any else []),
+            f"not {fault.question.value}: {visible(fault.detail)}",
+        )
+        for fault in gate.faults
+    ]
+    heads = ("message", *(["chat_template_kwargs"] if set_any else []), "what is wrong")
     return [
-        *prose("- what the template renders, + what the analysis would write"),
-        *difference(compare_texts(failure.rendered, failure.written)),
+        Heading(Text("Gate"), "gate", f"{gate.passed}/{gate.asked}"),
+        *prose(gate_words(learned)),
+        *table("Gate", heads, cells, most=FAULTS_SHOWN),
     ]
 
 

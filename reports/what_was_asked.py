@@ -16,7 +16,7 @@ from autoparser.analysis.learning.tool_crashes import ToolCrash
 from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolsInPrompt
 from autoparser.analysis.overview.comparison import Comparison
 
-from .blocks import Blocks, Row, heading, prose, rows, sentence
+from .blocks import Blocks, Heading, Row, lead, prose, rows, sentence
 from .visible import setting_words, value_words, visible
 
 NAMED = 8
@@ -41,7 +41,7 @@ def bounds_section(learned: LearnedFormat) -> Blocks:
         return []
     pairs = [("renders", str(learned.renders)), *bounds_rows(learned.asked)]
     drawn = [(label, Text(words)) for label, words in pairs]
-    return [*heading("What was asked"), *rows(drawn)]
+    return [Heading(Text("What was asked"), "asked"), *rows(drawn)]
 
 
 def bounds_words(bounds: AskedBounds) -> str:
@@ -164,7 +164,9 @@ LONGEST = 200
 
 def tools_in_prompt_section(prompt_tools: ToolsInPrompt) -> Blocks:
     """Draw what becomes of tools, what hurts most first."""
-    drawn = [*heading(TOOLS_IN_PROMPT), *prose(tools_summary(prompt_tools))]
+    counts = {"fail": len(prompt_tools.crashes), "lost": len(prompt_tools.lost)}
+    note = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    drawn = [Heading(Text(TOOLS_IN_PROMPT), "tools", note), *lead(tools_summary(prompt_tools))]
     for title, pairs in tools_in_prompt_groups(prompt_tools):
         drawn += [*prose(f"{title}:"), *rows(pairs, indent=4)]
     return drawn
