@@ -23,6 +23,7 @@ JSON = {"Content-Type": "application/json"}
 BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello."}]}
 EVENT = b'data: {"content": "Hi", "tokens": [1], "stop": false}\n\n'
 LAST = b'data: {"content": "", "stop": true, "stop_type": "eos", "tokens_predicted": 1}\n\n'
+END = {"stop": True, "tokens_predicted": 9}
 FAILING = b'data: {"error": {"code": 500, "message": "no memory"}}\n\n'
 
 Pieces = Callable[[], AsyncIterator[bytes]]
@@ -44,6 +45,21 @@ async def strange() -> AsyncIterator[bytes]:
 
 def refusing(_: httpx2.Request) -> httpx2.Response:
     return httpx2.Response(400, json={"error": {"message": "the prompt is too long"}})
+
+
+def writing(*told: Mapping[str, Any]) -> Pieces:
+    """Return a backend's talk of these events."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for each in told:
+            yield b"data: " + json.dumps(each).encode() + b"\n\n"
+
+    return pieces
+
+
+def spelling(text: str, **last: object) -> Pieces:
+    """Return the talk of a backend that writes a text character by character."""
+    return writing(*({"content": character} for character in text), {"content": "", **END, **last})
 
 
 def answered(
@@ -97,6 +113,13 @@ def answered(
 
 def events(answer: httpx2.Response) -> list[str]:
     return [line.removeprefix("data: ") for line in answer.text.split("\n") if line]
+
+
+def chunks(stream: httpx2.Response) -> list[dict[str, Any]]:
+    """Return the chunks of a stream that came to its end."""
+    *told, last = events(stream)
+    assert last == "[DONE]"
+    return [json.loads(each) for each in told]
 
 
 def words(text: str) -> tuple[str, str]:

@@ -6,7 +6,9 @@ Reads one JSON object a line, and answers with one: `{"load": DOCUMENT, "tools":
 `response_template` as the engine does when it starts, and is answered with `{}`, or with `{"error":
 WHY}` where it refuses. `{"prefix": PROMPT, "text": TEXT, "step": N}` reads what a model wrote after
 a prompt, N characters at a time, or all of it at once where N is 0, and is answered with
-`{"message": MESSAGE}` or an error. Only the standard library and the engine are imported.
+`{"message": MESSAGE}` or an error. Beside the
+standard library and the engine, only the package's program for engines' Pythons is imported, which
+needs no other part of it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parents[2] / "analysis" / "engines"))
+worker: Any = import_module("engine_worker.__main__")
 
 Read = Callable[[str, str, int], Mapping[str, Any]]
 Load = Callable[[Mapping[str, Any], Sequence[Any]], Read]
@@ -68,22 +74,16 @@ def vllm(document: Mapping[str, Any], tools: Sequence[Any]) -> Read:
         parser.set_prompt_token_ids(tokenizer.encode(prefix))
         if not step:
             reasoning, content, found = parser.parse(text, request, enable_auto_tools=True)
-            calls = [(call.name, call.arguments) for call in found or ()]
-            return message(reasoning, content, calls)
-        return message(*streamed(parser, text, step))
-
-    def streamed(parser: Any, text: str, step: int) -> tuple[str, str, list[tuple[str, str]]]:
-        thought = said = ""
-        calls: list[tuple[str, str]] = []
-        for piece in (*pieces(text, step), ""):
-            delta = parser.parse_delta(piece, tokenizer.encode(piece), request, finished=not piece)
-            if delta is not None:
-                thought += delta.reasoning or ""
-                said += delta.content or ""
-                calls += [
-                    (each.function.name, each.function.arguments) for each in delta.tool_calls
-                ]
-        return thought, said, calls
+            calls = [[call.name, call.arguments] for call in found or ()]
+            return message({"reasoning": reasoning, "content": content, "calls": calls})
+        return message(
+            worker.joined_deltas(
+                *(
+                    parser.parse_delta(piece, tokenizer.encode(piece), request, finished=not piece)
+                    for piece in (*pieces(text, step), "")
+                )
+            )
+        )
 
     return read
 
@@ -110,43 +110,23 @@ def sglang(document: Mapping[str, Any], tools: Sequence[Any]) -> Read:
         if "tool_calls" in fields:
             calls = calling(offered, name, tokenizer=Tokenizer(), prefix=prefix)
         if step:
-            return streamed(thinks, calls, text, step)
-        thought, said = thinks.parse_non_stream(text)
-        found: list[Any] = []
-        if calls is not None and calls.has_tool_call(said):
-            said, found = calls.parse_non_stream(said)
-        return message(thought, said, [(each.name, each.parameters) for each in found])
-
-    def streamed(thinks: Any, calls: Any, text: str, step: int) -> Mapping[str, Any]:
-        thought = said = ""
-        found: dict[int, list[str]] = {}
-        for piece in (*pieces(text, step), ""):
-            taken, rest = thinks.parse_stream_chunk(piece) if piece else thinks.parse_stream_end()
-            thought += taken or ""
-            passed: list[tuple[Any, Any]]
-            passed = [(rest or "", [])] if calls is None else [calls.parse_stream_chunk(rest or "")]
-            if calls is not None and not piece:
-                passed.append(calls.parse_stream_end())
-            for normal, items in passed:
-                said += normal or ""
-                for item in items:
-                    call = found.setdefault(item.tool_index, ["", ""])
-                    call[0] += item.name or ""
-                    call[1] += item.parameters or ""
-        return message(thought, said, [(name, given) for name, given in found.values()])
+            return message(worker.read_streamed(thinks, calls, pieces(text, step)))
+        return message(worker.read_whole(thinks, calls, text))
 
     return read
 
 
-def message(
-    reasoning: str | None, content: str | None, calls: Sequence[tuple[str, str]]
-) -> Mapping[str, Any]:
+def message(reading: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a message as transformers' parser would; absent parts are left out."""
     called = [
         {"type": "function", "function": {"name": name, "arguments": json.loads(given)}}
-        for name, given in calls
+        for name, given in reading["calls"]
     ]
-    parts = {"thinking": reasoning, "content": content, "tool_calls": called}
+    parts = {
+        "thinking": reading["reasoning"],
+        "content": reading["content"],
+        "tool_calls": called,
+    }
     return {name: part for name, part in parts.items() if part}
 
 

@@ -1,13 +1,17 @@
-"""`autoparser serve` in a thread, with real HTTP, for as long as a block lasts."""
+"""`autoparser serve` and a backend in threads, with real HTTP, for as long as a block lasts."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from autoparser import Analysis
 from autoparser.analysis.decoding.answer_writers import ServerEngine
@@ -67,3 +71,64 @@ def running_serve(
         thread.join(PATIENCE)
         listening.close()
         assert not thread.is_alive()
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A server behind an endpoint."""
+
+    url: str
+    gone: threading.Event
+    """Set once somebody has left before its answer's end."""
+
+
+@contextmanager
+def running_backend(
+    answer: Callable[[str, Mapping[str, Any]], Iterable[bytes] | None], *, pause: float = 0.0
+) -> Generator[Backend]:
+    """Answer what is posted to a path by pieces, of which an empty one is the answer's end.
+
+    It breaks off where that is missing, and has no such path where there are no pieces. Between
+    connections it pauses.
+    """
+    gone = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def do_POST(self) -> None:
+            self.close_connection = True
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            pieces = answer(self.path, body)
+            if pieces is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            try:
+                for piece in pieces:
+                    self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            except OSError:
+                gone.set()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128
+
+        def process_request(self, *connection: Any) -> None:
+            super().process_request(*connection)
+            time.sleep(pause)
+
+    server = Server(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield Backend(f"http://127.0.0.1:{server.server_port}", gone)
+    server.shutdown()
+    server.server_close()

@@ -7,9 +7,7 @@ the tool's result, so that a result that gets lost on its way ends in another ca
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 import anthropic
@@ -17,9 +15,10 @@ import httpx2
 import openai
 import pytest
 
+from autoparser.analysis.engines.chat_answers import event
 from tests.fixture_analyses import analyzed
 
-from .running_serve import RunningServe, running_serve
+from .running_serve import RunningServe, running_backend, running_serve
 
 pytestmark = pytest.mark.engine
 
@@ -34,45 +33,29 @@ QUESTION = "How is Malmö?"
 SYSTEM = "Be brief."
 
 
-class Scripted(BaseHTTPRequestHandler):
-    """Writes a call, and an answer where the prompt has all that a loop has said so far."""
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.send_response(200)
-        self.end_headers()
-        if self.path == "/tokenize":
-            self.wfile.write(json.dumps({"tokens": list(range(len(body["content"])))}).encode())
-            return
-        if self.path == "/v1/completions":
-            self.wfile.write(json.dumps({"passed": body["prompt"], "model": "/models/a"}).encode())
-            return
-        said = body["prompt"]
-        told = all(
-            text in said for text in (SYSTEM, RESULT, "I must look.", "Let me see.", "Malmö")
-        )
+def scripted(path: str, body: Mapping[str, Any]) -> Iterator[bytes]:
+    """Write a call, and an answer where the prompt has all that a loop has said so far."""
+    if path == "/tokenize":
+        yield json.dumps({"tokens": list(range(len(body["content"])))}).encode()
+    elif path == "/v1/completions":
+        yield json.dumps({"passed": body["prompt"], "model": "/models/a"}).encode()
+    else:
+        words = (SYSTEM, RESULT, "I must look.", "Let me see.", "Malmö")
+        told = all(each in body["prompt"] for each in words)
         for character in ANSWER if told else CALL:
-            self._write({"content": character, "tokens": [1]})
+            yield event({"content": character, "tokens": [1]})
         end = {"tokens_predicted": 9, "tokens_evaluated": 20, "timings": {"cache_n": 15}}
-        self._write({"content": "", "stop": True, **end})
-
-    def _write(self, event: dict[str, Any]) -> None:
-        self.wfile.write(b"data: " + json.dumps(event).encode() + b"\n\n")
-
-    def log_message(self, *_: object) -> None:
-        pass
+        yield event({"content": "", "stop": True, **end})
+    yield b""
 
 
 @pytest.fixture(scope="module")
 def url() -> Generator[RunningServe]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
-    Thread(target=server.serve_forever, daemon=True).start()
-    with running_serve(
-        analyzed("j1-json-in-tags"), f"http://127.0.0.1:{server.server_port}"
-    ) as running:
+    with (
+        running_backend(scripted) as behind,
+        running_serve(analyzed("j1-json-in-tags"), behind.url) as running,
+    ):
         yield running
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.fixture

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import os
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,8 +20,10 @@ from unittest import mock
 import httpx2
 import pytest
 
+from autoparser.analysis.engines.chat_application import APIS
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ChatError, ServingLimits
+from tests.case_tables import case_tables
 from tests.fixture_analyses import analyzed
 
 from .asked_serve import (
@@ -42,17 +42,11 @@ from .asked_serve import (
     whole,
     words,
 )
-from .running_serve import running_serve
+from .running_serve import Backend, RunningServe, running_backend, running_serve
 
 pytestmark = pytest.mark.engine
 
-
-def nested(depth: int) -> list[Any]:
-    """Return lists in lists, so many of them."""
-    value: list[Any] = []
-    for _ in range(depth):
-        value = [value]
-    return value
+table = case_tables(__file__, "serve_requests.yaml")
 
 
 async def dying() -> AsyncIterator[bytes]:
@@ -113,24 +107,6 @@ def test_an_event_ends_at_a_line_feed_alone(talk: Pieces) -> None:
     assert answer.json()["choices"][0]["message"]["content"] == "Hi"
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("stops", [[","], []])
-def test_a_call_that_a_stop_string_of_the_client_ends_is_not_completed(
-    stream: bool, stops: list[str]
-) -> None:
-    text = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"'
-
-    async def stopped() -> AsyncIterator[bytes]:
-        last = {"stop": True, "stop_type": "word", "stopping_word": ","}
-        for event in ({"content": text, "stop": False}, {"content": "", **last}):
-            yield f"data: {json.dumps(event)}\n\n".encode()
-
-    tools = [{"type": "function", "function": {"name": "get_weather", "parameters": {}}}]
-    (answer,) = answered(stopped, {**BODY, "tools": tools, "stop": stops, "stream": stream})
-    assert ('Oslo\\"}"' in answer.text or '"arguments":"}"' in answer.text) is not bool(stops)
-    assert ('"finish_reason":"length"' in answer.text) is bool(stops)
-
-
 def test_the_text_that_a_backend_writes_before_each_prompt_is_left_to_it() -> None:
     asked: list[dict[str, Any]] = []
     answered(whole, BODY, asked=asked)
@@ -153,35 +129,31 @@ def test_a_body_beyond_the_limit_is_one_error() -> None:
         assert said.startswith("the body has more than 1000 bytes")
 
 
-@pytest.mark.parametrize(
-    ("fields", "place", "said"),
-    [
-        ({"messages": []}, "messages", ""),
-        ({"messages": [{"content": "x"}]}, "messages[0]", "role"),
-        ({"n": 0}, "n", ""),
-        ({"chat_template_kwargs": {"messages": []}}, "chat_template_kwargs.messages", "switch"),
-        ({"messages": [{"role": "user", "content": nested(900)}]}, None, "nested too deep"),
-        ({"tool_choice": {"type": "allowed_tools", "tools": [{}]}}, "tool_choice", "tools"),
-        ({"tools": [{"type": "function"}]}, "tools[0]", ""),
-        ({"tool_choice": "nobody"}, None, "nobody"),
-        ({"response_format": {"type": "json_schema"}}, "response_format", "schema"),
-        ({"continues": {"prompt_token_ids": [1], "token_ids": [2]}}, "continues", "--tokenizer"),
-    ],
-)
-def test_a_request_that_makes_no_sense_names_its_place(
-    fields: dict[str, object], place: str | None, said: str
-) -> None:
-    (answer,) = answered(whole, {**BODY, **fields})
+@table("refused")
+def test_a_request_that_makes_no_sense_names_its_place(case: dict[str, Any]) -> None:
+    (answer,) = answered(whole, {**BODY, **case["fields"]})
     error = answer.json()["error"]
     assert (answer.status_code, error["type"]) == (400, "invalid_request_error")
-    assert place is None or error["param"].startswith(place)
-    assert said in error["message"]
+    assert (error["param"] or "").startswith(case.get("param", ""))
+    assert case.get("said", "") in error["message"]
 
 
-@pytest.mark.parametrize("body", [b'{"messages": "\xff"}', b"[]", b"", b"[" * 5000])
-def test_a_body_that_is_no_json_object_is_one_error(body: bytes) -> None:
-    (answer,) = answered(whole, body)
-    assert (answer.status_code, words(answer.text)[0]) == (400, "invalid_request_error")
+NESTED = [
+    b'{"messages": [{"role": "user", "content": ' + opening * 900 + closing * 900 + b"}]}"
+    for opening, closing in ((b"[", b"]"), (b'{"a":', b"}"))
+]
+NESTED[1] = NESTED[1].replace(b":}", b":1}", 1)
+
+
+@pytest.mark.parametrize("path", APIS)
+def test_a_body_that_is_no_request_is_one_error(path: str) -> None:
+    half = b'{"messages": [{"role": "user", "content": "\\ud800"}]}'
+    bodies = [b'{"messages": "\xff"}', b"[]", b"", b"{", b"[" * 1_000_000, half, *NESTED]
+    for answer in answered(whole, *bodies, path=path):
+        error = answer.json()["error"]
+        assert (answer.status_code, error["type"]) == (400, "invalid_request_error")
+        assert set(error) == {"message", "type", "param", "code"}
+        assert len(error["message"]) < 1000
 
 
 def test_bodies_of_another_type_are_refused() -> None:
@@ -279,56 +251,28 @@ def test_no_backend_is_one_error() -> None:
 
 # Real sockets on both sides.
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+def talking(*talks: list[bytes]) -> Callable[[str, object], list[bytes] | None]:
+    """Return a backend whose completions are these, in turn."""
+    turns = itertools.cycle(talks)
+    return lambda path, _: next(turns) if path == "/completion" else None
 
 
-def chunk(data: bytes) -> bytes:
-    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+def forever(path: str, _: object) -> Iterator[bytes] | None:
+    """Write without end."""
 
-
-class Backend:
-    """A server that answers completions with events, one list of them for each; then it closes."""
-
-    def __init__(self, *answers: list[bytes], forever: bool = False) -> None:
-        self._answers = itertools.cycle(answers or [[]])
-        self._forever = forever
-        self.gone = threading.Event()
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}"
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
+    def pieces() -> Iterator[bytes]:
         while True:
-            try:
-                connection, _ = self.listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+            yield EVENT
+            time.sleep(0.01)
 
-    def _answer(self, connection: socket.socket) -> None:
-        with connection:
-            asked = b""
-            while b"\r\n\r\n" not in asked:
-                asked += (came := connection.recv(65536))
-                if not came:
-                    return
-            if not asked.startswith(b"POST /completion"):
-                connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-                return
-            try:
-                connection.sendall(HEAD + b"".join(map(chunk, next(self._answers))))
-                while self._forever:
-                    connection.sendall(chunk(EVENT))
-                    time.sleep(0.01)
-            except OSError:
-                self.gone.set()
+    return pieces() if path == "/completion" else None
 
 
-@contextmanager
-def backend(*answers: list[bytes], forever: bool = False) -> Generator[Backend]:
-    running = Backend(*answers, forever=forever)
-    yield running
-    running.listening.close()
+@pytest.fixture
+def endless_url() -> Generator[tuple[RunningServe, Backend]]:
+    with running_backend(forever) as behind, running_serve(analyzed(TEMPLATE), behind.url) as url:
+        yield url, behind
 
 
 def ask(url: str, **fields: object) -> httpx2.Response:
@@ -358,11 +302,13 @@ def metrics(url: str, wanted: str) -> str:
 
 
 @pytest.mark.parametrize("leave", [hang_up, pytest.param(give_up, marks=pytest.mark.slow)])
-def test_a_client_that_leaves_ends_the_completion(leave: Callable[[str], None]) -> None:
-    with backend(forever=True) as running, running_serve(analyzed(TEMPLATE), running.url) as url:
-        leave(url)
-        assert running.gone.wait(10)
-        assert "autoparser_hangups_total 1.0" in metrics(url, "autoparser_running 0.0")
+def test_a_client_that_leaves_ends_the_completion(
+    leave: Callable[[str], None], endless_url: tuple[RunningServe, Backend]
+) -> None:
+    url, behind = endless_url
+    leave(url)
+    assert behind.gone.wait(10)
+    assert "autoparser_hangups_total 1.0" in metrics(url, "autoparser_running 0.0")
 
 
 def test_a_body_that_does_not_come_is_one_error() -> None:
@@ -378,7 +324,7 @@ def test_a_body_that_does_not_come_is_one_error() -> None:
 def test_one_chat_too_many_is_told_to_come_back() -> None:
     limits = ServingLimits(requests=1, seconds=30)
     with (
-        backend(forever=True) as running,
+        running_backend(forever) as running,
         running_serve(analyzed(TEMPLATE), running.url, limits=limits) as url,
     ):
         asked = {**BODY, "stream": True}
@@ -400,7 +346,7 @@ def test_nothing_is_left_of_failed_chats() -> None:
     limits = ServingLimits(seconds=5)
     talks = [[EVENT], [EVENT, FAILING, b""], [EVENT, LAST, b""], [EVENT, b""]]
     with (
-        backend(*talks) as running,
+        running_backend(talking(*talks)) as running,
         running_serve(analyzed(TEMPLATE), running.url, limits=limits) as url,
     ):
         for _ in talks:
@@ -414,14 +360,16 @@ def test_nothing_is_left_of_failed_chats() -> None:
 
 
 @pytest.mark.slow
-def test_no_task_is_left_of_clients_that_hung_up() -> None:
-    with backend(forever=True) as running, running_serve(analyzed(TEMPLATE), running.url) as url:
-        ask(url, max_tokens=0)
-        before = url.tasks
-        for _ in range(20):
-            hang_up(url)
-        metrics(url, "autoparser_running 0.0")
-        until = time.monotonic() + 10
-        while url.tasks > before + 1 and time.monotonic() < until:
-            time.sleep(0.02)
-        assert url.tasks <= before + 1
+def test_no_task_is_left_of_clients_that_hung_up(
+    endless_url: tuple[RunningServe, Backend],
+) -> None:
+    url, _ = endless_url
+    ask(url, max_tokens=0)
+    before = url.tasks
+    for _ in range(20):
+        hang_up(url)
+    metrics(url, "autoparser_running 0.0")
+    until = time.monotonic() + 10
+    while url.tasks > before + 1 and time.monotonic() < until:
+        time.sleep(0.02)
+    assert url.tasks <= before + 1

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import resource
 import socket
-import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
@@ -18,70 +16,30 @@ import httpx2
 import pytest
 
 from autoparser.analysis.engines import bounded_server
+from autoparser.analysis.engines.chat_application import APIS
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from tests.fixture_analyses import analyzed
 
 from .asked_serve import BODY, EVENT, LAST, TEMPLATE
 from .chats import parrot
-from .running_serve import RunningServe, running_serve
+from .running_serve import RunningServe, running_backend, running_serve
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 LATE = 1.0
 """Seconds that the head of a request may take here."""
 HELLO = {"role": "user", "content": "Hello."}
-FUNCTION = {"name": "f", "parameters": {"type": "object"}}
 
 
-@contextmanager
-def backend(answer: Callable[[socket.socket], None], *, pause: float = 0.0) -> Generator[str]:
-    """Answer each completion on a socket; connections are taken with a pause between them."""
-    listening = socket.create_server(("127.0.0.1", 0), backlog=128)
-
-    def answered(connection: socket.socket) -> None:
-        with connection:
-            asked = bytearray()
-            while b"\r\n\r\n" not in asked:
-                asked += connection.recv(65536)
-            head, _, body = asked.partition(b"\r\n\r\n")
-            length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
-            missing = int(length[1]) - len(body) if length else 0
-            try:
-                while missing > 0:
-                    missing -= len(connection.recv(min(missing, 1 << 20)))
-                if asked.startswith(b"POST /completion"):
-                    answer(connection)
-                else:
-                    status = b"200 OK" if asked.startswith(b"GET") else b"404 Not Found"
-                    empty = b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-                    connection.sendall(b"HTTP/1.1 " + status + empty)
-            except OSError:
-                return
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=answered, args=(connection,), daemon=True).start()
-            time.sleep(pause)
-
-    threading.Thread(target=serve, daemon=True).start()
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    listening.close()
-
-
-def usual(connection: socket.socket) -> None:
-    connection.sendall(HEAD + EVENT + LAST)
+def usual(path: str, _: object) -> list[bytes] | None:
+    return [EVENT, LAST, b""] if path == "/completion" else None
 
 
 @pytest.fixture(scope="module")
 def url() -> Generator[RunningServe]:
     late = mock.patch.object(bounded_server, "HEAD_SECONDS", LATE)
     preparer = ChatPreparer(analyzed(TEMPLATE), tokenizer=parrot().tokenizer)
-    with late, backend(usual) as behind, running_serve(preparer, behind) as running:
+    with late, running_backend(usual) as behind, running_serve(preparer, behind.url) as running:
         yield running
 
 
@@ -99,55 +57,23 @@ def is_well(url: str) -> bool:
     return httpx2.get(f"{url}/health").is_success and answer.is_success
 
 
-def nested(opening: str, closing: str, depth: int = 900) -> str:
-    return opening * depth + closing * depth
-
-
 def chat(**fields: Any) -> bytes:
     return json.dumps({**BODY, **fields}).encode()
 
 
-def said(content: str) -> bytes:
-    return f'{{"messages": [{{"role": "user", "content": {content}}}]}}'.encode()
-
-
-FUNCTIONS = [{"type": "function", "function": {**FUNCTION, "name": f"f{i}"}} for i in range(20_000)]
-HOSTILE: dict[str, tuple[bytes, int]] = {
-    "not UTF-8": (b'{"messages": "\xff"}', 400),
-    "not JSON": (b"{", 400),
-    "no object": (b"[]", 400),
-    "nothing": (b"", 400),
-    "brackets alone": (b"[" * 1_000_000, 400),
-    "content nested 900 deep": (said(nested("[", "]")), 400),
-    "objects nested 900 deep": (said(nested('{"a":', "}").replace(":}", ":1}", 1)), 400),
-    "half a character": (said('"\\ud800"'), 400),
-    "a switch named messages": (chat(chat_template_kwargs={"messages": 1}), 400),
-    "a switch named self": (chat(chat_template_kwargs={"self": 1}), 400),
-    "documents that are a number": (chat(chat_template_kwargs={"documents": 1}), 400),
-    "a role that is a list": (chat(messages=[{"role": [], "content": "x"}]), 400),
-    "calls that are a number": (
-        chat(messages=[HELLO, {"role": "assistant", "tool_calls": 5}]),
-        400,
-    ),
-    "tools without names": (chat(tools=[{}]), 400),
-    "a tool choice of nothing": (chat(tool_choice={}), 400),
-    "a number as a stop": (chat(stop=5), 400),
-    "too many choices": (chat(n=10**9), 400),
-    "a schema that is a text": (
-        chat(response_format={"type": "json_schema", "json_schema": {"schema": "x"}}),
-        400,
-    ),
-    "20,000 tools": (chat(tools=FUNCTIONS), 413),
+FUNCTION = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+LARGE: dict[str, tuple[bytes, int]] = {
+    "20,000 tools": (chat(tools=[FUNCTION] * 20_000), 413),
     "9 MB": (chat(messages=[{"role": "user", "content": "x" * 9_000_000}]), 413),
     "7 MB": (chat(messages=[{"role": "user", "content": "word " * 1_400_000}]), 200),
     "a hundred thousand messages": (chat(messages=[HELLO] * 100_000), 200),
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
-def test_a_hostile_body_is_one_error_within_bounds(url: str, name: str, path: str) -> None:
-    body, status = HOSTILE[name]
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("path", APIS)
+def test_a_large_body_is_one_error_within_bounds(url: str, name: str, path: str) -> None:
+    body, status = LARGE[name]
     headers = {"Content-Type": "application/json"}
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(httpx2.post, url + path, content=body, headers=headers, timeout=30)
@@ -163,10 +89,7 @@ def test_a_hostile_body_is_one_error_within_bounds(url: str, name: str, path: st
         assert answer.status_code == status, answer.text[:300]
     assert answer.status_code in (200, 400, 413), answer.text[:300]
     if not answer.is_success:
-        error = answer.json()["error"]
-        assert set(error) == {"message", "type", "param", "code"}
-        assert len(error["message"]) < 1000
-        assert "Traceback" not in answer.text
+        assert len(answer.json()["error"]["message"]) < 1000
 
 
 RAW: dict[str, tuple[bytes, int]] = {
@@ -214,14 +137,17 @@ def test_400_heads_that_never_end_shut_nobody_out(url: str) -> None:
 def test_400_mb_from_a_backend_are_one_error_in_bounded_memory(between: bytes) -> None:
     sent = 0
 
-    def endless(connection: socket.socket) -> None:
+    def endless(path: str, _: object) -> Iterator[bytes] | None:
+        return pieces() if path == "/completion" else None
+
+    def pieces() -> Iterator[bytes]:
         nonlocal sent
-        connection.sendall(HEAD + b'data: {"content": "')
+        yield b'data: {"content": "'
         for _ in range(400):
-            connection.sendall(b"x" * 1_000_000 + between)
+            yield b"x" * 1_000_000 + between
             sent += 1
 
-    with backend(endless) as behind, running_serve(analyzed(TEMPLATE), behind) as url:
+    with running_backend(endless) as behind, running_serve(analyzed(TEMPLATE), behind.url) as url:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         answer = httpx2.post(f"{url}/v1/chat/completions", json=BODY, timeout=30)
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -238,8 +164,8 @@ def test_64_streams_reach_a_backend_that_takes_connections_slowly() -> None:
         return answer.text.strip().rpartition("\n")[2]
 
     with (
-        backend(usual, pause=0.1) as behind,
-        running_serve(analyzed(TEMPLATE), behind) as url,
+        running_backend(usual, pause=0.1) as behind,
+        running_serve(analyzed(TEMPLATE), behind.url) as url,
         ThreadPoolExecutor(64) as pool,
     ):
         assert list(pool.map(asked, [url] * 64)) == ["data: [DONE]"] * 64

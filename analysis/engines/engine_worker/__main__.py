@@ -20,7 +20,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module, metadata
@@ -224,13 +224,14 @@ class SglangPair:
         if calls is not None and getattr(calls.detector, "eot_token", None) == question["end"]:
             text += question["end"]
         if not step:
-            return _whole(thinks, calls, text)
+            return read_whole(thinks, calls, text)
         ids = tokenizer.encode(text)
         deltas = [tokenizer.decode(ids[at : at + step]) for at in range(0, len(ids), step)]
-        return _streamed(thinks, calls, deltas)
+        return read_streamed(thinks, calls, deltas)
 
 
-def _whole(thinks: Any, calls: Any, text: str) -> Reading:
+def read_whole(thinks: Any, calls: Any, text: str) -> Reading:
+    """Read a text by SGLang's parsers of reasoning and of calls; either may be None."""
     thought, content = ("", text) if thinks is None else thinks.parse_non_stream(text)
     found: list[Any] = []
     if calls is not None and calls.has_tool_call(content or ""):
@@ -238,7 +239,8 @@ def _whole(thinks: Any, calls: Any, text: str) -> Reading:
     return message(thought, content, [(each.name, each.parameters) for each in found])
 
 
-def _streamed(thinks: Any, calls: Any, deltas: Sequence[str]) -> Reading:
+def read_streamed(thinks: Any, calls: Any, deltas: Iterable[str]) -> Reading:
+    """Read the deltas of a text as `read_whole` reads the text."""
     joined, called = JoinedMessage(), False
     for piece in (*deltas, ""):
         thought, rest = "", piece
@@ -332,24 +334,30 @@ class Vllm(AskedEngine):
             return message(thought, content, [(each.name, each.arguments) for each in calls or ()])
 
         def streamed(parser: Any, request: Any, prompt: Any, text: str, step: int) -> Reading:
-            joined = JoinedMessage()
             ids = tokenizer.encode(text)
             deltas = [ids[at : at + step] for at in range(0, len(ids), step)]
-            for at, given in enumerate([*deltas, [tokenizer.eos_token_id]]):
-                last = at == len(deltas)
-                piece = "" if last else tokenizer.decode(given)
-                delta = parser.parse_delta(piece, given, request, prompt, finished=last)
-                if delta is None:
-                    continue
-                joined.add(delta.reasoning, delta.content)
-                for each in delta.tool_calls or ():
-                    function = each.function
-                    joined.add_call(
-                        each.index, function and function.name, function and function.arguments
+            return joined_deltas(
+                *(
+                    parser.parse_delta(
+                        tokenizer.decode(given), given, request, prompt, finished=False
                     )
-            return joined.reading()
+                    for given in deltas
+                ),
+                parser.parse_delta("", [tokenizer.eos_token_id], request, prompt, finished=True),
+            )
 
         return read
+
+
+def joined_deltas(*deltas: Any) -> Reading:
+    """Return the message that vLLM's deltas are together; None is an empty delta."""
+    joined = JoinedMessage()
+    for delta in filter(None, deltas):
+        joined.add(delta.reasoning, delta.content)
+        for each in delta.tool_calls or ():
+            function = each.function
+            joined.add_call(each.index, function and function.name, function and function.arguments)
+    return joined.reading()
 
 
 class TookTooLong(BaseException):
