@@ -25,7 +25,7 @@ from typing import Any
 
 from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
 
-from .chats import until_stop
+from .chats import joined, parrot_of, plain_message, prompt_renderer, until_stop
 from .padding import padded_message
 from .parrot import END, Parrot
 from .running_engine import SGLANG, VLLM, running_engine
@@ -109,10 +109,7 @@ class Asked:
     def of(cls, template: ChatTemplate, on: str, off: str) -> Asked:
         """Analyze a template; `on` and `off` are its settings with and without reasoning."""
         analysis = analyze(template)
-        markers = dict.fromkeys(analysis.grammar(TOOLS).preserved_tokens, False)
-        markers |= dict.fromkeys(analysis.format.stop_strings, True)
-        whole = {text: special for text, special in markers.items() if text == text.strip() != ""}
-        parrot = Parrot(tuple(each for each in whole.items() if each[0] != END), lag=800)
+        parrot = parrot_of([analysis], TOOLS)
         return cls(analysis, parrot, {"on": json.loads(on), "off": json.loads(off)})
 
     def cells(self) -> Iterator[Cell]:
@@ -133,17 +130,7 @@ class Asked:
             sys.stdout.write(f"{row}: the template does not write this turn after its prompt\n")
             return
         script = until_stop(written, self.analysis.format.stop_strings)
-        shaped = [self.analysis.shape.tool(tool["function"]) for tool in tools]
-
-        rendering: Any = self.analysis.rendering
-
-        def prompt_of(user: str) -> str:
-            said = [{"role": "user", "content": user}]
-            text: str = rendering.render(
-                said, shaped or None, add_generation_prompt=True, **setting
-            )
-            return text
-
+        prompt_of = prompt_renderer(self.analysis, tools, **setting)
         user = padded_message(self.parrot, f"{script}{END}", prompt_of)
         request: dict[str, Any] = {"json_schema": SCHEMA}
         body: dict[str, Any] = {
@@ -168,7 +155,7 @@ class Asked:
                 assert [(call.name, json.loads(call.arguments)) for call in read.tool_calls] == [
                     (call.name, dict(call.arguments)) for call in calls
                 ]
-            yield Cell(row, cut, {**body, **limits}, plain(read.to_openai()))
+            yield Cell(row, cut, {**body, **limits}, plain_message(read.to_openai()))
 
     @staticmethod
     def _pieces(script: str, encode: Any, decode: Any) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -185,38 +172,16 @@ class Asked:
         return pieces
 
 
-def plain(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a message is compared; engines name reasoning otherwise."""
-    functions = [call["function"] for call in message.get("tool_calls") or ()]
-    return {
-        "content": message.get("content") or None,
-        "reasoning": message.get("reasoning_content") or message.get("reasoning") or None,
-        "calls": [(each.get("name") or "", each.get("arguments") or "") for each in functions],
-        "finish_reason": message.get("finish_reason"),
-    }
-
-
 def answered(client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for a whole answer."""
     (choice,) = client.chat.completions.create(**body).choices
-    return plain({**choice.message.model_dump(), "finish_reason": choice.finish_reason})
+    return plain_message({**choice.message.model_dump(), "finish_reason": choice.finish_reason})
 
 
 def streamed(client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for a stream, and put the message together."""
-    message: dict[str, Any] = {}
-    calls: dict[int, dict[str, Any]] = {}
-    for event in client.chat.completions.create(stream=True, **body):
-        for choice in event.choices:
-            message["finish_reason"] = choice.finish_reason or message.get("finish_reason")
-            delta = choice.delta.model_dump()
-            for field in ("content", "reasoning", "reasoning_content"):
-                message[field] = message.get(field, "") + (delta.get(field) or "")
-            for piece in delta.get("tool_calls") or ():
-                function = calls.setdefault(piece["index"], {"name": "", "arguments": ""})
-                for field in function:
-                    function[field] += (piece["function"] or {}).get(field) or ""
-    return plain({**message, "tool_calls": [{"function": calls[at]} for at in sorted(calls)]})
+    events = client.chat.completions.create(stream=True, **body)
+    return plain_message(joined(event.model_dump() for event in events))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -53,13 +53,30 @@ def analysis_of(name: str) -> Analysis:
 @cache
 def parrot() -> Parrot:
     """Make the parrot that has the markers of all these templates as tokens."""
+    return parrot_of(map(analysis_of, TEMPLATES), TOOLS)
+
+
+def parrot_of(analyses: Iterable[Analysis], tools: Sequence[Mapping[str, Any]]) -> Parrot:
+    """Make the parrot that has the markers of some templates as tokens."""
     markers: dict[str, bool] = {}
-    for name in TEMPLATES:
-        analysis = analysis_of(name)
-        markers.update(dict.fromkeys(analysis.grammar(TOOLS).preserved_tokens, False))
+    for analysis in analyses:
+        markers.update(dict.fromkeys(analysis.grammar(tools).preserved_tokens, False))
         markers.update(dict.fromkeys(analysis.format.stop_strings, True))
     whole = {text: control for text, control in markers.items() if text == text.strip() != ""}
     return Parrot(tuple(item for item in whole.items() if item[0] != END), lag=LAG)
+
+
+def prompt_renderer(
+    analysis: Analysis, tools: Sequence[Any] = (), **setting: Any
+) -> Callable[[str], str]:
+    """Return what renders the prompt of a user's message."""
+    shaped = [analysis.shape.tool(tool["function"]) for tool in tools] or None
+
+    def prompt_of(user: str) -> str:
+        said = [{"role": "user", "content": user}]
+        return analysis.rendering.render(said, shaped, add_generation_prompt=True, **setting)
+
+    return prompt_of
 
 
 def weather(city: str, days: int) -> ToolCall:
@@ -114,12 +131,7 @@ def chats_of(name: str) -> Iterator[ScriptedChat]:
     """
     analysis = analysis_of(name)
     turns = analysis.turns(TOOLS)
-    tools = [analysis.shape.tool(tool["function"]) for tool in TOOLS]
-
-    def prompt_of(user: str) -> str:
-        said = [{"role": "user", "content": user}]
-        return analysis.rendering.render(said, tools, add_generation_prompt=True)
-
+    prompt_of = prompt_renderer(analysis, TOOLS)
     for at, message in enumerate(messages()):
         text = turns.written_turn(message).continuation
         if text is None:
@@ -171,22 +183,38 @@ def streamed(url: str, body: Mapping[str, Any], *, says_done: bool = True) -> di
 
     `says_done` is whether the last event has to be OpenAI's end.
     """
-    message: dict[str, Any] = {"content": None}
-    calls: dict[int, dict[str, Any]] = {}
     asked = {**body, "stream": True}
     with httpx2.stream("POST", f"{url}/v1/chat/completions", json=asked, timeout=TIMEOUT) as answer:
         lines = [line for line in answer.iter_lines() if line]
     assert (lines[-1] == DONE) is says_done, lines[-1]
-    for line in lines[: -1 if says_done else None]:
-        choice = json.loads(line.removeprefix("data: "))["choices"][0]
+    told = lines[:-1] if says_done else lines
+    return joined(json.loads(line.removeprefix("data: ")) for line in told)
+
+
+def joined(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Put a message together from the chunks of its stream, its finish reason in it."""
+    message: dict[str, Any] = {"content": None}
+    calls: dict[int, dict[str, Any]] = {}
+    for choice in (choice for chunk in chunks for choice in chunk["choices"]):
         delta = choice["delta"]
         for key in ("role", "content", "reasoning_content", "reasoning"):
             if delta.get(key):
                 message[key] = (message.get(key) or "") + delta[key]
         for part in delta.get("tool_calls") or ():
             call = calls.setdefault(part["index"], {"type": "function", "function": {}})
-            for key, text in part["function"].items():
+            for key, text in (part["function"] or {}).items():
                 call["function"][key] = call["function"].get(key, "") + (text or "")
         # transformers has no such key before the last chunk.
-        message["finish_reason"] = choice.get("finish_reason")
+        message["finish_reason"] = choice.get("finish_reason") or message.get("finish_reason")
     return {**message, "tool_calls": [calls[index] for index in sorted(calls)]}
+
+
+def plain_message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a message is compared; engines name reasoning otherwise, and absent parts."""
+    functions = [call["function"] for call in message.get("tool_calls") or ()]
+    return {
+        "content": message.get("content") or None,
+        "reasoning": message.get("reasoning_content") or message.get("reasoning") or None,
+        "calls": [(each.get("name") or "", each.get("arguments") or "") for each in functions],
+        "finish_reason": message.get("finish_reason"),
+    }

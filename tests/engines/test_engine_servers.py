@@ -32,6 +32,7 @@ from .chats import (
     chats_of,
     messages,
     parrot,
+    plain_message,
     streamed,
 )
 from .parrot import END
@@ -106,8 +107,7 @@ def test_every_message_is_that_of_the_parser(served: Served) -> None:
     meant = [expected(setup.engine, chat) for chat in chats]
     # What our own parser reads is what the template was given to write.
     assert [with_values(each)["calls"] for each in meant] == [
-        [{"name": call.name, "arguments": dict(call.arguments)} for call in chat.message.calls]
-        for chat in chats
+        [(call.name, dict(call.arguments)) for call in chat.message.calls] for chat in chats
     ]
     if setup.exported:
         # These parsers hold arguments as values, and write them anew.
@@ -145,31 +145,19 @@ def asked(
     """Ask for the messages of all chats, several at a time."""
     bodies = [{**chat.body, "model": running.model, "temperature": 0} for chat in chats]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        return [read(message) for message in pool.map(partial(ask, running.url), bodies)]
-
-
-def read(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message in one form: engines name reasoning otherwise, and have null, "" or none."""
-    functions = [call["function"] for call in message.get("tool_calls") or ()]
-    calls = [{key: call[key] for key in ("name", "arguments")} for call in functions]
-    return {
-        "content": message.get("content") or None,
-        "reasoning": message.get("reasoning_content") or message.get("reasoning") or None,
-        "calls": calls,
-        "finish_reason": message["finish_reason"],
-    }
+        return [plain_message(message) for message in pool.map(partial(ask, running.url), bodies)]
 
 
 def with_values(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message with the values of its arguments, in place of their text."""
-    calls = [{**call, "arguments": json.loads(call["arguments"])} for call in message["calls"]]
+    calls = [(name, json.loads(arguments)) for name, arguments in message["calls"]]
     return {**message, "calls": calls}
 
 
 def expected(engine: EngineServer, chat: ScriptedChat) -> dict[str, Any]:
     """Return what our own parser reads, with the engine's word for the end of a named call."""
     named = not isinstance(chat.body["tool_choice"], str)
-    return read(chat.parsed) | ({"finish_reason": engine.named_end} if named else {})
+    return plain_message(chat.parsed) | ({"finish_reason": engine.named_end} if named else {})
 
 
 @pytest.mark.parametrize("engine", [VLLM, SGLANG], ids=lambda engine: engine.name)

@@ -10,7 +10,7 @@ import pytest
 
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 
-from .chats import TIMEOUT, TOOLS, analysis_of, parrot
+from .chats import TIMEOUT, TOOLS, analysis_of, parrot, prompt_renderer
 from .padding import padded_message
 from .running_llama import RunningLlama, running_llama
 from .running_serve import running_serve
@@ -46,11 +46,7 @@ def asked(url: str, messages: list[Any], **fields: object) -> dict[str, Any]:
 
 def first_turn(llama: RunningLlama, url: str) -> tuple[list[Any], dict[str, Any]]:
     """Have the parrot call a tool, and return the conversation with its result, and the answer."""
-    render = analysis_of(TEMPLATE).rendering.render
-
-    def prompt_of(user: str) -> str:
-        return render([{"role": "user", "content": user}], None, add_generation_prompt=True)
-
+    prompt_of = prompt_renderer(analysis_of(TEMPLATE))
     user = padded_message(llama.parrot, f"{SCRIPT}{STOP}", prompt_of)
     messages: list[Any] = [{"role": "user", "content": user}]
     # Without tools nothing is held to the grammar, which would want the template's own spaces.
