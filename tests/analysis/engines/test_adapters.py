@@ -5,20 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from io import StringIO
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
-from autoparser.analysis.core.errors import TemplateNotFoundError
-from autoparser.analysis.engines.served_format import (
-    FORMAT_VARIABLE,
-    TEMPLATE_VARIABLE,
-    served_format,
-    served_template,
-)
 from autoparser.analysis.engines.sglang_plugin import (
     ReasoningDetector,
     SglangResults,
@@ -31,11 +23,11 @@ from autoparser.analysis.engines.vllm_plugin import (
     WholeParser,
     log_as_server,
 )
+from tests.case_tables import case_tables
 from tests.corpus.structural_tags import read_by_xgrammar
 
 from .served_model import (
     NAMES,
-    TEMPLATES,
     TOOLS,
     ServedTokenizer,
     answers,
@@ -44,6 +36,7 @@ from .served_model import (
 )
 
 value = SimpleNamespace
+table = case_tables(__file__, "adapter_cases.yaml")
 MESSAGES = VllmMessages(value, value, value, value, value, value, value)
 
 
@@ -101,6 +94,14 @@ def read_streamed(tokenizer: ServedTokenizer, prompt: str, text: str) -> Any:
     return content or None, [(name, arguments) for name, arguments in calls]
 
 
+def prompted() -> tuple[ServedTokenizer, Any]:
+    """Return a tokenizer, and vLLM's half that knows a prompt which opens the reasoning."""
+    tokenizer = tokenizer_for(NAMES[0])
+    half = Half(tokenizer)
+    assert not half.is_reasoning_end(tokenizer.ids("<|im_start|>assistant\n<think>\n"))
+    return tokenizer, half
+
+
 def with_values(calls: list[tuple[str, str]]) -> list[tuple[str, dict[str, Any]]]:
     return [(name, values(arguments)) for name, arguments in calls]
 
@@ -153,10 +154,7 @@ def test_what_a_tag_leaves_out_is_one_line_of_the_servers_log(
 
 
 def test_reasoning_ends_in_as_many_steps_as_there_are_new_ids() -> None:
-    tokenizer = tokenizer_for(NAMES[0])
-    half = Half(tokenizer)
-    prompt = tokenizer.ids("<|im_start|>assistant\n<think>\n")
-    assert not half.is_reasoning_end(prompt)
+    tokenizer, half = prompted()
     ids = tokenizer.ids("Hm.\n</think>\n\nHi.")
     close = ids.index(tokenizer.ids("</think>")[0])
     read: list[int] = []
@@ -167,16 +165,14 @@ def test_reasoning_ends_in_as_many_steps_as_there_are_new_ids() -> None:
         return end.after(state, new)
 
     half._end = value(after=counted, begin=end.begin)
-    steps = [([*prompt, *ids[: at + 1]], [id_]) for at, id_ in enumerate(ids)]
+    steps = [([0, *ids[: at + 1]], [id_]) for at, id_ in enumerate(ids)]
     seen = [half.is_reasoning_end_streaming(*step) for step in steps]
     assert seen == [at >= close for at in range(len(ids))]
     assert read == ids
 
 
 def test_a_guess_is_taken_back() -> None:
-    tokenizer = tokenizer_for(NAMES[0])
-    half = Half(tokenizer)
-    half.is_reasoning_end(tokenizer.ids("<|im_start|>assistant\n<think>\n"))
+    tokenizer, half = prompted()
     guess = tokenizer.ids("a</think>")
     assert half.is_reasoning_end_streaming(guess, guess)
     assert not half.is_reasoning_end_streaming(guess[:1], guess[:1])
@@ -184,9 +180,7 @@ def test_a_guess_is_taken_back() -> None:
 
 
 def test_ids_that_were_not_shown_are_read_with_the_next_ones() -> None:
-    tokenizer = tokenizer_for(NAMES[0])
-    half = Half(tokenizer)
-    half.is_reasoning_end(tokenizer.ids("<|im_start|>assistant\n<think>\n"))
+    tokenizer, half = prompted()
     ids = tokenizer.ids("ab</think>c")
     assert not half.is_reasoning_end_streaming(ids[:1], ids[:1])
     assert half.is_reasoning_end_streaming(ids, ids[-1:])
@@ -229,44 +223,34 @@ def test_the_detectors_of_sglang_read_the_same(name: str) -> None:
     assert Detector(tokenizer=tokenizer).get_structural_tag(TOOLS, "required")
 
 
-CITY = "Rio, or wherever else it is warm now"
-BEGUN = f'<tool_call>\n{{"name": "get_weather", "arguments": {{"city": "{CITY}"'
-CALL = f"{BEGUN}}}}}\n</tool_call>"
-
-
-@pytest.mark.parametrize(
-    ("text", "arguments"),
-    [
-        (f'Hi.\n{BEGUN}so"}}}}\n{CALL}', [f'{{"city": "{CITY}"}}'] * 2),
-        (f"Hi.\n{BEGUN[:-9]}", [f'{{"city": "{CITY}'[:-8]]),
-        (f'Hi.\n<tool_call>\n{{"name": "get_weather", "arguments": nothing}}\n{CALL}', None),
-    ],
-)
-def test_calls_that_break_or_are_cut_are_the_same_whole_and_streamed(
-    text: str, arguments: list[str] | None
-) -> None:
+@table("broken_calls")
+def test_calls_that_break_or_are_cut_are_the_same_whole_and_streamed(case: dict[str, Any]) -> None:
     tokenizer, prompt = tokenizer_for("j1-json-in-tags"), "<|im_start|>assistant\n"
-    _, content, told = read_whole(tokenizer, prompt, text)
-    assert read_streamed(tokenizer, prompt, text) == (content, told)
-    assert [each for _, each in told] == (arguments or [f'{{"city": "{CITY}"}}'])
+    text, content, arguments = case["text"], case["content"], case["arguments"]
+    _, said, told = read_whole(tokenizer, prompt, text)
+    assert (said or "", [each for _, each in told]) == (content, arguments)
+    assert read_streamed(tokenizer, prompt, text) == (said, told)
     tools, found = Detector(tokenizer=tokenizer), Detector(tokenizer=tokenizer)
-    pieces = [tools.parse_streaming_increment(char, TOOLS) for char in text] + [tools.finish(TOOLS)]
     at_once = found.detect_and_parse(text, TOOLS)
-    assert "".join(piece.normal_text for piece in pieces) == at_once.normal_text == content
-    sums = [""] * len(at_once.calls)
+    assert (at_once.normal_text, [call.parameters for call in at_once.calls]) == (
+        content,
+        arguments,
+    )
+    pieces = [tools.parse_streaming_increment(char, TOOLS) for char in text] + [tools.finish(TOOLS)]
+    sums = [""] * len(arguments)
     for each in (call for piece in pieces for call in piece.calls):
         sums[each.tool_index] += each.parameters
-    assert sums == [call.parameters for call in at_once.calls] == [each for _, each in told]
+    assert ("".join(piece.normal_text for piece in pieces), sums) == (content, arguments)
 
 
-class NativeFunction(msgspec.Struct, kw_only=True, array_like=True):
+class NativeFunction(msgspec.Struct, array_like=True):
     """As SGLang's own endpoints hold what a tool does."""
 
     name: str
     parameters: dict[str, Any]
 
 
-class NativeTool(msgspec.Struct, kw_only=True, array_like=True):
+class NativeTool(msgspec.Struct, array_like=True):
     """As SGLang's own endpoints hold a tool."""
 
     function: NativeFunction
@@ -274,22 +258,12 @@ class NativeTool(msgspec.Struct, kw_only=True, array_like=True):
 
 
 def test_the_tools_of_sglangs_own_endpoints_are_read() -> None:
-    name = "a1-function-parameter"
-    native = [
-        NativeTool(
-            function=NativeFunction(
-                name=tool["function"]["name"], parameters=tool["function"]["parameters"]
-            )
-        )
-        for tool in TOOLS
-    ]
-    answer = next(each for each in answers(name) if each.calls)
-    thinking, tools = (
-        Thinking(tokenizer=tokenizer_for(name)),
-        Detector(tokenizer=tokenizer_for(name)),
-    )
-    rest = thinking.detect_and_parse(answer.text).normal_text
-    found = tools.detect_and_parse(rest, native)
+    tokenizer = tokenizer_for("a1-function-parameter")
+    functions = [tool["function"] for tool in TOOLS]
+    native = [NativeTool(NativeFunction(each["name"], each["parameters"])) for each in functions]
+    answer = next(each for each in answers("a1-function-parameter") if each.calls)
+    rest = Thinking(tokenizer=tokenizer).detect_and_parse(answer.text).normal_text
+    found = Detector(tokenizer=tokenizer).detect_and_parse(rest, native)
     assert [(each.name, values(each.parameters)) for each in found.calls] == answer.calls
 
 
@@ -316,29 +290,6 @@ def test_a_tool_detector_is_left_the_rest_as_it_came() -> None:
     # Where no tools are offered, what looks like a call is text that a user sees.
     alone = Thinking(tokenizer=tokenizer).detect_and_parse(f"Hm.\n</think>{rest}")
     assert alone.normal_text == rest.removeprefix("\n\n")
-
-
-def test_where_the_template_is_found() -> None:
-    tokenizer = tokenizer_for(NAMES[0])
-    other = str(TEMPLATES / f"{NAMES[1]}.jinja")
-    text, option = Path(other).read_text("utf-8"), "--chat-template"
-    assert served_template(tokenizer, environment={}, arguments=[]).text == tokenizer.chat_template
-    # Of several options the last one counts, as it does for engines.
-    for arguments in ([option, other], [f"{option}={other}"], [option, "x", option, other]):
-        assert served_template(tokenizer, environment={}, arguments=arguments).text == text
-    named = {TEMPLATE_VARIABLE: other}
-    assert served_template(tokenizer, environment=named, arguments=[option, "x"]).text == text
-    with pytest.raises(TemplateNotFoundError, match="no chat template"):
-        served_template(value(), environment={}, arguments=[])
-
-
-def test_a_saved_format_needs_no_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    learned: Any = served_format(tokenizer_for(NAMES[0])).learned
-    learned.save(tmp_path / "model.format.json")
-    monkeypatch.setenv(FORMAT_VARIABLE, str(tmp_path / "model.format.json"))
-    bare = tokenizer_for(NAMES[0])
-    bare.chat_template = ""
-    assert served_format(bare).learned.formats == learned.formats
 
 
 def tag_accepts(tag: Any, text: str) -> bool:
@@ -368,24 +319,14 @@ def test_an_answer_by_a_schema_has_its_reasoning_before_it_in_vllm(name: str, th
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("constraint", "right", "wrong"),
-    [
-        ({"json": json.dumps(SCHEMA)}, JSON, "{}"),
-        ({"json_object": True}, JSON, "[1]"),
-        ({"regex": "[a-z]+"}, "yes", "Yes"),
-        ({"choice": ["yes", "no"]}, "no", "maybe"),
-    ],
-)
-def test_a_constraint_of_vllms_own_is_that_of_the_content(
-    constraint: dict[str, Any], right: str, wrong: str
-) -> None:
+@table("constraints")
+def test_a_constraint_of_vllms_own_is_that_of_the_content(case: dict[str, Any]) -> None:
     parser = Whole(tokenizer_for("j1-json-in-tags"), None)
-    request = parser.adjust_request(asked(tools=None, structured_outputs=value(**constraint)))
-    tag = request.structured_outputs.structural_tag
+    given = asked(tools=None, structured_outputs=value(**case["fields"]))
+    tag = parser.adjust_request(given).structured_outputs.structural_tag
     for thought in ("", "<think>\nHm.\n</think>\n\n"):
-        assert tag_accepts(tag, f"{thought}{right}")
-        assert not tag_accepts(tag, f"{thought}{wrong}")
+        assert tag_accepts(tag, f"{thought}{case['right']}")
+        assert not tag_accepts(tag, f"{thought}{case['wrong']}")
 
 
 def test_a_constraint_that_no_tag_can_say_is_left_to_vllm() -> None:
@@ -419,24 +360,3 @@ def test_reasoning_is_where_sglang_infers_it_from_the_request() -> None:
     assert opened.detect_and_parse("Hm.\n</think>\n\nHi.").reasoning_text == "Hm."
     left = Thinking(tokenizer=tokenizer, force_reasoning=False).detect_and_parse("Hi.")
     assert (left.reasoning_text, left.normal_text) == ("", "Hi.")
-
-
-@pytest.mark.parametrize(
-    ("text", "content", "calls"),
-    [
-        ('Hi.\n<tool_call>\n{"name": "get_w', "Hi.", []),
-        (f'{BEGUN}, "days": -', "", [f'{{"city": "{CITY}", "days": ']),
-        (f"{BEGUN}}}</tool_call>", "", [f'{{"city": "{CITY}"}}']),
-    ],
-    ids=["in a name", "in a value", "a brace that is missing before the closer"],
-)
-def test_sglang_completes_no_call_that_the_text_ends_in(
-    text: str, content: str, calls: list[str]
-) -> None:
-    tokenizer = tokenizer_for("j1-json-in-tags")
-    tools, found = Detector(tokenizer=tokenizer), Detector(tokenizer=tokenizer)
-    pieces = [tools.parse_streaming_increment(char, TOOLS) for char in text] + [tools.finish(TOOLS)]
-    at_once = found.detect_and_parse(text, TOOLS)
-    streamed = "".join(call.parameters for piece in pieces for call in piece.calls)
-    assert (at_once.normal_text, [each.parameters for each in at_once.calls]) == (content, calls)
-    assert ("".join(piece.normal_text for piece in pieces), streamed) == (content, "".join(calls))

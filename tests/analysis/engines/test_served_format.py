@@ -9,18 +9,22 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from autoparser import Analysis, ChatTemplate, load_template
+from autoparser.analysis.core.errors import TemplateNotFoundError
 from autoparser.analysis.engines.served_format import (
     CACHE_VARIABLE,
+    FORMAT_VARIABLE,
     TEMPLATE_VARIABLE,
     UNUSED,
     SharedFormat,
     learn_shared,
     served_format,
     served_request,
+    served_template,
 )
 
 from .served_model import NAMES, TEMPLATES, TOOLS, tokenizer_for
@@ -114,6 +118,7 @@ def test_what_nobody_wrote_in_a_month_is_removed(cache: Path) -> None:
 CHILD = """
 import sys
 from autoparser import ChatTemplate
+from autoparser.analysis.engines import served_format
 
 learn = served_format.analyze_isolated
 
@@ -181,3 +186,26 @@ def test_a_request_with_a_template_of_its_own_is_said(caplog: pytest.LogCaptureF
             served_request(SimpleNamespace(tools=None, chat_template=None))
     assert len(caplog.records) == 1
     assert "a chat template of its own" in caplog.text
+
+
+def test_where_the_template_is_found() -> None:
+    tokenizer = tokenizer_for(NAMES[0])
+    other = str(TEMPLATES / f"{NAMES[1]}.jinja")
+    text, option = Path(other).read_text("utf-8"), "--chat-template"
+    assert served_template(tokenizer, environment={}, arguments=[]).text == tokenizer.chat_template
+    # Of several options the last one counts, as it does for engines.
+    for arguments in ([option, other], [f"{option}={other}"], [option, "x", option, other]):
+        assert served_template(tokenizer, environment={}, arguments=arguments).text == text
+    named = {TEMPLATE_VARIABLE: other}
+    assert served_template(tokenizer, environment=named, arguments=[option, "x"]).text == text
+    with pytest.raises(TemplateNotFoundError, match="no chat template"):
+        served_template(SimpleNamespace(), environment={}, arguments=[])
+
+
+def test_a_saved_format_needs_no_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    learned: Any = served_format(tokenizer_for(NAMES[0])).learned
+    learned.save(tmp_path / "model.format.json")
+    monkeypatch.setenv(FORMAT_VARIABLE, str(tmp_path / "model.format.json"))
+    bare = tokenizer_for(NAMES[0])
+    bare.chat_template = ""
+    assert served_format(bare).learned.formats == learned.formats
