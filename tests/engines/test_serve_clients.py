@@ -44,7 +44,11 @@ def scripted(path: str, body: Mapping[str, Any]) -> Iterator[bytes]:
         told = all(each in body["prompt"] for each in words)
         for character in ANSWER if told else CALL:
             yield event({"content": character, "tokens": [1]})
-        end = {"tokens_predicted": 9, "tokens_evaluated": 20, "timings": {"cache_n": 15}}
+        end: dict[str, Any] = {
+            "tokens_predicted": 9,
+            "tokens_evaluated": 20,
+            "timings": {"cache_n": 15},
+        }
         yield event({"content": "", "stop": True, **end})
     yield b""
 
