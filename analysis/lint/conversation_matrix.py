@@ -34,8 +34,8 @@ from autoparser.analysis.core.message_shape import ContentForm, MessageShape
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 
-from .hit import Hit
-from .lint_renders import Render, show_render
+from .hit import Hit, HitEvidence
+from .lint_renders import Render, compare_renders, show_render
 
 # The texts of the matrix: each occurs nowhere in the template and once in a conversation.
 
@@ -257,6 +257,10 @@ class PlayedConversation:
             for at, (start, each) in enumerate(found)
         ]
 
+    def written_of(self, *voices: Voice) -> Sequence[WrittenText]:
+        """Return the texts of these voices that the render holds, in its order."""
+        return [each for each in self.written_texts if each.spoken.voice in voices]
+
     def holds(self, spoken: SpokenText) -> bool:
         """Whether a text is in the render."""
         return spoken.text in self.render.text
@@ -265,6 +269,15 @@ class PlayedConversation:
     def usual(self) -> bool:
         """Whether no switch is set, and content has the form that the template takes."""
         return not (self.conversation.setting or self.conversation.other_form)
+
+    @property
+    def beside(self) -> tuple[bool, bool]:
+        """Whether a system message and whether tools are sent with the messages."""
+        return bool(self.conversation.system), self.conversation.tools
+
+    def against(self, other: PlayedConversation) -> tuple[HitEvidence]:
+        """Return evidence of this conversation beside another one."""
+        return (compare_renders(self.render, self.name, other.render, other.name),)
 
     def hit(self, message: str, line: int | None, **facts: Any) -> Hit:
         """Return a hit that shows this conversation, under the switches that are set in it."""

@@ -34,7 +34,17 @@ def render_two_answers(subject: Subject) -> Render:
     return subject.play((subject.user, *answers, subject.next_user))
 
 
-def render_system_messages(subject: Subject) -> tuple[Render, Render] | None:
+class SystemRenders(NamedTuple):
+    """A system message as the first message and as a later one, and the texts before it."""
+
+    first: Render
+    later: Render
+    before_first: str
+    before_later: str
+    """From the last answer on."""
+
+
+def render_system_messages(subject: Subject) -> SystemRenders | None:
     """Render a system message before all others, and one before the last question.
 
     None if either render does not have its text exactly once.
@@ -44,8 +54,10 @@ def render_system_messages(subject: Subject) -> tuple[Render, Render] | None:
     chat = shape.messages(subject.chat)
     first = subject.render([system, *chat], generation=True)
     later = subject.render([*chat[:-1], system, chat[-1]], generation=True)
-    counts = {render.text.count(marks.system) for render in (first, later)}
-    return (first, later) if counts == {1} else None
+    if {render.text.count(marks.system) for render in (first, later)} != {1}:
+        return None
+    one, other = (render.text.partition(marks.system)[0] for render in (first, later))
+    return SystemRenders(first, later, one, other.rpartition(marks.content)[2])
 
 
 # A few steps of a conversation, played under the template's usual setting.

@@ -288,6 +288,10 @@ class Subject:
         conversations = conversations_for(self.texts, self._matrix_scope)
         return tuple(map(self.play_whole, conversations))
 
+    def scene(self, name: str) -> PlayedConversation | None:
+        """Return the smallest conversation of a scene, or None if the template cannot be asked."""
+        return next((each for each in self.matrix if each.conversation.scene == name), None)
+
     @cached_property
     def texts(self) -> ConversationTexts:
         """The texts of the matrix."""

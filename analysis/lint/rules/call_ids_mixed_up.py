@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not played.render.rendered:
         return
     words = _sent_ids(played, subject.marks.ids[:3]) or _written_ids(played)
-    calls = [each for each in played.written_texts if each.spoken.voice is Voice.CALL]
+    calls = played.written_of(Voice.CALL)
     if len(calls) < _CALLS:
         return  # what is lost is of other rules
     if words:
@@ -103,9 +103,9 @@ _ID = re.compile(r"[\w.:\-]*\d[\w.:\-]*")
 def _id_words(played: PlayedConversation, voice: Voice) -> list[str]:
     """Return the last word with the function's name and a digit before each text of a voice."""
     found: list[str] = []
-    for text in played.written_texts:
+    for text in played.written_of(voice):
         call = text.spoken.call
-        if text.spoken.voice is voice and call is not None:
+        if call is not None:
             words = (each for each in _ID.findall(text.before) if call.name in each)
             found += [*words][-1:]
     return found

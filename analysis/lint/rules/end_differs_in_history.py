@@ -62,11 +62,9 @@ def _ends(
     """Return the last text of a voice in a scene, with tools and a system message or without."""
     found: dict[tuple[bool, bool], tuple[Render, WrittenText]] = {}
     for each in subject.matrix:
-        conversation = each.conversation
-        texts = [text for text in each.written_texts if text.spoken.voice is voice]
-        if each.usual and conversation.scene == scene and texts:
-            key = bool(conversation.system), conversation.tools
-            found[key] = each.render, texts[-1]
+        texts = each.written_of(voice)
+        if each.usual and each.conversation.scene == scene and texts:
+            found[each.beside] = each.render, texts[-1]
     return found
 
 

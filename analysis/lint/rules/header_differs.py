@@ -21,7 +21,7 @@ _ALIKE = 0.8
 @rule("AP220")
 def check(subject: Subject) -> Iterator[Hit]:
     """Hold what stands before the first text of a speaker against what stands before later ones."""
-    answer = next((each for each in subject.matrix if each.conversation.scene == "an answer"), None)
+    answer = subject.scene("an answer")
     end = answer.written_texts[-1].after if answer and answer.written_texts else ""
     yield from islice(_questions(subject, end), 1)
     yield from _system_messages(subject, end)
@@ -32,13 +32,12 @@ def _questions(subject: Subject, end: str) -> Iterator[Hit]:
     for chat in subject.matrix:
         if not chat.usual or chat.conversation.scene != "a second question":
             continue
-        asked = [each for each in chat.written_texts if each.spoken.voice is Voice.USER]
+        asked = chat.written_of(Voice.USER)
         if len(asked) != len([*chat.texts_of(Voice.USER)]):
             continue
         header = _header(subject, asked[-1].before, end)
         # What stands before answers, too, is no header of questions.
-        answers = (each for each in chat.written_texts if each.spoken.voice is Voice.ANSWER)
-        if not header or any(header in each.before for each in answers):
+        if not header or any(header in each.before for each in chat.written_of(Voice.ANSWER)):
             continue
         begun = chat.render.text[: asked[0].start]
         ended = bool(end.strip()) and begun.rstrip().endswith(end.rstrip())
@@ -56,16 +55,14 @@ def _system_messages(subject: Subject, end: str) -> Iterator[Hit]:
     renders = render_system_messages(subject)
     if renders is None:
         return
-    marks, (first, later) = subject.marks, renders
-    one = first.text.partition(marks.system)[0]
-    other = later.text.partition(marks.system)[0].rpartition(marks.content)[2]
+    first, later, one, other = renders
     header = _header(subject, other, end)
     if header and _misspelled(_plain(subject, one), header):
         yield Hit(
             f"the first system message stands under {quote_text(one[-_SHOWN:])}, and a later one"
             f" under {quote_text(header)}",
             (compare_renders(first, "as the first message", later, "in the middle"),),
-            line=first.line_of(marks.system),
+            line=first.line_of(subject.marks.system),
         )
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
+from autoparser.analysis.lint.lint_renders import quote_text
 from autoparser.analysis.lint.marker_pairs import closes_marker
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -113,7 +113,7 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
                     yield Hit(
                         f"'{each.name}' begins {text.count(begin)} messages with"
                         f" {quote_text(begin)} and ends {text.count(end)} with {quote_text(end)}",
-                        (compare_renders(each.render, each.name, usual.render, usual.name),),
+                        each.against(usual),
                         line=each.render.line_of(begin),
                     )
                     return
@@ -132,7 +132,7 @@ def _surplus(played_chat: PlayedConversation, begin: str, end: str) -> int:
 
     Each call may be a message that ends otherwise.
     """
-    calls = [each for each in played_chat.written_texts if each.spoken.voice is Voice.CALL]
+    calls = played_chat.written_of(Voice.CALL)
     behind = played_chat.render.text[calls[-1].start if calls else 0 :]
     return behind.count(begin) - behind.count(end)
 
@@ -146,11 +146,7 @@ def _result_scenes(
         for scene in ("a call and its result", "two calls in one message and their results")
     )
     for each in one:
-        beside = bool(each.conversation.system), each.conversation.tools
-        yield (
-            each,
-            [o for o in two if (bool(o.conversation.system), o.conversation.tools) == beside],
-        )
+        yield each, [other for other in two if other.beside == each.beside]
 
 
 def _unended_before(text: str, begin: str, end: str) -> int:

@@ -10,7 +10,7 @@ from autoparser.analysis.lint.conversation_matrix import (
     WrittenText,
 )
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
+from autoparser.analysis.lint.lint_renders import quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"after a tool's result the prompt goes on with {quote_text(tail)},"
                 f" and the answer in the history with {quote_text(text.before)}",
-                (compare_renders(asked.render, asked.name, answered.render, answered.name),),
+                asked.against(answered),
                 line=last_line(asked.render),
                 setting=answered.conversation.setting,
             )
@@ -50,8 +50,8 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _in_histories(subject: Subject, header: str) -> bool:
     """Whether answers to questions also have the header that prompts end with."""
-    chat = next(each for each in subject.matrix if each.conversation.scene == "an answer")
-    answers = (each for each in chat.written_texts if each.spoken.voice is Voice.ANSWER)
+    chat = subject.scene("an answer")
+    answers = chat.written_of(Voice.ANSWER) if chat is not None else ()
     return any(header in each.before for each in answers)
 
 

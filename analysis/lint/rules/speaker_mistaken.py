@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from autoparser.analysis.core.text_alignment import common_suffix
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_system_messages
 from autoparser.analysis.lint.subject import Subject
@@ -60,9 +60,7 @@ def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
     renders = render_system_messages(subject)
     if renders is None:
         return
-    marks, (first, later) = subject.marks, renders
-    usual = first.text.partition(marks.system)[0]
-    before = later.text.partition(marks.system)[0].rpartition(marks.content)[2]
+    first, later, usual, before = renders
     for header, whose in ((headers.assistant, "answers"), (headers.user, "questions")):
         text = before.rstrip()
         if whose == "answers" and headers.lead:
@@ -72,7 +70,7 @@ def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
                 "a system message in the middle of a conversation stands under the header of"
                 f" {whose}, {quote_text(header)}",
                 (compare_renders(later, "in the middle", first, "as the first message"),),
-                line=later.line_at(later.text.find(marks.system) - 1),
+                line=later.line_at(later.text.find(subject.marks.system) - 1),
                 # A model may know no other place for what comes later.
                 severity=Severity.WARNING if header == headers.user else None,
                 confidence=Confidence.MEDIUM if header == headers.user else None,
@@ -100,11 +98,9 @@ def _short(header_rest: str, headers: _Headers) -> bool:
 
 def _hit(played_chat: PlayedConversation, text: WrittenText, header: str) -> Hit:
     system = text.spoken.voice is Voice.SYSTEM
-    return Hit(
+    return played_chat.hit(
         f"{text.spoken.voice} stands under the header {quote_text(header)} in '{played_chat.name}'",
-        (show_render(played_chat.render, played_chat.name),),
-        line=played_chat.render.line_at(text.start - 1),
-        setting=played_chat.conversation.setting,
+        played_chat.render.line_at(text.start - 1),
         # Some models know no system role, and are told so.
         severity=Severity.WARNING if system else None,
         confidence=Confidence.MEDIUM if system else None,
@@ -113,15 +109,12 @@ def _hit(played_chat: PlayedConversation, text: WrittenText, header: str) -> Hit
 
 def _headers(subject: Subject) -> _Headers | None:
     """Return the headers of questions and of an answer, or None if they are not known."""
-    chat = next(
-        (each for each in subject.matrix if each.conversation.scene == "a second question"), None
-    )
-    written = chat.written_texts if chat is not None else ()
-    befores = [each.before for each in written if each.spoken.voice is Voice.USER]
+    chat = subject.scene("a second question")
+    befores = [each.before for each in chat.written_of(Voice.USER)] if chat is not None else []
     assistant = subject.format.header.strip()
-    if not assistant or len(befores) < 2:  # noqa: PLR2004 - two questions
+    if chat is None or not assistant or len(befores) < 2:  # noqa: PLR2004 - two questions
         return None
-    leads = [each.before.rpartition(assistant) for each in written if each.spoken.voice in OWN]
+    leads = [each.before.rpartition(assistant) for each in chat.written_of(*OWN)]
     lead = next((rest.strip() for _, found, rest in leads if found), "")
     first, *_, last = (each.rstrip().removesuffix(lead).rstrip() for each in befores)
     mistaken = last.endswith(assistant) and not first.endswith(assistant)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.call_texts import call_spans
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
+from autoparser.analysis.lint.lint_renders import quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -28,6 +28,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if begun and end:
         yield Hit(
             f"turns end in {quote_text(end)}, which also stands before a call's first word",
-            (compare_renders(answered.render, answered.name, calling.render, calling.name),),
+            answered.against(calling),
             line=calling.render.line_at(spans[0].texts[0].start),
         )

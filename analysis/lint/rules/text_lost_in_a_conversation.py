@@ -5,7 +5,7 @@ from functools import partial
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, SpokenText, Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import compare_renders, line_of_the_lost
+from autoparser.analysis.lint.lint_renders import line_of_the_lost
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import appends_answer
 from autoparser.analysis.lint.subject import Subject
@@ -53,10 +53,6 @@ def _keeps(played_chat: PlayedConversation, voice: Voice) -> bool:
     return bool(texts) and all(played_chat.holds(each) for each in texts)
 
 
-def _text_of(keeping_chat: PlayedConversation, voice: Voice) -> str:
-    return next(keeping_chat.texts_of(voice)).text
-
-
 def _hit(
     subject: Subject,
     losing_chat: PlayedConversation,
@@ -70,13 +66,9 @@ def _hit(
     )
     return Hit(
         f"{text.voice} is lost in '{losing_chat.name}', and kept in '{keeping_chat.name}'",
-        (
-            compare_renders(
-                losing_chat.render, losing_chat.name, keeping_chat.render, keeping_chat.name
-            ),
-        ),
+        losing_chat.against(keeping_chat),
         line=line_of_the_lost(
-            losing_chat.render, keeping_chat.render, _text_of(keeping_chat, text.voice)
+            losing_chat.render, keeping_chat.render, next(keeping_chat.texts_of(text.voice)).text
         ),
         severity=Severity.WARNING if meant else None,
         setting=losing_chat.conversation.setting,

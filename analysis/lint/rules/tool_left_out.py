@@ -46,7 +46,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         meant = _is_excused(none)
         yield Hit(
             f"the model is told of no tools in '{none.name}', and of all in '{kept.name}'",
-            (compare_renders(none.render, none.name, kept.render, kept.name),),
+            none.against(kept),
             line=line_of_the_lost(none.render, kept.render, names[0]),
             severity=Severity.WARNING if meant else None,
             setting=none.conversation.setting,

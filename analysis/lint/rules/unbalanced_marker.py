@@ -50,12 +50,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             never = not whole and _never_closes(found, pair, of_turns)
             if pair not in seen and (loose or never):
                 seen.add(pair)
-                yield Hit(
-                    f"'{name}' opens {opened} and closes {closed} of the pair of"
-                    f" {quote_text(found.spelled[pair])}",
-                    (show_render(render, name),),
-                    line=render.line_of(found.spelled[pair]),
-                )
+                yield _hit(name, render, found, pair)
     if not seen:
         yield from islice(
             chain(_in_calls(subject), _in_results(subject, of_turns), _doubled(subject)), 1
@@ -85,11 +80,7 @@ def _in_calls(subject: Subject) -> Iterator[Hit]:
             uneven = {pair for pair, extra in several if extra != usual.get(pair, extra)}
             for pair in found.opened:
                 if pair in uneven or _one_an_argument(found, pair, span):
-                    yield played.hit(
-                        f"'{played.name}' opens {found.opened[pair]} and closes"
-                        f" {found.closed[pair]} of the pair of {quote_text(found.spelled[pair])}",
-                        played.render.line_of(found.spelled[pair]),
-                    )
+                    yield _hit(played.name, played.render, found, pair)
                     return
 
 
@@ -121,18 +112,12 @@ def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[Hit]:
     ]
     for one, usual in balances:
         for two, found in balances:
-            beside = bool(two.conversation.system), two.conversation.tools
-            alike = beside == (bool(one.conversation.system), one.conversation.tools)
-            if not alike or one.conversation.scene != ONE_RESULT or two is one:
+            if one.conversation.scene != ONE_RESULT or two is one or two.beside != one.beside:
                 continue
             for pair in found.opened.keys() - of_turns.pairs:
                 opened, closed = found.opened[pair], found.closed[pair]
                 if closed and opened - closed != usual.opened[pair] - usual.closed[pair]:
-                    yield two.hit(
-                        f"'{two.name}' opens {opened} and closes {closed} of the pair of"
-                        f" {quote_text(found.spelled[pair])}",
-                        two.render.line_of(found.spelled[pair]),
-                    )
+                    yield _hit(two.name, two.render, found, pair)
                     return
 
 
@@ -143,9 +128,7 @@ TWO_RESULTS = ("two calls one after the other", "two calls in one message and th
 def _doubled(subject: Subject) -> Iterator[Hit]:
     """Search before each result for a marker that is written twice in a row."""
     for played in subject.matrix:
-        for text in played.written_texts if played.usual else ():
-            if text.spoken.voice is not Voice.RESULT:
-                continue
+        for text in played.written_of(Voice.RESULT) if played.usual else ():
             units = TemplateLiteral.of(text.before).units
             for size in range(1, len(units) // 2 + 1):
                 last = units[-size:]
@@ -163,7 +146,7 @@ def _between_questions(subject: Subject) -> Iterator[tuple[str, Render, str]]:
     for played in subject.matrix:
         if not played.render.rendered or played.conversation.other_form:
             continue
-        starts = [each.start for each in played.written_texts if each.spoken.voice is Voice.USER]
+        starts = [each.start for each in played.written_of(Voice.USER)]
         for start, end in pairwise(starts):
             yield played.name, played.render, played.render.text[start:end]
     yield from _reasoned_loop(subject)
@@ -233,6 +216,16 @@ def _opens_anywhere(subject: Subject) -> Counter[MarkerPair]:
         _, _, behind = render.text.rpartition(subject.marks.user)
         opened += _balance(subject, behind).opened
     return opened
+
+
+def _hit(name: str, render: Render, balance: MarkerBalance, pair: MarkerPair) -> Hit:
+    spelled = balance.spelled[pair]
+    return Hit(
+        f"'{name}' opens {balance.opened[pair]} and closes {balance.closed[pair]} of the pair of"
+        f" {quote_text(spelled)}",
+        (show_render(render, name),),
+        line=render.line_of(spelled),
+    )
 
 
 def _balance(subject: Subject, text: str) -> MarkerBalance:
