@@ -6,8 +6,8 @@ sound template judges the fixed one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from autoparser import AutoparserError, ChatTemplate, load_encoder
-from autoparser.analysis.editing.edit_proof import EditProof, ProvenEdit, ReachedBodies
+from autoparser.analysis.editing.edit_proof import EditProof, ReachedBodies
 from autoparser.analysis.editing.lint_fixes import FixedTemplate, fix_template, fixes_apart
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.registry import all_rules, rule_of
@@ -122,9 +122,9 @@ def test_a_planted_mistake_is_mended(row: dict[str, Any]) -> None:
     rendered = [
         [
             template.render(messages, tools, add_generation_prompt=generation)
-            for messages in ASKED["conversations"]
-            for tools in (None, ASKED["tools"])
-            for generation in (False, True)
+            for messages, tools, generation in product(
+                ASKED["conversations"], (None, ASKED["tools"]), (False, True)
+            )
         ]
         for template in (ChatTemplate(sound), found.template)
     ]
@@ -161,16 +161,22 @@ def test_a_conversation_that_does_not_reach_an_edit_is_not_rendered(
     edited = ChatTemplate(PROOFS["template"].replace(old, f"{old} "))
     at = PROOFS["template"].index(old)
     assert proof().proven(edited) is not None
-    rendered: list[str] = []
-    render = ChatTemplate.render_prepared
-
-    def counted(self: ChatTemplate, variables: dict[str, object]) -> str:
-        rendered.append(self.text)
-        return render(self, variables)
-
-    monkeypatch.setattr(ChatTemplate, "render_prepared", counted)
+    rendered = calls_of(monkeypatch, ChatTemplate, "render_prepared")
     assert proof().proven(edited, [TemplateEdit(at, at + len(old), f"{old} ")]) is not None
-    assert 0 < rendered.count(edited.text) < len(proof().conversations)
+    assert 0 < [each.text for each, *_ in rendered].count(edited.text) < len(proof().conversations)
+
+
+def calls_of(monkeypatch: pytest.MonkeyPatch, owner: type, method: str) -> list[tuple[Any, ...]]:
+    """Return the arguments of the calls of a method from now on."""
+    calls: list[tuple[Any, ...]] = []
+    once = getattr(owner, method)
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return once(*arguments)
+
+    monkeypatch.setattr(owner, method, counted)
+    return calls
 
 
 def test_the_proof_asks_every_kind_of_conversation() -> None:
@@ -186,59 +192,25 @@ def test_the_proof_asks_every_kind_of_conversation() -> None:
 
 @pytest.mark.slow
 def test_an_edit_is_proven_once_for_all_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    proven = EditProof.proven
-
-    def counted(
-        self: EditProof, template: ChatTemplate, edits: Sequence[TemplateEdit] = ()
-    ) -> ProvenEdit | None:
-        asked.extend([template.text] if edits else [])
-        return proven(self, template, edits)
-
-    monkeypatch.setattr(EditProof, "proven", counted)
+    proofs = calls_of(monkeypatch, EditProof, "proven")
     text = "{% for m in messages %}{{ '<' + m.role + '>' + m.content|trim + '<e>' }}{% endfor %}"
     rules = [rule_of(code) for code in ("AP301", "AP302")]
     fixes = [fix for found in fixes_apart(ChatTemplate(text), rules) for fix in found.fixes]
     assert [fix.finding.code for fix in fixes] == ["AP301", "AP302"]
+    asked = [template.text for _, template, *edits in proofs if any(edits)]
     assert len(asked) == len(set(asked)) > 0
 
 
-BODIES = """{%- macro tag(x) %}<{{ x }}>{% endmacro %}
-{%- for m in messages %}
-    {%- if m.role == 'user' +%}
-    {{ m.content }}
-    {%- else %}
-        {{- tag(m.content) }}
-    {%- endif %}
-{%- endfor %}
-{%- set shown %}{% if false %}never{% endif %}{% endset %}{{ shown }}"""
-
-
-@pytest.mark.parametrize(
-    ("place", "role", "expected"),
-    [
-        ("m.role == 'user'", "user", True),
-        ("m.role == 'user'", None, False),
-        ("{{ m.content }}", "user", True),
-        ("{{ m.content }}", "assistant", False),
-        ("tag(m.content)", "assistant", True),
-        ("tag(m.content)", "user", False),
-        ("{{ x }}", "assistant", True),
-        ("{{ x }}", "user", False),
-        ("messages", None, True),
-        ("never", "user", False),
-    ],
-)
-def test_a_body_is_reached_where_its_tag_allows_it(
-    place: str, role: str | None, expected: bool
-) -> None:
-    template = ChatTemplate(BODIES)
+@pytest.mark.parametrize("row", PROOFS["reached"], ids=lambda row: row["place"])
+def test_a_body_is_reached_where_its_tag_allows_it(row: dict[str, Any]) -> None:
+    text = PROOFS["bodies"]
+    template, start = ChatTemplate(text), text.index(row["place"])
     bodies = ReachedBodies(template)
-    said = {"role": role, "content": "Why?"}
-    variables = {**template.variables([said]), "messages": [] if role is None else [said]}
-    start = BODIES.index(place)
-    around = bodies.around([TemplateEdit(start, start + len(place), "")])
-    found = bodies.of(variables, template.render_prepared(variables))
-    assert bool(around & found) is expected
-    # A template that renders otherwise when it is asked is reached everywhere.
-    assert bodies.of(variables, "another text") >= around
+    around = bodies.around([TemplateEdit(start, start + len(row["place"]), "")])
+    for role in ("user", "assistant", None):
+        said = {"role": role, "content": "Why?"}
+        variables = {**template.variables([said]), "messages": [said] if role else []}
+        found = bodies.of(variables, template.render_prepared(variables))
+        assert bool(around & found) is (role in row["by"])
+        # A template that renders otherwise when it is asked is reached everywhere.
+        assert bodies.of(variables, "another text") >= around

@@ -10,10 +10,7 @@ import yaml
 
 from autoparser import AutoparserError, ChatTemplate, analyze, load_encoder
 from autoparser.analysis.editing.edit_proof import EditProof
-from autoparser.analysis.editing.preserving_edits import (
-    SAMPLED,
-    preserving_template,
-)
+from autoparser.analysis.editing.preserving_edits import SAMPLED, preserving_template
 from autoparser.analysis.history.round_trips import round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.trip_causes import Culprit
@@ -28,11 +25,11 @@ pytestmark = pytest.mark.slow
 JSON = calls('<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments|tojson }}}</call>')
 
 
+TABLE = yaml.safe_load((Path(__file__).parent / "preserved.yaml").read_text(encoding="utf-8"))
+
+
 def chat(*parts: str) -> ChatTemplate:
     return turn(*parts, opening="<|a|>", end="<|end|>\n", prompt="<|a|>")
-
-
-TABLE = yaml.safe_load((Path(__file__).parent / "preserved.yaml").read_text(encoding="utf-8"))
 
 
 def template_of(row: dict[str, Any], *edit: str) -> ChatTemplate:
@@ -87,17 +84,14 @@ def test_a_switch_under_which_a_scenario_holds_becomes_the_default() -> None:
     assert found.template.text == (
         "{% set preserve_thinking = preserve_thinking|default(true) %}\n" + analysis.template.text
     )
-    messages = [
+    messages: list[dict[str, object]] = [
         {"role": "user", "content": "One?"},
         {"role": "assistant", "reasoning_content": "Hm.", "content": "Two."},
         {"role": "user", "content": "Three?"},
     ]
     for value in (True, False):
-        old, new = (
-            each.render(messages, preserve_thinking=value)
-            for each in (analysis.template, found.template)
-        )
-        assert old == new
+        old = analysis.template.render(messages, preserve_thinking=value)
+        assert old == found.template.render(messages, preserve_thinking=value)
     assert "Hm." in found.template.render(messages)
 
 

@@ -5,11 +5,9 @@ The outputs and their places are in `explanations.yaml`.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from autoparser.analysis.core.turn_format import Begun, RefusedMessageError
 from autoparser.analysis.formats.output_explanation import (
@@ -28,12 +26,11 @@ from tests.analysis.parsing.loop import (
     third_of_battery,
     with_ids,
 )
+from tests.case_tables import case_tables
 from tests.lanes import sampled
 
 JSON, MUSE = "j1-json-in-tags", "reasoning-forced-closed"
-TABLE: dict[str, list[dict[str, Any]]] = yaml.safe_load(
-    Path(__file__).with_name("explanations.yaml").read_text("utf-8")
-)
+TABLE = case_tables(__file__, "explanations.yaml")
 
 
 def explained(
@@ -51,22 +48,18 @@ def explained(
     return explain_output(reader, text, complete=complete)
 
 
-@pytest.mark.parametrize("case", TABLE["explained"], ids=lambda case: case["why"])
+@TABLE("explained")
 def test_every_place_that_departs_is_named(case: dict[str, Any]) -> None:
     found = explained(case.get("fixture", JSON), case["text"], complete=case.get("complete", True))
     places = [
         [each.deviation.name.lower(), each.offset, each.expected, each.found] for each in found
     ]
     assert places == case["places"]
+    # Places that are alike are one.
+    assert "more" not in case or [each.more for each in found] == case["more"]
 
 
-def test_places_that_are_alike_are_one() -> None:
-    case = next(each for each in TABLE["explained"] if each["why"].startswith("compact JSON, all"))
-    (spaces,) = explained(JSON, case["text"])
-    assert spaces.more == 3
-
-
-@pytest.mark.parametrize("case", TABLE["stripped"], ids=lambda case: case["why"])
+@TABLE("stripped")
 def test_markers_that_an_engine_stripped_are_put_back(case: dict[str, Any]) -> None:
     found = explained(case.get("fixture", JSON), case["text"])
     assert [[each.expected, each.offset, each.more] for each in found] == case["markers"]

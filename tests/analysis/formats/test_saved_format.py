@@ -18,14 +18,14 @@ from autoparser import (
     load_format,
     load_template,
 )
-from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.formats.saved_format import template_of_format
 from autoparser.analysis.teaching.taught_analysis import with_saved
+from tests.case_tables import case_tables
 from tests.fixture_analyses import TEMPLATES, analyzed
 
 from .behavior import ROOT, differing
 
+TABLE = case_tables(__file__, "saved.yaml")
 SWITCHED = "switch-thinking-three-ways"
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 PLAIN = (
@@ -52,6 +52,7 @@ def test_all_but_the_renders_is_kept_and_saved_again_as_the_same_file(
     saved = load_format(file)
     for part in ("formats", "view", "checks", "gate", "switches", "shape", "stand_ins", "ok"):
         assert getattr(saved, part) == getattr(analysis, part), part
+    assert saved.format.evidence == analysis.format.evidence
     assert (saved.sha256, saved.characters) == (analysis.sha256, len(analysis.template.text))
     assert analysis.template.text not in file.read_text()
     phases, own = (
@@ -61,13 +62,6 @@ def test_all_but_the_renders_is_kept_and_saved_again_as_the_same_file(
     assert phases == own
     saved.save(tmp_path / "b.json")
     assert file.read_bytes() == (tmp_path / "b.json").read_bytes()
-
-
-def test_each_part_of_a_saved_format_has_its_kind_of_evidence(tmp_path: Path) -> None:
-    analyzed("calls-in-prompt-words").save(tmp_path / "a.json")
-    evidence = load_format(tmp_path / "a.json").format.evidence
-    assert evidence[TurnPart.CALLS] is EvidenceKind.WORDS
-    assert evidence[TurnPart.CONTENT] is EvidenceKind.RENDER
 
 
 def test_a_setting_that_was_not_tried_is_refused(tmp_path: Path) -> None:
@@ -107,48 +101,22 @@ def test_what_takes_renders_says_so(name: str, tmp_path: Path) -> None:
     assert not hasattr(saved, "nobody_asks_this")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("{", "line 1, column 2: broken JSON"),
-        ("[]", "this is no saved format; pass a file whose schema is autoparser.format/1"),
-        ('{"chat_template": ""}', "this is no saved format"),
-        ('{"schema": "autoparser.format/9"}', "schema: this is autoparser.format/9"),
-        ('{"schema": "autoparser.format/1"}', "this has no template"),
-        (None, "cannot read the file"),
-    ],
-)
-def test_a_file_without_a_saved_format_is_refused(
-    text: str | None, words: str, tmp_path: Path
-) -> None:
+@TABLE("refused")
+def test_a_file_without_a_saved_format_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "x.json"
-    if text is not None:
-        path.write_text(text)
+    if case["text"] is not None:
+        path.write_text(case["text"])
     with pytest.raises(AutoparserError) as caught:
         load_format(path)
     assert str(caught.value).startswith(f"{path}: ")
-    assert words in str(caught.value)
+    assert case["words"] in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("change", "value", "words"),
-    [
-        ("formats.0.header", 5, "formats[0].header: this is a number"),
-        ("formats.0.argument_form", "objekt", "formats[0].argument_form"),
-        ("formats.0.openings.0.tools", None, "formats[0].openings[0]: this has no tools"),
-        ("formats.0.openings.0.more", 1, "there is no key 'more'"),
-        ("gate.faults", None, "gate: this has no faults"),
-        ("gate.more", 1, "gate.more: there is no key 'more'"),
-        ("fullest", 1, "fullest is 1, and there are 1 formats"),
-        ("checks", [], "checks: this is empty"),
-        ("formats.0.layouts.0.literals", ["a", "b", "c", "d", "e"], "one literal more than parts"),
-        ("more", 1, "more: there is no key 'more'"),
-    ],
-)
-def test_a_broken_file_says_where(change: str, value: object, words: str, tmp_path: Path) -> None:
+@TABLE("broken")
+def test_a_broken_file_says_where(case: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(AutoparserError) as caught:
-        load_format(saved_file(tmp_path, change, value))
-    assert words in str(caught.value)
+        load_format(saved_file(tmp_path, case["place"], case["value"]))
+    assert case["words"] in str(caught.value)
     assert "make it again: autoparser analyze TEMPLATE --format file" in str(caught.value)
 
 
@@ -171,9 +139,9 @@ def test_a_format_at_its_template_has_the_gate_of_the_analysis(tmp_path: Path) -
 def test_the_page_on_saved_formats_shows_what_is_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    page = (ROOT / "docs" / "format-files.md").read_text("utf-8")
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "format-files.md").read_text("utf-8")
     code = "\n".join(re.findall(r"```pycon\n([\s\S]+?)```", page))
     test = doctest.DocTestParser().get_doctest(code, {}, "format-files.md", None, 0)
     told: list[str] = []

@@ -24,8 +24,11 @@ from autoparser import (
     learn_outputs,
     load_format,
 )
-from autoparser.analysis.teaching.taught_analysis import with_saved
+from autoparser.analysis.teaching.suggested_labels import read_by_schema
+from autoparser.analysis.teaching.taught_analysis import unwritten_tokens, with_saved
 from tests.analysis.read_texts import assert_reads, message_in
+from tests.case_tables import case_tables
+from tests.fixture_analyses import analyzed
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
@@ -181,17 +184,15 @@ def test_a_saved_format_serves_its_own_template_alone(tmp_path: Path) -> None:
             r"tool_calls\[0\]\.arguments",
         ),
         ([], "examples"),
+        (
+            [{"output": "Hi.", "message": {"tool_calls": [{"name": "look", "arguments": {}}]}}],
+            r"examples\[0\]",
+        ),
     ],
 )
 def test_a_wrong_example_is_an_error_with_its_place(value: object, words: str) -> None:
     with pytest.raises(AutoparserError, match=words):
-        given_examples(value, "examples.yaml")
-
-
-def test_an_example_whose_output_lacks_its_message_is_an_error_with_its_place() -> None:
-    wrong = [{"output": "Hello.", "message": {"tool_calls": [{"name": "look", "arguments": {}}]}}]
-    with pytest.raises(AutoparserError, match=r"examples\[0\]"):
-        learn(analysis_of(CHAT), given_examples(wrong, "examples.yaml"))
+        learn(analysis_of(CHAT), given_examples(value, "examples.yaml"))
 
 
 @pytest.mark.parametrize(
@@ -211,3 +212,40 @@ def test_a_line_of_a_log_is_an_output(line: str, text: str) -> None:
 def test_a_log_without_lines_is_an_error() -> None:
     with pytest.raises(AutoparserError, match="there are no outputs"):
         given_outputs("\n\n", "log")
+
+
+SCHEMAS = case_tables(__file__, "response_schemas.yaml")
+
+
+@SCHEMAS("read")
+def test_an_output_has_the_value_of_its_response_schema(case: dict[str, Any]) -> None:
+    assert repr(read_by_schema(case["text"], case["schema"])) == repr(case["read"])
+
+
+@SCHEMAS("unread")
+def test_an_output_that_does_not_fit_its_schema_is_an_error(case: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read_by_schema(case["text"], case["schema"])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "named"),
+    [
+        (["<|asst|>", "<|eot|>"], []),
+        (["(pad)", " ", "\n\n"], []),
+        (["(spare 0)", "(spare 1)", "(spare 2)"], []),
+        (["(muse on)"], []),
+        (["(do)", "x1", "(done)", "<|asst|>"], ["(do)", "x1", "(done)"]),
+    ],
+    ids=["rendered", "special or blank", "spare", "under a switch", "never rendered"],
+)
+def test_only_added_tokens_that_nothing_renders_are_named(
+    tokens: list[str], named: list[str]
+) -> None:
+    chat = f"{CHAT}{{% if muse %}}{{{{ '(muse on)' }}}}{{% endif %}}"
+    analysis = analyze(ChatTemplate(chat, {"pad_token": "(pad)"}))
+    assert [*unwritten_tokens(analysis, tokens)] == named
+
+
+def test_a_template_that_shows_all_parts_is_not_asked_for_its_tokens() -> None:
+    assert unwritten_tokens(analyzed("a7-token-pairs"), ["(never)"]) == ()
