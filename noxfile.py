@@ -76,7 +76,7 @@ def all_tests(session: nox.Session) -> None:
 def snapshots(session: nox.Session) -> None:
     """Write anew what the tests compare whole reports with; look at the difference."""
     session.env["UPDATE_SNAPSHOTS"] = "1"
-    session.run("python", "-m", "pytest", "-q", "tests/cli/test_snapshots.py", "tests/reports")
+    session.run("python", "-m", "pytest", "-q", "tests/cli/test_uses.py", "tests/reports")
     session.env["UPDATE_DOCS"] = "1"
     session.run("python", "-m", "pytest", "-q", "tests/cli/test_rule.py")
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
+from autoparser.analysis.engines import engine_process
 from autoparser.analysis.templates import worker_pool
 from autoparser.cli import wings
 from autoparser.cli.command_runs import isolation
@@ -79,6 +80,10 @@ def autoparser(
     isolation.reset(token)
 
 
+def command_line(arguments: Sequence[object]) -> list[str]:
+    return [sys.executable, "-m", "autoparser", *map(str, arguments)]
+
+
 @pytest.fixture
 def process() -> Run:
     """Run the command line in a process of its own."""
@@ -88,7 +93,7 @@ def process() -> Run:
     ) -> Ran:
         variables = {name: value for name, value in more.items() if name.isupper()}
         done = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
-            [sys.executable, "-m", "autoparser", *map(str, arguments)],
+            command_line(arguments),
             input=stdin,
             pass_fds=shared,
             capture_output=True,
@@ -99,3 +104,46 @@ def process() -> Run:
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return ran
+
+
+@pytest.fixture
+def start() -> Callable[..., subprocess.Popen[str]]:
+    """Start the command line in a process that goes on."""
+
+    def started(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
+            command_line(arguments), cwd=ROOT, text=True, **{**pipes, **options}
+        )
+
+    return started
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command line in a terminal of many colors, whose text is its output."""
+    pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    def ran(*arguments: str | Path) -> Ran:
+        pieces: list[bytes] = []
+
+        def keep(descriptor: int) -> bytes:
+            pieces.append(os.read(descriptor, 65536))
+            return pieces[-1]
+
+        status = pty.spawn(command_line(arguments), keep)
+        return Ran(os.waitstatus_to_exitcode(status), b"".join(pieces).decode(), "")
+
+    return ran
+
+
+@pytest.fixture
+def fake_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a Python find made engines, and no others."""
+    fakes = ROOT / "tests" / "analysis" / "engines" / "fakes"
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (fakes, ROOT))))
+    monkeypatch.setenv("FAKE_WITHOUT", "dying looping sleeping")
+    monkeypatch.setattr(engine_process, "ENGINES", ("vllm", "sglang"))

@@ -6,6 +6,13 @@ A table of `uses/` has cases under `cases`, by titles that say what is expected:
       run: grammar $J1 --format gnbf     # names of `names` and of `files` are put in
       files: {tools.yaml: "- {name: f}"} # written to a folder of the test's own, $TMP
       tokenizers: {tokenizer.json: [<s>]} # one token a byte, and one for each of these markers
+      vocabularies: {t.json: [<s>]}      # the same with merges, and with usual markers for []
+      gguf: {m.gguf: "{{ messages }}"}   # models with this template
+      links: {link: file}
+      pipes: [pipe]                      # named pipes, whose other end commands await 0.1 seconds
+      hub: {org/model: {main: {chat_template.jinja: x}}} # $ENDPOINT, and $COMMIT of the last one
+      environment: {NAME: value}         # null takes it away
+      without: [textual]                 # packages that are not installed
       first: [analyze $J1 -o x.json]     # uses before it
       stdin: "{{ messages }}"
       code: 2                            # 0 where it is not said
@@ -16,19 +23,27 @@ A table of `uses/` has cases under `cases`, by titles that say what is expected:
       json: {calls.0.name: f}            # values of the document, by their places
       schema: parse                      # docs/parse.schema.json describes the document
       same: grammar $J1                  # what else is printed by another use
+      snapshot: screen-80.txt            # all of it; UPDATE_SNAPSHOTS=1 writes it anew
       reads: {x.json: [parts]}           # what files hold in the end
+      holds: {x.json: all of the text}
       runs: {COMMAND: [parts]}           # further uses after it, each ends with 0
 
-A file may be a copy: {from: PATH, key: [keys of a YAML file], replace: {text: other}}. Uses that
-make no sense stand under `refused`, with the words of their one line of standard error.
+A case may have `steps`, one after another in the same folder. A table that is `inside` runs in that
+folder, with $ROOT before the project's own files. A file may be a copy: {from: PATH, key: [keys of
+a YAML file], replace: {text: other}, quoted: true for JSON}, and null removes it; its text may have
+{NAME} of `texts`.
+Uses that make no sense stand under `refused`, with the words of their one line of standard error,
+and files that cannot be read under `unread`: the text of FILE, and parts of that line.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -37,42 +52,55 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from autoparser.analysis.sources import local_files
+from autoparser.cli import wings
 from tests.analysis.decoding.tokenizers_here import byte_tokenizer
+from tests.analysis.history.vocabularies import small
+from tests.analysis.sources.gguf_files import write_model
+from tests.analysis.sources.hub_server import Hub, Model, commit_of
 
 from .conftest import ROOT, Ran, Run
 
 KNOWN_FOLDERS = ("model", "pages", "records", "x.json")
 """Names in the test's own folder, beside its files."""
-TABLES = sorted((Path(__file__).parent / "uses").glob("*.yaml"))
+FOLDER = Path(__file__).parent
+MADE = ("files", "tokenizers", "vocabularies", "gguf", "links", "pipes")
+"""What is made in the test's own folder, by its names there."""
 KEYS = {
-    *("run", "files", "stdin", "code", "out", "words", "lacks", "err"),
-    *("json", "schema", "same", "runs", "slow", "tokenizers", "first", "reads"),
+    *("run", "stdin", "code", "out", "words", "lacks", "err", "environment", "without", "hub"),
+    *("json", "schema", "same", "runs", "slow", "first", "reads", "holds", "steps", "snapshot"),
+    *MADE,
 }
 
 
 def cases() -> Iterator[Any]:
-    """Return the cases of all tables, with the names that each table puts in."""
-    for path in TABLES:
+    """Return the cases of all tables, with what each table shares among them."""
+    for path in sorted((FOLDER / "uses").glob("*.yaml")):
         table = yaml.safe_load(path.read_text("utf-8"))
-        names, shared = table.get("names", {}), table.get("files", {})
         refused = {
             run: {"run": run, "code": 2, "err": err} for run, err in table["refused"].items()
         }
+        for at, (run, name, text, *parts) in enumerate(table.get("unread", ())):
+            what = {"run": f"{run} {name}", "files": {name: text}, "code": 2}
+            refused[f"{at} {run} {name}"] = {**what, "err": [f"$TMP/{name}: ", *parts]}
         for title, case in {**table["cases"], **refused}.items():
-            unknown = case.keys() - KEYS
+            unknown = {key for step in (case, *case.get("steps", ())) for key in step} - KEYS
             assert not unknown, (path.name, title, unknown)
             marks = [pytest.mark.slow] if case.get("slow") else []
-            known = {**case, "files": {**shared, **case.get("files", {})}}
-            yield pytest.param(names, known, id=f"{path.stem}: {title}"[:100], marks=marks)
+            known = {**case, "files": {**table.get("files", {}), **case.get("files", {})}}
+            yield pytest.param(table, known, id=f"{path.stem}: {title}"[:100], marks=marks)
 
 
-def content_of(given: Any) -> bytes:
+def content_of(given: Any, texts: Mapping[str, Any]) -> bytes:
     """Return what a file of a case holds."""
     if isinstance(given, bytes):
         return given
+    text: Any = given
     if isinstance(given, str):
-        return given.encode()
-    text: Any = (ROOT / given["from"]).read_text("utf-8")
+        for name, known in texts.items():
+            text = text.replace(f"{{{name}}}", content_of(known, {}).decode())
+        return str(text).encode()
+    text = (ROOT / given["from"]).read_text("utf-8")
     if "key" in given:
         text = yaml.safe_load(text)
         for key in given["key"]:
@@ -80,56 +108,112 @@ def content_of(given: Any) -> bytes:
     for old, new in given.get("replace", {}).items():
         assert old in text, old
         text = text.replace(old, new)
-    return str(text).encode()
+    return (json.dumps(text) if given.get("quoted") else str(text)).encode()
 
 
 class Shell:
     """Runs the lines of a case, with its names and files put in."""
 
-    def __init__(
-        self, autoparser: Run, folder: Path, names: Mapping[str, str], case: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, autoparser: Run, folder: Path, table: Mapping[str, Any]) -> None:
         self._autoparser = autoparser
-        self._names = {**names, "TMP": str(folder)}
-        tokenizers: Mapping[str, list[str]] = case.get("tokenizers", {})
-        named = (*case["files"], *tokenizers, *case.get("reads", ()))
-        self.paths = {name: folder / name for name in (*named, *KNOWN_FOLDERS)}
-        for name in named:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        for name, content in case["files"].items():
-            self.paths[name].write_bytes(content_of(content))
-        for name, markers in tokenizers.items():
-            byte_tokenizer(*markers, control=()).save(str(folder / name))
+        self.folder = folder
+        self.names = {**table.get("names", {}), "TMP": str(folder), "ROOT": str(ROOT)}
+        self.content = partial(content_of, texts=table.get("texts", {}))
+        self._named: set[str] | None = None if table.get("inside") else {*KNOWN_FOLDERS}
 
-    def run(self, line: str, stdin: str = "") -> Ran:
-        words = shlex.split(Template(line).safe_substitute(self._names))
-        given = (self.paths.get(word, word) for word in words)
-        return self._autoparser(*given, stdin=stdin.encode())
+    def make(self, step: Mapping[str, Any]) -> None:
+        """Make the files of a step."""
+        named = {name for kind in (*MADE, "reads", "holds") for name in step.get(kind, ())}
+        if self._named is not None:
+            self._named |= named
+        for name in named:
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        for name, content in step.get("files", {}).items():
+            (self.folder / name).unlink(missing_ok=True)
+            if content is not None:
+                (self.folder / name).write_bytes(self.content(content))
+        for name, markers in step.get("tokenizers", {}).items():
+            byte_tokenizer(*markers, control=()).save(str(self.folder / name))
+        for name, markers in step.get("vocabularies", {}).items():
+            small(*markers).save(str(self.folder / name))
+        for name, templates in step.get("gguf", {}).items():
+            listed = isinstance(templates, list)
+            text = templates if listed else self.content(templates).decode()
+            write_model(self.folder / name, text)
+        for name, target in step.get("links", {}).items():
+            (self.folder / name).symlink_to(self.folder / target)
+        for name in step.get("pipes", ()):
+            os.mkfifo(self.folder / name)
+
+    def serve(self, hub: Hub, models: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+        """Bring models to a Hub."""
+        self.names["ENDPOINT"] = hub.endpoint
+        for name, branches in models.items():
+            contents = {
+                branch: {file: self.content(content) for file, content in files.items()}
+                for branch, files in branches.items()
+            }
+            hub.models[name] = Model(contents)
+            self.names["COMMIT"] = commit_of(contents["main"])
+
+    def run(self, line: str, stdin: Any = "") -> Ran:
+        words = shlex.split(Template(line).safe_substitute(self.names))
+        given = (self.folder / word if word in (self._named or ()) else word for word in words)
+        return self._autoparser(*given, stdin=self.content(stdin))
 
     def filled(self, parts: str | list[str]) -> list[str]:
         listed = [parts] if isinstance(parts, str) else parts
-        return [Template(part).safe_substitute(self._names) for part in listed]
+        return [Template(part).safe_substitute(self.names) for part in listed]
 
 
-@pytest.mark.parametrize(("names", "case"), [*cases()])
-def test_use(names: dict[str, str], case: dict[str, Any], autoparser: Run, tmp_path: Path) -> None:
-    shell = Shell(autoparser, tmp_path, names, case)
-    for line in case.get("first", ()):
+@pytest.mark.parametrize(("table", "case"), [*cases()])
+def test_use(
+    table: dict[str, Any],
+    case: dict[str, Any],
+    autoparser: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    shell = Shell(autoparser, tmp_path, table)
+    if table.get("inside"):
+        monkeypatch.chdir(tmp_path)
+    for module in (wings, local_files):
+        monkeypatch.setattr(module, "pipe_patience", lambda: 0.1)
+    if "hub" in case:
+        shell.serve(request.getfixturevalue("hub"), case["hub"])
+    shell.make(case)
+    for step in case.get("steps", [case]):
+        with monkeypatch.context() as patch:
+            for name, value in step.get("environment", {}).items():
+                patch.delenv(name) if value is None else patch.setenv(name, str(value))
+            for package in step.get("without", ()):
+                patch.setitem(sys.modules, package, None)
+            if step is not case:
+                shell.make(step)
+            check_step(shell, step)
+
+
+def check_step(shell: Shell, step: Mapping[str, Any]) -> None:
+    for line in step.get("first", ()):
         assert shell.run(line).code in (0, 1)
-    ran = shell.run(case["run"], case.get("stdin", ""))
-    assert ran.code == case.get("code", 0), ran.err or ran.out
-    check_error(ran, shell.filled(case.get("err", [])), alone=not case.keys() & {"out", "words"})
-    check_output(ran.out, shell, case)
-    for part in shell.filled(case.get("lacks", [])):
+    ran = shell.run(step["run"], step.get("stdin", ""))
+    assert ran.code == step.get("code", 0), ran.err or ran.out
+    alone = not step.keys() & {"out", "words", "snapshot"}
+    check_error(ran, shell.filled(step.get("err", [])), alone=alone)
+    check_output(ran.out, shell, step)
+    for part in shell.filled(step.get("lacks", [])):
         assert part not in ran.out + ran.err
-    if "json" in case or "schema" in case:
-        check_document(ran.out, case)
-    if "same" in case:
-        assert shell.run(case["same"]).out == ran.out != ""
-    for name, parts in case.get("reads", {}).items():
-        text = shell.paths[name].read_text("utf-8")
+    if "json" in step or "schema" in step:
+        check_document(ran.out, shell, step)
+    if "same" in step:
+        assert shell.run(step["same"]).out == ran.out != ""
+    for name, parts in step.get("reads", {}).items():
+        text = (shell.folder / name).read_text("utf-8")
         assert all(part in text for part in shell.filled(parts)), text
-    for line, parts in case.get("runs", {}).items():
+    for name, content in step.get("holds", {}).items():
+        assert (shell.folder / name).read_bytes() == shell.content(content)
+    for line, parts in step.get("runs", {}).items():
         again = shell.run(line)
         assert again.code == 0, again.err
         assert all(part in again.out for part in shell.filled(parts))
@@ -139,33 +223,47 @@ def check_error(ran: Ran, parts: list[str], *, alone: bool) -> None:
     if not parts:
         assert ran.err == ""
     for part in parts:
-        assert part in ran.err
+        assert part in ran.err or part in " ".join(ran.err.split()), ran.err
     if ran.code == 2 and alone:
         assert ran.out == ""
         assert ran.err.count("\n") == 1
         assert ran.err.rstrip("\n").isprintable()
 
 
-def check_output(out: str, shell: Shell, case: Mapping[str, Any]) -> None:
+def check_output(out: str, shell: Shell, step: Mapping[str, Any]) -> None:
     at = 0
-    for part in shell.filled(case.get("out", [])):
+    for part in shell.filled(step.get("out", [])):
         found = out.find(part, at)
         assert found >= 0, f"{part!r} is not in (or not behind the last part of)\n{out}"
         at = found + len(part)
+    assert step.get("out") != "" or out == ""
     flat = " ".join(out.split())
-    for part in shell.filled(case.get("words", [])):
+    for part in shell.filled(step.get("words", [])):
         assert part in flat, out
+    if "snapshot" in step:
+        check_snapshot(out, step["snapshot"], step.get("environment", {}).get("COLUMNS", 0))
 
 
-def check_document(out: str, case: Mapping[str, Any]) -> None:
+def check_snapshot(out: str, name: str, width: int) -> None:
+    path = FOLDER / "snapshots" / name
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        path.write_text(out, encoding="utf-8", newline="\n")
+    assert out == path.read_text(encoding="utf-8")
+    for line in out.splitlines() if width else ():
+        assert len(line) <= width
+        assert line == line.rstrip()
+
+
+def check_document(out: str, shell: Shell, step: Mapping[str, Any]) -> None:
     """Compare the document, or the last of several, with what is expected at places in it."""
     assert out.isascii()
     lines = out.splitlines()
     documents = [json.loads(out)] if out.startswith("{\n") else [*map(json.loads, lines)]
-    for place, expected in case.get("json", {}).items():
-        assert value_at(documents[-1], place) == expected, place
-    if "schema" in case:
-        schema = schema_of(case["schema"])
+    for place, expected in step.get("json", {}).items():
+        wanted = shell.filled(expected)[0] if isinstance(expected, str) else expected
+        assert value_at(documents[-1], place) == wanted, place
+    if "schema" in step:
+        schema = schema_of(step["schema"])
         for document in documents:
             Draft202012Validator(schema).validate(document)
             assert list(document) == [key for key in schema["properties"] if key in document]
