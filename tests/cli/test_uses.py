@@ -31,9 +31,10 @@ A table of `uses/` has cases under `cases`, by titles that say what is expected:
 A case may have `steps`, one after another in the same folder. A table that is `inside` runs in that
 folder, with $ROOT before the project's own files. A file may be a copy: {from: PATH, key: [keys of
 a YAML file], replace: {text: other}, quoted: true for JSON}, and null removes it; its text may have
-{NAME} of `texts`.
+{NAME} of `texts`. {text: x, times: 9} is a long one.
 Uses that make no sense stand under `refused`, with the words of their one line of standard error,
-and files that cannot be read under `unread`: the text of FILE, and parts of that line.
+and under `unread` the texts of files that cannot be read, the last word of `run`, each with parts
+of that line.
 """
 
 from __future__ import annotations
@@ -80,15 +81,26 @@ def cases() -> Iterator[Any]:
         refused = {
             run: {"run": run, "code": 2, "err": err} for run, err in table["refused"].items()
         }
-        for at, (run, name, text, *parts) in enumerate(table.get("unread", ())):
-            what = {"run": f"{run} {name}", "files": {name: text}, "code": 2}
-            refused[f"{at} {run} {name}"] = {**what, "err": [f"$TMP/{name}: ", *parts]}
+        for unread in table.get("unread", ()):
+            refused |= unread_cases(**unread)
         for title, case in {**table["cases"], **refused}.items():
             unknown = {key for step in (case, *case.get("steps", ())) for key in step} - KEYS
             assert not unknown, (path.name, title, unknown)
             marks = [pytest.mark.slow] if case.get("slow") else []
             known = {**case, "files": {**table.get("files", {}), **case.get("files", {})}}
             yield pytest.param(table, known, id=f"{path.stem}: {title}"[:100], marks=marks)
+
+
+def unread_cases(
+    run: str, rows: list[list[Any]], around: tuple[str, str] = ("", ""), place: str = "{}"
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return the uses of files that cannot be read, the last word of a command."""
+    name = run.rsplit(maxsplit=1)[-1]
+    for at, (given, where, *words) in enumerate(rows):
+        text = given if isinstance(given, str) and around[0] == "" else json.dumps(given)
+        files = {name: text.join(around)}
+        parts = [f"$TMP/{name}: ", place.replace("{}", where), *words]
+        yield f"{at} {run} {where}", {"run": run, "files": files, "code": 2, "err": parts}
 
 
 def content_of(given: Any, texts: Mapping[str, Any]) -> bytes:
@@ -100,6 +112,8 @@ def content_of(given: Any, texts: Mapping[str, Any]) -> bytes:
         for name, known in texts.items():
             text = text.replace(f"{{{name}}}", content_of(known, {}).decode())
         return str(text).encode()
+    if "times" in given:
+        return (given["text"] * given["times"]).encode()
     text = (ROOT / given["from"]).read_text("utf-8")
     if "key" in given:
         text = yaml.safe_load(text)
