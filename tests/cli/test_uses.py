@@ -113,7 +113,7 @@ def content_of(given: Any, texts: Mapping[str, Any]) -> bytes:
             text = text.replace(f"{{{name}}}", content_of(known, {}).decode())
         return str(text).encode()
     if "times" in given:
-        return (given["text"] * given["times"]).encode()
+        return str(given["text"] * given["times"]).encode()
     text = (ROOT / given["from"]).read_text("utf-8")
     if "key" in given:
         text = yaml.safe_load(text)
