@@ -23,7 +23,7 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 
-from .tokenizers_here import deepseek, qwen, small
+from .tokenizers_here import small
 from .trials import CITIES, TOOLS, trial_of
 
 HERMES, XML = "j1-json-in-tags", "a1-function-parameter"
@@ -159,21 +159,6 @@ def test_what_a_template_rewrites_is_not_clean(
     assert found.clean, (found.complaints, found.difference)
 
 
-@pytest.mark.slow
-def test_walks_of_a_rewriting_template_are_not_all_clean() -> None:
-    text: Json = {"enum": ["a^b", "ab"]}
-    said: dict[str, Json] = {**LOOSE, "properties": {"text": text}, "required": ["text"]}
-    tools: list[object] = [{"name": "note", "parameters": said}]
-    asked = trial(STRIPPING, tools=tools, tool_choice="required")
-    report = judge_answers(asked.walks(40, seed=0, limit=2000), asked.judge)
-    assert not report.ok
-    wrong = [one.answer.text for one in report.each if one.judgment.complaints]
-    assert wrong
-    assert all("^" in text for text in wrong)
-    assert report.examples[AnswerFault.RENDERING].text == wrong[0]
-    assert all("^" not in one.answer.text for one in report.each if one.judgment.clean)
-
-
 PLAIN = turn(CONTENT, end="<end>\n")
 BEGUN = turn(CONTENT, end="<end>\n", prompt="A:Well, ")
 CLOSED = turn(REASONING, CONTENT, end="<end>\n", prompt="A:(r)(/r)")
@@ -305,15 +290,6 @@ def test_walks_are_clean(name: str, options: dict[str, Any]) -> None:
     assert report.not_asked == report.renderings.get(MessageRendering.UNWRITTEN, 0)
     assert report.tokens is not None
     assert report.tokens > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tokenizer", [qwen, deepseek], ids=["qwen", "deepseek"])
-def test_walks_with_a_real_vocabulary_are_clean(tokenizer: Any) -> None:
-    asked = trial_of(XML, tokenizer=tokenizer())
-    report = judge_answers(asked.walks(4, seed=0, limit=4000), asked.judge)
-    assert report.ok, report.examples
-    assert ("<|im_end|>" in asked.fit.frame) is (tokenizer is deepseek)
 
 
 def test_a_seed_gives_the_same_walks_wherever_it_stands() -> None:

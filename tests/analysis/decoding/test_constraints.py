@@ -82,7 +82,6 @@ def test_a_request_without_one_valid_constraint_is_refused_in_one_line(
 
 
 SCHEMA = {"type": "object"}
-TAG: dict[str, Any] = {"structures": [], "triggers": []}
 
 
 class Model:
@@ -93,36 +92,16 @@ class Model:
         return SCHEMA
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({}, None),
-        ({"json_schema": '{"type":"object"}'}, Constraint.json_schema(SCHEMA)),
-        ({"json_schema": Model}, Constraint.json_schema(SCHEMA)),
-        ({"json_schema": True}, Constraint.json_schema({})),
-        ({"structural_tag": '{"structures": [], "triggers": []}'}, Constraint.structural_tag(TAG)),
-        ({"response_format": {"type": "text"}}, None),
-        ({"response_format": {"type": "text"}, "tool_choice": "required"}, None),
-        ({"response_format": {"type": "json_object"}}, Constraint.json_schema(SCHEMA)),
-        (
-            {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}},
-            Constraint.json_schema(SCHEMA),
-        ),
-        ({"response_format": {"type": "regex", "regex": "a+"}}, Constraint.regex("a+")),
-        ({"response_format": {"type": "ebnf", "ebnf": "start: A"}}, Constraint.ebnf("start: A")),
-        (
-            {"response_format": {"type": "structural_tag", **TAG}},
-            Constraint.structural_tag({"type": "structural_tag", **TAG}),
-        ),
-        ({"tool_choice": "auto", "regex": "a"}, Constraint.regex("a")),
-        ({"tool_choice": "none", "regex": "a"}, Constraint.regex("a")),
-        ({"tool_choice": "required"}, None),
-    ],
-)
-def test_a_request_has_at_most_one_constraint(
-    fields: dict[str, Any], expected: Constraint | None
-) -> None:
-    assert one_constraint(**fields) == expected
+@pytest.mark.parametrize("case", TABLE["fields"], ids=lambda case: str(case["fields"])[:70])
+def test_a_request_has_at_most_one_constraint(case: dict[str, Any]) -> None:
+    kind, said = next(iter(case.get("constraint", {}).items()), ("", None))
+    expected = getattr(Constraint, kind)(said) if kind else None
+    assert one_constraint(**case["fields"]) == expected
+
+
+def test_a_class_of_pydantic_and_true_are_schemas() -> None:
+    assert one_constraint(json_schema=Model) == Constraint.json_schema(SCHEMA)
+    assert one_constraint(json_schema=True) == Constraint.json_schema({})
 
 
 def test_order_of_properties_is_part_of_a_schema_and_of_keywords_is_not() -> None:

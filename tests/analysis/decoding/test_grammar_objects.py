@@ -68,15 +68,6 @@ def test_requests_at_once_compile_once(backend: GrammarBackend) -> None:
     assert figures.mask_seconds > 0
 
 
-def test_objects_of_one_constraint_go_their_own_ways(backend: GrammarBackend) -> None:
-    constraint = Constraint.regex("ab|cd")
-    first, second = backend.grammar(constraint), backend.grammar(constraint)
-    assert takes(first, backend.tokenizer.encode("ab"))
-    assert takes(second, backend.tokenizer.encode("cd"))
-    assert first.is_terminated()
-    assert backend.statistics.misses == 1
-
-
 def test_a_failure_is_cached_and_raised_anew_for_each(backend: GrammarBackend) -> None:
     bad = Constraint.regex("(a")
     with pytest.raises(ConstraintError) as first:
@@ -291,15 +282,6 @@ def test_walks_are_valid(name: str, request: pytest.FixtureRequest) -> None:
     assert len(calls) >= 2
     for call in calls:
         jsonschema.validate(json.loads(call), SCHEMA)
-
-
-def test_one_seed_gives_one_answer(bytes_backend: GrammarBackend) -> None:
-    tokenizer = bytes_backend.tokenizer
-    answers = [
-        masked_walk(bytes_backend.grammar(COMPACT), tokenizer, RandomSampler(tokenizer, seed), 300)
-        for seed in (1, 1, 2)
-    ]
-    assert answers[0] == answers[1] != answers[2]
 
 
 def test_a_limit_cuts(bytes_backend: GrammarBackend) -> None:

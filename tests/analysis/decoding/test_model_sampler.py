@@ -6,14 +6,15 @@ skipped with that reason; the others of this folder need none.
 
 from __future__ import annotations
 
-import importlib
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import numpy as np
 import pytest
 
+from autoparser.analysis.decoding.answer_writers import ModelError, load_model
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.decoding.mask_sampling import (
@@ -26,6 +27,10 @@ from autoparser.analysis.decoding.mask_sampling import (
 )
 from autoparser.analysis.decoding.matcher_grammar import FreeGrammar, allowed_tokens, row_of
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
+
+from .tiny_model import save_tiny_model, tiny_model
+from .tokenizers_here import small
 
 pytestmark = pytest.mark.slow
 
@@ -57,20 +62,8 @@ def device(request: pytest.FixtureRequest, torch: Any) -> str:
     return name
 
 
-def random_model(torch: Any, tokenizer: ModelTokenizer, device: str) -> Any:
-    transformers = importlib.import_module("transformers")
-    config = transformers.Qwen2Config(
-        # Wider than the vocabulary, as real models are.
-        vocab_size=tokenizer.vocab_size + 37,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=512,
-    )
-    torch.manual_seed(0)
-    return transformers.Qwen2ForCausalLM(config).eval().to(choose_device(device))
+def random_model(tokenizer: ModelTokenizer, device: str) -> Any:
+    return tiny_model(tokenizer).eval().to(choose_device(device))
 
 
 def is_valid(text: str) -> bool:
@@ -81,11 +74,9 @@ def is_valid(text: str) -> bool:
     return True
 
 
-def test_masked_all_are_valid_and_unmasked_none(
-    torch: Any, device: str, bytes_backend: GrammarBackend
-) -> None:
+def test_masked_all_are_valid_and_unmasked_none(device: str, bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
-    model = random_model(torch, tokenizer, device)
+    model = random_model(tokenizer, device)
     prompts = [tokenizer.encode(text) for text in ("Go", "Where to?", "a", "<think>")]
     grammars = [bytes_backend.grammar(CONSTRAINT) for _ in prompts]
     masked = measure_walks(grammars, tokenizer, ModelSampler(model, prompts, seed=1), 120)
@@ -96,10 +87,11 @@ def test_masked_all_are_valid_and_unmasked_none(
     assert not any(is_valid(walk.text) for walk in unmasked.walks)
 
 
-def test_a_batch_writes_what_each_would_alone(torch: Any, bytes_backend: GrammarBackend) -> None:
+@pytest.mark.usefixtures("torch")
+def test_a_batch_writes_what_each_would_alone(bytes_backend: GrammarBackend) -> None:
     """Padding on the left and answers that end early change nothing: the choice is greedy here."""
     tokenizer = bytes_backend.tokenizer
-    model = random_model(torch, tokenizer, "cpu")
+    model = random_model(tokenizer, "cpu")
     prompts = [tokenizer.encode(text) for text in ("Go", "Where to go today?", "a")]
 
     def written(chosen: list[list[int]]) -> list[str]:
@@ -110,9 +102,10 @@ def test_a_batch_writes_what_each_would_alone(torch: Any, bytes_backend: Grammar
     assert written(prompts) == [written([prompt])[0] for prompt in prompts]
 
 
-def test_one_seed_gives_one_batch(torch: Any, bytes_backend: GrammarBackend) -> None:
+@pytest.mark.usefixtures("torch")
+def test_one_seed_gives_one_batch(bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
-    model = random_model(torch, tokenizer, "cpu")
+    model = random_model(tokenizer, "cpu")
 
     def written(seed: int) -> list[str]:
         sampler = ModelSampler(model, [[1], [2]], seed=seed)
@@ -155,3 +148,18 @@ def test_devices_that_are_not_there(torch: Any, monkeypatch: pytest.MonkeyPatch)
     assert choose_device("cuda:0").index == 0
     with pytest.raises(DeviceError, match="the device cuda:1 is not there"):
         choose_device("cuda:1")
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_model_is_loaded_as_wide_as_its_directory_says_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="there is no model here"):
+        load_model(tmp_path, "cpu")
+    (tmp_path / "config.json").write_text("{}", "utf-8")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_model(tmp_path, "cpu")
+    with pytest.raises(DeviceError, match="there is no device 'tpu7'"):
+        load_model(tmp_path, "tpu7")
+    directory = save_tiny_model(tmp_path, small())
+    width = load_model(directory, "auto").width
+    loaded = tokenizer_of(directory, vocab_size=width)
+    assert (loaded.vocab_size, loaded.eos_ids) == (width, small().eos_ids)

@@ -10,11 +10,10 @@ from typing import Any
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 
-def save_tiny_model(directory: Path, tokenizer: ModelTokenizer) -> Path:
+def tiny_model(tokenizer: ModelTokenizer) -> Any:
     # Whoever calls this has torch.
     torch: Any = importlib.import_module("torch")
     transformers: Any = importlib.import_module("transformers")
-
     config: Any = transformers.Qwen2Config(
         # Wider than the vocabulary, as real models are.
         vocab_size=tokenizer.vocab_size + 11,
@@ -26,8 +25,11 @@ def save_tiny_model(directory: Path, tokenizer: ModelTokenizer) -> Path:
         max_position_embeddings=4096,
     )
     torch.manual_seed(0)
-    model: Any = transformers.Qwen2ForCausalLM(config)
-    model.save_pretrained(directory)
+    return transformers.Qwen2ForCausalLM(config)
+
+
+def save_tiny_model(directory: Path, tokenizer: ModelTokenizer) -> Path:
+    tiny_model(tokenizer).save_pretrained(directory)
     tokenizer.hf.save(str(directory / "tokenizer.json"))
     ends = json.dumps({"eos_token_id": list(tokenizer.eos_ids)})
     (directory / "generation_config.json").write_text(ends, "utf-8")

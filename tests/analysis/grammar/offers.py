@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import yaml
+
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_battery import loose_tools
 
 BATTERY = loose_tools()
 
 STRICT: tuple[Json, ...] = (
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "city": {"type": "string"},
-                    "days": {"type": "integer", "minimum": 1, "maximum": 14},
-                    "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-                    "detailed": {"type": "boolean"},
-                },
-                "required": ["city", "unit"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    {
-        "type": "function",
-        "function": {
-            "name": "book_room",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "room": {"type": "string"},
-                    "price": {"type": "number"},
-                    "note": {"type": ["string", "null"]},
-                    "tags": {"type": "array", "items": {"type": "string"}},
-                    "guest": {"$ref": "#/$defs/guest"},
-                },
-                "required": ["guest"],
-                "additionalProperties": False,
-                "$defs": {
-                    "guest": {
-                        "type": "object",
-                        "properties": {
-                            "name": {"type": "string"},
-                            "since": {"type": "integer"},
-                            "friends": {"type": "array", "items": {"$ref": "#/$defs/guest"}},
-                        },
-                        "required": ["name"],
-                        "additionalProperties": False,
-                    }
-                },
-            },
-        },
-    },
-    {
-        "type": "function",
-        "function": {
-            "name": "list_rooms",
-            "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
-        },
-    },
+    *yaml.safe_load(Path(__file__).with_name("offers.yaml").read_text("utf-8")),
 )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
+import yaml
 from msgspec.structs import replace
 
 from autoparser import ChatTemplate
@@ -19,6 +21,9 @@ from autoparser.reports.findings import own_findings
 from autoparser.reports.summary import limit_words
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
+TEMPLATES: dict[str, str] = yaml.safe_load(
+    Path(__file__).with_name("gate_templates.yaml").read_text("utf-8")
+)
 CALLED = calls(opening="<do>", close="</do>")
 QUICK = turn(
     f"{{% if quick %}}(r)(/r){{% else %}}{REASONING}{{% endif %}}",
@@ -58,18 +63,6 @@ def test_a_grammar_is_right_for_its_setting_alone(
         assert accepts(analysis, text, {}) is (text == off), reason
         assert accepts(analysis, text, {switch: True}) is (text == on), reason
     assert accepts(analysis, "Hi<end>", {switch: template is QUICK}), "content alone goes on"
-
-
-def test_every_setting_has_its_continuations() -> None:
-    analysis = analyze(DEEP)
-    texts = {
-        repr(dict(each.opening.setting)): each.text
-        for each in analysis.continuations
-        if each.title == "reasoning and content"
-    }
-    assert len(texts) == 2
-    reasoned = [text for text in texts.values() if text is not None and "(/r)" in text]
-    assert len(reasoned) == 1, "under one of them the reasoning is written"
 
 
 def test_prompts_that_end_alike_and_go_on_differently() -> None:
@@ -112,21 +105,19 @@ def test_a_prompt_that_nothing_goes_on_from() -> None:
     assert all(each.text is None for each in analysis.continuations)
 
 
-def rewritten(format_: TurnFormat, change: Callable[[str], str]) -> TurnFormat:
-    """Change the texts between the parts of all turns."""
-    layouts = {
-        presence: replace(layout, literals=tuple(map(change, layout.literals)))
-        for presence, layout in format_.layouts.items()
-    }
-    return replace(format_, layouts=layouts)
+def with_texts(old: str, new: str) -> Callable[[TurnFormat], TurnFormat]:
+    """Return what changes a text between the parts of all turns."""
 
+    def changed(format_: TurnFormat) -> TurnFormat:
+        layouts = {
+            presence: replace(
+                layout, literals=tuple(each.replace(old, new) for each in layout.literals)
+            )
+            for presence, layout in format_.layouts.items()
+        }
+        return replace(format_, layouts=layouts)
 
-def with_wrong_end(format_: TurnFormat) -> TurnFormat:
-    return rewritten(format_, lambda text: text.replace("<end>", "<wrong>"))
-
-
-def with_wrong_close(format_: TurnFormat) -> TurnFormat:
-    return rewritten(format_, lambda text: text.replace("(/r)", "(wrong)"))
+    return changed
 
 
 def with_wrong_call(format_: TurnFormat) -> TurnFormat:
@@ -144,9 +135,9 @@ def without_calls(format_: TurnFormat) -> TurnFormat:
 @pytest.mark.parametrize(
     ("mutate", "question"),
     [
-        (with_wrong_end, GateQuestion.ACCEPTED),
+        (with_texts("<end>", "<wrong>"), GateQuestion.ACCEPTED),
         (with_wrong_call, GateQuestion.ACCEPTED),
-        (with_wrong_close, GateQuestion.ACCEPTED),
+        (with_texts("(/r)", "(wrong)"), GateQuestion.ACCEPTED),
         # Calls are free text to such a format.
         (without_calls, GateQuestion.READ),
     ],
@@ -176,23 +167,9 @@ def test_a_call_that_is_read_as_content_does_not_pass() -> None:
     assert "calls are written: 1, read: 0" in faults[0].detail
 
 
-NUMBERED = """{%%- set seen = namespace(calls=0) %%}
-{%%- for m in messages %%}
-    {{- m.role[0] + ': ' + (m.content or '') }}
-    {%%- for c in m.tool_calls or [] %%}
-        {{- '<do id="' ~ %s ~ '" as="' + c.function.name + '">' }}
-        {{- c.function.arguments | tojson + '</do>' }}
-        {%%- set seen.calls = seen.calls + 1 %%}
-    {%%- endfor %%}
-    {{- '<end>\n' }}
-{%%- endfor %%}
-{%%- if add_generation_prompt %%}{{ 'a: ' }}{%% endif %%}"""
-"""Calls with a number: of all in the conversation, or of those in the turn."""
-
-
 @pytest.mark.parametrize(("number", "goes_on"), [("seen.calls", True), ("loop.index0", False)])
 def test_numbers_of_calls_that_go_on_may_begin_anywhere(number: str, goes_on: bool) -> None:
-    analysis = analyze(ChatTemplate(NUMBERED % number))
+    analysis = analyze(ChatTemplate(TEMPLATES["numbered"] % number))
     found = analysis.format.calls
     assert found is not None
     assert found.index_goes_on is goes_on
@@ -205,7 +182,7 @@ def test_numbers_of_calls_that_go_on_may_begin_anywhere(number: str, goes_on: bo
 
 
 def test_a_number_that_is_only_right_in_the_first_turn_does_not_pass() -> None:
-    analysis = analyze(ChatTemplate(NUMBERED % "seen.calls"))
+    analysis = analyze(ChatTemplate(TEMPLATES["numbered"] % "seen.calls"))
     calls_ = analysis.format.calls
     assert calls_ is not None
     wrong = replace(analysis.format, calls=replace(calls_, index_goes_on=False))
@@ -214,26 +191,6 @@ def test_a_number_that_is_only_right_in_the_first_turn_does_not_pass() -> None:
     assert {fault.title.partition(", ")[2] for fault in faults} == {"behind a call and its result"}
 
 
-LOOPED = """{%%- for m in messages %%}
-    {%%- if m.role == 'tool' %%}{{- '{result}' + m.content + '{/result}' }}
-    {%%- else %%}
-        {%%- if %(head)s or loop.first or messages[loop.index0 - 1].role != 'tool' %%}
-            {{- '{' + m.role + '}' }}
-        {%%- endif %%}
-        {%%- if think and m.reasoning_content %%}
-            {{- '{why}' + m.reasoning_content + '{/why}' }}
-        {%%- endif %%}
-        {{- m.content or '' }}
-        {%%- for c in m.tool_calls or [] %%}
-            {{- '{do}' + c.function.name + ' ' + c.function.arguments | tojson + '{/do}' }}
-        {%%- endfor %%}
-        {{- '{end}' if not m.tool_calls }}
-    {%%- endif %%}
-{%%- endfor %%}
-{%%- if add_generation_prompt %%}
-    {{- (%(later)s) if messages[-1].role == 'tool' else '{assistant}' }}
-{%%- endif %%}"""
-"""Where turns go on behind a result: with another header or without, and what the prompt writes."""
 OPENS = "'{why}' if think else ''"
 
 
@@ -249,7 +206,7 @@ OPENS = "'{why}' if think else ''"
 def test_prompts_behind_a_result_begin_a_turn_where_the_template_does(
     head: str, later: str, openings: Mapping[str, str]
 ) -> None:
-    analysis = analyze(ChatTemplate(LOOPED % {"head": head, "later": later}))
+    analysis = analyze(ChatTemplate(TEMPLATES["looped"] % {"head": head, "later": later}))
     assert analysis.ok
     found = {each.text: each.stands_for for one in analysis.formats for each in one.later_openings}
     assert found == openings
@@ -276,7 +233,7 @@ def test_prompts_behind_a_result_begin_a_turn_where_the_template_does(
 
 
 def test_what_ends_users_messages_too_tells_no_prompt_behind_a_result() -> None:
-    text = (LOOPED % {"head": "false", "later": "''"}).replace("{/result}", "{/user}")
+    text = (TEMPLATES["looped"] % {"head": "false", "later": "''"}).replace("{/result}", "{/user}")
     text = text.replace("{end}' if", "{/user}' if m.role == 'user' else '{end}' if")
     analysis = analyze(ChatTemplate(text))
     assert analysis.check.ok
@@ -333,7 +290,7 @@ def test_reasoning_of_another_name_is_asked_under_the_usual_one() -> None:
 
 def test_a_fault_tells_setting_and_text() -> None:
     analysis = analyze(QUICK)
-    wrong = [with_wrong_end(format_) for format_ in analysis.formats]
+    wrong = [with_texts("<end>", "<wrong>")(format_) for format_ in analysis.formats]
     formats = replace(analysis.formats, each=tuple(wrong), fullest=wrong[0])
     faults = run_gate(formats, analysis.continuations, analysis.prober()).faults
     settings = {repr(dict(fault.setting)) for fault in faults}

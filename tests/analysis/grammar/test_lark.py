@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import random
-from string import ascii_lowercase
-
 import pytest
 from llguidance import LLMatcher
 from tokenizers import AddedToken
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.grammar.grammar_rules import (
     FreeProse,
@@ -108,20 +104,3 @@ def test_a_text_whose_line_breaks_are_stripped_has_a_first_character_that_repeat
         tokens = ids(byte_tokenizer(), text)
         taken = matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
         assert taken is expected, text
-
-
-@pytest.mark.slow
-def test_hundreds_of_tools_whose_ids_carry_the_name_share_one_lexer() -> None:
-    analysis = analysis_of("t5-id-carries-name")
-    rng = random.Random(5)
-    names = ["".join(rng.choices(ascii_lowercase, k=rng.randrange(6, 30))) for _ in range(300)]
-    offered: list[Json] = [{"type": "function", "function": {"name": name}} for name in names]
-    grammar = analysis.grammar(offered, tool_choice="required")
-    loaded = LLMatcher.grammar_from_lark(grammar.lark(byte_tokenizer()))
-    start = LLMatcher(guidance(), loaded, log_level=0)
-    turns = analysis.turns(offered)
-    for name in names[::6]:
-        call = ToolCall(name, {}, f"{name}:0")
-        tokens = ids(byte_tokenizer(), turns.written_turn(Message(calls=(call,))).rest)
-        # Copies of a matcher share its lexer, and what it has built for other answers.
-        assert start.deep_copy().validate_tokens(tokens) == len(tokens), name

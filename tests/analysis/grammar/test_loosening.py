@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.grammar.acceptance import GrammarDialect
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -105,23 +104,3 @@ def test_a_text_that_is_not_empty_or_null_is_held_everywhere(form: Any, style: s
     grammar = analysis_of(style).grammar([offered], tool_choice="required")
     assert write(grammar, form)
     assert grammar.loosened(form) == ()
-
-
-@pytest.mark.slow
-@FORMS
-@pytest.mark.parametrize("style", ["p1-python-lines", "a7-token-pairs", XML, HERMES])
-def test_a_length_that_llguidance_gives_up_on_is_left_out_and_texts_are_accepted(
-    form: Any, style: str
-) -> None:
-    analysis = analysis_of(style)
-    grammar = analysis.grammar([tool("crawl", CRAWL)])
-    assert write(grammar, form)
-    assert {each.pointer for each in grammar.loosened(form)} == {
-        "#/properties/domain/maxLength",
-        "#/properties/domains/items/maxLength",
-    }
-    if form != "structural_tag":
-        arguments: dict[str, Json] = {"domain": "a.bc", "domains": ["docs.a.bc", "x1.yz"]}
-        calls = (ToolCall("crawl", arguments, "abcDEF123"),)
-        text = analysis.turns([]).written_turn(Message(calls=calls)).rest
-        assert grammar.accepts(text, dialect=GrammarDialect(form)).accepted, text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from string import ascii_letters
 from typing import Any
 
 import jsonschema
@@ -69,32 +68,3 @@ def test_an_object_may_have_hundreds_of_members_each_written_once(more: dict[str
     assert grammar.accepts(text).accepted
     lark = grammar.gbnf()
     assert [name for name in names if lark.count(f"parameter={name}>") > 1] == []
-
-
-SORTS = "g1-pseudo-json"
-"""A format that sorts members, so made-up names may stand between those that a schema names."""
-
-
-@pytest.mark.slow
-@BOTH
-def test_a_sorted_member_goes_on_to_later_ones_and_to_made_up_names(
-    dialect: GrammarDialect,
-) -> None:
-    grammar = grammar_for(SORTS, ["aa", "bb", "cc"], ["cc"])
-    for arguments, accepted in (
-        ("aa:1,bb:1,cc:1", True),
-        ("a:1,aa:1,b:1,cc:1,d:1", True),
-        ("cc:1", True),
-        ("a:1,bb:1", False),
-        ("bb:1,aa:1,cc:1", False),
-        ("bb:1,cc:1,bb:1", False),
-    ):
-        text = f"<|tool_call>call:f{{{arguments}}}<tool_call|>"
-        assert grammar.accepts(text, dialect=dialect).accepted is accepted, text
-
-
-@pytest.mark.slow
-def test_a_grammar_of_sorted_members_grows_as_they_do() -> None:
-    names = [[*ascii_letters[:count]] for count in (6, 12, 24)]
-    few, some, many = (len(grammar_for(SORTS, each, each[-1:]).gbnf()) for each in names)
-    assert many - some <= 2.2 * (some - few)

@@ -133,18 +133,3 @@ def test_names_that_stand_twice_are_declared_ones_unless_a_schema_opens_the_obje
             load(grammar_for(format_, request))
         loose = load(replace(grammar_for(format_, request), loosen=True))
         assert all(loose(written(format_, each)[begun:]) for each in calls().values())
-
-
-@FORMS
-@pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "novel-notation"])
-def test_objects_of_strict_tools_hold_declared_names_alone(load: Any, name: str) -> None:
-    analysis = analysis_of(name)
-    strict = tool({})
-    strict["function"]["strict"] = True
-    for offered, is_open in ((tool({}), True), (strict, False)):
-        takes = load(analysis.grammar([offered], tool_choice="required"))
-        begun = len(analysis.format.openings[0].text)
-        assert takes(written(analysis.format, {"b": 1, "o": {"x": 2}})[begun:])
-        for arguments in calls().values():
-            expected = is_open and load is not in_tag
-            assert takes(written(analysis.format, arguments)[begun:]) is expected

@@ -7,9 +7,8 @@ import json
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.decoding.check_vocabulary import closing_texts
 from autoparser.analysis.decoding.mask_sampling import RandomSampler, WaitingAnswer
 from autoparser.analysis.decoding.matcher_grammar import row_of, row_words
@@ -17,8 +16,6 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.structural_tags import read_by_xgrammar
 from tests.real_vocabularies import qwen_without_special
-
-from .proofs import grammar_for, request_for
 
 pytestmark = pytest.mark.slow
 
@@ -46,13 +43,6 @@ FILE: dict[str, Json] = {
     "mode": {"type": "integer"},
     "tags": {"type": "array", "items": STRING},
 }
-WRITTEN: dict[str, Json] = {
-    "path": "a.html",
-    "text": "<p>\n</",
-    "append": True,
-    "mode": 3,
-    "tags": ["a", "b"],
-}
 TOOLS = [
     offer("get_weather", {"city": STRING, "unit": {"enum": ["C", "F"]}}, "city"),
     offer("search", {"query": STRING, "limit": {"type": "integer"}}, "query"),
@@ -73,17 +63,6 @@ def test_what_tools_have_alike_is_written_once(name: str) -> None:
     )
     assert many - some < 2 * 8 * 400
     assert abs((many - some) - (some - few)) < 200
-
-
-@pytest.mark.parametrize("name", NOTATIONS)
-def test_xgrammar_accepts_a_call_and_refuses_one_of_another_type(name: str) -> None:
-    format_ = analysis_of(name).format
-    for mode, accepted in ((3, True), ("three", False)):
-        calls = (ToolCall("write_file", {**WRITTEN, "mode": mode}),)
-        turn = format_.write(Message(calls=calls))
-        request, begun = request_for(format_, turn, TOOLS)
-        grammar = grammar_for(format_, replace(request, required=True))
-        assert read_by_xgrammar(grammar.structural_tag())(turn[begun:]) is accepted
 
 
 def test_a_text_that_is_not_empty_may_begin_as_what_ends_it() -> None:

