@@ -207,18 +207,12 @@ def test_an_output_that_no_template_writes_is_read(what: str) -> None:
     assert parsed(QWEN, text) == expected
 
 
-def test_only_the_last_header_of_the_prompt_counts() -> None:
+def test_only_the_last_header_of_the_prompt_counts_and_it_may_open_reasoning() -> None:
     earlier = analysis_of(QWEN).format.write(battery_messages()[1].message)
     opening = analysis_of(QWEN).format.openings[0].text
     assert parsed(QWEN, "Hello.", prefix=f"{earlier}{opening}") == {"content": "Hello."}
-
-
-def test_reasoning_that_the_prompt_has_opened() -> None:
-    text = "Hm.\n</think>\n\nHello.<|im_end|>\n"
-    assert parsed("a1-function-parameter", text) == {
-        "thinking": "Hm.",
-        "content": "Hello.",
-    }
+    message = {"thinking": "Hm.", "content": "Hello."}
+    assert parsed("a1-function-parameter", "Hm.\n</think>\n\nHello.<|im_end|>\n") == message
 
 
 def test_transformers_alone_joins_content_and_names_reasoning_as_templates_do() -> None:
@@ -234,32 +228,20 @@ def test_without_tools_arguments_are_texts_where_the_export_says_so() -> None:
     format_ = analysis_of("a1-7-break-after-value").format
     export = response_template(format_)
     assert export.needs_tools
+    assert not response_template(analysis_of(QWEN).formats.united).needs_tools
     message = next(case.message for case in battery_messages() if case.title == "1 call")
     text = format_.write(message).removeprefix(format_.header)
     read = parse_response(text, export.document, prefix=format_.header)
     assert read["tool_calls"] == [called("get_forecast", city="Oslo", days="3")]
 
 
-def test_json_needs_no_tools() -> None:
-    assert not response_template(analysis_of(QWEN).formats.united).needs_tools
-
-
-@pytest.mark.parametrize(
-    ("prompt", "expected"),
-    [("A:", "(r)"), ("A:(/r)", "the close of reasoning that the prompt has written")],
-)
-def test_what_a_prompt_has_closed_is_not_content(prompt: str, expected: str) -> None:
-    analysis = analyze(
-        turn(
-            f"{REASONING}{{% if not m.reasoning_content %}}(/r){{% endif %}}",
-            CONTENT,
-            end="<end>\n",
-            prompt=prompt,
-        )
-    )
+@pytest.mark.parametrize("prompt", ["A:", "A:(/r)"])
+def test_what_a_prompt_has_closed_is_not_content(prompt: str) -> None:
+    closed = f"{REASONING}{{% if not m.reasoning_content %}}(/r){{% endif %}}"
+    analysis = analyze(turn(closed, CONTENT, end="<end>\n", prompt=prompt))
     format_ = analysis.formats.united
     trial = try_out(format_, response_template(format_), parse_response, analysis.prober())
-    assert trial.ok, (expected, trial.mismatches[0])
+    assert trial.ok, trial.mismatches[0]
     assert trial.foretold < trial.total
 
 

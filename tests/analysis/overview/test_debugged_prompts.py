@@ -20,20 +20,15 @@ ASKED = {"role": "user", "content": "a"}
 ANSWERED = {"role": "assistant", "content": "b"}
 
 
-@pytest.mark.parametrize(
-    ("messages", "prompt", "text"),
-    [
+def test_a_generation_prompt_follows_unless_the_model_is_last() -> None:
+    for messages, prompt, text in (
         ((ASKED,), None, "<user>a<assistant>"),
         ((ASKED, ANSWERED), None, "<user>a<assistant>b"),
         ((ASKED, ANSWERED), True, "<user>a<assistant>b<assistant>"),
         ((ASKED,), False, "<user>a"),
-    ],
-)
-def test_a_generation_prompt_follows_unless_the_model_is_last(
-    messages: tuple[dict[str, str], ...], prompt: bool | None, text: str
-) -> None:
-    conversation = DebuggedConversation("own", messages, generation_prompt=prompt)
-    assert conversation.trace(TEMPLATE).prompt == text
+    ):
+        conversation = DebuggedConversation("own", messages, generation_prompt=prompt)
+        assert conversation.trace(TEMPLATE).prompt == text
 
 
 def test_each_value_of_a_switch_is_rendered() -> None:

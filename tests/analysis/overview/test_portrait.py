@@ -19,18 +19,12 @@ def portrait_of(name: str, *, tokens: bool = False) -> Portrait:
     return portray_template(analyzed(name), tokenizer=tiny(*MARKERS) if tokens else None)
 
 
+NAMES = ("roles-alternate", "history-last-query", "j3-json-array", "t8-recipient-lines")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("tokens", [False, True])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "roles-alternate",
-        "history-last-query",
-        "j3-json-array",
-        "t8-recipient-lines",
-        "a7-token-pairs",
-    ],
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_pieces_of_a_turn_are_its_text_and_reused_as_the_verdict_says(
     name: str, tokens: bool
 ) -> None:
@@ -50,11 +44,8 @@ def test_the_pieces_of_a_turn_are_its_text_and_reused_as_the_verdict_says(
         elif name == "history-last-query":
             # Without a tokenizer, what breaks is where the texts part.
             assert row.verdict.holds == (strip.reused == len(strip.pieces))
-        if tokens and (name, row.scenario.name, row.next) == (
-            "history-last-query",
-            "tool call",
-            "later",
-        ):
+        played = (name, row.scenario.name, row.next)
+        if tokens and played == ("history-last-query", "tool call", "later"):
             # What the next prompt has instead is whole tokens.
             assert strip.instead[0] == "<tool_call>"
             assert strip.lead[-2:] == ("<think>", "\n")

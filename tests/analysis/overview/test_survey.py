@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -26,24 +27,31 @@ from autoparser.analysis.templates.worker_limits import Limits
 from tests.fixture_analyses import TEMPLATES
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "survey.schema.json"
-B, C = (
-    SurveyRecord(
-        SURVEY,
-        f"{name}.jinja",
-        name * 64,
-        error=None,
-        reasoning=reasoning,
-        content=ContentMode.PLAIN,
-        tools=ToolFormat.JSON_NATIVE,
-        call="<c>«name»«arguments»</c>",
-        switches=switches,
-        check=SurveyCheck(passed, 44),
-        round_trip=trips,
-    )
-    for name, reasoning, switches, passed, trips in (
-        ("b", ReasoningMode.TAG_BASED, ("x", "y"), 43, {"holds": 3, "ids": 1}),
-        ("c", ReasoningMode.NONE, ("x",), 44, {"holds": 4}),
-    )
+
+
+def record(name: str, **more: Any) -> SurveyRecord:
+    plain: dict[str, Any] = {
+        "error": None,
+        "content": ContentMode.PLAIN,
+        "tools": ToolFormat.JSON_NATIVE,
+    }
+    call = "<c>«name»«arguments»</c>"
+    return SurveyRecord(SURVEY, f"{name}.jinja", name * 64, call=call, **plain, **more)
+
+
+B = record(
+    "b",
+    reasoning=ReasoningMode.TAG_BASED,
+    switches=("x", "y"),
+    check=SurveyCheck(43, 44),
+    round_trip={"holds": 3, "ids": 1},
+)
+C = record(
+    "c",
+    reasoning=ReasoningMode.NONE,
+    switches=("x",),
+    check=SurveyCheck(44, 44),
+    round_trip={"holds": 4},
 )
 RECORDS = (SurveyRecord.failed("a.jinja", "a" * 64, "it does not compile"), B, C)
 
@@ -62,25 +70,17 @@ def test_a_line_is_read_back_and_valid_and_half_a_line_is_left_out() -> None:
         assert journal.size == len(content) - len(lines[-1])
 
 
-@pytest.mark.parametrize(
-    "content", [b"hello\n", b"{}\n", b'{"schema": "autoparser.survey/2"}\n', b"half a note"]
-)
-def test_a_file_that_is_no_survey_is_refused(content: bytes) -> None:
-    with pytest.raises(AutoparserError, match="nothing was written"):
-        journal_of(content, "notes.txt")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
+def test_a_file_that_is_no_survey_or_has_a_wrong_line_is_refused() -> None:
+    for content in (b"hello\n", b"{}\n", b'{"schema": "autoparser.survey/2"}\n', b"half a note"):
+        with pytest.raises(AutoparserError, match="nothing was written"):
+            journal_of(content, "notes.txt")
+    lines = "".join(map(line_of, RECORDS))
+    for old, new, words in (
         ('"total": 44', '"total": "44"', r"line \d\.check\.total: this is a text, not a number"),
         ("survey/1", "survey/2", r"line 1\.schema: 'autoparser.survey/2' is none of"),
-    ],
-)
-def test_a_wrong_line_is_reported_with_its_place(old: str, new: str, words: str) -> None:
-    lines = "".join(map(line_of, RECORDS)).replace(old, new)
-    with pytest.raises(AutoparserError, match=words):
-        journal_of(lines.encode(), "s.jsonl")
+    ):
+        with pytest.raises(AutoparserError, match=words):
+            journal_of(lines.replace(old, new).encode(), "s.jsonl")
 
 
 def test_templates_are_found_once_and_in_order(tmp_path: Path) -> None:
@@ -97,10 +97,6 @@ def test_nothing_to_survey_is_an_error(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(AutoparserError, match="there is no"):
             templates_in([str(place)])
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_as_template_is_an_error(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(AutoparserError, match="neither a file nor a directory"):
         templates_in([str(tmp_path / "pipe")])
