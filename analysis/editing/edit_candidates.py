@@ -16,7 +16,6 @@ from autoparser.analysis.core.text_alignment import common_prefix, prefix_length
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.marker_pairs import marker_balance
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.templates.edit_expressions import default_edit, template_edits
 from autoparser.analysis.templates.edit_kinds import (
     adding_edits,
     after_all_messages,
@@ -29,7 +28,7 @@ from autoparser.analysis.templates.edit_kinds import (
     string_value,
 )
 from autoparser.analysis.templates.source_text import template_tokens
-from autoparser.analysis.templates.template_edits import TemplateEdit
+from autoparser.analysis.templates.template_edits import TemplateEdit, default_edit, template_edits
 
 from .proof_conversations import RESPELLED_ROLES, closer_of
 

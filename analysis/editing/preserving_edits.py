@@ -30,12 +30,13 @@ from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.rule import FaultKind, MendedFault
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.analysis.templates.edit_expressions import default_edit, template_edits
 from autoparser.analysis.templates.template_edits import (
     TemplateEdit,
     apply_edits,
     changed_lines,
+    default_edit,
     in_newlines,
+    template_edits,
 )
 
 from .edit_proof import EditProof, ProvenEdit

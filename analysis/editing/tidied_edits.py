@@ -28,20 +28,18 @@ from jinja2 import nodes
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.analysis.templates.edit_expressions import (
-    StatementStretch,
-    bracket_stretches,
-    condition_places,
-    one_sided,
-    statement_spans,
-)
 from autoparser.analysis.templates.source_text import TemplateToken, template_tokens
 from autoparser.analysis.templates.template_edits import (
+    StatementStretch,
     TemplateEdit,
     TemplateItem,
     all_items,
     apply_edits,
+    bracket_stretches,
+    condition_places,
+    one_sided,
     spans_after,
+    statement_spans,
     statement_tree,
 )
 

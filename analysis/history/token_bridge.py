@@ -145,18 +145,15 @@ class NewTurn:
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """The skeleton with the new messages after it."""
+    """The skeleton with a turn and the new messages after it."""
 
     base: Base
     whole: Base
     """The base that the prompt may end with; `base` is a shorter one if that is known to do."""
+    added: NewTurn
     messages: Messages
-    turn: Turn
-    new: Messages
     text: str
     last: LastText
-    lead: str | None
-    """The text before the content or the calls of a turn that has nothing else."""
 
 
 class Bridge:
@@ -263,7 +260,7 @@ class Bridge:
         self._check_history(found, place, past, end.opening, purpose)
         self._note_spelling(found, response, purpose)
         if response.stop is None and not found.last.ends:
-            raise RefusedBridge(Reason.END_UNKNOWN, str(found.turn.presence))
+            raise RefusedBridge(Reason.END_UNKNOWN, str(found.added.turn.presence))
         stop, behind = self._text_to_add(found.text[place:], completion, response, purpose)
         added = self._encode_addition(found, stop, behind)
         until = len(completion) if response.stop is None else response.stop + 1
@@ -385,14 +382,14 @@ class Bridge:
         except (RefusedBridge, TemplateRenderError):
             return None
 
-    def _render_continued(self, base: Base, whole: Base, new: NewTurn) -> Continued:
-        turn = new.turn
-        messages = [*base.messages, self._skeletons.message(turn), *new.new]
+    def _render_continued(self, base: Base, whole: Base, added: NewTurn) -> Continued:
+        turn = added.turn
+        messages = [*base.messages, self._skeletons.message(turn), *added.new]
         text = base.renders.text(messages, generation=True)
-        if not turn.calls and any(message.get("role") == "tool" for message in new.new):
+        if not turn.calls and any(message.get("role") == "tool" for message in added.new):
             raise RefusedBridge(Reason.NO_CALL)
-        last = self._skeletons.last_text(turn, new.number)
-        return Continued(base, whole, messages, turn, new.new, text, last, new.lead)
+        last = self._skeletons.last_text(turn, added.number)
+        return Continued(base, whole, added, messages, text, last)
 
     def _place_of_end(self, continuation: Continued, purpose: Purpose) -> int:
         """Return the offset where the turn's last text ends, if the turn stays as written."""
@@ -415,7 +412,7 @@ class Bridge:
             return self._end_of_turn(continuation)
         place = at + len(continuation.last.text) - self._closer_length(continuation)
         thought = self._skeletons.marks.reasoning
-        if continuation.turn.reasoning and thought not in text[start:place]:
+        if continuation.added.turn.reasoning and thought not in text[start:place]:
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of the turn that the model wrote")
         elif not text.startswith(base.tail, start):
             purpose.keep_reasoning(Reason.PROMPT_REWRITTEN, repr(base.tail[len(own) :]))
@@ -425,7 +422,7 @@ class Bridge:
 
     def _closer_length(self, continuation: Continued) -> int:
         """Count the characters at the end of the last text that close it, such as calls' closer."""
-        stops = self._responses.stops.after_calls if continuation.turn.calls else ()
+        stops = self._responses.stops.after_calls if continuation.added.turn.calls else ()
         return max(
             (len(stop.text) for stop in stops if continuation.last.text.endswith(stop.text)),
             default=0,
@@ -457,14 +454,14 @@ class Bridge:
         `lead` is the text between the prompt and the turn's last text.
         """
         written = continuation.last.before
-        if lead == continuation.lead:
+        if lead == continuation.added.lead:
             # The last turn would have an empty reasoning block, which the model left out.
             return
         if written.endswith(lead) and continuation.base.prompt.endswith(written.removesuffix(lead)):
             return
         key = (
-            continuation.turn.presence,
-            len(continuation.turn.calls),
+            continuation.added.turn.presence,
+            len(continuation.added.turn.calls),
             lead,
             continuation.base.prompt,
             purpose.roles,
@@ -475,12 +472,14 @@ class Bridge:
         if reason is Reason.HISTORY_REWRITTEN:
             purpose.keep(reason, whose)
         elif reason is not None:
-            is_empty = not continuation.turn.reasoning
+            is_empty = not continuation.added.turn.reasoning
             purpose.keep_reasoning(reason, dropped_block(f"of {whose}", is_empty=is_empty))
 
     def _change_reason(self, continuation: Continued, text: str) -> Reason | None:
         """Return what changes if the turn is the last one, or None; `text` is up to its end."""
-        alone = continuation.base.renders.attempt(continuation.messages[: -len(continuation.new)])
+        alone = continuation.base.renders.attempt(
+            continuation.messages[: -len(continuation.added.new)]
+        )
         if alone is None or alone.startswith(text):
             return None
         if self._without_reasoning(alone).startswith(self._without_reasoning(text)):
@@ -512,9 +511,9 @@ class Bridge:
         turn = continuation.messages[len(continuation.base.messages)]
         kept = self._history.fate_of_turns(
             continuation.whole,
-            continuation.turn.presence,
+            continuation.added.turn.presence,
             turn,
-            continuation.new,
+            continuation.added.new,
             purpose.roles,
             partial(self._rest_after, continuation, place),
         )
@@ -538,7 +537,7 @@ class Bridge:
 
         The template is rendered only if the format differs; its render then decides.
         """
-        own, message, turn = response.text, response.message, continuation.turn
+        own, message, turn = response.text, response.message, continuation.added.turn
         if not own or purpose.notes:
             # Each note so far already reports a difference that is kept.
             return
@@ -559,8 +558,8 @@ class Bridge:
         if same and prompt.endswith(before) and (not end or end.lstrip().startswith(ends)):
             return
         base = continuation.base
-        messages = [*base.messages, self._skeletons.message(turn), *continuation.new]
-        same_turn = turn == continuation.turn
+        messages = [*base.messages, self._skeletons.message(turn), *continuation.added.new]
+        same_turn = turn == continuation.added.turn
         text = continuation.text if same_turn else base.renders.attempt(messages, generation=True)
         if text is None:
             return
@@ -573,12 +572,12 @@ class Bridge:
 
     def _rest_after(self, continuation: Continued, place: int, calls: int) -> str:
         """Return the text after the turn's last text with this many calls before the turn."""
-        numbered = bool(continuation.turn.calls) and self._skeletons.numbered
+        numbered = bool(continuation.added.turn.calls) and self._skeletons.numbered
         base = self._skeletons.with_calls(continuation.whole, calls) if numbered else None
         if base is None:
             return continuation.text[place:]
         number = self._skeletons.first_number + calls
-        turn = NewTurn(continuation.turn, continuation.new, continuation.lead, number)
+        turn = replace(continuation.added, number=number)
         counted = self._render_continued(base, base, turn)
         at = counted.text.find(counted.last.text, len(base.head))
         return counted.text[at + len(counted.last.text) - self._closer_length(counted) :]
@@ -640,11 +639,11 @@ class Bridge:
         """Return the tokens after offset `start` with their owners, counted from `first`."""
         text = continuation.text[start:]
         key = (
-            continuation.turn.presence,
-            tuple(message.get("role") for message in continuation.new),
+            continuation.added.turn.presence,
+            tuple(message.get("role") for message in continuation.added.new),
         )
         known = self._patterns.get(key, ())
-        words = words_of(continuation.turn.calls, continuation.new)
+        words = words_of(continuation.added.turn.calls, continuation.added.new)
         matching = (pattern.segments(words, text) for pattern in known)
         segments = next((each for each in matching if each is not None), None)
         if segments is None:
@@ -663,7 +662,7 @@ class Bridge:
             generation=True,
             text=continuation.text,
         )
-        before = len(continuation.messages) - len(continuation.new)
+        before = len(continuation.messages) - len(continuation.added.new)
         return tuple(
             replace(
                 segment,

@@ -22,8 +22,7 @@ from jinja2.visitor import NodeTransformer
 from autoparser.analysis.core.errors import is_row
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.environment import GenerationTag, chat_environment
-from autoparser.analysis.templates.worker_guard import current_guard
-from autoparser.analysis.templates.worker_limits import LimitReached
+from autoparser.analysis.templates.worker_limits import LimitReached, current_guard
 
 # What stands for all that cannot be computed: it takes part in everything and gives nothing.
 

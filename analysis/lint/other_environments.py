@@ -21,8 +21,7 @@ from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.templates.environment import GenerationTag, chat_environment
 from autoparser.analysis.templates.source_text import failure_line
-from autoparser.analysis.templates.worker_guard import current_guard
-from autoparser.analysis.templates.worker_limits import LimitReached
+from autoparser.analysis.templates.worker_limits import LimitReached, current_guard
 
 from .hit import HitEvidence, ShownText
 from .lint_renders import Render

@@ -62,12 +62,11 @@ def pipe_patience() -> float | None:
     processor time.
     """
     # Lazy: a command that reads no pipe need not import what starts workers.
-    from autoparser.analysis.templates.worker_guard import current_guard  # noqa: PLC0415
-    from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS  # noqa: PLC0415
+    from autoparser.analysis.templates import worker_limits  # noqa: PLC0415
 
-    guard = current_guard()
+    guard = worker_limits.current_guard()
     if guard is None:
-        return pipe_seconds.get() or DEFAULT_LIMITS.seconds
+        return pipe_seconds.get() or worker_limits.DEFAULT_LIMITS.seconds
     return guard.limits.pipe_seconds or guard.limits.seconds
 
 

@@ -28,15 +28,6 @@ from autoparser.analysis.core.errors import (
 )
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 
-from .found_templates import (
-    CONFIG_FILE,
-    DEFAULT_NAME,
-    TEMPLATE_KEY,
-    FoundTemplate,
-    FoundTemplates,
-    special_tokens_of,
-    templates_in_json,
-)
 from .gguf_files import GgufContents
 from .hub_listing import HubListing, fetch_files, listing_of
 from .hub_requests import hub_name
@@ -50,19 +41,25 @@ from .local_files import (
 )
 from .template_sources import (
     ADDITIONAL_TEMPLATES,
+    CONFIG_FILE,
+    DEFAULT_NAME,
     GGUF,
     TEMPLATE_FILE,
+    TEMPLATE_KEY,
+    FoundTemplate,
+    FoundTemplates,
     chosen_gguf,
     gguf_on_hub,
     nothing_there,
+    special_tokens_of,
     template_files,
     templates_in_directory,
     templates_in_files,
     templates_in_gguf,
+    templates_in_json,
     templates_on_hub,
 )
-from .tokenizer_files import tokenizer_of_gguf
-from .tokenizer_loading import TOKENIZER_FILE, tokenizer_files
+from .tokenizer_loading import TOKENIZER_FILE, tokenizer_files, tokenizer_of_gguf
 
 if TYPE_CHECKING:
     from autoparser.analysis.templates.chat_template import ChatTemplate

@@ -36,8 +36,7 @@ from .render_trace import RenderTrace, SourceMap, source_map
 from .source_text import failure_line, find_column, source_excerpt
 from .trace_recorder import MOST_STEPS
 from .traced_render import TraceableTemplate, compile_traced, render_traced
-from .worker_guard import RenderGuard, current_guard
-from .worker_limits import LimitReached, raise_limit_hint
+from .worker_limits import LimitReached, RenderGuard, current_guard, raise_limit_hint
 
 if TYPE_CHECKING:
     from types import CodeType

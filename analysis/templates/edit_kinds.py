@@ -21,15 +21,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from .edit_expressions import (
+from .source_text import TemplateToken, template_tokens
+from .template_edits import (
     FilterChain,
+    ItemKind,
+    StatementBody,
+    TemplateEdit,
+    TemplateItem,
     bracket_stretches,
     condition_places,
     filter_chains,
     statement_spans,
+    statement_tree,
 )
-from .source_text import TemplateToken, template_tokens
-from .template_edits import ItemKind, StatementBody, TemplateEdit, TemplateItem, statement_tree
 
 
 class KeptValue(NamedTuple):

@@ -1,14 +1,28 @@
-"""The limits of a task in a worker, and what of it is beyond them.
+"""The limits of a task in a worker, the clocks that hold it to them, and what is beyond them.
 
 Contract: time is processor time of the worker, of all its threads, so that a machine under load,
 a command that waits for its standard input and one that was stopped for a while are not cut. A
-field of None is not a limit.
+field of None is not a limit. A render that is beyond a limit is ended by `LimitReached`, the task
+by `TaskLimitReached`; both may be raised between any two steps of Python code. Code that takes no
+such step, as one call of a filter may, is beyond their reach: there the kernel ends the worker,
+by SIGPROF in a render and by SIGXCPU in all else, whether or not a parent still watches.
+
+Three clocks of the kernel count processor time. One ticks, and each tick compares; a render
+costs no clock reading. One is armed anew for each render and kills. One counts the whole task.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import signal
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from time import process_time
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -136,3 +150,207 @@ def _signal_name(status: int) -> str | None:
     with suppress(ValueError):
         return signal.Signals(-status).name if status < 0 else None
     return f"signal {-status}"
+
+
+# How much memory this process has, and the limit on it.
+#
+# The kernel counts what a process may write to as its data: heap, anonymous maps, thread stacks.
+# Address space would count a hundred gigabytes that libraries reserve and never touch. Linux
+# alone holds processes to it.
+
+
+_STATUS = Path("/proc/self/status")
+
+
+def data_bytes() -> int | None:
+    """Return the bytes of data that this process has mapped, or None if the system does not say."""
+    try:
+        lines = _STATUS.read_bytes().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith(b"VmData:"):
+            # The unit is always kB, and means 1024.
+            return int(line.split()[1]) * 1024
+    return None
+
+
+@contextmanager
+def bound_memory(more: int | None, has: int | None) -> Generator[None]:
+    """Let this process take so many bytes more than it has; what is beyond is a MemoryError.
+
+    `has` is what `data_bytes` said.
+    """
+    if more is None or has is None or sys.platform == "win32":
+        yield
+        return
+    # Windows has none.
+    from resource import RLIMIT_DATA, getrlimit, setrlimit  # noqa: PLC0415
+
+    soft, hard = getrlimit(RLIMIT_DATA)
+    bound = has + more
+    for other in (soft, hard):
+        # A negative number says that there is none.
+        bound = min(bound, other) if other >= 0 else bound
+    setrlimit(RLIMIT_DATA, (bound, hard))
+    try:
+        yield
+    finally:
+        setrlimit(RLIMIT_DATA, (soft, hard))
+
+
+Piece = TypeVar("Piece")
+
+TICK = 0.02
+"""Seconds between two looks at the clock."""
+
+GRACE = 0.5
+"""Seconds that a render may go on after its end was due before the worker is killed."""
+
+FIRST_PIECES = 64
+"""Pieces of a text that are counted together at first; more and more as the text grows."""
+
+_current: RenderGuard | None = None
+
+
+def current_guard() -> RenderGuard | None:
+    """Return the guard of the task that runs here; None outside of workers."""
+    return _current
+
+
+@contextmanager
+def hold_to_limits(limits: Limits, has: int | None) -> Generator[RenderGuard]:
+    """Hold what runs inside to the limits. Only for a worker's main thread: it sets signals.
+
+    `has` is what `data_bytes` said of this process.
+    """
+    global _current  # noqa: PLW0603 - a process has one main thread, and that one task
+    guard = RenderGuard(limits)
+    with bound_memory(limits.memory, has), _clocks(guard):
+        _current = guard
+        try:
+            yield guard
+        finally:
+            _current = None
+
+
+class RenderGuard:
+    """What is being rendered, since when, and what it may still take."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._began = process_time()
+        self._parent = os.getppid()
+        self._renders = 0
+        self._rendering = False
+        self._seen_renders = 0
+        self._seen_at = 0.0
+        seconds = limits.render_seconds
+        self._kill_after = None if seconds is None else seconds + GRACE
+
+    def collect(self, pieces: Iterable[Piece], length: Callable[[Piece], int]) -> list[Piece]:
+        """Return the pieces that a render writes, of this length each. Raises LimitReached."""
+        most = self.limits.characters
+        # No context manager: this is all that a worker adds to a render, thousands of times.
+        self.begin()
+        try:
+            return list(pieces) if most is None else _collect_bounded(pieces, length, most)
+        finally:
+            self.end()
+
+    @contextmanager
+    def rendering(self) -> Generator[None]:
+        """Count what runs inside as one render."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.end()
+
+    @property
+    def memory_reached(self) -> LimitReached:
+        """What a render is ended by where Python finds no more memory."""
+        return LimitReached(Limit.MEMORY, memory_words(self.limits.memory))
+
+    def begin(self) -> None:
+        """Begin a render."""
+        self._renders += 1
+        if self._kill_after is not None and sys.platform != "win32":
+            signal.setitimer(signal.ITIMER_PROF, self._kill_after)
+        self._rendering = True
+
+    def end(self) -> None:
+        """End the render; once more does no harm, as where a limit was reached on the way here."""
+        self._rendering = False
+        if self._kill_after is not None and sys.platform != "win32":
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+    def tick(self) -> None:
+        """Look at the clock. Raises LimitReached, TaskLimitReached."""
+        if os.getppid() != self._parent:
+            # Nobody is left who waits for this, and nobody who would end it.
+            os._exit(1)
+        now = process_time()
+        most = self.limits.seconds
+        if most is not None and now - self._began > most:
+            raise TaskLimitReached
+        if not self._rendering:
+            return
+        if self._seen_renders != self._renders:
+            # The first tick in this render: from here it is timed.
+            self._seen_renders, self._seen_at = self._renders, now
+            return
+        most = self.limits.render_seconds
+        # It comes again with each tick until the render has ended: where an exception comes out
+        # of a finalizer, Python throws it away.
+        if most is not None and now - self._seen_at > most:
+            raise LimitReached(Limit.RENDER_TIME, f"it takes more than {most:.3g} s")
+
+
+def _collect_bounded(
+    pieces: Iterable[Piece], length: Callable[[Piece], int], most: int
+) -> list[Piece]:
+    # Counted by the handful, in C: the loop over single pieces would cost what the render does.
+    source = iter(pieces)
+    kept: list[Piece] = []
+    total, size = 0, FIRST_PIECES
+    while some := list(islice(source, size)):
+        total += sum(map(length, some))
+        if total > most:
+            raise LimitReached(Limit.OUTPUT, f"its text has more than {most} characters")
+        kept += some
+        size *= 2
+    return kept
+
+
+def _tick(number: int, frame: object) -> None:
+    del number, frame
+    if _current is not None:
+        _current.tick()
+
+
+@contextmanager
+def _clocks(guard: RenderGuard) -> Generator[None]:
+    if sys.platform == "win32":
+        yield
+        return
+    # Windows has none.
+    from resource import RLIM_INFINITY, RLIMIT_CPU, getrlimit, setrlimit  # noqa: PLC0415
+
+    soft, hard = getrlimit(RLIMIT_CPU)
+    seconds = guard.limits.seconds
+    if seconds is not None:
+        # In whole seconds, and for all that this process has run.
+        due = math.ceil(process_time() + seconds + GRACE)
+        ceiling = due if hard == RLIM_INFINITY else min(due, hard)
+        setrlimit(RLIMIT_CPU, (ceiling, hard))
+    # It stays: a tick that is under way when the task ends would find nobody to take it.
+    signal.signal(signal.SIGVTALRM, _tick)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        setrlimit(RLIMIT_CPU, (soft, hard))

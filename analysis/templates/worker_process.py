@@ -31,8 +31,15 @@ from msgspec import Struct
 
 from autoparser.analysis.core.errors import Limit
 
-from .worker_guard import data_bytes, hold_to_limits
-from .worker_limits import LimitReached, Limits, TaskLimitReached, fault_error, limit_error
+from .worker_limits import (
+    LimitReached,
+    Limits,
+    TaskLimitReached,
+    data_bytes,
+    fault_error,
+    hold_to_limits,
+    limit_error,
+)
 
 # Messages between a worker and its parent: pickled values.
 #

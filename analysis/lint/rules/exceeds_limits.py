@@ -13,8 +13,7 @@ from autoparser.analysis.lint.hit import Hit, HitCause
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.analysis.templates.worker_guard import current_guard
-from autoparser.analysis.templates.worker_limits import Limits
+from autoparser.analysis.templates.worker_limits import Limits, current_guard
 from autoparser.analysis.templates.worker_pool import run_task
 
 LIMITS = Limits(render_seconds=2.0, seconds=10.0, memory=500_000_000, characters=2_000_000)

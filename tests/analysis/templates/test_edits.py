@@ -20,7 +20,6 @@ from autoparser.analysis.editing.tidied_edits import (
     same_truth,
     without_brackets,
 )
-from autoparser.analysis.templates.edit_expressions import default_edit, template_edits
 from autoparser.analysis.templates.edit_kinds import (
     adding_edits,
     after_all_messages,
@@ -32,7 +31,13 @@ from autoparser.analysis.templates.edit_kinds import (
     replaced_value,
 )
 from autoparser.analysis.templates.source_text import template_comments
-from autoparser.analysis.templates.template_edits import TemplateEdit, apply_edits, statement_tree
+from autoparser.analysis.templates.template_edits import (
+    TemplateEdit,
+    apply_edits,
+    default_edit,
+    statement_tree,
+    template_edits,
+)
 from tests.case_tables import case_tables
 
 table = case_tables(__file__, "edits.yaml")
