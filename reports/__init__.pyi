@@ -3,6 +3,7 @@ from .analysis import (
     analysis_report as analysis_report,
     phases_report as phases_report,
     saved_report as saved_report,
+    screen_report as screen_report,
     section_report as section_report,
 )
 from .comparison import (
@@ -92,7 +93,6 @@ from .roundtrip import (
     roundtrip_report as roundtrip_report,
     roundtrip_screen as roundtrip_screen,
 )
-from .screen import screen_report as screen_report
 from .settings import prompt_warning as prompt_warning
 from .survey import survey_page as survey_page, survey_report as survey_report
 from .template_page import report_page as report_page, saved_page as saved_page

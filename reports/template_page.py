@@ -22,6 +22,7 @@ from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.overview.portrait import GrammarForms, Portrait, SwitchView
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
+from .analysis import screen_rows
 from .blocks import (
     Block,
     Blocks,
@@ -57,7 +58,6 @@ from .pages import PageTop, page
 from .phases import marker_section, phases_section
 from .places import lines_of, short_name, template_place
 from .request_grammar import grammar_rows, turn_expression
-from .screen import screen_rows
 from .settings import settings_section
 from .summary import default_mode, summary_rows
 from .switches import NO_EFFECT, switch_section, switch_sentences, unmoved_words
