@@ -12,15 +12,16 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from autoparser import ChatTemplate, Delta, ParsedCall, ParsedMessage, Span, SpanKind, Status
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.decoding.answer_judge import DecodedAnswer, DecodingReport, JudgedAnswer
 from autoparser.analysis.decoding.answer_writers import ModelFigures
 from autoparser.analysis.decoding.message_rendering import (
@@ -137,27 +138,12 @@ EXPLANATIONS = (
     *(DeviationExplanation(OutputDeviation.SPACE, 5, " ", "\n") for _ in range(9)),
 )
 
-CHANNELS = (
-    "{% for m in messages %}{% if m.role == 'assistant' %}"
-    "{% if m.reasoning_content %}<|open|>thought<|body|>{{ m.reasoning_content }}<|end|>{% endif %}"
-    "{% if m.content %}<|open|>said<|body|>{{ m.content }}<|end|>{% endif %}"
-    "{% if m.tool_calls %}<|open|>call<|body|>{{ m.tool_calls[0].function|tojson }}<|act|>"
-    "{% endif %}{% else %}<|open|>{{ m.role }}<|body|>{{ m.content }}<|end|>{% endif %}"
-    "{% endfor %}"
-)
-VARIED = (
-    "{% for m in messages %}<{{ m.role }}>{{ m.content or '' }}"
-    "{% for c in m.tool_calls or [] %}<call no='{{ loop.index }}' id='{{ c.id }}'"
-    " of='{{ c.function.name }}'>{% for k, v in c.function.arguments.items() %}"
-    "<{{ 'word' if v is string else 'thing' }} {{ k }}>{{ v if v is string else v | tojson }}"
-    "</{{ 'word' if v is string else 'thing' }}>{% endfor %}</call>{% endfor %}<end>"
-    "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
-)
-SWITCHED = (
-    "".join(f"{{{{ 'on' if says_{at} else 'off' }}}} " for at in range(12))
-    + "{{ bos_token }}{% for m in messages %}{{ 'line\n' * 30 }}"
-    + "{{ m.role }}:{{ m.content }}<end>{% endfor %}"
-)
+TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("screens.yaml").read_text("utf-8"))
+
+
+def analyzed_text(name: str) -> Analysis:
+    """Analyze one of the table's templates, whose lines are one."""
+    return analyze(ChatTemplate(TABLE["templates"][name].replace("\n", "")))
 
 
 @cache
@@ -187,9 +173,9 @@ SCREENS: dict[str, Callable[[int], Text]] = {
     "roundtrip": lambda width: roundtrip_report(*played(tokens=False), width),
     "roundtrip-in-full": lambda width: roundtrip_report(*played(tokens=True), width, in_full=True),
     "roundtrip-screen": lambda width: roundtrip_screen(*played(tokens=False), width),
-    "screen-of-switches": lambda width: screen_report(analyze(ChatTemplate(SWITCHED)), width),
-    "screen-of-variables": lambda width: screen_report(analyze(ChatTemplate(VARIED)), width),
-    "stops": lambda width: section_report(analyze(ChatTemplate(CHANNELS)), "stops", width),
+    "screen-of-switches": lambda width: screen_report(analyzed_text("switched"), width),
+    "screen-of-variables": lambda width: screen_report(analyzed_text("varied"), width),
+    "stops": lambda width: section_report(analyzed_text("channels"), "stops", width),
 }
 SLOW = {"roundtrip", "roundtrip-in-full", "roundtrip-screen", "phase", "grammars"}
 CASES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SCREENS]
@@ -229,41 +215,12 @@ def test_documents_hold_in_full_what_reports_cut() -> None:
     compare_snapshot("message.json", json_text(message_document(MESSAGE, TEXT), 2))
 
 
-KEPT = {
-    "true": "earlier turns keep theirs",
-    "loop.last": "dropped once the next user message comes",
-    "tools or loop.last": "where tools are offered, else it is dropped once",
-    "not tools or loop.last": "where no tools are offered, else it is dropped once",
-}
-
-
-@pytest.mark.parametrize("condition", KEPT)
-def test_a_report_says_when_earlier_reasoning_is_kept(condition: str) -> None:
-    block = "<why>{{ m.reasoning_content }}</why>"
-    said = turn(
-        f"{{% if m.reasoning_content and ({condition}) %}}{block}{{% endif %}}",
-        CONTENT,
-        end="<end>",
-    )
-    learned = analyze(said)
-    assert TurnPart.REASONING in learned.formats.united.shown_parts
-    assert KEPT[condition] in " ".join(section_report(learned, "summary", 200).plain.split())
-
-
-@pytest.mark.parametrize(
-    ("test", "words"),
-    [
-        ("deep is not defined or deep", "opens it by default"),
-        ("deep is defined and deep", "writes an empty block by default"),
-    ],
-)
-def test_a_report_says_what_the_default_prompt_does_with_reasoning(test: str, words: str) -> None:
-    template = turn(
-        "{% if m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}",
-        CONTENT,
-        prompt=f"A:(r){{% if not ({test}) %}}(/r){{% endif %}}",
-    )
-    assert words in " ".join(section_report(analyze(template), "summary", 80).plain.split())
+@pytest.mark.parametrize(("reasoning", "prompt", "words"), TABLE["summaries"])
+def test_a_summary_says_when_reasoning_is_kept_and_how_it_begins(
+    reasoning: str, prompt: str, words: str
+) -> None:
+    summary = section_report(analyze(turn(reasoning, CONTENT, prompt=prompt)), "summary", 200)
+    assert words in " ".join(summary.plain.split())
 
 
 def test_a_call_is_colored_inside() -> None:
