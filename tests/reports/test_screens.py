@@ -10,12 +10,14 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec import structs
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -153,6 +155,15 @@ def played(*, tokens: bool) -> tuple[Analysis, RoundTrip]:
     return analysis, round_trip(analysis, shipped_scenarios(), tokenizer=tokenizer)
 
 
+@cache
+def with_untried_settings() -> Analysis:
+    """Analyze a template whose prompts under two settings are alike, as if some were not tried."""
+    table = TEMPLATES.parents[1] / "tests" / "analysis" / "learning" / "settings.yaml"
+    text = yaml.safe_load(table.read_text("utf-8"))["templates"]["prompts alike"]
+    found = analyze(ChatTemplate(text, {"eos_token": "<|eos|>"}))
+    return replace(found, formats=structs.replace(found.formats, untried=5))
+
+
 def grammars(width: int) -> Text:
     names = ("j1-json-in-tags", "a1-function-parameter", "j5-name-is-key")
     return Text("\n\n").join([grammar_report(analyzed(name), width) for name in names])
@@ -175,6 +186,7 @@ SCREENS: dict[str, Callable[[int], Text]] = {
     "roundtrip-screen": lambda width: roundtrip_screen(*played(tokens=False), width),
     "screen-of-switches": lambda width: screen_report(analyzed_text("switched"), width),
     "screen-of-variables": lambda width: screen_report(analyzed_text("varied"), width),
+    "settings": lambda width: section_report(with_untried_settings(), "settings", width),
     "stops": lambda width: section_report(analyzed_text("channels"), "stops", width),
 }
 SLOW = {"roundtrip", "roundtrip-in-full", "roundtrip-screen", "phase", "grammars"}
