@@ -38,7 +38,7 @@ from autoparser.analysis.core.verdicts import (
 )
 from autoparser.analysis.decoding.constraints import Constraint as Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend as GrammarBackend
-from autoparser.analysis.decoding.reasoning_gate import ReasoningGate as ReasoningGate
+from autoparser.analysis.decoding.matcher_grammar import ReasoningGate as ReasoningGate
 from autoparser.analysis.export.export_limits import Export as Export
 from autoparser.analysis.export.response_template import response_template as response_template
 from autoparser.analysis.formats.analysis_document import SCHEMA as SCHEMA

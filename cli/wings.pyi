@@ -29,7 +29,9 @@ from autoparser.analysis.core.verdicts import EvidenceKind as EvidenceKind
 from autoparser.analysis.decoding.answer_judge import (
     DecodingReport as DecodingReport,
     DecodingTrial as DecodingTrial,
+    MarkerFit as MarkerFit,
     judge_answers as judge_answers,
+    made_tokenizer as made_tokenizer,
 )
 from autoparser.analysis.decoding.answer_writers import (
     CompletionServer as CompletionServer,
@@ -39,10 +41,6 @@ from autoparser.analysis.decoding.answer_writers import (
     ServerEngine as ServerEngine,
     load_model as load_model,
     server_answers as server_answers,
-)
-from autoparser.analysis.decoding.check_vocabulary import (
-    MarkerFit as MarkerFit,
-    made_tokenizer as made_tokenizer,
 )
 from autoparser.analysis.decoding.message_rendering import NoTurns as NoTurns
 from autoparser.analysis.editing.edit_proof import EditProof as EditProof, ProvenEdit as ProvenEdit

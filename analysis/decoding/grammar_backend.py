@@ -26,8 +26,14 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.templates.worker_pool import ClosedAtExit
 
 from .constraints import Constraint, ConstraintError, ConstraintKind, lark_grammar
-from .matcher_grammar import GrammarStatistics, MatcherGrammar, StatisticsCounter, one_message
-from .reasoning_gate import ReasoningGate, ReasoningOpening
+from .matcher_grammar import (
+    GrammarStatistics,
+    MatcherGrammar,
+    ReasoningGate,
+    ReasoningOpening,
+    StatisticsCounter,
+    one_message,
+)
 from .tag_reading import structural_grammar
 
 _Compiled = MatcherGrammar | ConstraintError

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.core.turn_format import StopTexts
     from autoparser.analysis.decoding.constraints import Constraint
     from autoparser.analysis.decoding.grammar_backend import GrammarBackend
-    from autoparser.analysis.decoding.reasoning_gate import ReasoningGate
+    from autoparser.analysis.decoding.matcher_grammar import ReasoningGate
     from autoparser.analysis.grammar.request_grammar import Grammar
     from autoparser.analysis.learning.prober import Finding
     from autoparser.analysis.sources.tokenizer import ModelTokenizer

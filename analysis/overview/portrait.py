@@ -24,8 +24,7 @@ from autoparser.analysis.core.conversation import (
     UserMessage,
 )
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.decoding.answer_judge import DecodingTrial
-from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+from autoparser.analysis.decoding.answer_judge import DecodingTrial, made_tokenizer
 from autoparser.analysis.decoding.matcher_grammar import new_mask
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.history.conversation_replay import ReplayStage

@@ -22,8 +22,12 @@ from llguidance import LLMatcher
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.decoding.mask_sampling import ModelSampler, choose_device, measure_walks
-from autoparser.analysis.decoding.matcher_grammar import FreeGrammar, GrammarObject, new_mask
-from autoparser.analysis.decoding.reasoning_gate import ReasoningOpening
+from autoparser.analysis.decoding.matcher_grammar import (
+    FreeGrammar,
+    GrammarObject,
+    ReasoningOpening,
+    new_mask,
+)
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.decoding.tokenizers_here import qwen
 from tests.benchmarks.measuring import cells, print_lines, timed

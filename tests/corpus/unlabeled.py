@@ -22,8 +22,7 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, Tool
 from autoparser.analysis.core.turn_format import Formats
-from autoparser.analysis.decoding.answer_judge import DecodingTrial
-from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+from autoparser.analysis.decoding.answer_judge import DecodingTrial, made_tokenizer
 from autoparser.analysis.decoding.constraints import ConstraintError
 from autoparser.analysis.learning.examples import without_calls
 from autoparser.analysis.learning.outputs import LoggedOutput

@@ -10,8 +10,12 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.decoding.answer_judge import DecodedAnswer, DecodingTrial, judge_answers
-from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+from autoparser.analysis.decoding.answer_judge import (
+    DecodedAnswer,
+    DecodingTrial,
+    judge_answers,
+    made_tokenizer,
+)
 from autoparser.analysis.decoding.message_rendering import (
     AnswerFault,
     AnswerJudgment,
@@ -22,10 +26,12 @@ from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
+from tests.case_tables import case_tables
 
 from .tokenizers_here import small
 from .trials import CITIES, TOOLS, trial_of
 
+table = case_tables(__file__, "answers.yaml")
 HERMES, XML = "j1-json-in-tags", "a1-function-parameter"
 SCHEMA = {
     "type": "object",
@@ -58,33 +64,9 @@ def judgment(of: DecodingTrial, text: str) -> AnswerJudgment:
     return of.judge.judge(text, of.tokenizer.encode(text))
 
 
-def called(*each: str) -> str:
-    return "\n".join(f"<tool_call>\n{one}\n</tool_call>" for one in each)
-
-
-WEATHER = '{"name": "get_weather", "arguments": {"city": "Rio", "days": 3}}'
-ROOMS = '{"name": "list_rooms", "arguments": {}}'
-
-
-@pytest.mark.parametrize(
-    ("options", "text", "word"),
-    [
-        ({}, "Hello.", None),
-        ({}, called(WEATHER, ROOMS), None),
-        ({}, f"Look.\n{called(WEATHER)}<|im_end|>\n", None),
-        ({}, called(WEATHER).replace("3", '"3"'), "after"),
-        ({}, called(WEATHER).removesuffix("</tool_call>"), "may not end"),
-        ({"tool_choice": "required"}, "Hello.", "may not end"),
-        ({"parallel": False}, called(WEATHER, ROOMS), "after"),
-        ({"tool_choice": "none"}, called(WEATHER), ""),
-        ({"tools": [], "json_schema": SCHEMA}, '{"answer": "no"}', None),
-        ({"tools": [], "json_schema": SCHEMA}, '{"answer": "maybe"}', "m"),
-    ],
-)
-def test_an_answer_is_refused_where_the_grammar_refuses_it(
-    options: dict[str, Any], text: str, word: str | None
-) -> None:
-    found = judgment(trial_of(HERMES, **options), text)
+@table("grammar")
+def test_an_answer_is_refused_where_the_grammar_refuses_it(case: dict[str, Any]) -> None:
+    found, word = judgment(trial_of(HERMES, **case["options"]), case["text"]), case.get("refused")
     assert found.faults == ({AnswerFault.REFUSED} if word is not None else set())
     assert all((word or "") in complaint.detail for complaint in found.complaints)
     assert found.clean is (word is None)
@@ -95,67 +77,26 @@ def call(name: str = "note", **arguments: Json) -> str:
     return f'<do>{{"name": "{name}", "arguments": {json.dumps(arguments)}}}</do>'
 
 
-def calling(written: str = "f.arguments|tojson", *, listed: str = "m.tool_calls") -> ChatTemplate:
-    """Return a template whose arguments, or whose list of calls, are written by an expression."""
+def calling(
+    written: str = "f.arguments|tojson",
+    listed: str = "m.tool_calls",
+    content: str = "m.content or ''",
+) -> ChatTemplate:
+    """Return a template whose arguments, calls or content are written by expressions."""
     one = JSON_CALL.replace("f.arguments|tojson", written)
     shown = calls(f"<do>{one}</do>").replace("c in m.tool_calls", f"c in {listed}")
-    return turn(CONTENT, shown, end="<end>\n")
+    return turn(f"{{{{ {content} }}}}", shown, end="<end>\n")
 
 
-STRIPPING = calling("f.arguments|tojson|replace('^', '')")
-
-
-@pytest.mark.parametrize(
-    ("template", "wrong", "right", "words"),
-    [
-        (
-            STRIPPING,
-            call(text="2^10"),
-            call(text="1024"),
-            "the template does not write '^' in the argument 'text' of 'note'",
-        ),
-        (
-            turn("{{ (m.content or '')|replace('^', '') }}", calls(f"<do>{JSON_CALL}</do>")),
-            "It is 2^10",
-            "It is 1024",
-            "the template does not write '^' in the content",
-        ),
-        (
-            calling("f.arguments|tojson|replace('shout', 'SHOUT')"),
-            call(text="to shout"),
-            call(text="to whisper"),
-            "the template writes 'SHOUT' for 'shout' in the argument 'text' of 'note'",
-        ),
-        (
-            calling("dict(f.arguments.items()|rejectattr(0, 'equalto', 'secret')|list)|tojson"),
-            call(text="a", secret="b"),
-            call(text="a"),
-            "the template does not write the argument 'secret' of 'note'",
-        ),
-        (
-            calling(listed="m.tool_calls|sort(attribute='function.name')"),
-            call("note") + call("look"),
-            call("look") + call("note"),
-            "the template writes the calls in another order: look, note",
-        ),
-        (
-            calling(listed="m.tool_calls|rejectattr('function.name', 'equalto', 'look')"),
-            call("note") + call("look"),
-            call("note"),
-            "the template does not write the call of 'look'",
-        ),
-    ],
-    ids=["a character", "one of content", "upper case", "a key", "the order of calls", "a call"],
-)
-def test_what_a_template_rewrites_is_not_clean(
-    template: ChatTemplate, wrong: str, right: str, words: str
-) -> None:
-    asked = trial(template)
-    found = judgment(asked, wrong)
+@table("rewriting")
+def test_what_a_template_rewrites_is_not_clean(case: dict[str, Any]) -> None:
+    how = {key: case[key] for key in ("written", "listed", "content") if key in case}
+    asked = trial(calling(**how))
+    found = judgment(asked, case["wrong"])
     assert [complaint.fault for complaint in found.complaints] == [AnswerFault.RENDERING]
-    assert found.complaints[0].detail.startswith(words)
+    assert found.complaints[0].detail.startswith(case["words"])
     assert not found.clean
-    found = judgment(asked, right)
+    found = judgment(asked, case["right"])
     assert found.clean, (found.complaints, found.difference)
 
 
@@ -229,7 +170,7 @@ def test_the_setting_of_the_prompt_is_the_one_that_is_rendered() -> None:
     assert not judgment(trial(template), "(r)Hm.(/r)Yes.").clean
 
 
-CALL = called(WEATHER)
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rio", "days": 3}}\n</tool_call>'
 
 
 @pytest.mark.parametrize(

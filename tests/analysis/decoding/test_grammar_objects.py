@@ -36,7 +36,6 @@ from autoparser.analysis.decoding.matcher_grammar import (
     new_mask,
     row_of,
 )
-from autoparser.analysis.decoding.reasoning_gate import ReasoningOpening
 
 from .states import allowed, takes
 from .tokenizers_here import small
@@ -110,11 +109,6 @@ CONSTRAINTS = [
         {"format": {"type": "tag", "begin": "<f", "content": {"type": "any_text"}, "end": "/f>"}}
     ),
 ]
-DSML = {
-    **TRIGGERED,
-    "triggers": ["<｜DSML｜"],
-    "tags": [{**CALL, "begin": "<｜DSML｜call>", "end": "</｜DSML｜call>"}],
-}
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda constraint: constraint.kind.value)
@@ -128,13 +122,6 @@ def test_a_state_that_was_left_is_the_same_again(
 ) -> None:
     backend = data.draw(st.sampled_from([bytes_backend, plain_backend]))
     go_forth_and_back(backend.grammar(constraint), data)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=5)
-@given(data=st.data())
-def test_a_state_with_real_tokens(data: st.DataObject, deepseek_backend: GrammarBackend) -> None:
-    go_forth_and_back(deepseek_backend.grammar(Constraint.structural_tag({"format": DSML})), data)
 
 
 def state_of(grammar: GrammarObject) -> tuple[list[int], bool, bool]:
@@ -291,14 +278,6 @@ def test_a_limit_cuts(bytes_backend: GrammarBackend) -> None:
         walk = masked_walk(grammar, tokenizer, RandomSampler(tokenizer, 0), 5)
         assert (walk.text, walk.ended, len(walk.tokens), walk.forced) == ("aaaaa", ended, 5, 6)
     assert masked_walks([], tokenizer, RandomSampler(tokenizer, 0), 5) == []
-
-
-def test_a_walk_goes_through_the_reasoning_gate(bytes_backend: GrammarBackend) -> None:
-    tokenizer = bytes_backend.tokenizer
-    sampler = RandomSampler(tokenizer, 5, ending=0.0, closers=("</think>", '"', "]", "}"))
-    opening = ReasoningOpening.OPEN
-    grammar = bytes_backend.reasoning_grammar(COMPACT, end="</think>", opening=opening)
-    assert "</think>{" in masked_walk(grammar, tokenizer, sampler, 60).text
 
 
 class Fixed:

@@ -10,10 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 from autoparser import Analysis
 from autoparser.analysis.core.errors import TokenizerError
-from autoparser.analysis.decoding.check_vocabulary import END as NO_TEXT
+from autoparser.analysis.decoding.answer_judge import ANSWER_END
 from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, RefusedTokenError
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
-from autoparser.analysis.decoding.reasoning_gate import ReasoningGate, ReasoningOpening
+from autoparser.analysis.decoding.matcher_grammar import ReasoningGate, ReasoningOpening
 from autoparser.analysis.sources.token_bytes import byte_tokenizer as bytes_and
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
@@ -176,26 +176,6 @@ def test_taking_back_gives_the_state_before(
     assert allowed(guarded) == masks[0]
 
 
-@pytest.mark.slow
-def test_real_tokens_end_the_thinking(qwen_backend: GrammarBackend) -> None:
-    tokenizer = qwen_backend.tokenizer
-    guarded = gate(qwen_backend)
-    assert len(allowed(guarded)) == tokenizer.vocab_size
-    assert takes(guarded, tokenizer.encode("Let me think.\n"))
-    assert guarded.is_thinking
-    assert takes(guarded, tokenizer.encode("</think>"))
-    assert all(tokenizer.decode([token]).startswith("{") for token in allowed(guarded))
-    assert takes(guarded, tokenizer.encode("{}"))
-    assert guarded.is_terminated()
-    # Kimi's marker is text to Qwen; a token that goes on after it is read to its end.
-    end = "◁/think▷"
-    guarded = qwen_backend.reasoning_grammar(SPACED, end=end, opening=ReasoningOpening.OPEN)
-    for text in (f"hm {end}\n\n{{}}", f"{end} {{}}", f"◁/thin{end}{{}}"):
-        assert is_answer(guarded, tokenizer, tokenizer.encode(text))
-        assert is_answer(guarded, tokenizer, spelled(text, tokenizer))
-    assert not is_answer(guarded, tokenizer, tokenizer.encode(f"{end}a"))
-
-
 def test_a_token_that_ends_the_thinking_and_goes_on(plain_backend: GrammarBackend) -> None:
     """``>\\n\\n`` ends it; it is allowed where the constraint takes the newlines."""
     tokenizer = plain_backend.tokenizer
@@ -269,7 +249,7 @@ def faults(analysis: Analysis, backend: GrammarBackend) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def byte_backend() -> Iterator[GrammarBackend]:
     """One token a byte, so that none lies across the end of the thinking."""
-    with GrammarBackend(tokenizer_of(bytes_and([(NO_TEXT, True)]), eos=NO_TEXT)) as made:
+    with GrammarBackend(tokenizer_of(bytes_and([(ANSWER_END, True)]), eos=ANSWER_END)) as made:
         yield made
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import yaml
 
-from autoparser.analysis.decoding.answer_judge import DecodingTrial
-from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+from autoparser.analysis.decoding.answer_judge import DecodingTrial, made_tokenizer
 from autoparser.analysis.parsing.turn_expression import formats_of_request
 from autoparser.analysis.parsing.turn_request import request_of
 from autoparser.analysis.sources.tokenizer import ModelTokenizer

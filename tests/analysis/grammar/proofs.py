@@ -13,8 +13,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import Begun, Formats, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
-from autoparser.analysis.decoding.answer_judge import HASTE, AnswerJudge
-from autoparser.analysis.decoding.check_vocabulary import closing_texts
+from autoparser.analysis.decoding.answer_judge import HASTE, AnswerJudge, closing_texts
 from autoparser.analysis.decoding.constraints import Constraint, ConstraintError
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.decoding.mask_sampling import MaskedWalk, RandomSampler, masked_walk

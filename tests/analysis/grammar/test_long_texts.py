@@ -11,7 +11,7 @@ import pytest
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
-from autoparser.analysis.decoding.matcher_grammar import is_allowed, new_mask, row_of
+from tests.analysis.decoding.states import takes
 from tests.analysis.decoding.tokenizers_here import qwen
 from tests.analysis.parsing.loop import analysis_of
 
@@ -63,9 +63,5 @@ def test_a_long_text_is_taken_to_its_end(
     )
     with GrammarBackend(tokenizer, slices=grammar.slices(tokenizer)) as backend:
         engine = backend.grammar(lark)
-        mask = new_mask(1, tokenizer.mask_words)
-        for token in answer:
-            engine.fill_vocab_mask(mask)
-            assert is_allowed(row_of(mask, 0), token)
-            engine.accept_token(token)
+        assert takes(engine, [*answer])
         assert engine.is_accepting()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.decoding.check_vocabulary import closing_texts
+from autoparser.analysis.decoding.answer_judge import closing_texts
 from autoparser.analysis.decoding.mask_sampling import RandomSampler, WaitingAnswer
 from autoparser.analysis.decoding.matcher_grammar import row_of, row_words
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of

