@@ -4,108 +4,61 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
-Edit: TypeAlias = Callable[[random.Random, str, Sequence[str]], str]
-
-_SPACES = ("", " ", "\n", "\r\n", "\n\n", "\t", "\u00a0", "\u2003", "\ufeff", "  ")
-_RUN = re.compile(r"\s+")
 LONGEST = 12
-"""How many characters one edit takes at most."""
-_SCRAPS = (
-    "<",
-    "</",
-    ">",
-    "{",
-    "}",
-    "[",
-    "]",
-    '"',
-    "'",
-    "\\",
-    ",",
-    ":",
-    "\n",
-    " ",
-    "\u00e9",
-    "\x00",
-    "\u00a0",
-    "\ufeff",
-    "\r\n",
+"""Characters that one edit takes at most."""
+EDITS = (
+    *("delete", "double", "swap", "truncate", "insert", "insert"),
+    *("delete marker", "delete marker", "double marker", "respace", "respace"),
+    *("break lines", "begin with a mark"),
 )
-
-
-def delete(rng: random.Random, text: str, _pieces: Sequence[str]) -> str:
-    start, end = _stretch(rng, text)
-    return text[:start] + text[end:]
-
-
-def double(rng: random.Random, text: str, _pieces: Sequence[str]) -> str:
-    start, end = _stretch(rng, text)
-    return text[:end] + text[start:]
-
-
-def swap(rng: random.Random, text: str, _pieces: Sequence[str]) -> str:
-    """Let two neighboring stretches change places."""
-    start, middle = _stretch(rng, text)
-    end = min(len(text), middle + rng.randint(1, LONGEST))
-    return text[:start] + text[middle:end] + text[start:middle] + text[end:]
-
-
-def truncate(rng: random.Random, text: str, _pieces: Sequence[str]) -> str:
-    return text[: rng.randint(0, len(text))]
-
-
-def insert(rng: random.Random, text: str, pieces: Sequence[str]) -> str:
-    """Insert a marker, a part of one, or a character that means something."""
-    piece = rng.choice(pieces or _SCRAPS) if rng.random() < 0.7 else rng.choice(_SCRAPS)
-    if rng.random() < 0.5:
-        start, end = _stretch(rng, piece)
-        piece = piece[start:end]
-    at = rng.randint(0, len(text))
-    return text[:at] + piece + text[at:]
-
-
-def drop_marker(rng: random.Random, text: str, pieces: Sequence[str]) -> str:
-    start, end = _piece(rng, text, pieces)
-    return text[:start] + text[end:]
-
-
-def double_marker(rng: random.Random, text: str, pieces: Sequence[str]) -> str:
-    start, end = _piece(rng, text, pieces)
-    return text[:end] + text[start:]
-
-
-def respace(rng: random.Random, text: str, _pieces: Sequence[str]) -> str:
-    """Let other whitespace stand where some does, or where none does."""
-    runs = list(_RUN.finditer(text))
-    at = rng.randint(0, len(text))
-    start, end = rng.choice(runs).span() if runs and rng.random() < 0.8 else (at, at)
-    return text[:start] + rng.choice(_SPACES) + text[end:]
-
-
-def break_lines(_rng: random.Random, text: str, _pieces: Sequence[str]) -> str:
-    """End every line as another system does."""
-    return text.replace("\n", "\r\n")
-
-
-def mark_order(_rng: random.Random, text: str, _pieces: Sequence[str]) -> str:
-    """Begin with the mark that tells the order of bytes."""
-    return f"\ufeff{text}"
-
-
-EDITS: tuple[Edit, ...] = (
-    *(delete, double, swap, truncate, insert, insert),
-    *(drop_marker, drop_marker, double_marker, respace, respace, break_lines, mark_order),
+"""The kinds of edits, each as often as it is to be chosen."""
+_SPACES = ("", " ", "\n", "\r\n", "\n\n", "\t", "\u00a0", "\u2003", "\ufeff", "  ")
+_SCRAPS = (
+    *("<", "</", ">", "{", "}", "[", "]", '"', "'", "\\", ",", ":", "\n", " "),
+    *("\u00e9", "\x00", "\u00a0", "\ufeff", "\r\n"),
 )
 
 
 def edited(rng: random.Random, text: str, pieces: Sequence[str], count: int) -> str:
-    """Make so many edits."""
+    """Make so many edits; `pieces` are the markers of the text's format."""
     for _ in range(count):
-        text = rng.choice(EDITS)(rng, text, pieces)
+        text = _edited(rng, text, pieces)
     return text
+
+
+def _edited(rng: random.Random, text: str, pieces: Sequence[str]) -> str:
+    match rng.choice(EDITS).split():
+        case ["delete", *marker]:
+            start, end = _piece(rng, text, pieces) if marker else _stretch(rng, text)
+            return text[:start] + text[end:]
+        case ["double", *marker]:
+            start, end = _piece(rng, text, pieces) if marker else _stretch(rng, text)
+            return text[:end] + text[start:]
+        case ["swap"]:
+            start, middle = _stretch(rng, text)
+            end = min(len(text), middle + rng.randint(1, LONGEST))
+            return text[:start] + text[middle:end] + text[start:middle] + text[end:]
+        case ["truncate"]:
+            return text[: rng.randint(0, len(text))]
+        case ["insert"]:
+            # A marker, a part of one, or a character that means something.
+            piece = rng.choice(pieces or _SCRAPS) if rng.random() < 0.7 else rng.choice(_SCRAPS)
+            if rng.random() < 0.5:
+                start, end = _stretch(rng, piece)
+                piece = piece[start:end]
+            at = rng.randint(0, len(text))
+            return text[:at] + piece + text[at:]
+        case ["respace"]:
+            runs = list(re.finditer(r"\s+", text))
+            at = rng.randint(0, len(text))
+            start, end = rng.choice(runs).span() if runs and rng.random() < 0.8 else (at, at)
+            return text[:start] + rng.choice(_SPACES) + text[end:]
+        case ["break", _]:
+            return text.replace("\n", "\r\n")
+        case _:
+            return f"\ufeff{text}"
 
 
 def cut(rng: random.Random, text: str) -> list[str]:
@@ -121,15 +74,13 @@ def cut(rng: random.Random, text: str) -> list[str]:
 
 
 def _piece(rng: random.Random, text: str, pieces: Sequence[str]) -> tuple[int, int]:
-    """Choose a marker that stands in a text; any stretch of it where none does."""
-    found = [(text.index(piece), piece) for piece in pieces if piece in text]
+    """Choose a marker of a text, or any stretch of it if it has none."""
+    found = [piece for piece in pieces if piece in text]
     if not found:
         return _stretch(rng, text)
-    start, piece = rng.choice(found)
-    places = [start]
-    while (start := text.find(piece, start + 1)) >= 0:
-        places.append(start)
-    start = rng.choice(places)
+    piece = rng.choice(found)
+    # Overlapping ones count as well.
+    start = rng.choice([each.start() for each in re.finditer(f"(?={re.escape(piece)})", text)])
     return start, start + len(piece)
 
 

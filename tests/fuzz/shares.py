@@ -1,35 +1,40 @@
-"""The templates to fuzz, and their shares, each in a process of its own."""
+"""The trials of both programs of this folder: options, templates in shares, and what is found."""
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from tests.fixture_analyses import TEMPLATES
-
-OWN = (TEMPLATES, TEMPLATES.parent / "novel")
-"""Folders of fixtures."""
+SHOWN = 20
+"""Finds that are printed at most."""
 
 Result = TypeVar("Result")
 
 
-def named(paths: Iterable[Path], words: Sequence[str]) -> list[Path]:
+def fuzz_options(program: str, doc: str, unit: str, amount: int) -> argparse.ArgumentParser:
+    """Return the options of a program that makes so many trials of a unit unless told otherwise."""
+    options = argparse.ArgumentParser(prog=f"python -m {program}", description=doc)
+    options.add_argument(f"--{unit}", type=int, default=amount, dest="amount", help="in all")
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--jobs", "-j", type=int, default=2)
+    options.add_argument("words", nargs="*", help="only templates whose names hold one of these")
+    return options
+
+
+def paths_named(paths: Iterable[Path], words: Sequence[str]) -> list[Path]:
     """Return all paths, or those whose names hold one of the words."""
     return [path for path in paths if not words or any(word in path.stem for word in words)]
-
-
-def paths_of(words: Sequence[str]) -> list[Path]:
-    """Return the fixtures to use: all, or those whose names hold one of the words."""
-    return named((path for folder in OWN for path in sorted(folder.glob("*.jinja"))), words)
 
 
 def in_shares(
     fuzz: Callable[[Sequence[Path], int], Result], paths: Sequence[Path], amount: int, jobs: int
 ) -> list[Result]:
-    """Fuzz every n-th path in each of some processes, with as many tries in all as `amount`."""
+    """Fuzz every n-th path in each of some processes, with as many trials in all as `amount`."""
     count = max(1, min(jobs, len(paths)))
     shares = [paths[start::count] for start in range(count)]
     amounts = [amount // count] * count
@@ -38,3 +43,10 @@ def in_shares(
         return list(map(fuzz, shares, amounts))
     with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork")) as pool:
         return list(pool.map(fuzz, shares, amounts))
+
+
+def print_finds(finds: Iterable[object], *summary: str) -> int:
+    """Print the first finds and lines behind them; return the exit code, 1 if there is a find."""
+    found = [*finds]
+    sys.stdout.writelines(f"{line}\n" for line in (*found[:SHOWN], *summary))
+    return 1 if found else 0

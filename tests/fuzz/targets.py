@@ -5,14 +5,13 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from autoparser import AutoparserError, ChatTemplate
-from autoparser.analysis.analysis import analyze
+from autoparser import AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.core.message_battery import battery_messages
-from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ReasoningIn
 from tests.analysis.parsing.loop import TOOLS, disagreement, generated, literal_texts, with_ids
@@ -24,8 +23,7 @@ REASONING: tuple[ReasoningIn, ...] = ("separate", "separate", "inline", "raw")
 """Where reasoning goes, of four turns."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """The turns of one template."""
 
     name: str
@@ -34,8 +32,7 @@ class Target:
     """Markers, to insert."""
 
 
-@dataclass(frozen=True, slots=True)
-class Find:
+class Find(NamedTuple):
     """A text on which the parser did what it must not do."""
 
     template: str
@@ -52,7 +49,7 @@ class Find:
 
 
 def target_of(template: ChatTemplate, *, name: str) -> Target | None:
-    """Write the battery by the format of a template; None where nothing can be written."""
+    """Write the battery by the format of a template; return None if nothing can be written."""
     try:
         format_ = analyze(template).format
     except AutoparserError:
@@ -66,7 +63,10 @@ def target_of(template: ChatTemplate, *, name: str) -> Target | None:
         # Without tools given, any name is a call's.
         text, parser = generated(format_, turn, TOOLS if len(turns) % 3 else None)
         turns.append((text, _with_options(parser, len(turns))))
-    return Target(name, tuple(turns), _markers(format_)) if turns else None
+    texts = literal_texts(format_)
+    units = [unit for text in texts for unit in re.split(r"(?<=>)|\n", text)]
+    pieces = tuple(dict.fromkeys(text for text in (*texts, *units) if text.strip()))
+    return Target(name, tuple(turns), pieces) if turns else None
 
 
 def _with_options(parser: OutputParser, number: int) -> OutputParser:
@@ -82,12 +82,6 @@ def _with_options(parser: OutputParser, number: int) -> OutputParser:
     )
 
 
-def _markers(format_: TurnFormat) -> tuple[str, ...]:
-    texts = literal_texts(format_)
-    units = [unit for text in texts for unit in re.split(r"(?<=>)|\n", text)]
-    return tuple(dict.fromkeys(text for text in (*texts, *units) if text.strip()))
-
-
 def attack(target: Target, rng: random.Random) -> Find | None:
     """Edit one turn of a template at random and parse it; return what went wrong."""
     turn, parser = rng.choice(target.turns)
@@ -99,10 +93,8 @@ def attack(target: Target, rng: random.Random) -> Find | None:
 
 
 def judge(parser: OutputParser, text: str, pieces: Sequence[str], *, complete: bool) -> str:
-    """Parse in one shot and as streams of two cuts; say what is wrong, or nothing."""
+    """Parse in one shot and as streams of two cuts; return what is wrong, or an empty text."""
     try:
-        return disagreement(parser, text, pieces, complete=complete) or disagreement(
-            parser, text, list(text), complete=complete
-        )
+        return disagreement(parser, text, pieces, [*text], complete=complete)
     except Exception as error:  # noqa: BLE001 - that nothing raises is what is tested
         return f"raised {error!r}"

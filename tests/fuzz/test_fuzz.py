@@ -6,8 +6,9 @@ from importlib import import_module
 
 import pytest
 
+from tests.corpus.corpus_templates import own_paths
+
 from .__main__ import fuzz
-from .shares import paths_of
 
 SLICES = 8
 NOTATIONS = (
@@ -21,7 +22,7 @@ NOTATIONS = (
     [(0, 4), *(pytest.param(part, 60, marks=pytest.mark.slow) for part in range(SLICES))],
 )
 def test_no_spoiled_turn_makes_a_parser_raise_or_contradict_itself(part: int, edits: int) -> None:
-    paths = paths_of([])[part::SLICES]
+    paths = own_paths()[part::SLICES]
     done, finds = fuzz(paths, edits=edits * len(paths), seed=7)
     assert done == edits * len(paths)
     assert not finds, "\n".join(map(str, finds[:3]))
@@ -30,7 +31,7 @@ def test_no_spoiled_turn_makes_a_parser_raise_or_contradict_itself(part: int, ed
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOTATIONS)
 def test_a_grammar_accepts_the_valid_values_of_a_schema_and_no_others(name: str) -> None:
-    paths = [path for path in paths_of([name]) if path.stem == name]
+    paths = [path for path in own_paths() if path.stem == name]
     # What judges schemas and reads grammars takes a while to load.
     schemas = import_module("tests.fuzz.schemas.__main__")
     tally = schemas.fuzz_schemas(paths, grammars=24, seed=5)

@@ -12,11 +12,11 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import takewhile
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
 from llguidance import LLMatcher, LLTokenizer, grammar_from
@@ -27,7 +27,6 @@ from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordE
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
-from autoparser.analysis.grammar.schema_loosening import Loosening
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -41,10 +40,6 @@ from .random_schemas import tool_schema
 FORMATS = FormatChecker(())
 """What jsonschema says of formats."""
 FORMATS.checkers = dict(Draft202012Validator.FORMAT_CHECKER.checkers)
-
-
-LONGEST_HOST = 253
-"""The characters of a whole host name."""
 
 
 def _asked_otherwise(name: str, change: Callable[[str], str]) -> None:
@@ -77,7 +72,7 @@ for _name in ("date", "date-time"):
     # Python knows no year 0, which RFC 3339 has; it was a leap year like this one.
     _asked_otherwise(_name, lambda text: re.sub("^0000", "0004", text))
 # A grammar leaves the length of a whole name to maxLength, as docs/grammar.md says.
-_asked_otherwise("hostname", lambda text: text if len(text) <= LONGEST_HOST else "a")
+_asked_otherwise("hostname", lambda text: text if len(text) <= 253 else "a")
 
 _SPACE = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _CLASSES = {r"\s": f"[{_SPACE}]", r"\S": f"[^{_SPACE}]"}
@@ -117,8 +112,12 @@ class Fault(StrEnum):
     RAISED = "something raised what no caller expects"
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaFind:
+@cache
+def byte_tokenizer() -> LLTokenizer:
+    return LLTokenizer("byte")
+
+
+class SchemaFind(NamedTuple):
     """Something wrong, with all that is needed to see it again."""
 
     format: str
@@ -129,7 +128,6 @@ class SchemaFind:
     detail: str
 
     def __str__(self) -> str:
-        """Return it on a few lines."""
         told = json.dumps({key: self.schema[key] for key in self.schema if key != "$defs"})
         return f"{self.format} {self.form} {self.seed}: {self.fault}\n  {told}\n  {self.detail}"
 
@@ -155,7 +153,6 @@ class SchemaTally:
     finds: list[SchemaFind] = field(default_factory=list[SchemaFind])
 
     def __str__(self) -> str:
-        """Return the figures in a line."""
         reasons = (f", {count} left out since {why}" for why, count in self.left_out.most_common())
         return (
             f"{self.grammars} grammars: {self.held} held, {self.loosened} loosened, {self.refused}"
@@ -163,29 +160,19 @@ class SchemaTally:
             f" {len(self.finds)} finds"
         )
 
-    def add(self, other: SchemaTally) -> None:
-        for name in _COUNTS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.left_out += other.left_out
-        self.finds += other.finds
-
-
-_COUNTS = ("grammars", "held", "loosened", "refused", "instances", "walks")
-
-
-@lru_cache(maxsize=1)
-def _tokenizer() -> LLTokenizer:
-    return LLTokenizer("byte")
+    def __add__(self, other: SchemaTally) -> SchemaTally:
+        names = (each.name for each in fields(self))
+        return SchemaTally(*(getattr(self, name) + getattr(other, name) for name in names))
 
 
 def trial(name: str, format_: TurnFormat, form: Form, seed: str) -> SchemaTally:
     """Make a schema, a grammar and values from a seed, and ask all questions."""
-    rng = random.Random(seed)
-    asked = SchemaTrial(name, format_, form, seed, tool_schema(rng), rng)
+    asked = SchemaTrial(name, format_, form, seed)
     try:
-        return asked.asked()
+        asked.ask_all()
     except Exception as error:  # noqa: BLE001 - that nothing else raises is what is tested
-        return asked.raised(error)
+        asked.find(Fault.RAISED, f"{type(error).__name__}: {str(error)[:200]}")
+    return asked.tally
 
 
 _SAMPLES: list[dict[str, Json]] = [
@@ -202,45 +189,38 @@ _SAMPLES: list[dict[str, Json]] = [
 class SchemaTrial:
     """One schema in one format and form."""
 
-    def __init__(
-        self,
-        name: str,
-        format_: TurnFormat,
-        form: Form,
-        seed: str,
-        schema: dict[str, Json],
-        rng: random.Random,
-    ) -> None:
+    def __init__(self, name: str, format_: TurnFormat, form: Form, seed: str) -> None:
         self.name, self.format, self.seed = name, format_, seed
         self.form: Form = form
-        self.schema, self.rng = schema, rng
-        self.validator: Any = JUDGE(schema, format_checker=FORMATS)
-        tool: Json = {"name": TOOL, "parameters": schema}
+        self.rng = random.Random(seed)
+        self.schema = tool_schema(self.rng)
+        self.validator: Any = JUDGE(self.schema, format_checker=FORMATS)
+        tool: Json = {"name": TOOL, "parameters": self.schema}
         self.tally = SchemaTally(grammars=1)
-        self.prefix = self._prefix()
-        self.request, self.begun = request_for(format_, self.prefix, [tool])
-        self.grammar = grammar_for(format_, self.request)
+        # All calls begin with the prefix that these have.
+        begins = takewhile(
+            lambda chars: len(set(chars)) == 1,
+            zip(*filter(None, map(self._turn, _SAMPLES[:3])), strict=False),
+        )
+        self.prefix = "".join(chars[0] for chars in begins)
+        request, self.begun = request_for(format_, self.prefix, [tool])
+        self.grammar = grammar_for(format_, request)
+        self.parser = OutputParser(self.grammar.turn)
 
-    def asked(self) -> SchemaTally:
+    def ask_all(self) -> None:
         """Ask all questions."""
-        loosened: tuple[Loosening, ...] = ()
         try:
             text = self._text(self.grammar)
-            self.tally.held += 1
         except UnheldKeywordError as error:
-            self._check_named(error)
-            text, loosened = self._loosened()
+            named = error.keyword in self._at(error.pointer.rpartition("/")[0])
+            if TOOL not in str(error) or error.keyword not in str(error) or not named:
+                self.find(Fault.NOT_NAMED, f"{error} ({error.pointer})")
+            self._ask_loosened()
         except (SchemaError, GrammarError) as error:
             self._refused(error)
-            return self.tally
-        if text:
-            self._judge(text, sound=not loosened)
-        return self.tally
-
-    def raised(self, error: Exception) -> SchemaTally:
-        """Return what was asked until something raised, and that it did."""
-        self._find(Fault.RAISED, f"{type(error).__name__}: {str(error)[:200]}")
-        return self.tally
+        else:
+            self.tally.held += 1
+            self._judge(text, sound=True)
 
     def _text(self, grammar: Grammar) -> str:
         return grammar.lark(OpaqueTokens()) if self.form == "lark" else grammar.gbnf()
@@ -250,49 +230,43 @@ class SchemaTrial:
         self.tally.refused += 1
         if f"of {TOOL}: no value meets" in str(error):
             for value in self._valid():
-                self._find(Fault.NOT_TAKEN, f"{error}: {value!r}")
+                self.find(Fault.NOT_TAKEN, f"{error}: {value!r}")
                 return
-
-    def _check_named(self, error: UnheldKeywordError) -> None:
-        named = error.keyword in self._at(error.pointer.rpartition("/")[0])
-        if TOOL not in str(error) or error.keyword not in str(error) or not named:
-            self._find(Fault.NOT_NAMED, f"{error} ({error.pointer})")
 
     def _at(self, pointer: str) -> dict[str, Json]:
         places = {place: part for part, place in schemas_in(self.schema)}
         return places.get(pointer, {})
 
-    def _loosened(self) -> tuple[str, tuple[Loosening, ...]]:
+    def _ask_loosened(self) -> None:
         looser = replace(self.grammar, loosen=True)
         try:
             text = self._text(looser)
         except (SchemaError, GrammarError) as error:
             if isinstance(error, UnheldKeywordError):
-                self._find(Fault.NOT_TOLD, f"not left out: {error}")
+                self.find(Fault.NOT_TOLD, f"not left out: {error}")
             self._refused(error)
-            return "", ()
+            return
         told = looser.loosened(self.form)
         self.tally.loosened += 1
         if not told or any(each.tool != TOOL or each.keyword not in each.pointer for each in told):
-            self._find(Fault.NOT_TOLD, str(told))
-        return text, told
+            self.find(Fault.NOT_TOLD, str(told))
+        self._judge(text, sound=not told)
 
     def _judge(self, text: str, *, sound: bool) -> None:
         """Ask what a grammar takes."""
         loaded = (
             LLMatcher.grammar_from_lark(text) if self.form == "lark" else grammar_from("gbnf", text)
         )
-        matcher = LLMatcher(_tokenizer(), loaded, log_level=0)
+        matcher = LLMatcher(byte_tokenizer(), loaded, log_level=0)
         if matcher.is_error():
-            self._find(Fault.NOT_LOADED, matcher.get_error().strip().splitlines()[0][:300])
+            self.find(Fault.NOT_LOADED, matcher.get_error().strip().splitlines()[0][:300])
             return
-        parser = OutputParser(self.grammar.turn)
         for value in self._valid():
-            self._ask(matcher, parser, value)
+            self._ask(matcher, value)
         if sound:
             walks = [self._walk(matcher) for _ in range(WALKS)]
             for call in dict.fromkeys(filter(None, walks)):
-                self._judge_call(call, parser)
+                self._judge_call(call)
 
     def _valid(self) -> Iterator[dict[str, Json]]:
         made = ArgumentMaker(self.rng, self.schema, odd=True)
@@ -301,7 +275,7 @@ class SchemaTrial:
             if isinstance(value, dict) and self.validator.is_valid(value):
                 yield value
 
-    def _ask(self, matcher: LLMatcher, parser: OutputParser, value: dict[str, Json]) -> None:
+    def _ask(self, matcher: LLMatcher, value: dict[str, Json]) -> None:
         """Ask about a valid value that the format can carry."""
         refused = ""
         for order in orders(value):
@@ -310,10 +284,11 @@ class SchemaTrial:
             if turn is None or not turn.startswith(self.prefix[: self.begun]):
                 return
             text = turn[self.begun :]
-            read = parser.parse(text).tool_calls
+            read = self.parser.parse(text).tool_calls
             if [json.loads(call.arguments) for call in read if call.status is Status.OK] != [value]:
                 return
-            if _takes(matcher, text):
+            fresh, tokens = matcher.deep_copy(), [*text.encode()]
+            if fresh.try_consume_tokens(tokens) == len(tokens) and fresh.is_accepting():
                 self.tally.instances += 1
                 return
             refused = refused or text
@@ -323,7 +298,7 @@ class SchemaTrial:
         if reason is not None:
             self.tally.left_out[reason] += 1
             return
-        self._find(Fault.NOT_TAKEN, f"{value!r}, written {refused!r}")
+        self.find(Fault.NOT_TAKEN, f"{value!r}, written {refused!r}")
 
     def _turn(self, arguments: dict[str, Json]) -> str | None:
         message = Message(calls=(ToolCall(TOOL, arguments, id=CALL_ID),))
@@ -331,14 +306,6 @@ class SchemaTrial:
             return self.format.write(with_ids(self.format, message))
         except RefusedMessageError:
             return None
-
-    def _prefix(self) -> str:
-        """Return what every call begins with."""
-        turns = [self._turn(sample) for sample in _SAMPLES[:3]]
-        alike = takewhile(
-            lambda chars: len(set(chars)) == 1, zip(*filter(None, turns), strict=False)
-        )
-        return "".join(chars[0] for chars in alike)
 
     def _walk(self, start: LLMatcher) -> str:
         """Write a call at random; nothing where it does not end."""
@@ -352,7 +319,7 @@ class SchemaTrial:
             allowed = [at for at in range(256) if mask[at // 8] >> at % 8 & 1]
             if not allowed:
                 if not matcher.is_accepting():
-                    self._find(Fault.STUCK, f"behind {bytes(taken)!r}")
+                    self.find(Fault.STUCK, f"behind {bytes(taken)!r}")
                     return ""
                 break
             token = next(iter(wish), -1)
@@ -362,7 +329,7 @@ class SchemaTrial:
             else:
                 wish = wish[1:]
             if not matcher.consume_token(token):
-                self._find(Fault.STUCK, f"behind {bytes(taken)!r}: {matcher.get_error()[:200]}")
+                self.find(Fault.STUCK, f"behind {bytes(taken)!r}: {matcher.get_error()[:200]}")
                 return ""
             taken.append(token)
         return bytes(taken).decode() if len(taken) < LONGEST else ""
@@ -380,33 +347,25 @@ class SchemaTrial:
         at = self.rng.randrange(len(written))
         return written[at : at + self.rng.randint(1, 24)].encode()
 
-    def _judge_call(self, text: str, parser: OutputParser) -> None:
-        parsed = parser.parse(text)
+    def _judge_call(self, text: str) -> None:
+        parsed = self.parser.parse(text)
         self.tally.walks += 1
         for call in parsed.tool_calls:
             if call.status is not Status.OK:
-                self._find(Fault.NOT_READ, f"{call.status}: {text!r}")
+                self.find(Fault.NOT_READ, f"{call.status}: {text!r}")
                 return
             error = next(self.validator.iter_errors(json.loads(call.arguments)), None)
             if error is not None:
-                self._find(Fault.NOT_VALID, f"{error.message} in {call.arguments}, from {text!r}")
+                self.find(Fault.NOT_VALID, f"{error.message} in {call.arguments}, from {text!r}")
                 return
 
-    def _find(self, fault: Fault, detail: str) -> None:
+    def find(self, fault: Fault, detail: str) -> None:
         self.tally.finds.append(
             SchemaFind(self.name, self.form, self.seed, fault, self.schema, detail)
         )
 
 
-def _takes(matcher: LLMatcher, text: str) -> bool:
-    fresh = matcher.deep_copy()
-    tokens = [*text.encode()]
-    return fresh.try_consume_tokens(tokens) == len(tokens) and bool(fresh.is_accepting())
-
-
 _CLOSING = b"\"'}])>/"
-_FEW = 40
-"""Fewer bytes than this are allowed between values, more inside a text."""
 
 
 def _likely(allowed: list[int], written: int, rng: random.Random) -> int:
