@@ -19,19 +19,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 GRAFTED = ("analysis", "cli", "reports")
-
-
 OWN = {"autoparser", "tests", "_typeshed"}
 
 
-def project_file() -> dict[str, Any]:
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        return tomllib.load(file)
-
-
-def setuptools_settings() -> dict[str, object]:
-    settings: dict[str, object] = project_file()["tool"]["setuptools"]
-    return settings
+def project_file(folder: Path = ROOT) -> dict[str, Any]:
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def test_every_folder_with_modules_is_a_package() -> None:
@@ -40,8 +32,7 @@ def test_every_folder_with_modules_is_a_package() -> None:
 
 
 def test_every_file_that_is_no_module_is_package_data() -> None:
-    listed = setuptools_settings()["package-data"]
-    assert isinstance(listed, dict)
+    listed: dict[str, list[str]] = project_file()["tool"]["setuptools"]["package-data"]
     found = {
         path.relative_to(ROOT)
         for folder in GRAFTED
@@ -98,15 +89,9 @@ def test_what_the_package_imports_is_what_it_depends_on() -> None:
     )
 
 
-def core_parts() -> dict[str, Any]:
-    with (ROOT / ".ci" / "core" / "pyproject.toml").open("rb") as file:
-        parts: dict[str, Any] = tomllib.load(file)["tool"]["autoparser-core"]
-    return parts
-
-
 def test_what_the_core_imports_is_what_it_depends_on() -> None:
     """Beside that are rich, which draws what reports there are, and the Hub, which is asked for."""
-    parts = core_parts()
+    parts = project_file(ROOT / ".ci" / "core")["tool"]["autoparser-core"]
     wings = [f"analysis/{wing}" for wing in parts["wings"]]
     files = [
         ROOT / package.removeprefix("autoparser.").replace(".", "/") / f"{name}.py"
@@ -121,17 +106,10 @@ def test_what_the_core_imports_is_what_it_depends_on() -> None:
 
 def test_a_plugin_works_with_the_core_alone() -> None:
     """A child process cannot import anything else."""
+    template = ROOT / "fixtures" / "templates" / "j1-json-in-tags.jinja"
+    command = [ROOT / "tests/plugin_session.py", template, ROOT / ".ci/core/pyproject.toml"]
     told = subprocess.run(  # noqa: S603 - a file of this repository
-        [
-            sys.executable,
-            str(ROOT / "tests" / "plugin_session.py"),
-            str(ROOT / "fixtures" / "templates" / "j1-json-in-tags.jinja"),
-            str(ROOT / ".ci" / "core" / "pyproject.toml"),
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
+        [sys.executable, *command], check=True, capture_output=True, text=True, timeout=120
     )
     session = json.loads(told.stdout.splitlines()[-1])
     calls = ["get_weather"]

@@ -9,6 +9,7 @@ from functools import cache
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -66,33 +67,26 @@ def test_a_value_shows_itself(name: str) -> None:
     assert max(map(len, report.splitlines())) <= 80
     assert max(map(len, value.report(width=60).splitlines())) <= 60
     page = value._repr_html_()
-    assert shown_text(page).split() == report.split()
+    assert Words(page).found.split() == report.split()
     console = Console(file=StringIO(), width=80, record=True)
     console.print(value)
     assert console.export_text().split() == report.split()
 
 
-def shown_text(page: str) -> str:
-    words = Words()
-    words.feed(page)
-    assert words.tags <= {"pre", "span"}
-    return words.found
-
-
 class Words(HTMLParser):
-    """What a browser reads of HTML: its text, and the names of its elements."""
+    """The text of HTML, as a browser reads it; only `pre` and `span` may be in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, page: str) -> None:
         super().__init__()
         self.found = ""
-        self.tags: set[str] = set()
+        self.feed(page)
 
     def handle_data(self, data: str) -> None:
         self.found += data
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         del attrs
-        self.tags.add(tag)
+        assert tag in ("pre", "span")
 
 
 def test_a_message_tells_hostile_text_inertly() -> None:
@@ -129,32 +123,32 @@ def test_looking_at_a_message_needs_no_jinja(tmp_path: Path) -> None:
     assert "Hello." in done.stdout
 
 
-class Holder:
-    """What a tokenizer of transformers has."""
-
-    def __init__(self, chat_template: object) -> None:
-        self.chat_template = chat_template
-        self.name_or_path = "org/model"
-        self.special_tokens_map = {"bos_token": "<s>", "extra": ["<a>"]}
+def holder(chat_template: object) -> Any:
+    """Return what a tokenizer of transformers has."""
+    return SimpleNamespace(
+        chat_template=chat_template,
+        name_or_path="org/model",
+        special_tokens_map={"bos_token": "<s>", "extra": ["<a>"]},
+    )
 
 
 def test_analyze_takes_what_a_program_holds() -> None:
     text = FILE.read_text("utf-8")
     whole = analysis().to_dict()["format"]
-    for given in (text, ChatTemplate(text), str(FILE), Holder(text)):
+    for given in (text, ChatTemplate(text), str(FILE), holder(text)):
         assert analyze(given).to_dict()["format"] == whole
-    assert analyze(Holder(text)).template.special_tokens == {"bos_token": "<s>"}
-    assert analyze(Holder(text)).template.origin == "org/model"
+    assert analyze(holder(text)).template.special_tokens == {"bos_token": "<s>"}
+    assert analyze(holder(text)).template.origin == "org/model"
 
 
 def test_analyze_chooses_by_name() -> None:
-    held = Holder({"default": "no {{ Jinja", "tool_use": FILE.read_text("utf-8")})
+    held = holder({"default": "no {{ Jinja", "tool_use": FILE.read_text("utf-8")})
     assert analyze(held, name="tool_use").template.name == "tool_use"
     with pytest.raises(TemplateNotFoundError, match="no template named 'tools' here"):
         analyze(held, name="tools")
 
 
-@pytest.mark.parametrize("given", [Holder(None), Tokenizer(models.BPE())])
+@pytest.mark.parametrize("given", [holder(None), Tokenizer(models.BPE())])
 def test_what_holds_no_template_is_told_what_to_pass(given: Any) -> None:
     with pytest.raises(TemplateNotFoundError, match="holds no chat template; pass a template file"):
         analyze(given)

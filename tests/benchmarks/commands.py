@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from tests.benchmarks.measuring import ROOT, TEMPLATE, print_lines, processor_time, timed
+from tests.benchmarks.measuring import ROOT, TEMPLATE, by_turns, print_lines
 from tests.corpus.corpus_templates import corpus_paths
 
 REAL = "Qwen-Qwen3-0.6B"
@@ -33,23 +34,18 @@ def own(*arguments: str | Path) -> Command:
     return ("-m", "autoparser", *arguments)
 
 
-def cost(command: Command, variables: Mapping[str, str]) -> tuple[float, float]:
-    """Return the processor time and the time by the clock of one run, in seconds."""
-    begun = processor_time()
-    took, done = timed(
-        lambda: subprocess.run(  # noqa: S603 - this interpreter
-            [sys.executable, *map(str, command)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=variables,
-            cwd=ROOT,
-            check=False,
-            text=True,
-        )
+def run(command: Command, variables: Mapping[str, str]) -> None:
+    done = subprocess.run(  # noqa: S603 - this interpreter
+        [sys.executable, *map(str, command)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=variables,
+        cwd=ROOT,
+        check=False,
+        text=True,
     )
     if done.returncode not in (0, 1):
         raise SystemExit(f"{command}: {done.stderr}")
-    return processor_time() - begun, took
 
 
 def commands(folder: Path) -> dict[str, Command]:
@@ -72,11 +68,11 @@ def commands(folder: Path) -> dict[str, Command]:
 
 
 def table(rows: Mapping[str, Command], rounds: int, variables: Mapping[str, str]) -> Iterator[str]:
-    """Measure all rows in turns, and return them."""
-    taken = [[cost(command, variables) for command in rows.values()] for _ in range(rounds)]
-    least = [[min(costs) for costs in zip(*each, strict=True)] for each in zip(*taken, strict=True)]
-    for name, (processor, clock) in zip(rows, least, strict=True):
-        ratio = processor / least[0][0]
+    """Measure all rows, and return them."""
+    taken = by_turns({name: partial(run, each, variables) for name, each in rows.items()}, rounds)
+    least = {name: [*map(min, zip(*costs, strict=True))] for name, costs in taken.items()}
+    for name, (processor, clock) in least.items():
+        ratio = processor / least[TYPER][0]
         yield f"{name:<48}{processor * 1e3:>10.0f}{clock * 1e3:>10.0f}{ratio:>9.2f}x"
 
 
@@ -88,12 +84,12 @@ def main() -> None:
         for name in ("PYTHONDONTWRITEBYTECODE", "AUTOPARSER_NO_CACHE", "AUTOPARSER_CACHE_DIR"):
             variables.pop(name, None)
         save = own("analyze", TEMPLATE, "--format", "file", "-o", folder / "model.format.json")
-        cost(save, variables)
+        run(save, variables)
         (folder / "output.txt").write_text("Hello.<|im_end|>", encoding="utf-8")
         rows = commands(folder)
         for command in rows.values():
             # Once before, for the byte code and the cache.
-            cost(command, variables)
+            run(command, variables)
         print_lines([f"{'milliseconds':<48}{'processor':>10}{'clock':>10}{'ratio':>10}"])
         print_lines(table(rows, ROUNDS, variables))
         for templates in sys.argv[1:]:

@@ -17,14 +17,7 @@ from functools import partial
 
 from autoparser import AutoparserError, ChatTemplate, WorkerPool, analyze
 from autoparser.analysis.templates.worker_pool import close_workers, run_task
-from tests.benchmarks.measuring import (
-    TEMPLATE,
-    corpus,
-    every_option,
-    print_lines,
-    processor_time,
-    timed,
-)
+from tests.benchmarks.measuring import TEMPLATE, by_turns, corpus, every_option, print_lines
 
 STARTS = 21
 ROUNDS = 5
@@ -60,13 +53,8 @@ def command(*options: str) -> None:
 
 
 def table(title: str, ways: Mapping[str, Callable[[], object]], rounds: int) -> Iterator[str]:
-    """Measure ways by turns, so that a busy moment hits all alike; the first is the base."""
-    found: list[list[tuple[float, float]]] = [[] for _ in ways]
-    for _ in range(rounds):
-        for way, times in zip(ways.values(), found, strict=True):
-            computed = processor_time()
-            wall, _ = timed(way)
-            times.append((processor_time() - computed, wall))
+    """Measure ways, and return the table; the first is what the others are held against."""
+    found = by_turns(ways, rounds).values()
     medians = [[statistics.median(each) for each in zip(*times, strict=True)] for times in found]
     yield title
     yield f"{'':32}{'processor':>12}{'more':>16}{'on the wall':>14}{'more':>16}"

@@ -51,6 +51,22 @@ def processor_time() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
+def by_turns(
+    ways: Mapping[str, Callable[[], object]], rounds: int
+) -> dict[str, list[tuple[float, float]]]:
+    """Return the processor seconds and the seconds by the clock of some rounds of all ways.
+
+    Ways take turns, so that a busy moment hits all alike.
+    """
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            computed = processor_time()
+            clock, _ = timed(way)
+            found[name].append((processor_time() - computed, clock))
+    return found
+
+
 @contextmanager
 def collector_off() -> Iterator[None]:
     """Collect no garbage while the block runs."""

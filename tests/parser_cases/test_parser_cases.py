@@ -9,25 +9,19 @@ from __future__ import annotations
 import json
 import random
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import pytest
 import yaml
 
-from autoparser import Analysis, ParsedCall, ParsedMessage, analyze
+from autoparser import Analysis, analyze
 from tests.analysis.parsing.loop import disagreement
 from tests.fixture_analyses import analyzed
-
-if TYPE_CHECKING:
-    from _pytest.mark.structures import ParameterSet
+from tests.fuzz.edits import cut
 
 FOLDER = Path(__file__).parent
-LONGEST_PIECE = 12
-"""Characters of the longest piece of an output that is cut at random, alike in every run."""
-
 Tool = dict[str, Any]
 
 
@@ -106,15 +100,6 @@ def tools() -> dict[str, Tool]:
     return {tool.get("function", tool)["name"]: tool for tool in found}
 
 
-def cases() -> list[ParameterSet]:
-    """Return all cases; a case's id is its file and its name."""
-    return [
-        pytest.param(stem, case, id=f"{stem}: {case.name}")
-        for stem, table in tables().items()
-        for case in table.cases
-    ]
-
-
 @cache
 def analysis_of(stem: str, template: str) -> Analysis:
     """Analyze a template of the table itself, or a fixture."""
@@ -125,12 +110,18 @@ def analysis_of(stem: str, template: str) -> Analysis:
 def _offered(case: Case) -> list[Tool] | None:
     if case.tools == "any":
         return None
-    if case.tools is None:
-        return [*tools().values()]
-    return [tools()[each] if isinstance(each, str) else each for each in case.tools]
+    offered: list[Tool | str] = [*tools()] if case.tools is None else case.tools
+    return [tools()[each] if isinstance(each, str) else each for each in offered]
 
 
-@pytest.mark.parametrize(("stem", "case"), cases())
+CASES = [
+    pytest.param(stem, case, id=f"{stem}: {case.name}")
+    for stem, table in tables().items()
+    for case in table.cases
+]
+
+
+@pytest.mark.parametrize(("stem", "case"), CASES)
 def test_an_output_is_read_as_its_table_says_however_it_comes(stem: str, case: Case) -> None:
     analysis, tools_, text = analysis_of(stem, case.template), _offered(case), case.output
     parser = analysis.parser(tools_, prompt=case.prompt, **case.request)
@@ -140,45 +131,28 @@ def test_an_output_is_read_as_its_table_says_however_it_comes(stem: str, case: C
     assert [call.name for call in whole.tool_calls] == [call.name for call in case.calls]
     for call, expected in zip(whole.tool_calls, case.calls, strict=True):
         assert (call.id, call.status.value) == (expected.id, expected.status)
-        assert _arguments(call, expected) == expected.written
-    cut, cut_call = whole.partial_call, case.cut_call
-    assert (cut and cut.name) == (cut_call and cut_call.name)
-    assert (cut and cut.arguments) == (cut_call and cut_call.written)
-    assert _junk(whole, text) == case.junk
+        spelled = isinstance(expected.arguments, str)
+        found = call.arguments if spelled else json.dumps(json.loads(call.arguments))
+        assert found == expected.written
+    partial, cut_call = whole.partial_call, case.cut_call
+    assert (partial and partial.name) == (cut_call and cut_call.name)
+    assert (partial and partial.arguments) == (cut_call and cut_call.written)
+    junk = [span for span in whole.spans if span.kind.name == "JUNK"]
+    assert [text[span.start : span.end] for span in junk] == case.junk
     assert whole.status.value == case.status
     if case.behind_reasoning is not None:
         assert text[whole.reasoning_end :] == case.behind_reasoning
-    if case.missing_end is not None:
-        assert whole.missing_end == case.missing_end
-    if case.finish_reason is not None:
-        assert whole.finish_reason == case.finish_reason
+    assert case.missing_end in (None, whole.missing_end)
+    assert case.finish_reason in (None, whole.finish_reason)
     if case.accepted is not None:
         grammar = analysis.grammar(tools_ or [], prompt=case.prompt, **case.request)
         assert grammar.accepts(text).accepted is case.accepted
-    assert not disagreement(parser, text, text, _random_cut(text), complete=case.complete)
+    assert not disagreement(
+        parser, text, text, cut(random.Random(text), text), complete=case.complete
+    )
 
 
 def test_the_cases_of_a_table_have_names_of_their_own() -> None:
     for stem, table in tables().items():
         names = [case.name for case in table.cases]
         assert len(names) == len(set(names)), stem
-
-
-def _arguments(call: ParsedCall, expected: Call) -> str:
-    """Return the arguments of a call, spelled as those of the table are."""
-    if isinstance(expected.arguments, str):
-        return call.arguments
-    return json.dumps(json.loads(call.arguments))
-
-
-def _junk(message: ParsedMessage, text: str) -> list[str]:
-    """Return the pieces of a text that are junk."""
-    return [text[span.start : span.end] for span in message.spans if span.kind.name == "JUNK"]
-
-
-def _random_cut(text: str) -> list[str]:
-    source = random.Random(text)
-    ends = [0]
-    while ends[-1] < len(text):
-        ends.append(ends[-1] + source.randint(1, LONGEST_PIECE))
-    return [text[start:end] for start, end in pairwise(ends)]
