@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import structs
 
@@ -23,7 +22,7 @@ from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Begun, Formats, RefusedMessageError, TurnFormat
 from autoparser.analysis.export.response_template import trial_tools
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage, Status
+from autoparser.analysis.parsing.parsed_message import Delta, ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
@@ -33,13 +32,9 @@ TOOLS = trial_tools()
 analysis_of = analyzed
 
 
-class ComparedMessage(NamedTuple):
-    """A message as it can be compared: absent parts are None, arguments are decoded."""
-
-    reasoning: str | None
-    content: str | None
-    calls: tuple[tuple[str, str, str | None], ...] = ()
-    """Name, arguments as sorted JSON text, and the id where the format writes one."""
+ComparedMessage: TypeAlias = tuple[str | None, str | None, list[tuple[str, str, str | None]]]
+"""Reasoning and content, None where absent, and of each call its name, its arguments as sorted JSON
+text, and its id where the format writes one."""
 
 
 def fixture_names() -> list[str]:
@@ -89,9 +84,7 @@ def surviving(format_: TurnFormat, message: Message) -> ComparedMessage:
             arguments = _written(dict(call.arguments), notation.members, notation.values)
             call_id = call.id if writes_ids(format_) else None
             calls.append((call.name, json.dumps(arguments, sort_keys=True), call_id))
-    return ComparedMessage(
-        reasoning if reasoning.strip() else None, content if content.strip() else None, tuple(calls)
-    )
+    return reasoning if reasoning.strip() else None, content if content.strip() else None, calls
 
 
 def _written(value: Json, container: ContainerNotation, notation: ValueNotation) -> Json:
@@ -111,18 +104,15 @@ def _written(value: Json, container: ContainerNotation, notation: ValueNotation)
 
 def read(parsed: ParsedMessage, *, ids: bool) -> ComparedMessage:
     """Return a parsed message as it can be compared. Raises ValueError for what is not JSON."""
-    return ComparedMessage(
-        parsed.reasoning_content,
-        parsed.content,
-        tuple(
-            (
-                call.name,
-                json.dumps(json.loads(call.arguments), sort_keys=True),
-                call.id if ids else None,
-            )
-            for call in parsed.tool_calls
-        ),
-    )
+    calls = [
+        (
+            call.name,
+            json.dumps(json.loads(call.arguments), sort_keys=True),
+            call.id if ids else None,
+        )
+        for call in parsed.tool_calls
+    ]
+    return parsed.reasoning_content, parsed.content, calls
 
 
 def generated(
@@ -183,25 +173,17 @@ def gaps(spans: Sequence[Span], text: str) -> str:
     return "" if at == len(text) else f"the spans end at {at}, the text at {len(text)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Streamed:
+class Streamed(NamedTuple):
     """The message of a stream, and its deltas."""
 
     message: ParsedMessage
-    deltas: tuple[Delta, ...]
+    deltas: list[Delta]
 
     @property
-    def calls(self) -> dict[int, tuple[str, str]]:
-        """Names and arguments by the index of the call, put together from the deltas."""
-        found: dict[int, tuple[str, str]] = {}
-        for delta in self.deltas:
-            if delta.kind is DeltaKind.CALL:
-                assert delta.index not in found, f"the call {delta.index} is opened twice"
-                found[delta.index] = (delta.text, "")
-            elif delta.kind is DeltaKind.ARGUMENTS:
-                name, arguments = found[delta.index]
-                found[delta.index] = (name, arguments + delta.text)
-        return found
+    def calls(self) -> list[tuple[str, str]]:
+        """Names and arguments of the calls, put together from the deltas."""
+        calls = [call["function"] for call in client_sum(self.deltas).get("tool_calls", ())]
+        return [(each["name"], each["arguments"]) for each in calls]
 
 
 def streamed(parser: OutputParser, pieces: Sequence[str], *, complete: bool = True) -> Streamed:
@@ -209,7 +191,7 @@ def streamed(parser: OutputParser, pieces: Sequence[str], *, complete: bool = Tr
     stream = parser.stream()
     deltas = [delta for piece in pieces for delta in stream.feed(piece)]
     deltas += stream.finish(complete=complete)
-    return Streamed(stream.message, tuple(deltas))
+    return Streamed(stream.message, deltas)
 
 
 def disagreement(
@@ -284,8 +266,8 @@ def literal_texts(format_: TurnFormat) -> list[str]:
     calls = format_.calls
     if calls is not None:
         members = calls.arguments.members
-        rows = (calls.row, calls.empty_row or (), members.entry)
-        texts += [piece for row in rows for piece in row if not isinstance(piece, RowSlot)]
+        rows = (*calls.row, *(calls.empty_row or ()), *members.entry)
+        texts += [piece for piece in rows if not isinstance(piece, RowSlot)]
         texts += [calls.section_open, calls.section_close, calls.separator]
         texts += [members.open, members.close]
     return [*texts, format_.reasoning_open, format_.reasoning_close, *format_.stop_strings]

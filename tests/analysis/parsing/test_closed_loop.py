@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 
 import pytest
 
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Status
+from tests.fixture_analyses import TEMPLATES, TOKENS
 
 from .loop import (
     analysis_of,
@@ -29,6 +33,7 @@ pytestmark = pytest.mark.slow
 
 ENOUGH = 0.99
 RANDOM = 100
+BATTERY = [case.message for case in battery_messages()]
 UNOPENED = "nothing opens reasoning, so that text without its close is all reasoning"
 UNESCAPED = "strings are written without their quotes escaped, or without quotes"
 UNTOLD = "an array's empty items, and those that are not strings, are written like strings"
@@ -54,9 +59,7 @@ MESSAGES = (
 
 @pytest.mark.parametrize("name", fixture_names())
 def test_the_battery_comes_back(name: str) -> None:
-    total, lost = lost_messages(
-        analysis_of(name).format, [case.message for case in battery_messages()]
-    )
+    total, lost = lost_messages(analysis_of(name).format, BATTERY)
     needed = LOST[name][1] if name in LOST else total * ENOUGH
     assert total - len(lost) >= needed, f"{len(lost)} of {total}, first: {lost[0]}"
     assert lost or name not in LOST, "the exception is no longer needed"
@@ -113,3 +116,41 @@ def test_a_turn_cut_at_any_character_is_a_front_of_the_whole_one(name: str) -> N
             if not text[max(0, end - 1) : end + 1].isalnum():
                 prose = f"{found.content}\0{found.reasoning_content}"
                 assert not [marker for marker in markers if marker in prose], cut
+
+
+OPENING = ("[[", "{{", "((", "[|", "<<", "«", "%%", "::", "--", "@", "|", "#")
+CLOSING = ("]]", "}}", "))", "|]", ">>", "»", "%%", "::", "--", "@", "|", "#")
+AMBIGUOUS = {
+    # A JSON object opens with the sign that opens these tags.
+    ("j2-2-tags-around-content", "{{"),
+    ("j7-6-json-lines", "{{"),
+    # Values of this notation may hold the sign bare.
+    ("g1-pseudo-json", "|"),
+}
+NAMES = sorted({*fixture_names()[::12], *(name for name, _ in AMBIGUOUS)})
+
+_CONSTANT = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
+_TAG = re.compile(r"<(/?\|?/?\w[^<>{}'\"]*?)>")
+
+
+@cache
+def counts(text: str) -> tuple[int, int]:
+    """Count the messages of the battery that are written right, and those that come back."""
+    analysis = analyze(ChatTemplate(text, TOKENS))
+    written, lost = lost_messages(analysis.format, BATTERY)
+    return analysis.check.passed, written - len(lost)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [*zip(OPENING, CLOSING, strict=True)])
+def test_tags_in_other_brackets_are_read_as_well(opening: str, closing: str) -> None:
+    def constant(match: re.Match[str]) -> str:
+        return _TAG.sub(lambda tag: f"{opening}{tag[1]}{closing}", match.group())
+
+    changed = 0
+    for name in NAMES:
+        text = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+        other = _CONSTANT.sub(constant, text)
+        if other != text and (name, opening) not in AMBIGUOUS:
+            changed += 1
+            assert counts(other) == counts(text), name
+    assert changed >= len(NAMES) // 2

@@ -75,7 +75,7 @@ def test_a_cut_call_is_sent_up_to_what_may_begin_its_closer(
         value = text[begin:end].partition("\n</")[0].rstrip("\n<")
         assert call.arguments.startswith(f'{{"city": "{value}')
         assert "</" not in call.arguments
-        assert found.calls == {0: ("get_forecast", call.arguments)}
+        assert found.calls == [("get_forecast", call.arguments)]
 
 
 @pytest.mark.parametrize("behind", ["", BEGUN[:40], BEGUN, f"{BEGUN}, x}}", CALL])
@@ -83,7 +83,7 @@ def test_a_cut_call_is_sent_up_to_what_may_begin_its_closer(
 def test_nothing_of_a_second_call_is_sent_where_one_is_allowed(behind: str, complete: bool) -> None:
     parser = analysis_of(JSON).parser(TOOLS, parallel_tool_calls=False)
     found = streamed(parser, list(f"{CALL}\n{behind}"), complete=complete)
-    assert found.calls == {0: ("get_forecast", json.dumps({"city": CITY}))}
+    assert found.calls == [("get_forecast", json.dumps({"city": CITY}))]
     assert found.message.partial_call is None
 
 
@@ -111,7 +111,7 @@ def test_a_call_that_the_prompt_began_is_sent_whole() -> None:
     parser = analysis.parser(TOOLS, prompt="U:[TOOL_CALLS]get_forecast[ARGS]{")
     found = streamed(parser, ['"city": ', '"Oslo"}', "</s>"])
     assert found.deltas[0].kind is DeltaKind.CALL
-    assert found.calls == {0: ("get_forecast", '{"city": "Oslo"}')}
+    assert found.calls == [("get_forecast", '{"city": "Oslo"}')]
 
 
 MUSED = ChatTemplate(
