@@ -12,6 +12,7 @@ from autoparser.analysis.learning.found_switches import MOST_SETTINGS
 from tests.analysis.parsing.loop import fixture_names
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 from tests.fixture_analyses import analyzed
+from tests.lanes import sampled
 
 PHASES = ("R1", "R2", "R3", "C1", "T1", "T2", "T3", "T4", "T5", "T6", "T7", "A1", "A2", "A3")
 CALLED = calls(f"<do>{JSON_CALL}</do>")
@@ -60,10 +61,9 @@ def test_reasoning_that_only_words_or_prompts_name_is_not_confirmed() -> None:
 def with_switches(count: int, changes: str) -> Analysis:
     """Analyze a template with so many switches, each of which changes the same thing."""
     shown = "".join(f"{{% if s{at} %}}[{at}]{{% endif %}}" for at in range(count))
-    text = {change: shown if change == changes else "" for change in (TURN, PROMPT, BEFORE)}
-    template = turn(
-        text[TURN], REASONING, CONTENT, CALLED, end="<end>\n", prompt=f"A:{text[PROMPT]}"
-    )
+    text = dict.fromkeys((TURN, PROMPT, BEFORE), "") | {changes: shown}
+    parts = (text[TURN], REASONING, CONTENT, CALLED)
+    template = turn(*parts, end="<end>\n", prompt=f"A:{text[PROMPT]}")
     return analyze(ChatTemplate(text[BEFORE] + template.text))
 
 
@@ -76,25 +76,26 @@ def test_the_fixtures_cost_no_more_renders_than_they_should() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "count", "most", "reason"),
-    [
-        (TURN, 0, 140, "no switch: one format"),
-        (TURN, 1, 300, "two formats"),
-        pytest.param(TURN, 3, 1250, "each of 27 settings is looked at", marks=pytest.mark.slow),
-        pytest.param(TURN, 7, 1900, "no more settings are", marks=pytest.mark.slow),
-        (PROMPT, 1, 210, "one format, three settings"),
-        pytest.param(PROMPT, 3, 620, "each setting's prompt is continued", marks=pytest.mark.slow),
-        pytest.param(PROMPT, 7, 850, "no more settings are looked at", marks=pytest.mark.slow),
-        (BEFORE, 1, 175, "one setting"),
-        (BEFORE, 7, 380, "each switch is tried alone"),
-    ],
+    ("changes", "count", "most"),
+    sampled(
+        [
+            (TURN, 0, 140),  # one format
+            (TURN, 3, 1250),  # each of 27 settings is looked at
+            (TURN, 1, 300),  # two formats
+            (TURN, 7, 1900),  # no more settings are looked at
+            (PROMPT, 1, 210),  # one format, three settings
+            (PROMPT, 3, 620),  # each setting's prompt is continued
+            (BEFORE, 1, 175),  # one setting
+            (PROMPT, 7, 850),  # no more settings are looked at
+            (BEFORE, 7, 380),  # each switch is tried alone
+        ],
+        2,
+    ),
 )
-def test_renders_grow_with_what_switches_change(
-    changes: str, count: int, most: int, reason: str
-) -> None:
+def test_renders_grow_with_what_switches_change(changes: str, count: int, most: int) -> None:
     analysis = with_switches(count, changes)
     assert len(analysis.switches) == count
-    assert analysis.renders <= most, reason
+    assert analysis.renders <= most
     assert len(analysis.formats.openings) <= MOST_SETTINGS
 
 

@@ -7,6 +7,7 @@ usual frame: a turn of [reasoning], [content] and [calls] between `opening` and 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -80,27 +81,18 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         if self.template is not None:
             return self.template
         if self.frame:
-            text = frames[self.frame]
-            for place in sorted({part.partition("»")[0] for part in text.split("«")[1:]}):
-                text = text.replace(f"«{place}»", self.fill.get(place, ""))
-            return text
-        body = self.turn or ("[content]" if self.call is None else "[content][calls]")
+            return re.sub("«(.*?)»", lambda place: self.fill.get(place[1], ""), frames[self.frame])
         written = calls(
             self.call or "",
             opening=self.call_opening,
             separator=self.call_separator,
             close=self.call_close,
         )
-        parts = {
-            "[reasoning]": REASONING,
-            "[content]": CONTENT,
-            "[calls]": written,
-            "[json]": JSON_CALL,
-        }
+        parts = {"reasoning": REASONING, "content": CONTENT, "calls": written, "json": JSON_CALL}
+        body = self.turn or ("[content]" if self.call is None else "[content][calls]")
         for place, text in parts.items():
-            body = body.replace(place, text)
-        whole = turn(body, opening=self.opening, end=self.end, prompt=self.prompt)
-        return self.front + whole.text
+            body = body.replace(f"[{place}]", text)
+        return self.front + turn(body, opening=self.opening, end=self.end, prompt=self.prompt).text
 
 
 class Table(msgspec.Struct, forbid_unknown_fields=True):
@@ -148,10 +140,9 @@ def test_a_template_is_analyzed_as_its_table_says(case: Case, source: str) -> No
         written = analysis.format.calls
         assert written is not None
         assert written.arguments.write(GIVEN).strip() == case.arguments.strip()
+    if case.arguments is not None or case.loops:
         assert analysis.check.ok, analysis.check.smallest
-    if case.loops:
-        assert analysis.check.ok, analysis.check.smallest
-        assert not difference(analysis.format, STRANGE)
+    assert not case.loops or not difference(analysis.format, STRANGE)
     assert_reads(analysis, case.reads)
     if case.fails is not None:
         smallest = analysis.check.smallest
@@ -180,9 +171,7 @@ def simplified(value: Any) -> Any:
         return {key: simplified(each) for key, each in value.items()}
     if not isinstance(value, list):
         return value
-    if value and all(
-        isinstance(each, dict) and each.keys() <= {"literal", "slot"} for each in value
-    ):
+    if value and all(isinstance(each, dict) and {*each} <= {"literal", "slot"} for each in value):
         return "".join(each.get("literal", f"«{each.get('slot')}»") for each in value)
     return [simplified(each) for each in value]
 
@@ -191,9 +180,11 @@ def differing(found: Any, path: str, expected: Any) -> Iterator[str]:
     """Yield how a value departs from what is expected of it."""
     if path == "phases":
         for phase, words in expected.items():
-            for each in [words] if isinstance(words, str) else words:
-                if each not in found["phases"][phase]:
-                    yield f"{phase} concludes {found['phases'][phase]!r}, without {each!r}"
+            concluded = found["phases"][phase]
+            if any(
+                each not in concluded for each in ([words] if isinstance(words, str) else words)
+            ):
+                yield f"{phase} concludes {concluded!r}, not {words!r}"
         return
     for step in path.split("."):
         found = found[step]
@@ -204,12 +195,7 @@ def _departures(path: str, found: Any, expected: Any) -> Iterator[str]:
     if isinstance(expected, dict) and expected and isinstance(found, dict):
         for key, each in expected.items():
             yield from _departures(f"{path}.{key}", found.get(key), each)
-    elif (
-        isinstance(expected, list)
-        and isinstance(found, list)
-        and len(found) == len(expected)
-        and all(isinstance(each, dict) for each in expected)
-    ):
+    elif isinstance(expected, list) and isinstance(found, list) and len(found) == len(expected) > 0:
         for at, each in enumerate(expected):
             yield from _departures(f"{path}[{at}]", found[at], each)
     elif repr(found) != repr(expected):

@@ -15,6 +15,7 @@ from autoparser.analysis.core.text_format import MediaPlace, MediaSlot, MediaTre
 from autoparser.reports.summary import content_parts_words
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "parts"
+WRITTEN = ["address", "apart", "counted", "inline", "moved", "numbered", "split"]
 NAMES = sorted(file.stem for file in FOLDER.glob("*.jinja"))
 
 
@@ -37,9 +38,6 @@ def test_parts_are_treated_as_the_file_beside_the_template_says(name: str) -> No
     assert {kind: found[kind].first_number for kind in numbers} == numbers
 
 
-WRITTEN = ["address", "apart", "counted", "inline", "moved", "numbered", "split"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
 def test_transformers_writes_the_placeholders_where_they_are_found(name: str) -> None:
@@ -52,25 +50,26 @@ def test_transformers_writes_the_placeholders_where_they_are_found(name: str) ->
             for each in MEDIA_FORMS
             if each.kind is media.kind and media.forms[each.name] is PartsOutcome.WRITTEN
         )
-        parts = [form.part("seen.png"), {"type": "text", "text": "two"}, form.part("seen.png")]
-        content = [{"type": "text", "text": "one"}, *parts]
-        (text,), _ = chat.render_jinja_template(
-            [[{"role": "user", "content": content}]], chat_template=analysis.template.text
+        part, one, two = (
+            form.part("seen.png"),
+            *({"type": "text", "text": t} for t in ("one", "two")),
         )
+        (text,), _ = chat.render_jinja_template(
+            [[{"role": "user", "content": [one, part, two, part]}]],
+            chat_template=analysis.template.text,
+        )
+        first, second = (placeholder(media, at) for at in (0, 1))
+        both = [first, second] if media.each else [first]
+        expected = ["one", "two", *both]
+        if media.place is MediaPlace.INLINE:
+            expected = ["one", first, "two", second]
+        elif media.place is MediaPlace.BEFORE:
+            expected = [*both, "one", "two"]
         # Only tags and headers of texts, and whitespace, may stand between.
-        between = r"(?:</?text>|user>|\s)*"
-        assert re.search(between.join(map(re.escape, _expected(media))), text)
+        assert re.search(r"(?:</?text>|user>|\s)*".join(map(re.escape, expected)), text)
 
 
-def _expected(media: MediaTreatment) -> list[str]:
-    first, second = (_placeholder(media, at) for at in (0, 1))
-    if media.place is MediaPlace.INLINE:
-        return ["one", first, "two", second]
-    both = [first, *([second] if media.each else [])]
-    return [*both, "one", "two"] if media.place is MediaPlace.BEFORE else ["one", "two", *both]
-
-
-def _placeholder(media: MediaTreatment, at: int) -> str:
+def placeholder(media: MediaTreatment, at: int) -> str:
     slots = {MediaSlot.DATA: "seen.png", MediaSlot.NUMBER: str((media.first_number or 0) + at)}
     return "".join(
         slots[piece] if isinstance(piece, MediaSlot) else piece for piece in media.placeholder

@@ -32,27 +32,6 @@ def test_a_question_is_rendered_once_and_other_shapes_share_the_meter() -> None:
     assert prober.meter.renders == other.meter.renders == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "refused"), [("{{ raise_exception('no users') }}", True), ("{{ x.at.all }}", False)]
-)
-def test_a_refusal_and_a_crash_are_answers(text: str, refused: bool) -> None:
-    prober = prober_of(ChatTemplate(text))
-    probe = prober.probe((prober.user,))
-    assert (probe.rendered, probe.text) == (False, "")
-    assert probe.error is not None
-    assert probe.error.refused is refused
-
-
-def test_a_template_gets_what_transformers_passes_and_a_clock_that_stands_still() -> None:
-    text = (
-        "{{ strftime_now('%Y-%m-%d %H:%M:%S') }} {{ tools is none }} {{ documents is none }}"
-        " {{ add_generation_prompt }} {{ loud }}"
-    )
-    prober = prober_of(ChatTemplate(text))
-    probe = prober.probe((prober.user,), tools=False, generation=True, setting={"loud": 1})
-    assert probe.text == "2025-07-16 12:34:56 True True True 1"
-
-
 def test_values_that_are_equal_and_written_otherwise_are_rendered_each() -> None:
     values: tuple[Json, ...] = (1, True, 1.0, "1", [1], [True], None)
     prober = prober_of(ChatTemplate("{{ messages[1].tool_calls[0].function.arguments.x }}"))

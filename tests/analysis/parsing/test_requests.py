@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import Any, Literal
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.parsing.message_collector import CallIds
 from autoparser.analysis.parsing.parsed_message import DeltaKind, Status
-from autoparser.analysis.parsing.turn_request import RequestError
+from autoparser.analysis.parsing.turn_request import IdentityCache, RequestError
 
 from .loop import TOOLS, analysis_of, streamed
 
@@ -97,3 +99,34 @@ def test_a_message_is_shown_by_what_it_holds() -> None:
     message = analysis_of(JSON).parser(TOOLS).parse(f"{'Long. ' * 9}{CALL}")
     shown = "Long. Long. Long. Long. Long. Long. Lon…"
     assert repr(message) == f"<ParsedMessage unfinished: content {shown!r}; calls 'get_forecast'>"
+
+
+# Values made of a format are cached by its identity.
+
+
+def test_a_value_is_made_once_for_objects_and_a_key_and_the_oldest_is_dropped() -> None:
+    cache: IdentityCache[int | None] = IdentityCache(2)
+    make = count().__next__
+    # Equal, and not the same: a format cannot be compared quickly, or hashed.
+    one, other = {"a": 1}, {"a": 1}
+    asked = [((one,), "x"), ((one,), "x"), ((one,), "y"), ((one,), "x"), ((other,), "x")]
+    assert [cache.of(*each, make) for each in asked] == [0, 0, 1, 0, 2]
+    # The value used longest ago is gone.
+    assert [cache.of(*each, make) for each in (((one,), "x"), ((one,), "y"))] == [0, 3]
+    assert cache.of((one, other), "", lambda: None) is None
+    assert cache.of((one, other), "", make) is None
+
+
+def test_an_object_is_held_as_long_as_its_value() -> None:
+    cache: IdentityCache[int] = IdentityCache(64)
+    make = count().__next__
+    # Each would take the place in memory of the one before, were that not held.
+    assert [cache.of(([at],), "", make) for at in range(50)] == list(range(50))
+
+
+def test_threads_get_the_same_value() -> None:
+    cache: IdentityCache[object] = IdentityCache(4)
+    owner = object()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: cache.of((owner,), "", object), range(200)))
+    assert len(set(map(id, found))) == 1
