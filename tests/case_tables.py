@@ -12,9 +12,14 @@ import yaml
 
 def case_tables(test_file: str, name: str) -> Callable[[str], pytest.MarkDecorator]:
     """Return what passes each case of one table of a file beside a module of tests to a test."""
-    tables: dict[str, Any] = yaml.safe_load(Path(test_file).with_name(name).read_text("utf-8"))
+    tables = load_cases(test_file, name)
 
     def table(key: str) -> pytest.MarkDecorator:
         return pytest.mark.parametrize("case", tables[key], ids=lambda case: ascii(case)[:80])
 
     return table
+
+
+def load_cases(test_file: str, name: str) -> Any:
+    """Return all tables of a file beside a module of tests."""
+    return yaml.safe_load(Path(test_file).with_name(name).read_text("utf-8"))

@@ -13,10 +13,10 @@ from autoparser import ChatTemplate
 from autoparser.analysis.learning.suggestions import suggestions_of
 from autoparser.analysis.templates.environment import chat_environment, undeclared_names
 
-CASES = yaml.safe_load((Path(__file__).parent / "suggestions.yaml").read_text("utf-8"))
+TABLE = yaml.safe_load((Path(__file__).parent / "suggestions.yaml").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+@pytest.mark.parametrize("case", TABLE["suggested"], ids=lambda case: case["name"])
 def test_a_syntax_tree_suggests_what_its_table_says(case: dict[str, Any]) -> None:
     found = suggestions_of(ChatTemplate(case["text"]))
     for field in case.keys() - {"name", "text"}:
@@ -30,17 +30,7 @@ def test_a_syntax_tree_suggests_what_its_table_says(case: dict[str, Any]) -> Non
         assert repr(seen) == repr(case[field])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{% set x = x or 'a' %}{{ x }}",
-        "{% macro m(a, b=c) %}{{ a }}{{ b }}{{ d }}{% endmacro %}{% set a = a | default('') %}",
-        "{% for m in messages %}{% set y = m %}{{ y }}{{ loop.index }}{% endfor %}{{ y }}",
-        "{% set ns = namespace(n=0) %}{% if z %}{% set z = 1 %}{% endif %}{{ raise_exception }}",
-        "{% generation %}{% set w = 'a' ~ 'b' %}{{ w }}{% endgeneration %}{{ w }}",
-        "{% call m() %}{{ inner }}{% endcall %}{{ 'no' if q is defined }}",
-    ],
-)
+@pytest.mark.parametrize("text", TABLE["undeclared"])
 def test_compiled_and_parsed_templates_lack_the_names_that_jinja_finds_undeclared(
     text: str,
 ) -> None:

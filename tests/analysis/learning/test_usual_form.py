@@ -18,6 +18,7 @@ from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.subject import Subject
 from autoparser.reports.summary import wants_words
 from autoparser.reports.verdict import wanted_words
+from tests.case_tables import case_tables
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 TEMPLATES: Mapping[str, Any] = yaml.safe_load((FIXTURES / "usual_form.yaml").read_text("utf-8"))
@@ -60,27 +61,14 @@ def test_the_usual_shape_costs_no_render_and_both_names_of_reasoning_are_no_find
 CALL = ToolCall("get_forecast", {"city": "Oslo", "days": 3, "wet": True}, "k1")
 
 
-@pytest.mark.parametrize(
-    ("usual", "lost"),
-    [
-        ('get_forecast k1 {"city": "Oslo", "days": 3, "wet": true}', ""),
-        ("get_forecast k1 {'city': 'Oslo', 'days': 3, 'wet': True}", ""),
-        ("get_forecast k1 <city>Oslo</city><days>3</days><wet>true</wet>", ""),
-        (r'get_forecast k1 "{\"city\": \"Oslo\", \"days\": 3, \"wet\": true}"', r"\"city\""),
-        ("get_forecast k1 <city>Osl</city><days>3</days><wet>true</wet>", "Oslo"),
-        ("get_forecast k1 <city>Oslo</city><wet>true</wet>", "days"),
-        ("get_forecast k1 <city>Oslo</city><days></days><wet>true</wet>", "3"),
-        ("get_forecast k1 <city>Oslo</city><days>3</days><wet></wet>", "true"),
-        ("k1 <city>Oslo</city><days>3</days><wet>true</wet>", "get_forecast"),
-    ],
-)
+@case_tables(__file__, "usual_form.yaml")("lost")
 def test_arguments_in_another_notation_are_kept_and_missing_words_are_lost(
-    usual: str, lost: str
+    case: dict[str, str],
 ) -> None:
     dialogue = (UserMessage("Hi"), Message(calls=(CALL,)))
     wanted = 'get_forecast k1 {"city": "Oslo", "days": 3, "wet": true}'
-    found = lost_text(dialogue, (), f"<u>Hi {usual}", f"<u>Hi {wanted}")
-    assert ("" if found is None else found.text) == lost
+    found = lost_text(dialogue, (), f"<u>Hi {case['usual']}", f"<u>Hi {wanted}")
+    assert ("" if found is None else found.text) == case["lost"]
 
 
 def test_whitespace_at_edges_is_no_loss_and_rewritten_text_is() -> None:

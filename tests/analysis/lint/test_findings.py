@@ -31,7 +31,6 @@ from autoparser.analysis.lint.lint_renders import (
     quote_text,
 )
 from autoparser.analysis.lint.linting import LintFinding, merge_findings
-from autoparser.analysis.lint.marker_pairs import marker_balance
 from autoparser.analysis.lint.registry import rule_of
 from tests.case_tables import case_tables
 
@@ -151,26 +150,6 @@ def test_a_run_of_every_branch_sees_what_a_template_hides(case: dict[str, Any]) 
     assert len(seen.text) < 1_000_000
     # What does not compile is no crash.
     assert force_branches(ChatTemplate("{{ 'x' | nosuchfilter }}"), {}).error
-
-
-MARKERS = [
-    ("<a>x</a>", 1, 1),
-    ("[ASK]x[/ASK]", 1, 1),
-    ("<|a|>x<|/a|>", 1, 1),
-    ("<|turn_start|>x<|turn_end|>", 1, 1),
-    ("<begin_of_turn>x<end_of_turn>", 1, 1),
-    ("<a>x", 1, 0),
-    ("x</a>", 0, 1),
-    ("<a=1>x</a>", 1, 1),
-    ("1 < 2 and 3 > 2", 0, 0),
-]
-
-
-@pytest.mark.parametrize(("text", "opened", "closed"), MARKERS)
-def test_markers_are_counted_by_pair(text: str, opened: int, closed: int) -> None:
-    found = marker_balance(text)
-    assert (found.opened.total(), found.closed.total()) == (opened, closed)
-    assert len(found.opened | found.closed) <= 1, "both belong to one pair"
 
 
 def test_pieces_of_texts_and_failures_are_quoted_short_and_in_one_line() -> None:

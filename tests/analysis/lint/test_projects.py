@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -56,7 +55,7 @@ from autoparser.analysis.lint.registry import UnknownRuleError, all_rules, rule_
 from autoparser.analysis.lint.rule import Profile, RuleNeed
 from autoparser.analysis.templates.environment import SandboxKind
 from autoparser.analysis.templates.worker_limits import Limits
-from tests.case_tables import case_tables
+from tests.case_tables import case_tables, load_cases
 
 LINT = Path(__file__).parents[3] / "fixtures" / "lint"
 RUN = "autoparser.analysis.lint.project_run"
@@ -66,23 +65,7 @@ TABLE = case_tables(__file__, "projects.yaml")
 
 # What arguments mean.
 
-TEXT = "{% for m in messages %}{{ m.content }}{% endfor %}"
-NAMED = [{"name": name, "template": TEXT} for name in ("default", "rag")]
-TREE = {
-    "a.jinja": TEXT,
-    "b.j2": TEXT,
-    "c.jinja2": TEXT,
-    "notes.txt": "nothing",
-    "model/chat_template.jinja": TEXT,
-    "model/additional_chat_templates/tool_use.jinja": TEXT,
-    "model/tokenizer_config.json": json.dumps({"bos_token": "<s>"}),
-    "model/other.jinja": TEXT,
-    "old/config/tokenizer_config.json": json.dumps({"chat_template": NAMED}),
-    "plain/tokenizer_config.json": json.dumps({"bos_token": "<s>"}),
-    "legacy/chat_template.json": json.dumps({"chat_template": TEXT}),
-    "node_modules/x.jinja": TEXT,
-    ".git/x.jinja": TEXT,
-}
+TREE: dict[str, str] = load_cases(__file__, "projects.yaml")["tree"]
 
 
 @pytest.fixture

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import SupportsIndex
 
 import pytest
+import yaml
 
 from autoparser.analysis.parsing.text_lookahead import FoundStop, StopTable
 
@@ -20,6 +22,7 @@ from .loop import TOOLS, analysis_of
 pytestmark = pytest.mark.slow
 
 SHORT, MOST = 5_000, 3
+TABLE = yaml.safe_load(Path(__file__).with_name("growth.yaml").read_text("utf-8"))
 
 
 class Counted(str):
@@ -72,39 +75,11 @@ def calls_of(action: Callable[[], object]) -> int:
     return counted
 
 
-CALL, P_CALL = "<tool_call>\n<function=update_record>\n", "<tool_call>update_record\n"
-A_VALUE, A_LIST = f"{CALL}<parameter=title>\n", f"{CALL}<parameter=labels>\n"
-P_VALUE = f"{P_CALL}<arg_key>title</arg_key>\n<arg_value>"
-A, P, J = "a1-function-parameter", "a2-key-value-tags", "j1-json-in-tags"
-REPEATS = (
-    (A, "", "<tool_call>\n"),
-    (A, "", CALL),
-    (A, A_VALUE, "<tool_call> "),
-    (A, A_VALUE, "\n<parameter=title>\n"),
-    (A, A_VALUE, "\n</parameter>\n"),
-    (A, A_LIST, '["</parameter>\n<parameter='),
-    (A, A_VALUE, "\n</function>\n</tool_call> x"),
-    (P, "", "<tool_call>"),
-    (P, "", f"{P_CALL}<arg_key>"),
-    (P, P_CALL, "<arg_key>"),
-    (P, P_CALL, "<arg_key><arg_key>title</arg_key><arg_value>x</arg_value>"),
-    (P, f"{P_CALL}<arg_key>title", "</arg_key>"),
-    (P, "", f"{P_CALL}<arg_key>title</arg_key></arg_key>"),
-    (P, "", f"{P_CALL}<arg_key>title</arg_key>x"),
-    (P, P_CALL, "<arg_key>title</arg_key>x</arg_value>"),
-    (P, "", f"{P_CALL}title</arg_key>"),
-    (P, P_VALUE, "</arg_value> x <arg_key>"),
-    (J, "", '<tool_call>\n{"name": "update_record", "arguments": {}}\n</tool_call>'),
-    (J, "", '<tool_call>{"name": '),
-    ("t5-id-carries-name", "", "<|call_begin|>functions."),
-    ("p1-3-double-quotes", "", "<|tool_call_start|>[update_record("),
-)
-
-
-@pytest.mark.parametrize(("fixture", "head", "unit"), REPEATS)
+@pytest.mark.parametrize("case", TABLE["repeats"], ids=lambda case: ascii(case["unit"]))
 def test_repeats_cost_what_they_are_long(
-    fixture: str, head: str, unit: str, monkeypatch: pytest.MonkeyPatch
+    case: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    fixture, head, unit = case.values()
     count = SHORT // len(unit)
     first, second, fourth = (
         work(fixture, head + unit * (count * times), monkeypatch) for times in (1, 2, 4)
@@ -112,23 +87,12 @@ def test_repeats_cost_what_they_are_long(
     assert fourth - second <= MOST * (second - first), (first, second, fourth)
 
 
-DENSE = (
-    "Use `foo` and `bar()` or `x.y` with `z`. ",
-    "Try:\n```python\nx = 1\n```\nand\n```\nls\n```\n",
-    "if a < b and <b>c</b> <d x='1'/> then a<b<c. ",
-    "for i in x:\n    print(i)\n\n",
-)
-OPENED = (
-    (J, ""),
-    (J, "<think>\n"),
-    (A, A_VALUE),
-)
 MOST_EVENTS = 40
 """Calls and returns a delta: 6 where nothing can begin a marker, 24 to 106 by way of readers."""
 
 
-@pytest.mark.parametrize("unit", DENSE)
-@pytest.mark.parametrize(("fixture", "head"), OPENED)
+@pytest.mark.parametrize("unit", TABLE["dense"])
+@pytest.mark.parametrize(("fixture", "head"), TABLE["opened"])
 def test_deltas_that_could_begin_a_marker_pass_by_their_reader(
     fixture: str, head: str, unit: str
 ) -> None:

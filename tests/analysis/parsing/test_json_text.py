@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -13,6 +15,7 @@ from autoparser.analysis.core.text_format import StringText
 from autoparser.analysis.parsing.json_text import BracketScan, QuoteScan
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedCall, Status
+from tests.case_tables import case_tables
 
 from .loop import analysis_of, disagreement
 
@@ -74,47 +77,31 @@ def test_escapes_of_python_are_read(text: str, value: str) -> None:
 # Where a value ends by its own brackets and quotes, and which places are inside its strings.
 
 
-VERBATIM: ValueNotation = replace(json_notation(), string=StringText("‹", "›"))
-BARE: ValueNotation = replace(json_notation(), string=StringText())
+TABLE = case_tables(__file__, "scans.yaml")
+NOTATIONS: Mapping[str, ValueNotation] = {
+    "json": json_notation(),
+    "python": python_notation(),
+    "verbatim": replace(json_notation(), string=StringText("‹", "›")),
+    "bare": replace(json_notation(), string=StringText()),
+}
 
 
-@pytest.mark.parametrize(
-    ("notation", "text", "size"),
-    [
-        (json_notation(), '[1, "]"], x', 8),
-        (json_notation(), '["\\"]", 1], x', 10),
-        (python_notation(), "['it\\'s ]', \"a'b\"], x", 18),
-        (VERBATIM, "[‹a\\›], x", 6),
-        (BARE, 'so "it, x', 6),
-        (BARE, "so {, x", 4),
-    ],
-)
-def test_a_value_ends_behind_its_brackets_and_quotes(
-    notation: ValueNotation, text: str, size: int
-) -> None:
+@TABLE("ends")
+def test_a_value_ends_behind_its_brackets_and_quotes(case: dict[str, Any]) -> None:
+    text = case["value"] + case["behind"]
     for step in (1, 3, len(text)):
-        scan = BracketScan(notation)
+        scan = BracketScan(NOTATIONS[case["notation"]])
         ends = range(step, len(text) + step, step)
         found = (scan.end_of(text[:end], 0, (",",), closed=end >= len(text)) for end in ends)
-        assert next(each for each in found if each is not None) == size
+        assert next(each for each in found if each is not None) == len(case["value"])
 
 
-@pytest.mark.parametrize(
-    ("notation", "text", "inside"),
-    [
-        (json_notation(), '["a\\"', True),
-        (json_notation(), '["a\\\\"', False),
-        (json_notation(), 'words "', False),
-        (python_notation(), "['it\"s", True),
-        (VERBATIM, "[‹a\\›", False),
-    ],
-)
-def test_a_place_is_inside_a_string_or_not_however_its_text_came(
-    notation: ValueNotation, text: str, inside: bool
-) -> None:
+@TABLE("inside")
+def test_a_place_is_inside_a_string_or_not_however_its_text_came(case: dict[str, Any]) -> None:
+    text = case["text"]
     for cut in range(len(text) + 1):
-        scan = QuoteScan(notation)
+        scan = QuoteScan(NOTATIONS[case["notation"]])
         scan.read(text[:cut])
-        assert scan.inside(text[cut:]) is inside
+        assert scan.inside(text[cut:]) is case["inside"]
         scan.read(text[cut:])
-        assert scan.inside("") is inside
+        assert scan.inside("") is case["inside"]

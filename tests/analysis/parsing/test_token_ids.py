@@ -154,18 +154,9 @@ def test_a_state_can_be_continued_in_two_ways() -> None:
     assert analyze(plain).parser(tokenizer=tokenizer_of()).reasoning_end_by_ids().begin.over
 
 
-@pytest.mark.parametrize(
-    ("fixture", "tools", "text", "may"),
-    [
-        (JSON, TOOLS, "Hi <tool", False),
-        (JSON, TOOLS, "Hi <tool_call>", True),
-        (JSON, None, "Hi <tool_call>", True),
-        (JSON, [], "Hi <tool_call>", False),
-        ("j2-bare-object", TOOLS, "Hi.", False),
-        ("j2-bare-object", TOOLS, 'Hi {"name"', True),
-    ],
-)
+@pytest.mark.parametrize(("fixture", "offered", "text", "may"), TABLE["may_hold_call"])
 def test_a_text_without_an_opener_of_calls_holds_none(
-    fixture: str, tools: Sequence[object] | None, text: str, may: bool
+    fixture: str, offered: bool | None, text: str, may: bool
 ) -> None:
+    tools = None if offered is None else TOOLS if offered else []
     assert analysis_of(fixture).parser(tools).may_hold_call(text) is may
