@@ -24,8 +24,8 @@ from autoparser.analysis.core.call_notation import (
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, Positive, copy_fields, json_of
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
+from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_format import StringText
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.grammar.acceptance import TextAcceptance

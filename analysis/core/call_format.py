@@ -21,8 +21,8 @@ from .call_notation import (
     json_fields_of,
 )
 from .conversation import Json, ToolCall
-from .literals import TemplateLiteral
 from .schema_keywords import JsonType, type_of
+from .text_alignment import TemplateLiteral
 
 
 class CallLimit(StrEnum):

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from .call_format import CallFormat, CallLimit
 from .call_notation import RowSlot
 from .conversation import Json, Message, Presence
-from .literals import MarkerBlock, TemplateLiteral
-from .text_alignment import edge_units, is_unit
+from .text_alignment import MarkerBlock, TemplateLiteral, edge_units, is_unit
 from .text_format import TurnLayout, TurnPart
 from .turn_shape import (
     PromptProgress,

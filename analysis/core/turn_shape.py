@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from .call_format import ArgumentForm, CallFormat
 from .conversation import Json, Presence
 from .documents import JsonDocument, SettingValues
-from .literals import MarkerBlock, TemplateLiteral
-from .text_alignment import common_prefix, common_suffix, first_marker
+from .text_alignment import MarkerBlock, TemplateLiteral, common_prefix, common_suffix, first_marker
 from .text_format import TurnLayout, TurnPart
 from .verdicts import EvidenceKind
 

@@ -25,8 +25,8 @@ from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import MemberOrder
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_document import Validate, schema_validator
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.turn_format import Begun, TurnFormat
 from autoparser.analysis.grammar.grammar_rules import (
     ChoiceNode,

@@ -29,7 +29,7 @@ import msgspec
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError, is_mapping
-from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.turn_format import Begun
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.core.verdicts import Gate

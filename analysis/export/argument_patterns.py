@@ -36,9 +36,9 @@ from msgspec import Struct
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json, ToolCall
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .export_limits import ExportLimit, MessagePiece

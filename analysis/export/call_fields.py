@@ -35,8 +35,8 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Json, ToolCall
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.message_battery import battery_messages
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 
 from .argument_patterns import ContentParser, arguments_reader, load_json, surviving_arguments
 from .export_limits import ExportLimit, MessagePiece

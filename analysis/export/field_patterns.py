@@ -42,7 +42,7 @@ from msgspec import Struct
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
+from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_format import EdgeStrip, TurnPart
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress

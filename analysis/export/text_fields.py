@@ -37,7 +37,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
+from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress
 

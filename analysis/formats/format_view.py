@@ -12,8 +12,8 @@ from itertools import pairwise
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import StringText, TurnPart
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening

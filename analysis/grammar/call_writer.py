@@ -15,10 +15,10 @@ from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, Cal
 from autoparser.analysis.core.call_notation import ContainerNotation, NamingId, Row, RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_document import ROOT
 from autoparser.analysis.core.schema_keywords import JsonType, SchemaError
 from autoparser.analysis.core.schema_parts import SchemaPart
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 
 from .gbnf_rules import JsonStyle
 from .grammar_rules import NOTHING, JsonValue, Node, PatternNode

@@ -21,13 +21,13 @@ from msgspec import structs
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.literals import TemplateLiteral as FormatLiteral
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     map_schemas,
     with_names_told_apart,
     without_free_names,
 )
+from autoparser.analysis.core.text_alignment import TemplateLiteral as FormatLiteral
 from autoparser.analysis.core.turn_format import Begun, Formats
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression

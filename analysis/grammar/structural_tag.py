@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.parsing.turn_request import (
     PartBody,

@@ -18,8 +18,11 @@ from functools import cached_property
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import TemplateLiteral as FormatLiteral
-from autoparser.analysis.core.text_alignment import edge_units, is_unit
+from autoparser.analysis.core.text_alignment import (
+    TemplateLiteral as FormatLiteral,
+    edge_units,
+    is_unit,
+)
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.parsing.call_ends import section_closers
 from autoparser.analysis.parsing.turn_request import (

@@ -38,10 +38,10 @@ from autoparser.analysis.core.call_notation import (
     ValueNotation,
 )
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_document import ROOT, place_of
 from autoparser.analysis.core.schema_keywords import JsonType, Schema, SchemaError
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.analysis.parsing.turn_request import IdentityCache
 

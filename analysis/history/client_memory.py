@@ -26,7 +26,6 @@ from autoparser.analysis.core.conversation import (
     UserMessage,
 )
 from autoparser.analysis.core.errors import TemplateRenderError, is_mapping
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.message_shape import (
     CallForm,
     ContentForm,
@@ -35,6 +34,7 @@ from autoparser.analysis.core.message_shape import (
     ReasoningForm,
     Setting,
 )
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.learning.prober import Prober
 from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status

@@ -18,10 +18,11 @@ from msgspec import structs
 
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.conversation import Message, Presence, ToolResult
-from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import (
+    MarkerBlock,
     RepeatedText,
+    TemplateLiteral,
     common_prefix,
     edge_units,
     is_unit,

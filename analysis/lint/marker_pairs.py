@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.literals import TemplateLiteral
-from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.text_alignment import TemplateLiteral, prefix_length
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
 

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.message_battery import LONG_TEXT_SIZE, long_text
 from autoparser.analysis.core.message_shape import EmptyContent
-from autoparser.analysis.core.text_alignment import common_prefix
+from autoparser.analysis.core.text_alignment import TemplateLiteral, common_prefix
 from autoparser.analysis.history.conversation_replay import ReplayStage
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.scenarios import Next, Scenario

@@ -20,10 +20,9 @@ from json.encoder import encode_basestring
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import python_notation
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
-from autoparser.analysis.core.text_alignment import is_unit
+from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .json_text import BracketScan, Emit, LiteralScan, ReadOutcome, ignore, read_json, string_quotes

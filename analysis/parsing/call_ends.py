@@ -14,8 +14,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
-from autoparser.analysis.core.literals import TemplateLiteral
-from autoparser.analysis.core.text_alignment import is_unit
+from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 from autoparser.analysis.core.text_format import TurnPart
 
 from .stop_marks import StopMark, call_open, call_opens

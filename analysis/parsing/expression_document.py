@@ -10,7 +10,7 @@ from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import JsonDocument, json_of
-from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 
 from .turn_request import (
     ArgumentList,

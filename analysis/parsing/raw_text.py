@@ -20,8 +20,8 @@ from typing import NamedTuple
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_parts import SchemaPart
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 
 from .json_text import Emit, QuoteScan, ReadOutcome, in_json
 from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead

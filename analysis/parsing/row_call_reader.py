@@ -17,9 +17,8 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_parts import SchemaPart
-from autoparser.analysis.core.text_alignment import is_unit
+from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 
 from .argument_reader import read_arguments
 from .call_ends import CallEnd, CallSurroundings

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_format import ArgumentFormat, CallLimit
 from autoparser.analysis.core.call_notation import json_notation
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import TemplateLiteral, spaced_spellings
+from autoparser.analysis.core.text_alignment import TemplateLiteral, spaced_spellings
 
 from .argument_reader import read_arguments
 from .call_ends import (

@@ -14,7 +14,7 @@ from enum import Enum, auto
 
 from msgspec import Struct
 
-from autoparser.analysis.core.literals import TemplateLiteral, spaced_spellings
+from autoparser.analysis.core.text_alignment import TemplateLiteral, spaced_spellings
 from autoparser.analysis.core.text_format import TurnPart
 
 from .text_lookahead import StopTable, at_text

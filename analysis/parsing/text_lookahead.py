@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 
 from .text_tape import WHITESPACE, Reading, SpanKind, TextTape
 

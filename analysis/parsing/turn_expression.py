@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_format import CallFormat, FreeWord
 from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
-from autoparser.analysis.core.text_alignment import common_suffix
+from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral, common_suffix
 from autoparser.analysis.core.text_format import StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import Begun, Formats, TurnFormat, opening_at_end
 from autoparser.analysis.core.turn_shape import TurnOpening

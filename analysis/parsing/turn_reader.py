@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral, spaced_spellings
+from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral, spaced_spellings
 from autoparser.analysis.core.text_format import TurnPart
 
 from .call_ends import OpenParts, section_closers

@@ -22,7 +22,7 @@ from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, Cal
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.conversation import Json, Presence, function_of
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
+from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_format import StrippedEdges, TurnPart
 from autoparser.analysis.core.turn_format import Begun, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening

@@ -20,9 +20,9 @@ from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import is_mapping, is_row
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import StringEscape, StringText, from_python
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import partial
 
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.message_shape import ToolForm
-from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.text_alignment import TemplateLiteral, prefix_length
 from autoparser.analysis.lint.call_texts import call_spans
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit

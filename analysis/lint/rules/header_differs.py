@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from itertools import islice
 
-from autoparser.analysis.core.literals import TemplateLiteral
-from autoparser.analysis.core.text_alignment import common_prefix
+from autoparser.analysis.core.text_alignment import TemplateLiteral, common_prefix
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders, quote_text

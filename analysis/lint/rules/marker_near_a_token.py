@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import quote_text
 from autoparser.analysis.lint.registry import rule

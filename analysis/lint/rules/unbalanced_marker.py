@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.literals import TemplateLiteral
-from autoparser.analysis.core.text_alignment import is_unit
+from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 from autoparser.analysis.lint.call_texts import CallSpan, call_spans
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit

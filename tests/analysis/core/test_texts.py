@@ -9,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.errors import missing_name_hint, nearest_word, spelling_hint
-from autoparser.analysis.core.literals import TemplateLiteral, spaced_spellings
 from autoparser.analysis.core.text_alignment import (
+    TemplateLiteral,
     common_prefix,
     common_suffix,
     diff_split,
@@ -19,6 +19,7 @@ from autoparser.analysis.core.text_alignment import (
     find_slots,
     is_unit,
     prefix_length,
+    spaced_spellings,
     split_repetition,
 )
 from tests.case_tables import case_tables

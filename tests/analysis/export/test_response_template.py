@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
-from autoparser.analysis.export.export_limits import Export, MessagePiece, TemplateDialect
+from autoparser.analysis.export.export_limits import Export, TemplateDialect
 from autoparser.analysis.export.response_template import (
     ExportTrial,
     response_template,
@@ -36,36 +38,7 @@ EOS = "<|the-end|>"
 ENDED_OTHERWISE = ("a1-function-parameter", "a2-4-long-tags", "j1-json-in-tags", "p1-python-lines")
 """Some of them end a turn by a marker, some by a blank line."""
 
-TYPES, STRINGS, IDS = MessagePiece.TYPES, MessagePiece.STRINGS, MessagePiece.IDS
-ARGUMENTS, NONE = MessagePiece.ARGUMENTS, MessagePiece.NO_ARGUMENTS
-
-IN_PART: Mapping[str, set[MessagePiece]] = {
-    # Arrays and objects are written as Python, as nested tags, or with escapes of their own.
-    "a1-4-namespaced-tags": {TYPES},
-    "a1-8-indented": {TYPES},
-    "a3-2-nested-wrappers": {TYPES},
-    "a5-cdata-when-needed": {TYPES},
-    "a6-key-is-tag": {TYPES},
-    # A parenthesis in a string may be taken for the call's.
-    "p1-2-python-list": {TYPES, STRINGS},
-    "p1-3-double-quotes": {TYPES, STRINGS},
-    "p1-4-unquoted": {TYPES, STRINGS},
-    "p1-5-fenced-python": {STRINGS},
-    "p1-python-lines": {STRINGS},
-    # Null is written as Python does, in what else the target's JSON reads.
-    "g1-2-escape-token": {TYPES},
-    # Strings have escapes that nothing in the target undoes.
-    "arguments-html-escaped": {TYPES, STRINGS},
-    "j8-2-python-dict-in-tags": {TYPES, STRINGS},
-    "j8-3-all-python": {TYPES, STRINGS},
-    "j8-python-dict": {TYPES, STRINGS},
-    # The target captures only what stands before the arguments.
-    "call-id-post-args": {IDS},
-    # Neither JSON nor pairs that can be told apart.
-    "novel-notation": {ARGUMENTS, NONE},
-    "p1-6-no-separator": {ARGUMENTS, NONE, STRINGS},
-}
-"""Fixtures that the target cannot express whole, and the parts that it cannot."""
+TABLES = yaml.safe_load(Path(__file__).with_name("response_templates.yaml").read_text("utf-8"))
 
 NO_TURN_GOES_ON = {"j8-python-dict", "reasoning-cut-from-content"}
 """Fixtures of which no turn in the history goes on from a prompt."""
@@ -106,7 +79,7 @@ def test_what_is_promised_comes_back(name: str) -> None:
     export, trial = trial_of(name, dialect)
     assert trial.ok, trial.mismatches[0]
     assert (trial.total == trial.foretold) is (name in NO_TURN_GOES_ON)
-    assert {limit.piece for limit in export.limits} == IN_PART.get(name, set())
+    assert {limit.piece.name for limit in export.limits} == {*TABLES["in_part"].get(name, ())}
     assert all(limit.reason for limit in export.limits)
     cases = [BatteryCase("random", message) for message in random_messages(RANDOM)]
     _, trial = trial_of(name, cases=cases)
@@ -114,7 +87,7 @@ def test_what_is_promised_comes_back(name: str) -> None:
 
 
 def test_the_table_of_parts_names_fixtures() -> None:
-    assert set(IN_PART) <= set(fixture_names())
+    assert set(TABLES["in_part"]) <= set(fixture_names())
     assert transformers_parser() is import_module(TARGET).parse_response
 
 
@@ -180,31 +153,13 @@ QWEN = "j1-json-in-tags"
 CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
 OSLO = [called("get_forecast", city="Oslo")]
 
-OUTPUTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "no end": ("Hello.", {"content": "Hello."}),
-    "nothing": ("", {}),
-    "text after the end": ("Hello.<|im_end|>\nrest", {"content": "Hello."}),
-    "text after a call": (f"{CALL}\nSo be it.", {"tool_calls": OSLO, "content": "\nSo be it."}),
-    "text around a call": (
-        f"One. {CALL}Two.<|im_end|>\n",
-        {"tool_calls": OSLO, "content": "Two."},
-    ),
-    "members in another order": (
-        CALL.replace('"name": "get_forecast", ', "").replace("}}", '}, "name": "get_forecast"}'),
-        {"tool_calls": OSLO},
-    ),
-    "a marker inside a string": (
-        CALL.replace("Oslo", "</tool_call>"),
-        {"tool_calls": [called("get_forecast", city="</tool_call>")]},
-    ),
-    "reasoning that the end cuts": ("<think>\nHm.<|im_end|>\n", {"thinking": "Hm."}),
-}
 
-
-@pytest.mark.parametrize("what", OUTPUTS)
+@pytest.mark.parametrize("what", TABLES["outputs"])
 def test_an_output_that_no_template_writes_is_read(what: str) -> None:
-    text, expected = OUTPUTS[what]
-    assert parsed(QWEN, text) == expected
+    case = TABLES["outputs"][what]
+    calls = [called("get_forecast", city=city) for city in case.get("cities", ())]
+    expected = case["message"] | ({"tool_calls": calls} if calls else {})
+    assert parsed(QWEN, case["text"]) == expected
 
 
 def test_only_the_last_header_of_the_prompt_counts_and_it_may_open_reasoning() -> None:

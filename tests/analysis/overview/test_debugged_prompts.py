@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-import yaml
-
-from autoparser import AutoparserError, ChatTemplate, analyze
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.overview.debugged_prompts import (
+    ANY_TEXT,
     DebuggedConversation,
-    shipped_conversations,
     switched_renders,
 )
 
@@ -31,17 +28,11 @@ def test_a_generation_prompt_follows_unless_the_model_is_last() -> None:
         assert conversation.trace(TEMPLATE).prompt == text
 
 
-def test_each_value_of_a_switch_is_rendered() -> None:
-    switches = analyze(TEMPLATE).switches
-    found = list(switched_renders(TEMPLATE, switches, DebuggedConversation("own", (ASKED,))))
+def test_each_value_of_a_switch_is_rendered_and_any_text_where_one_is_written() -> None:
+    conversation = DebuggedConversation("own", (ASKED,))
+    found = list(switched_renders(TEMPLATE, analyze(TEMPLATE).switches, conversation))
     texts = {repr(each.value): each.trace.prompt for each in found}
     assert texts["True"] == "<user>a<assistant><think>"
-    assert {each.name for each in found} == {"thinking"}
-
-
-def test_a_shipped_conversation_is_written_and_read_again() -> None:
-    for each in shipped_conversations():
-        again = each.edited(yaml.safe_load(each.as_yaml()), each.name)
-        assert (again.messages, again.tools) == (each.messages, each.tools)
-        with pytest.raises(AutoparserError, match="own"):
-            each.edited({"messages": 1}, "own")
+    inserted = ChatTemplate("{{ persona or '' }}" + TEMPLATE.text)
+    named = list(switched_renders(inserted, analyze(inserted).switches, conversation))
+    assert f"{ANY_TEXT}<user>a<assistant>" in [each.trace.prompt for each in named]

@@ -15,9 +15,9 @@ from msgspec import structs
 
 from autoparser.analysis.core.call_notation import ContainerNotation, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, loose_tools
 from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Begun, Formats, RefusedMessageError, TurnFormat
 from autoparser.analysis.export.response_template import trial_tools

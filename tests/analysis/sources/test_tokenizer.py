@@ -114,8 +114,7 @@ def test_ends_of_an_answer(tmp_path: Path) -> None:
 
 def test_a_model_that_is_wider_than_its_vocabulary() -> None:
     tokenizer = tokenizer_of(byte_tokenizer(), eos="<|end|>", vocab_size=512)
-    assert (tokenizer.vocab_size, tokenizer.mask_words) == (512, 16)
-    assert tokenizer.bytes_of(511) == b""
+    assert (tokenizer.vocab_size, tokenizer.mask_words, tokenizer.bytes_of(511)) == (512, 16, b"")
 
 
 def test_an_unknown_token_that_is_an_added_one() -> None:
