@@ -33,6 +33,7 @@ class Ran:
 
 
 Run: TypeAlias = Callable[..., Ran]
+Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 
 ANALYSES: dict[object, Analysis] = {}
 """The analyses of this process, which many commands ask for: they are values."""
@@ -107,7 +108,7 @@ def process() -> Run:
 
 
 @pytest.fixture
-def start() -> Callable[..., subprocess.Popen[str]]:
+def start() -> Start:
     """Start the command line in a process that goes on."""
 
     def started(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:

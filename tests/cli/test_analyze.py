@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from .conftest import ROOT, Run
-
-try:
-    import pty
-except ImportError:  # not on Windows
-    pty = None  # type: ignore[assignment]
+from .conftest import Run, Start
 
 GOOD = "fixtures/templates/j1-json-in-tags.jinja"
 
@@ -58,39 +50,23 @@ def test_a_terminal_that_knows_no_sign_gets_escapes(process: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(pty is None, reason="no pseudo terminals here")
-@pytest.mark.parametrize(("no_color", "colored"), [(None, True), ("1", False)])
+@pytest.mark.parametrize("refused", [False, True])
 def test_a_terminal_gets_color_unless_it_is_refused(
-    no_color: str | None, colored: bool, monkeypatch: pytest.MonkeyPatch
+    refused: bool, terminal: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    if no_color:
-        monkeypatch.setenv("NO_COLOR", no_color)
-    pieces: list[bytes] = []
-
-    def keep(descriptor: int) -> bytes:
-        pieces.append(os.read(descriptor, 65536))
-        return pieces[-1]
-
-    status = pty.spawn([sys.executable, "-m", "autoparser", "analyze", GOOD], keep)
-    shown = b"".join(pieces)
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert b"self-check 47/47" in shown
-    assert (b"\x1b[36m" in shown) is colored
+    if refused:
+        monkeypatch.setenv("NO_COLOR", "1")
+    shown = terminal("analyze", GOOD)
+    assert shown.code == 0
+    assert "self-check 47/47" in shown.out
+    assert ("\x1b[36m" in shown.out) is not refused
 
 
-def test_a_reader_that_goes_away_leaves_no_traceback() -> None:
-    with subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
-        [sys.executable, "-m", "autoparser", "analyze", GOOD, "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-    ) as writer:
+def test_a_reader_that_goes_away_leaves_no_traceback(start: Start) -> None:
+    with start("analyze", GOOD, "--json") as writer:
         assert writer.stdout is not None
         assert writer.stderr is not None
         writer.stdout.read(1)
         writer.stdout.close()
-        assert writer.stderr.read() == b""
+        assert writer.stderr.read() == ""
         assert writer.wait() == 0

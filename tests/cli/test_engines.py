@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -13,22 +12,9 @@ from autoparser.analysis.engines import engine_process
 from tests.cli.conftest import ROOT, Run
 
 TEMPLATE = "fixtures/templates/j1-json-in-tags.jinja"
-FAKES = ROOT / "tests" / "analysis" / "engines" / "fakes"
 
 
-@pytest.fixture(autouse=True)
-def _no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for these engines alone, whatever else is installed."""
-    monkeypatch.setattr(engine_process, "ENGINES", ("vllm", "sglang"))
-
-
-@pytest.fixture
-def _fakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (FAKES, ROOT))))
-    monkeypatch.setenv("FAKE_WITHOUT", "dying looping sleeping")
-
-
-@pytest.mark.usefixtures("_fakes")
+@pytest.mark.usefixtures("fake_engines")
 def test_the_ranking_says_what_to_pass(autoparser: Run) -> None:
     ran = autoparser("engines", TEMPLATE)
     assert (ran.code, ran.err) == (0, "")
@@ -48,7 +34,7 @@ def test_the_ranking_says_what_to_pass(autoparser: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_fakes")
+@pytest.mark.usefixtures("fake_engines")
 def test_the_document_has_every_pair(autoparser: Run) -> None:
     ran = autoparser("engines", TEMPLATE, "--json")
     found = json.loads(ran.out)
@@ -66,7 +52,7 @@ def test_the_document_has_every_pair(autoparser: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_fakes")
+@pytest.mark.usefixtures("fake_engines")
 def test_parsers_that_do_not_read_all_are_a_finding(autoparser: Run, tmp_path: Path) -> None:
     template = tmp_path / "other.jinja"
     text = (ROOT / TEMPLATE).read_text("utf-8")
@@ -74,7 +60,10 @@ def test_parsers_that_do_not_read_all_are_a_finding(autoparser: Run, tmp_path: P
     assert autoparser("engines", template).code == 1
 
 
-def test_no_engine_is_an_error_with_a_way_out(autoparser: Run) -> None:
+def test_no_engine_is_an_error_with_a_way_out(
+    autoparser: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_process, "ENGINES", ())
     ran = autoparser("engines", TEMPLATE)
     assert (ran.code, ran.out) == (2, "")
     assert f"there is no engine to ask in {sys.executable}" in ran.err

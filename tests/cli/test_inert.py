@@ -7,26 +7,19 @@ names, options, switches, messages, tools, a model's output, scenarios.
 from __future__ import annotations
 
 import json
-import os
 import re
-import sys
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from .conftest import ROOT, Run
+
 pytestmark = pytest.mark.slow
 
-try:
-    import pty
-except ImportError:  # not on Windows
-    pty = None  # type: ignore[assignment]
-
-Run = Callable[..., Any]
-ROOT = Path(__file__).resolve().parents[2]
 GOOD = (ROOT / "fixtures/templates/j1-json-in-tags.jinja").read_text(encoding="utf-8")
 
 EVIL = (
@@ -118,7 +111,6 @@ def test_markup_of_rich_is_shown_as_text(files: dict[str, str], autoparser: Run)
     assert "[red][link=http://x.y][/]" in autoparser("analyze", files["TEMPLATE"]).out
 
 
-@pytest.mark.skipif(pty is None, reason="no pseudo terminals here")
 @pytest.mark.parametrize(
     "case",
     [
@@ -131,26 +123,12 @@ def test_markup_of_rich_is_shown_as_text(files: dict[str, str], autoparser: Run)
     ],
 )
 def test_a_terminal_gets_only_colors_of_our_own(
-    case: str, files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    case: str, files: dict[str, str], terminal: Run
 ) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    shown = in_terminal([sys.executable, "-m", "autoparser", *command_of(case, files)])
+    shown = terminal(*command_of(case, files)).out
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.replace("\r\n", "\n"))
     assert hidden(plain) - {"\t"} == set()
     assert "\x1b[38;5;213m" not in shown
-
-
-def in_terminal(command: list[str]) -> str:
-    pieces: list[bytes] = []
-
-    def keep(descriptor: int) -> bytes:
-        pieces.append(os.read(descriptor, 65536))
-        return pieces[-1]
-
-    pty.spawn(command, keep)
-    return b"".join(pieces).decode()
 
 
 def test_a_pipe_gets_the_prompt_as_it_is(files: dict[str, str], autoparser: Run) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT, Ran, Run
+from .conftest import ROOT, Ran, Run, Start
 
 pytestmark = pytest.mark.slow
 
@@ -131,17 +131,9 @@ def worker_of(running: subprocess.Popen[str]) -> int:
 
 
 @pytest.fixture
-def endless(bad: Bad) -> subprocess.Popen[str]:
+def endless(bad: Bad, start: Start) -> subprocess.Popen[str]:
     """A command that is at it for as long as nobody ends it."""
-    command = ["analyze", str(bad(ENDLESS)), "--timeout", "9999"]
-    return subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
-        [sys.executable, "-m", "autoparser", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        start_new_session=True,
-    )
+    return start("analyze", bad(ENDLESS), "--timeout", "9999", start_new_session=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

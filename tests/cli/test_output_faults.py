@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from autoparser.analysis.sources import local_files
-from autoparser.cli import wings
 
-from .conftest import ROOT, Run
+from .conftest import Run, Start
 
 TEMPLATE = "fixtures/lint/AP306/quiet.jinja"
+LINT = ("lint", TEMPLATE, "--isolated", "--no-cache")
 QUESTION = ("--messages", "fixtures/debugging/question.yaml")
 FULL = Path("/dev/full")
 """A device of Linux that no byte fits on."""
@@ -51,87 +49,26 @@ def test_a_file_keeps_its_mode_and_a_link_its_file(tmp_path: Path, autoparser: R
     assert file.stat().st_mode & 0o777 == 0o640
 
 
-def printed_to(stdout: int, *command: str) -> tuple[int, str]:
-    ran = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
-        [sys.executable, "-m", "autoparser", *command],
-        cwd=ROOT,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    return ran.returncode, ran.stderr
-
-
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no such device")
 @pytest.mark.parametrize(
     "command",
     [("rule", "AP306"), pytest.param(("analyze", TEMPLATE, "--json"), marks=pytest.mark.slow)],
 )
-def test_a_full_standard_output_is_one_line(command: tuple[str, ...]) -> None:
-    with FULL.open("w") as full:
-        code, err = printed_to(full.fileno(), *command)
+def test_a_full_standard_output_is_one_line(command: tuple[str, ...], start: Start) -> None:
+    with FULL.open("w") as full, start(*command, stdout=full.fileno()) as running:
+        err = running.communicate()[1]
     words = "standard output: cannot be written (No space left on device); "
-    assert (code, err) == (2, words + "make room there, or name a file with --output\n")
+    assert err == words + "make room there, or name a file with --output\n"
+    assert running.returncode == 2
 
 
-def test_a_closed_pipe_ends_quietly_with_the_code_of_shells() -> None:
+def test_a_closed_pipe_ends_quietly_with_the_code_of_shells(start: Start) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    try:
-        assert printed_to(writer, "rule") == (141, "")
-    finally:
-        os.close(writer)
-
-
-def test_what_is_no_file_is_named_and_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autoparser: Run
-) -> None:
-    quiet = (ROOT / TEMPLATE).read_text("utf-8")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "chat.jinja").write_text(quiet, "utf-8")
-    os.mkfifo("pipe.jinja")
-    lint = ("--isolated", "--select", "AP306", "--format", "concise")
-    ran = autoparser("lint", "pipe.jinja", *lint)
-    assert ran.code == 2
-    assert "pipe.jinja:1:1: [problem] this is a named pipe, which is not read" in ran.out
-    ran = autoparser("lint", ".", *lint)
-    assert ran.code == 0
-    assert "left out: pipe.jinja: this is a named pipe, which is not read" in ran.out
-    ran = autoparser("lint", os.devnull, "--isolated", "--format", "concise")
-    assert f"{os.devnull}:1:1: [problem] this is a device, which is not read" in ran.out
-
-
-LINT = ("lint", TEMPLATE, "--isolated", "--no-cache")
-NOT_WAITED_FOR = [
-    # Files that a command looks at once: what is in a pipe then is all of it.
-    ((*LINT, "--baseline", "PIPE"), "this is not a baseline"),
-    ((*LINT, "--baseline", "/dev/zero"), "this is larger than 64 MiB"),
-    (("lint", TEMPLATE, "--config", "PIPE", "--tokenizer", "PIPE"), "this is not a tokenizer"),
-    (("survey", "fixtures/lint/AP306", "--records", "PIPE"), "PIPE: this is a named pipe"),
-    # Files that are read and written, for as long as the limit says.
-    (("analyze", "PIPE"), "nothing was written into it for 0.1 seconds"),
-    (("grammar", TEMPLATE, "--tools", "PIPE"), "nothing was written into it for 0.1 seconds"),
-    (("parse", TEMPLATE, "--input", "PIPE"), "nothing was written into it for 0.1 seconds"),
-    (("analyze", TEMPLATE, "-o", "PIPE"), "nobody read it for 0.1 seconds"),
-]
-
-
-@pytest.mark.parametrize(("use", "words"), NOT_WAITED_FOR)
-def test_a_pipe_without_another_end_is_not_waited_for_without_end(
-    use: tuple[str, ...],
-    words: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    autoparser: Run,
-) -> None:
-    for module in (wings, local_files):
-        monkeypatch.setattr(module, "pipe_patience", lambda: 0.1)
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    ran = autoparser(*(pipe if each == "PIPE" else each for each in use))
-    assert ran.code == 2
-    assert words.replace("PIPE", str(pipe)) in ran.err
+    with start("rule", stdout=writer) as running:
+        assert running.communicate()[1] == ""
+    os.close(writer)
+    assert running.returncode == 141
 
 
 @pytest.mark.slow
@@ -181,20 +118,3 @@ def test_a_huge_file_is_refused_before_it_is_read(
         ran = autoparser(*use)
         assert (ran.code, ran.out) == (2, "")
         assert words in ran.err
-
-
-@pytest.mark.slow
-def test_megabytes_of_text_end_in_a_line(tmp_path: Path, autoparser: Run) -> None:
-    source = tmp_path / "big.jinja"
-    source.write_text("All work and no play. " * 240_000, encoding="utf-8")
-    ran = autoparser("analyze", source)
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-
-
-def test_a_broken_gguf_is_called_one(tmp_path: Path, autoparser: Run) -> None:
-    file = tmp_path / "model.gguf"
-    file.write_bytes(b"GGUF\x03\0\0\0abc")
-    ran = autoparser("lint", file, "--isolated", "--format", "json")
-    assert ran.code == 2
-    assert '"message": "this is a broken GGUF file: the file ends in the middle' in ran.out
-    assert '"place": "byte 8"' in ran.out

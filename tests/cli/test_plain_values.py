@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
 import typer
 from typer.core import TyperGroup
 
@@ -57,21 +55,3 @@ def test_what_is_taken_is_what_typer_makes_of_it() -> None:
             assert outcome(plain, given, parameter, context) == expected, (name, given)
             seen += 1
     assert seen > 1000
-
-
-@pytest.mark.parametrize(("value", "kept"), [("x", "x"), (None, None), (Path("x"), Path("x"))])
-def test_a_plain_value_asks_no_adapter(value: object, kept: object) -> None:
-    class Info:
-        parser = None
-
-    class Descriptor:
-        annotation = type(value)
-        parameter_info = Info()
-
-    class Parameter:
-        multiple, nargs, type_descriptor = False, 1, Descriptor()
-
-    def asked() -> Any:
-        raise AssertionError
-
-    assert _PlainConversion(asked).coerce(value, Parameter(), None) == kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Generator
 
@@ -26,14 +25,6 @@ TEMPLATE = "fixtures/templates/p1-python-lines.jinja"
 
 
 @pytest.fixture
-def fake_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
-    fakes = ROOT / "tests" / "analysis" / "engines" / "fakes"
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (fakes, ROOT))))
-    monkeypatch.setenv("FAKE_WITHOUT", "dying looping sleeping")
-    monkeypatch.setattr(engine_process, "ENGINES", ("vllm",))
-
-
-@pytest.fixture
 def vllm() -> Generator[EngineStub]:
     with answering(vllm_stub(load_template(ROOT / TEMPLATE))) as stub:
         yield stub
@@ -48,7 +39,7 @@ def test_what_is_read_otherwise_is_exit_code_1(autoparser: Run, vllm: EngineStub
     assert autoparser("probe", vllm.url, TEMPLATE, "--exit-zero").code == 0
 
 
-@pytest.mark.usefixtures("fake_vllm")
+@pytest.mark.usefixtures("fake_engines")
 def test_the_best_of_vllms_own_parsers_is_named(autoparser: Run) -> None:
     """The server is asked no other parser than its own; its installation has all of them."""
     template = "fixtures/templates/j1-json-in-tags.jinja"
@@ -112,21 +103,6 @@ def test_the_template_is_the_servers_where_none_is_named(autoparser: Run, vllm: 
     ran = autoparser("probe", vllm.url)
     assert ran.code == 1
     assert f"the template is that of {root}, which the server says it serves" in ran.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["http://198.51.100.7:8000"], "not an address of this machine"),
-        (["http://127.0.0.1:1"], "cannot be reached"),
-        (["ftp://127.0.0.1"], "not a server's address"),
-    ],
-)
-def test_no_server_is_exit_code_2(autoparser: Run, arguments: list[str], words: str) -> None:
-    ran = autoparser("probe", *arguments)
-    assert (ran.code, ran.out) == (2, "")
-    assert words in ran.err
-    assert len(ran.err.splitlines()) == 1
 
 
 def test_the_key_comes_from_the_environment(

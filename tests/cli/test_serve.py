@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -15,7 +13,7 @@ from threading import Thread
 import httpx2
 import pytest
 
-from .conftest import ROOT, Run
+from .conftest import Run, Start
 
 TEMPLATE = "fixtures/templates/j1-json-in-tags.jinja"
 SECRET = "the user's own words"
@@ -49,17 +47,12 @@ def backend() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_chats_are_answered_and_logged_until_a_signal(backend: str, tmp_path: Path) -> None:
+def test_chats_are_answered_and_logged_until_a_signal(
+    backend: str, tmp_path: Path, start: Start
+) -> None:
     log = tmp_path / "traffic.jsonl"
     options = ("--server", backend, "--engine", "llama-server", "--port", "0")
-    command = [sys.executable, "-m", "autoparser", "serve", TEMPLATE, *options]
-    with subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
-        [*command, "--traffic-log", str(log)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as running:
+    with start("serve", TEMPLATE, *options, "--traffic-log", log) as running:
         assert running.stderr is not None
         assert running.stdout is not None
         said = running.stderr.readline()
@@ -77,15 +70,6 @@ def test_chats_are_answered_and_logged_until_a_signal(backend: str, tmp_path: Pa
     (line,) = map(json.loads, log.read_text("utf-8").splitlines())
     assert SECRET in line["prompt"]
     assert line["completion"] == "It is sunny."
-
-
-def test_a_missing_package_of_the_extra_is_named_with_the_way_to_install_it(
-    autoparser: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    ran = autoparser("serve", TEMPLATE, "--server", "http://127.0.0.1:9", "--engine", "vllm")
-    assert ran.code == 2
-    assert "serve needs the package uvicorn; pip install 'autoparser-chat[serve]'" in ran.err
 
 
 def test_a_port_that_is_taken_is_one_line(autoparser: Run) -> None:

@@ -51,13 +51,6 @@ def test_a_survey_goes_on_where_it_was_and_asks_anew_what_has_changed(
     assert [each["source"] for each in records_of(kept)].count(str(changed)) == 2
 
 
-def test_a_page_counts_the_templates(corpus: Path, autoparser: Run) -> None:
-    ran = autoparser("survey", corpus, "--format", "html", "--jobs", "1")
-    assert ran.code == 0
-    assert "<h1>3 templates</h1>" in ran.out
-    assert "raises on every conversation" in ran.out
-
-
 def test_findings_are_those_of_lint_and_asked_later_where_they_are_missing(
     corpus: Path, tmp_path: Path, autoparser: Run
 ) -> None:
@@ -100,19 +93,3 @@ def test_reports_lie_beside_the_page_that_links_them(
     lost.unlink()
     assert autoparser(*use).err.startswith("3 of 4")
     assert lost.read_text("utf-8") == whole
-
-
-@pytest.mark.slow
-def test_two_processes_say_the_same_as_one(corpus: Path, autoparser: Run) -> None:
-    one, two = (autoparser("survey", corpus, "--jobs", jobs).out for jobs in ("1", "2"))
-    assert one == two
-
-
-def test_records_in_a_foreign_file_stay_as_they_are(
-    corpus: Path, tmp_path: Path, autoparser: Run
-) -> None:
-    note = tmp_path / "note.txt"
-    note.write_text("mine\n", encoding="utf-8")
-    ran = autoparser("survey", corpus, "--records", note)
-    assert (ran.code, note.read_text("utf-8")) == (2, "mine\n")
-    assert "line 1: this is not a line of a survey" in ran.err

@@ -6,8 +6,6 @@ A table of `uses/` has cases under `cases`, by titles that say what is expected:
       run: grammar $J1 --format gnbf     # names of `names` and of `files` are put in
       files: {tools.yaml: "- {name: f}"} # written to a folder of the test's own, $TMP
       tokenizers: {tokenizer.json: [<s>]} # one token a byte, and one for each of these markers
-      vocabularies: {t.json: [<s>]}      # the same with merges, and with usual markers for []
-      gguf: {m.gguf: "{{ messages }}"}   # models with this template
       links: {link: file}
       pipes: [pipe]                      # named pipes, whose other end commands await 0.1 seconds
       hub: {org/model: {main: {chat_template.jinja: x}}} # $ENDPOINT, and $COMMIT of the last one
@@ -31,7 +29,8 @@ A table of `uses/` has cases under `cases`, by titles that say what is expected:
 A case may have `steps`, one after another in the same folder. A table that is `inside` runs in that
 folder, with $ROOT before the project's own files. A file may be a copy: {from: PATH, key: [keys of
 a YAML file], replace: {text: other}, quoted: true for JSON}, and null removes it; its text may have
-{NAME} of `texts`. {text: x, times: 9} is a long one.
+{NAME} of `texts`. Others are {text: x, times: 9}, {vocabulary: markers} of bytes and merges, with
+the usual markers for [], and {gguf: [{name: default, template: x}]}.
 Uses that make no sense stand under `refused`, with the words of their one line of standard error,
 and under `unread` the texts of files that cannot be read, the last word of `run`, each with parts
 of that line.
@@ -44,7 +43,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -65,7 +64,7 @@ from .conftest import ROOT, Ran, Run
 KNOWN_FOLDERS = ("model", "pages", "records", "x.json")
 """Names in the test's own folder, beside its files."""
 FOLDER = Path(__file__).parent
-MADE = ("files", "tokenizers", "vocabularies", "gguf", "links", "pipes")
+MADE = ("files", "tokenizers", "links", "pipes")
 """What is made in the test's own folder, by its names there."""
 KEYS = {
     *("run", "stdin", "code", "out", "words", "lacks", "err", "environment", "without", "hub"),
@@ -104,7 +103,7 @@ def unread_cases(
 
 
 def content_of(given: Any, texts: Mapping[str, Any]) -> bytes:
-    """Return what a file of a case holds."""
+    """Return the text of a file, or the copy of one."""
     if isinstance(given, bytes):
         return given
     text: Any = given
@@ -114,6 +113,8 @@ def content_of(given: Any, texts: Mapping[str, Any]) -> bytes:
         return str(text).encode()
     if "times" in given:
         return str(given["text"] * given["times"]).encode()
+    if "vocabulary" in given:
+        return small(*given["vocabulary"]).to_str().encode()
     text = (ROOT / given["from"]).read_text("utf-8")
     if "key" in given:
         text = yaml.safe_load(text)
@@ -132,15 +133,25 @@ class Shell:
         self._autoparser = autoparser
         self.folder = folder
         self.names = {**table.get("names", {}), "TMP": str(folder), "ROOT": str(ROOT)}
-        self.content = partial(content_of, texts=table.get("texts", {}))
+        self._texts = table.get("texts", {})
         self._named: set[str] | None = None if table.get("inside") else {*KNOWN_FOLDERS}
+
+    def content(self, given: Any) -> bytes:
+        """Return what a file of a case holds."""
+        if isinstance(given, dict) and "gguf" in given:
+            filled = [
+                {**each, "template": self.content(each["template"]).decode()}
+                for each in given["gguf"]
+            ]
+            return write_model(self.folder / "made.gguf", filled).read_bytes()
+        return content_of(given, self._texts)
 
     def make(self, step: Mapping[str, Any]) -> None:
         """Make the files of a step."""
-        named = {name for kind in (*MADE, "reads", "holds") for name in step.get(kind, ())}
+        made = {name for kind in MADE for name in step.get(kind, ())}
         if self._named is not None:
-            self._named |= named
-        for name in named:
+            self._named |= {*made, *step.get("reads", ()), *step.get("holds", ())}
+        for name in made:
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         for name, content in step.get("files", {}).items():
             (self.folder / name).unlink(missing_ok=True)
@@ -148,12 +159,6 @@ class Shell:
                 (self.folder / name).write_bytes(self.content(content))
         for name, markers in step.get("tokenizers", {}).items():
             byte_tokenizer(*markers, control=()).save(str(self.folder / name))
-        for name, markers in step.get("vocabularies", {}).items():
-            small(*markers).save(str(self.folder / name))
-        for name, templates in step.get("gguf", {}).items():
-            listed = isinstance(templates, list)
-            text = templates if listed else self.content(templates).decode()
-            write_model(self.folder / name, text)
         for name, target in step.get("links", {}).items():
             (self.folder / name).symlink_to(self.folder / target)
         for name in step.get("pipes", ()):

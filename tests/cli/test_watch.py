@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +15,7 @@ import pytest
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.cli.command_runs import PolledFiles, watch_files
 
-from .conftest import ROOT
+from .conftest import ROOT, Start
 
 
 def write_later(path: Path, text: str) -> None:
@@ -87,14 +85,11 @@ def test_an_action_is_repeated_after_each_change_and_after_errors(
 
 
 @pytest.mark.slow
-def test_a_command_watches_until_it_is_interrupted(tmp_path: Path) -> None:
+def test_a_command_watches_until_it_is_interrupted(tmp_path: Path, start: Start) -> None:
     source, page = tmp_path / "t.jinja", tmp_path / "report.html"
     templates = ROOT / "fixtures" / "templates"
     shutil.copy(templates / "content-plain.jinja", source)
-    command = ["report", str(source), "-o", str(page), "--watch"]
-    with subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
-        [sys.executable, "-m", "autoparser", *command], cwd=ROOT, stderr=subprocess.PIPE, text=True
-    ) as running:
+    with start("report", source, "-o", page, "--watch", stdout=None) as running:
         assert running.stderr is not None
         try:
             wait_for(running.stderr, "watching")
