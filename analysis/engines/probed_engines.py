@@ -182,8 +182,7 @@ class _GivenToDerenderer(TextRung):
         """Have it read the ids of the text at once."""
         prompt = self._prompt(chat)
         ids = self.server.ids(known_text.text)
-        choice: Json = {"index": 0, "token_ids": [*ids], "finish_reason": "stop"}
-        response: Json = {"choices": [choice], "prompt_token_ids": [*prompt]}
+        response: Json = {**_chosen(ids, "stop"), "prompt_token_ids": [*prompt]}
         return message_of(self._reply_to(chat, prompt, generate_response=response))
 
     def read_stream(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
@@ -194,12 +193,7 @@ class _GivenToDerenderer(TextRung):
         state: Json = None
         for at in range(0, len(ids), step):
             reason = "stop" if at + step >= len(ids) else None
-            choice: Json = {
-                "index": 0,
-                "token_ids": [*ids[at : at + step]],
-                "finish_reason": reason,
-            }
-            chunk: Json = {"choices": [choice]}
+            chunk: Json = _chosen(ids[at : at + step], reason)
             reply = self._reply_to(
                 chat, prompt, stream=True, generate_chunk=chunk, stream_state=state
             )
@@ -218,6 +212,11 @@ class _GivenToDerenderer(TextRung):
         if chat.key not in self._prompts:
             self._prompts[chat.key] = self.server.prompt_ids(chat)
         return self._prompts[chat.key]
+
+
+def _chosen(ids: Sequence[int], reason: str | None) -> dict[str, Json]:
+    choice: Json = {"index": 0, "token_ids": [*ids], "finish_reason": reason}
+    return {"choices": [choice]}
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
 
 from .chats import joined, parrot_of, plain_message, prompt_renderer, until_stop
@@ -32,57 +34,14 @@ from .running_engine import SGLANG, VLLM, running_engine
 from .running_llama import running_llama
 from .running_serve import running_serve
 
-STRING = {"type": "string"}
-TOOLS: list[dict[str, Any]] = [
-    {"type": "function", "function": {"name": name, "description": "Ask.", "parameters": schema}}
-    for name, schema in {
-        "get_weather": {
-            "type": "object",
-            "properties": {"city": STRING, "days": {"type": "integer"}},
-            "required": ["city"],
-        },
-        "Search-Web_2": {
-            "type": "object",
-            "properties": {
-                "query": STRING,
-                "safe": {"type": "boolean"},
-                "tags": {"type": "array", "items": STRING},
-            },
-            "required": ["query"],
-        },
-    }.items()
-]
-QUOTING = 'a "b" <c> & \\ d\nsecond line </think> x'
-WEATHER = ToolCall("get_weather", {"city": QUOTING, "days": -7}, "call_abc12")
-SEARCH = ToolCall(
-    "Search-Web_2", {"query": "Größe 日本", "safe": False, "tags": ["x", "y"]}, "call_abc13"
-)
-SCHEMA = {
-    "type": "object",
-    "properties": {"city": STRING, "n": {"type": "integer"}},
-    "required": ["city", "n"],
-    "additionalProperties": False,
+TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+TOOLS: list[dict[str, Any]] = TABLE["tools"]
+CALLS = {
+    name: ToolCall(name, given, f"call_abc{at}")
+    for at, (name, given) in enumerate(TABLE["calls"].items(), 12)
 }
+SCHEMA: dict[str, Any] = TABLE["schema"]
 NAMED = {"type": "function", "function": {"name": "get_weather"}}
-ANSWERS: Mapping[str, tuple[str, tuple[ToolCall, ...]]] = {
-    "auto": ("Let me see.", (WEATHER, SEARCH)),
-    "required": ("", (WEATHER, SEARCH)),
-    "named": ("", (WEATHER,)),
-    "none": ("It is <b>sunny</b> in 日本.", ()),
-    "a schema": ('{"city": "Oslo", "n": 3}', ()),
-}
-"""Content and calls of the answer to each kind of request."""
-CUTS = {
-    "in the reasoning": ("Two", 1),
-    "after the reasoning": ("lines.", 12),
-    "in the content": ("e", 1),
-    "in a name": ("get_w", 5),
-    "in a text": ("second", 3),
-    "in a number": ("-7", 1),
-    "after a call": ("-7", 6),
-    "in the last call": ("Gr", 6),
-}
-"""Texts of the script, and how many characters after their beginning `max_tokens` ends it."""
 STOP = "second"
 """A stop string in an argument."""
 
@@ -114,12 +73,13 @@ class Asked:
 
     def cells(self) -> Iterator[Cell]:
         """Return the requests of all kinds."""
-        for kind in ANSWERS:
+        for kind in TABLE["answers"]:
             for thinking, setting in self.settings.items():
                 yield from self._cells(kind, thinking, setting)
 
     def _cells(self, kind: str, thinking: str, setting: Mapping[str, object]) -> Iterator[Cell]:
-        content, calls = ANSWERS[kind]
+        answer = TABLE["answers"][kind]
+        content, calls = answer["content"], tuple(CALLS[name] for name in answer["calls"])
         reasoning = "Hm.\n\nTwo lines." if thinking == "on" else ""
         message = Message(reasoning=reasoning, content=content, calls=calls)
         tools = [] if kind == "a schema" else TOOLS
@@ -161,7 +121,7 @@ class Asked:
     def _pieces(script: str, encode: Any, decode: Any) -> dict[str, tuple[str, dict[str, Any]]]:
         pieces: dict[str, tuple[str, dict[str, Any]]] = {"whole": (script, {"max_tokens": 1000})}
         ids = encode(script).ids
-        for cut, (word, behind) in CUTS.items():
+        for cut, (word, behind) in TABLE["cuts"].items():
             at = script.find(word) + behind
             count = len(encode(script[:at]).ids)
             if word in script and count < len(ids):

@@ -17,6 +17,8 @@ from typing import Any
 
 import httpx2
 
+from autoparser.analysis.engines.engine_worker.llama_reader import server_params
+
 from .parrot import Parrot
 
 CONTEXT = 8192
@@ -83,20 +85,11 @@ def running_llama(
 
 
 def main(model: str, slots: int, jinja: str = "") -> None:
-    xllamacpp = import_module("xllamacpp")
-    params = xllamacpp.CommonParams()
-    params.model.path = model
-    params.port = 0
+    params = server_params(model, "", CONTEXT * slots)
     params.use_jinja = bool(jinja)
-    params.n_ctx = CONTEXT * slots
     params.n_parallel = slots
-    params.n_gpu_layers = 0
-    params.cpuparams.n_threads = 1
-    params.cpuparams_batch.n_threads = 1
-    params.warmup = False
-    params.fit_params = False
     params.n_threads_http = 2 * slots + 4
-    server = xllamacpp.Server(params)
+    server = import_module("xllamacpp").Server(params)
     print(server.listening_address, flush=True)  # noqa: T201 - whoever started it reads it
     sys.stdin.read()
 

@@ -179,6 +179,23 @@ SHOWN = 20
 _CHAT = "/v1/chat/completions"
 
 
+def server_params(model: str, template: str, context: int = CONTEXT) -> Any:
+    """Return the parameters of a server that renders by a template; it has one thread and slot."""
+    params = import_module("xllamacpp").CommonParams()
+    params.model.path = model
+    params.port = 0
+    params.use_jinja = True
+    params.chat_template = template
+    params.n_ctx = context
+    params.n_parallel = 1
+    params.n_gpu_layers = 0
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.warmup = params.fit_params = False
+    params.n_threads_http = 2
+    params.verbosity = 1
+    return params
+
+
 class LlamaCpp(AskedEngine):
     """The engine."""
 
@@ -211,7 +228,7 @@ class LlamaCpp(AskedEngine):
             ends = (tokens.get("bos_token", ""), tokens.get("eos_token") or "(the end)")
             scripts = write_scripted_model(model, *ends, texts)
             self._scripts = dict(zip(texts, scripts, strict=True))
-            self._server = self._started(model, loaded["template"])
+            self._server = self._package.Server(server_params(str(model), loaded["template"]))
         self._address = urlsplit(str(self._server.listening_address)).netloc
         return None
 
@@ -252,21 +269,6 @@ class LlamaCpp(AskedEngine):
         if self._server is None:
             raise ValueError("its server does not start with the template")
         return self._read
-
-    def _started(self, model: Path, template: str) -> Any:
-        params = self._package.CommonParams()
-        params.model.path = str(model)
-        params.port = 0
-        params.use_jinja = True
-        params.chat_template = template
-        params.n_ctx = CONTEXT
-        params.n_parallel = 1
-        params.n_gpu_layers = 0
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-        params.warmup = params.fit_params = False
-        params.n_threads_http = 2
-        params.verbosity = 1
-        return self._package.Server(params)
 
     def _read(self, question: Mapping[str, Any], step: int) -> Reading:
         """Have the text written, and return the answer. Raises ValueError where it is not."""

@@ -66,21 +66,10 @@ def _start_server(request: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     with TemporaryDirectory() as folder, TemporaryFile() as server_log:
         model = Path(folder) / "blank.gguf"
         reader.write_scripted_model(model, request["bos"], request["eos"], [])
-        params = xllamacpp.CommonParams()
-        params.model.path = str(model)
-        params.port = 0
-        params.use_jinja = True
-        params.chat_template = request["template"]
+        params = reader.server_params(str(model), request["template"], context=512)
         # Its Jinja is asked and not what it makes of the format of answers.
         params.force_pure_content_parser = True
         params.prefill_assistant = False
-        params.n_ctx = 512
-        params.n_parallel = 1
-        params.n_gpu_layers = 0
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-        params.warmup = params.fit_params = False
-        params.n_threads_http = 2
-        params.verbosity = 1
         kept = os.dup(2)
         os.dup2(server_log.fileno(), 2)
         try:
