@@ -41,6 +41,7 @@ from autoparser.analysis.core.message_battery import (
 from autoparser.analysis.core.message_shape import MessageShape, offered_tools
 from autoparser.analysis.core.schema_document import schema_validator
 from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.learning import continuations
 from autoparser.analysis.learning.template_turns import QUESTION, TemplateTurns
 
 from .engine_server import (
@@ -151,18 +152,11 @@ def _rendered(
 
 
 ASKED = (
-    "content",
-    "reasoning and content",
-    "1 call",
-    "content and 1 call",
-    "reasoning and 1 call",
-    "reasoning and content and 2 calls",
-    "an argument of every type",
+    *continuations.ASKED,
     "an argument that is quotes and backslashes",
     "an argument that is digits in a string",
     "an argument that is JSON in a string",
     "a call without arguments",
-    "content with markup",
 )
 """Of the messages of every self-check; more are asked below."""
 

@@ -38,8 +38,13 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat, load_format, saved_format
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import log_loosening
-from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning, at_any_start
-from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+from autoparser.analysis.parsing.output_parser import (
+    OutputParser,
+    StreamParser,
+    after_reasoning,
+    at_any_start,
+)
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage, Status
 from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
 from autoparser.analysis.sources.local_files import (
     HOME,
@@ -580,6 +585,18 @@ class ServedFormat:
 def prompt_opens_reasoning(turn: TurnTree) -> bool:
     """Return whether the prompt has opened reasoning that the model continues."""
     return turn.start is TurnStart.REASONING
+
+
+def reasoning_deltas(
+    stream: StreamParser, deltas: Sequence[Delta]
+) -> tuple[list[Delta], int | None]:
+    """Return the deltas of reasoning, and the offset of its end in the text, or None before it.
+
+    The end is 0 in an answer without reasoning.
+    """
+    thought = [each for each in deltas if each.kind is DeltaKind.REASONING]
+    others = any(each.kind not in (DeltaKind.REASONING, DeltaKind.FINISH) for each in deltas)
+    return thought, 0 if stream.reasoning_end is None and others else stream.reasoning_end
 
 
 _learning = Lock()

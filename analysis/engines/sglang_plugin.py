@@ -16,7 +16,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.parsing.output_parser import OutputParser, StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind
 
-from .served_format import ServedRequest, served_format, served_request
+from .served_format import ServedRequest, reasoning_deltas, served_format, served_request
 
 NAME = "autoparser"
 """What `--tool-call-parser` and `--reasoning-parser` are given."""
@@ -216,13 +216,11 @@ class ReasoningDetector:
         return self._reasoning_result(self._running_stream().feed(new_text))
 
     def _reasoning_result(self, deltas: Sequence[Delta]) -> Any:
-        thought = "".join(each.text for each in deltas if each.kind is DeltaKind.REASONING)
+        reasoning, end = reasoning_deltas(self._running_stream(), deltas)
+        thought = "".join(each.text for each in reasoning)
         if not self._read_on:
             content = "".join(each.text for each in deltas if each.kind is DeltaKind.CONTENT)
             return self.results.reasoning(normal_text=content, reasoning_text=thought)
-        end = self._running_stream().reasoning_end
-        if end is None and any(each.kind in (DeltaKind.CONTENT, DeltaKind.CALL) for each in deltas):
-            end = 0
         self._over = end is not None
         return self.results.reasoning(
             normal_text="" if end is None else self._text[end:], reasoning_text=thought

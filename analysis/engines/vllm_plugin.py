@@ -34,6 +34,7 @@ from .served_format import (
     ServedFormat,
     ServedRequest,
     prompt_opens_reasoning,
+    reasoning_deltas,
     served_format,
     served_request,
 )
@@ -327,7 +328,7 @@ class ReasoningHalf(_ServedParser):
         self._end: ReasoningEnd | None = None
         self._states: dict[int, ReasoningState] = {}
         self._text = ""
-        self._rest: int | None = None
+        self._over = False
 
     @property
     def reasoning_start_str(self) -> str | None:
@@ -408,24 +409,20 @@ class ReasoningHalf(_ServedParser):
                 self._plain_request, prompt=self._prompt
             ).stream()
         self._text += delta_text
-        deltas = self._stream.feed(delta_text)
-        thought = [each for each in deltas if each.kind is DeltaKind.REASONING]
-        end = self._stream.reasoning_end
-        if end is None and len(thought) < len(deltas):
-            end = 0
+        thought, end = reasoning_deltas(self._stream, self._stream.feed(delta_text))
         if end is None:
             return self.messages.delta_of(thought)
-        self._rest = end
+        self._over = True
         rest = Delta(DeltaKind.CONTENT, self._text[end:])
         return self.messages.delta_of([*thought, rest])
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
         """Return whether reasoning has ended in the text so far."""
-        return self._rest is not None
+        return self._over
 
     def finish_streaming(self) -> object | None:
         """Return the text that was held back until the end, or None after the reasoning."""
-        if self._stream is None or self._rest is not None:
+        if self._stream is None or self._over:
             return None
         return self.messages.delta_of(self._stream.finish())
 

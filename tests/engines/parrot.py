@@ -83,8 +83,11 @@ class Parrot:
         self._add_vocabulary(writer)
         if template:
             writer.add_chat_template(template)
+        names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN3, 1)
         for name, tensor in self._tensors().items():
-            writer.add_tensor(_GGUF_NAMES[name], tensor)
+            known = names.get_name(name, try_suffixes=(".weight",))
+            assert known is not None, name
+            writer.add_tensor(known, tensor)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
@@ -176,20 +179,3 @@ class Parrot:
         pairs = np.arange(HEAD // 2)
         angles = -(self.lag - 1) * ROPE_BASE ** (-2 * pairs / HEAD)
         return np.concatenate([np.cos(angles), np.sin(angles)])
-
-
-_GGUF_NAMES = {
-    "model.embed_tokens.weight": "token_embd.weight",
-    "model.norm.weight": "output_norm.weight",
-    "model.layers.0.input_layernorm.weight": "blk.0.attn_norm.weight",
-    "model.layers.0.post_attention_layernorm.weight": "blk.0.ffn_norm.weight",
-    "model.layers.0.self_attn.q_proj.weight": "blk.0.attn_q.weight",
-    "model.layers.0.self_attn.k_proj.weight": "blk.0.attn_k.weight",
-    "model.layers.0.self_attn.v_proj.weight": "blk.0.attn_v.weight",
-    "model.layers.0.self_attn.o_proj.weight": "blk.0.attn_output.weight",
-    "model.layers.0.self_attn.q_norm.weight": "blk.0.attn_q_norm.weight",
-    "model.layers.0.self_attn.k_norm.weight": "blk.0.attn_k_norm.weight",
-    "model.layers.0.mlp.gate_proj.weight": "blk.0.ffn_gate.weight",
-    "model.layers.0.mlp.up_proj.weight": "blk.0.ffn_up.weight",
-    "model.layers.0.mlp.down_proj.weight": "blk.0.ffn_down.weight",
-}

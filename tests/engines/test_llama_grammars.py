@@ -1,4 +1,4 @@
-"""GBNF in llama.cpp's own server, held against a model that would write what UTF-8 lacks."""
+"""GBNF in llama.cpp's own server: whole, and lazy, where text before a call is free."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from .chats import ROOT, TIMEOUT, analysis_of, parrot
-from .parrot import Parrot
-from .running_llama import running_llama
+from autoparser import Analysis, ChatTemplate, analyze
+from tests.fixture_analyses import TEMPLATES as FOLDER, TOKENS
+from tests.lanes import sampled
 
-pytestmark = [pytest.mark.slow, pytest.mark.engine]
+from .chats import ROOT, TIMEOUT, analysis_of, parrot
+from .padding import padded_message
+from .parrot import Parrot
+from .running_llama import RunningLlama, running_llama
+
+pytestmark = pytest.mark.engine
 
 NAME = "j1-json-in-tags"
 BEYOND = "\u00ff\u00fe\u00fd\u00fc\u00fb\u00fa\u00f9\u00f8"
@@ -35,6 +40,7 @@ TOOL: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_no_byte_beyond_utf8_stands_between_the_tokens_of_json(tmp_path: Path) -> None:
     analysis = analysis_of(NAME)
     grammar = analysis.grammar([TOOL], tool_choice="required", parallel_tool_calls=False)
@@ -52,6 +58,7 @@ def test_no_byte_beyond_utf8_stands_between_the_tokens_of_json(tmp_path: Path) -
     assert json.JSONDecoder().raw_decode(arguments)[0] == {"days": 3, "sure": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["j1-json-in-tags", "content-after-calls", "j3-8-header-recipient"]
 )
@@ -75,3 +82,66 @@ def test_what_is_written_under_the_sent_grammar_is_the_templates_own(
     assert (ran.returncode, ran.stderr) == (0, "")
     told = json.loads(ran.stdout)
     assert (told["clean"], told["with_calls"]) == (3, 3)
+
+
+STYLES = (
+    *("j1-json-in-tags", "a1-function-parameter", "j8-2-python-dict-in-tags"),
+    *("a6-key-is-tag", "arguments-cdata", "a7-token-pairs"),
+)
+SAID = "Let me see; {no} <call, yet."
+BOOKING: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "book",
+        "description": "Book.",
+        "parameters": {
+            "type": "object",
+            "properties": {"room": {"enum": ["blue"]}},
+            "required": ["room"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+def turn(template: ChatTemplate, room: str) -> str:
+    """Return what the template writes after its prompt for some text and a call."""
+    function = {"name": "book", "arguments": {"room": room}}
+    call = {"id": "abcDEF123", "type": "function", "function": function}
+    asked = {"role": "user", "content": "Book."}
+    said = {"role": "assistant", "content": SAID, "tool_calls": [call]}
+    prompt = template.render([asked], [BOOKING], add_generation_prompt=True)
+    whole = template.render([asked, said], [BOOKING])
+    assert whole.startswith(prompt)
+    return whole[len(prompt) :]
+
+
+def answer(llama: RunningLlama, analysis: Analysis, script: str, *, held: bool) -> str:
+    """Let the parrot write a script, with the grammar or without it."""
+    grammar = analysis.grammar([BOOKING], parallel_tool_calls=False, lazy=True)
+    fields: dict[str, Any] = {
+        "grammar": grammar.gbnf(),
+        "grammar_lazy": True,
+        "grammar_triggers": [each.to_llama_server() for each in grammar.server_triggers],
+    }
+    message = padded_message(llama.parrot, script, str)
+    found = llama.complete(
+        message, temperature=0.0, max_tokens=len(script) + 40, **(fields if held else {})
+    )
+    return str(found["choices"][0]["text"])
+
+
+@pytest.mark.parametrize("style", sampled(STYLES, len(STYLES)))
+def test_the_text_is_free_and_the_call_is_held(style: str, tmp_path: Path) -> None:
+    template = ChatTemplate((FOLDER / f"{style}.jinja").read_text("utf-8"), TOKENS)
+    analysis = analyze(template)
+    script, wanted = turn(template, "red!"), turn(template, "blue")
+    # The script calls with a value that the schema does not allow; what has to come is the call
+    # with the one value that it allows, as the template writes it.
+    with running_llama(Parrot(lag=800), tmp_path) as llama:
+        free = answer(llama, analysis, script, held=False)
+        held = answer(llama, analysis, script, held=True)
+    end = wanted.index("blue") + len("blue")
+    assert free.startswith(script.rstrip("\n")[:end])
+    assert held.startswith(wanted[:end])
+    assert "red" not in held

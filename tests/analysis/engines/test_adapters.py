@@ -171,18 +171,13 @@ def test_reasoning_ends_in_as_many_steps_as_there_are_new_ids() -> None:
     assert read == ids
 
 
-def test_a_guess_is_taken_back() -> None:
+def test_a_guess_is_taken_back_and_ids_that_were_not_shown_are_read_with_the_next_ones() -> None:
     tokenizer, half = prompted()
     guess = tokenizer.ids("a</think>")
     assert half.is_reasoning_end_streaming(guess, guess)
     assert not half.is_reasoning_end_streaming(guess[:1], guess[:1])
     assert half.count_reasoning_tokens(guess) == 2
-
-
-def test_ids_that_were_not_shown_are_read_with_the_next_ones() -> None:
-    tokenizer, half = prompted()
     ids = tokenizer.ids("ab</think>c")
-    assert not half.is_reasoning_end_streaming(ids[:1], ids[:1])
     assert half.is_reasoning_end_streaming(ids, ids[-1:])
 
 
@@ -267,29 +262,20 @@ def test_the_tools_of_sglangs_own_endpoints_are_read() -> None:
     assert [(each.name, values(each.parameters)) for each in found.calls] == answer.calls
 
 
-def test_no_tool_detector_reads_on_where_none_can_find_a_call() -> None:
-    # The whitespace between reasoning and content is the template's; a third line break is not.
-    tokenizer = tokenizer_for("a1-function-parameter")
-    text = "Hm.\n</think>\n\n\nIt is sunny."
-    for read_on in (False, True):
-        whole = Thinking(tokenizer=tokenizer, tool_call_parser_active=read_on)
-        found = whole.detect_and_parse(text)
-        assert (found.reasoning_text, found.normal_text) == ("Hm.", "\nIt is sunny.")
-    streamed = Thinking(tokenizer=tokenizer)
-    pieces = [streamed.parse_streaming_increment(piece) for piece in text]
-    pieces.append(streamed.finish())
-    assert "".join(piece.normal_text for piece in pieces) == "\nIt is sunny."
-    assert "".join(piece.reasoning_text for piece in pieces) == "Hm."
-
-
-def test_a_tool_detector_is_left_the_rest_as_it_came() -> None:
-    tokenizer = tokenizer_for("a1-function-parameter")
-    rest = "\n\nSee:\n\n<tool_call>\n<function=get_weather>\n</function>\n</tool_call>"
-    thinking = Thinking(tokenizer=tokenizer, tool_call_parser_active=True)
-    assert thinking.detect_and_parse(f"Hm.\n</think>{rest}").normal_text == rest
-    # Where no tools are offered, what looks like a call is text that a user sees.
-    alone = Thinking(tokenizer=tokenizer).detect_and_parse(f"Hm.\n</think>{rest}")
-    assert alone.normal_text == rest.removeprefix("\n\n")
+@table("reasoning_of_sglang")
+def test_the_rest_after_the_reasoning_is_what_sglangs_next_reader_takes(
+    case: dict[str, Any],
+) -> None:
+    tokenizer, text = tokenizer_for("a1-function-parameter"), case["text"]
+    thinking = Thinking(tokenizer=tokenizer, **case["options"])
+    assert thinking.given[1]["reasoning_default"] == "enable_thinking"
+    found = thinking.detect_and_parse(text)
+    assert (found.reasoning_text, found.normal_text) == (case["reasoning"], case["rest"])
+    if not case.get("whole_only"):
+        streamed = Thinking(tokenizer=tokenizer, **case["options"])
+        pieces = [*map(streamed.parse_streaming_increment, text), streamed.finish()]
+        assert "".join(piece.normal_text for piece in pieces) == case["rest"]
+        assert "".join(piece.reasoning_text for piece in pieces) == case["reasoning"]
 
 
 def tag_accepts(tag: Any, text: str) -> bool:
@@ -351,12 +337,3 @@ def test_calls_are_required_wherever_sglang_begins_to_constrain(name: str) -> No
     assert not tag_accepts(tag, "\n\nIt is sunny.")
     begins_itself = tag_accepts(tag, f"<think>\nHm.\n</think>\n\n{call}")
     assert begins_itself is (name == "j1-json-in-tags")
-
-
-def test_reasoning_is_where_sglang_infers_it_from_the_request() -> None:
-    tokenizer = tokenizer_for("a1-function-parameter")
-    opened = Thinking(tokenizer=tokenizer, force_reasoning=True)
-    assert opened.given[1]["reasoning_default"] == "enable_thinking"
-    assert opened.detect_and_parse("Hm.\n</think>\n\nHi.").reasoning_text == "Hm."
-    left = Thinking(tokenizer=tokenizer, force_reasoning=False).detect_and_parse("Hi.")
-    assert (left.reasoning_text, left.normal_text) == ("", "Hi.")

@@ -1,19 +1,23 @@
-"""The texts are the template's own, and a hostile one is asked about where it can be told."""
+"""Texts of a template, hostile ones where they can be told, and the rankings that they give."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.engines.engine_ranking import AskedTexts, asked_texts
+from autoparser.analysis.engines.engine_process import EngineProcess, ParserPair
+from autoparser.analysis.engines.engine_ranking import (
+    AskedTexts,
+    TextDelivery,
+    asked_texts,
+    rank_parsers,
+)
 from tests.fixture_analyses import analyzed
 
-TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
 NAMES = ("j1-json-in-tags", "a1-function-parameter", "reasoning-forced-open", "content-plain")
 
 
@@ -81,3 +85,56 @@ def test_a_template_without_calls_is_asked_for_none() -> None:
     found = asked_texts(analyze(ChatTemplate(text))).texts
     assert [each.title for each in found if not each.hostile]
     assert not [each.title for each in found if each.meant.calls or each.meant.reasoning]
+
+
+@pytest.fixture
+def engines(fake_engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    del fake_engines
+    # Their ends are tried elsewhere, and take their time.
+    monkeypatch.setenv("FAKE_WITHOUT", "dying looping sleeping")
+
+
+def test_the_best_pair_reads_everything_and_others_fail_where_they_must(engines: None) -> None:
+    del engines
+    with EngineProcess("sglang") as process:
+        ranking = rank_parsers(process, analyzed(NAMES[0]), asked(NAMES[0]))
+    assert (len(ranking.offered.tools), len(ranking.offered.reasoning)) == (9, 2)
+    assert ranking.best.pair == ParserPair("careful", "tags")
+    assert ranking.best.all_right
+    assert ranking.best.failure is None
+    scores = {each.pair: each for each in ranking.pairs}
+    quick = scores[ParserPair("quick", "tags")]
+    assert quick.failure is not None
+    assert quick.failure.delivery is TextDelivery.WHOLE
+    assert "</tool_call>" in quick.failure.title
+    assert not quick.all_right
+    # Without a parser of reasoning, the markup stays in the content.
+    without = scores[ParserPair("careful", None)]
+    assert without.failure is not None
+    assert without.failure.verdict.part == "reasoning"
+    assert without.total - without.whole.right == sum(
+        bool(each.meant.reasoning) for each in asked(NAMES[0]).texts
+    )
+    assert ("quick", "quick_too") in ranking.alike
+    assert {each.name for each in ranking.unusable} == {"dying", "looping", "sleeping"}
+
+
+def test_what_auto_chooses_is_judged_like_all_others(engines: None) -> None:
+    del engines
+    with EngineProcess("sglang") as process:
+        ranking = rank_parsers(process, analyzed(NAMES[0]), asked(NAMES[0]))
+    assert ranking.auto is not None
+    assert ranking.auto.pair == ParserPair("quick", "greedy")
+    assert ranking.auto.failure is not None
+    # It takes every answer for reasoning, so that what has none but that is all it reads.
+    assert ranking.auto.whole.right < ranking.best.whole.right
+
+
+def test_parsers_that_look_at_tokens_find_their_markers(engines: None) -> None:
+    del engines
+    with EngineProcess("vllm") as process:
+        ranking = rank_parsers(process, analyzed(NAMES[0]), asked(NAMES[0]))
+    assert ranking.auto is None
+    assert ranking.best.pair == ParserPair("careful", "tags")
+    assert ranking.best.all_right
+    assert [each.reason for each in ranking.unusable] == ["ImportError: something is not installed"]
