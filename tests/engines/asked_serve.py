@@ -30,17 +30,25 @@ Pieces = Callable[[], AsyncIterator[bytes]]
 Route = Callable[[httpx2.Request], httpx2.Response]
 
 
-async def whole() -> AsyncIterator[bytes]:
-    yield EVENT
-    yield LAST
+def talk_of(*pieces: bytes, wait: float = 0.0, breaks: bool = False) -> Pieces:
+    """Return the talk of a backend that sends these pieces, and waits or breaks off after them."""
+
+    async def talk() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+            await asyncio.sleep(wait)
+        if breaks:
+            raise httpx2.ReadError("")
+
+    return talk
 
 
-async def strange() -> AsyncIterator[bytes]:
-    # In pieces that end in the middle of a character, with what other readers take for line ends.
-    said = EVENT.replace(b"\n\n", b"\r\n\r\n").replace(b"{", '{"more": "\u2028\x85 é",'.encode(), 1)
-    for byte in said:
-        yield bytes([byte])
-    yield LAST
+whole = talk_of(EVENT, LAST)
+
+
+# In pieces that end in the middle of a character, with what other readers take for line ends.
+_STRANGE = EVENT.replace(b"\n\n", b"\r\n\r\n").replace(b"{", '{"more": "\u2028\x85 é",'.encode(), 1)
+strange = talk_of(*(bytes([byte]) for byte in _STRANGE), LAST)
 
 
 def refusing(_: httpx2.Request) -> httpx2.Response:
@@ -49,12 +57,7 @@ def refusing(_: httpx2.Request) -> httpx2.Response:
 
 def writing(*told: Mapping[str, Any]) -> Pieces:
     """Return a backend's talk of these events."""
-
-    async def pieces() -> AsyncIterator[bytes]:
-        for each in told:
-            yield b"data: " + json.dumps(each).encode() + b"\n\n"
-
-    return pieces
+    return talk_of(*(b"data: " + json.dumps(each).encode() + b"\n\n" for each in told))
 
 
 def spelling(text: str, **last: object) -> Pieces:
