@@ -7,7 +7,7 @@ the tool's result, so that a result that gets lost on its way ends in another ca
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
 import anthropic
@@ -62,133 +62,114 @@ def url() -> Generator[RunningServe]:
         yield running
 
 
-@pytest.fixture
-def ours(url: str) -> Generator[openai.OpenAI]:
+Turn = tuple[str, str, str, list[tuple[str, object]]]
+"""Why an answer ended, its reasoning, its content, its calls."""
+FUNCTION = {"name": "get_weather", "description": "Look."}
+
+
+def ask_chat(url: str, said: list[Any], *, streamed: bool) -> Turn:
+    """Ask as OpenAI's client of chats does; add the answer and the results of its calls."""
+    tool = {"type": "function", "function": {**FUNCTION, "parameters": SCHEMA}}
+    system = {"role": "system", "content": SYSTEM}
+    fields: Any = {"model": "m", "messages": [system, *said], "tools": [tool]}
     with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
-        yield client
+        if streamed:
+            with client.chat.completions.stream(**fields) as stream:
+                choice: Any = stream.until_done().get_final_completion().choices[0]
+        else:
+            choice = client.chat.completions.create(**fields).choices[0]
+    message, calls = choice.message, choice.message.tool_calls or ()
+    said.append(message.model_dump())
+    said += [{"role": "tool", "tool_call_id": each.id, "content": RESULT} for each in calls]
+    read = [(each.function.name, json.loads(each.function.arguments)) for each in calls]
+    return choice.finish_reason, getattr(message, "reasoning_content", ""), message.content, read
 
 
-@pytest.fixture
-def theirs(url: str) -> Generator[anthropic.Anthropic]:
+def ask_messages(url: str, said: list[Any], *, streamed: bool) -> Turn:
+    """Ask as Anthropic's client does."""
+    system = [{"type": "text", "text": SYSTEM, "cache_control": {"type": "ephemeral"}}]
+    tools = [{**FUNCTION, "input_schema": SCHEMA}]
+    fields: Any = {"max_tokens": 500, "system": system, "tools": tools}
+    fields |= {"model": "m", "messages": said}
     with anthropic.Anthropic(base_url=url, api_key="none", max_retries=0) as client:
-        yield client
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_an_agent_of_openais_chat_comes_to_its_answer(ours: openai.OpenAI, streamed: bool) -> None:
-    messages: list[Any] = [
-        {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": QUESTION},
-    ]
-    function = {"name": "get_weather", "description": "Look.", "parameters": SCHEMA}
-
-    def ask() -> Any:
-        fields: Any = {
-            "model": "m",
-            "messages": messages,
-            "tools": [{"type": "function", "function": function}],
-        }
-        if not streamed:
-            return ours.chat.completions.create(**fields).choices[0]
-        with ours.chat.completions.stream(**fields) as events:
-            for _ in events:
-                pass
-            return events.get_final_completion().choices[0]
-
-    choice = ask()
-    assert (choice.finish_reason, choice.message.content) == ("tool_calls", "Let me see.")
-    assert choice.message.reasoning_content == "I must look."
-    (call,) = choice.message.tool_calls
-    assert json.loads(call.function.arguments) == {"city": "Malmö"}
-    messages += [
-        choice.message.model_dump(),
-        {"role": "tool", "tool_call_id": call.id, "content": RESULT},
-    ]
-    last = ask()
-    assert (last.finish_reason, last.message.content) == ("stop", ANSWER)
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_an_agent_of_anthropics_messages_comes_to_its_answer(
-    theirs: anthropic.Anthropic, streamed: bool
-) -> None:
-    messages: list[Any] = [{"role": "user", "content": QUESTION}]
-    tool = {"name": "get_weather", "description": "Look.", "input_schema": SCHEMA}
-
-    def ask() -> Any:
-        fields: Any = {
-            "model": "m",
-            "max_tokens": 500,
-            "system": [{"type": "text", "text": SYSTEM, "cache_control": {"type": "ephemeral"}}],
-            "messages": messages,
-            "tools": [tool],
-        }
-        if not streamed:
-            return theirs.messages.create(**fields)
-        with theirs.messages.stream(**fields) as events:
-            return events.get_final_message()
-
-    message = ask()
-    assert message.stop_reason == "tool_use"
-    thinking, text, call = message.content
-    assert (thinking.thinking, text.text) == ("I must look.", "Let me see.")
-    assert (call.name, call.input) == ("get_weather", {"city": "Malmö"})
+        counted = client.messages.count_tokens(model="m", messages=said)
+        assert counted.input_tokens > len(QUESTION)
+        if streamed:
+            with client.messages.stream(**fields) as stream:
+                message: Any = stream.get_final_message()
+        else:
+            message = client.messages.create(**fields)
     usage = message.usage
     counts = (usage.input_tokens, usage.cache_read_input_tokens, usage.output_tokens)
     assert counts == (5, 15, 9)
-    result = [{"type": "text", "text": RESULT}]
-    messages += [
-        {"role": "assistant", "content": [each.model_dump() for each in message.content]},
-        {
-            "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": call.id, "content": result}],
-        },
+    blocks = message.content
+    calls = [each for each in blocks if each.type == "tool_use"]
+    said.append({"role": "assistant", "content": [each.model_dump() for each in blocks]})
+    content = [{"type": "text", "text": RESULT}]
+    results = [
+        {"type": "tool_result", "tool_use_id": each.id, "content": content} for each in calls
     ]
-    last = ask()
-    assert (last.stop_reason, last.content[0].text) == ("end_turn", ANSWER)
-    counted = theirs.messages.count_tokens(model="m", messages=messages)
-    assert counted.input_tokens > len(QUESTION)
+    said.append({"role": "user", "content": results})
+    thought = "".join(each.thinking for each in blocks if each.type == "thinking")
+    text = "".join(each.text for each in blocks if each.type == "text")
+    return message.stop_reason, thought, text, [(each.name, each.input) for each in calls]
+
+
+def ask_responses(url: str, said: list[Any], *, streamed: bool) -> Turn:
+    """Ask as OpenAI's client of responses does."""
+    tool = {"type": "function", **FUNCTION, "parameters": SCHEMA, "strict": False}
+    fields: Any = {"model": "m", "instructions": SYSTEM, "input": said, "tools": [tool]}
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
+        if streamed:
+            with client.responses.stream(**fields) as stream:
+                response: Any = stream.until_done().get_final_response()
+        else:
+            response = client.responses.create(**fields)
+    usage = response.usage
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (20, 9, 29)
+    items = {kind: [each for each in response.output if each.type == kind] for kind in KINDS}
+    said += [each.model_dump(exclude_none=True) for each in response.output]
+    said += [
+        {"type": "function_call_output", "call_id": each.call_id, "output": RESULT}
+        for each in items["function_call"]
+    ]
+    thought = "".join(each.content[0].text for each in items["reasoning"])
+    (message,) = items["message"]
+    assert message.content[0].text == response.output_text
+    calls = [(each.name, json.loads(each.arguments)) for each in items["function_call"]]
+    return response.status, thought, response.output_text, calls
+
+
+KINDS = ("reasoning", "message", "function_call")
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_an_agent_of_openais_responses_comes_to_its_answer(
-    ours: openai.OpenAI, streamed: bool
+@pytest.mark.parametrize(
+    ("ask", "called", "ended"),
+    [
+        (ask_chat, "tool_calls", "stop"),
+        (ask_messages, "tool_use", "end_turn"),
+        (ask_responses, "completed", "completed"),
+    ],
+)
+def test_an_agent_comes_to_its_answer(
+    url: str, ask: Callable[..., Turn], called: str, ended: str, streamed: bool
 ) -> None:
-    items: list[Any] = [{"role": "user", "content": QUESTION}]
-    tool = {"type": "function", "name": "get_weather", "parameters": SCHEMA, "strict": False}
-
-    def ask() -> Any:
-        fields: Any = {"model": "m", "instructions": SYSTEM, "input": items, "tools": [tool]}
-        if not streamed:
-            return ours.responses.create(**fields)
-        with ours.responses.stream(**fields) as events:
-            for _ in events:
-                pass
-            return events.get_final_response()
-
-    response = ask()
-    assert response.status == "completed"
-    thought, message, call = response.output
-    assert thought.content[0].text == "I must look."
-    assert (message.content[0].text, response.output_text) == ("Let me see.",) * 2
-    assert (call.name, json.loads(call.arguments)) == ("get_weather", {"city": "Malmö"})
-    usage = response.usage
-    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (20, 9, 29)
-    items += [each.model_dump(exclude_none=True) for each in response.output]
-    items.append({"type": "function_call_output", "call_id": call.call_id, "output": RESULT})
-    assert ask().output_text == ANSWER
+    said: list[Any] = [{"role": "user", "content": QUESTION}]
+    calls = [("get_weather", {"city": "Malmö"})]
+    assert ask(url, said, streamed=streamed) == (called, "I must look.", "Let me see.", calls)
+    assert ask(url, said, streamed=streamed) == (ended, "", ANSWER, [])
 
 
-def test_errors_are_exceptions_of_each_client(
-    ours: openai.OpenAI, theirs: anthropic.Anthropic
-) -> None:
-    with pytest.raises(openai.BadRequestError, match="no response is kept here"):
-        ours.responses.create(model="m", input="x", previous_response_id="resp_1")
+def test_errors_are_exceptions_of_each_client(url: str) -> None:
+    theirs = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0)
+    ours = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
     picture: Any = {"type": "image", "source": {"type": "url", "url": "http://x"}}
-    with pytest.raises(anthropic.BadRequestError, match="only texts reach the model"):
-        theirs.messages.create(
-            model="m", max_tokens=5, messages=[{"role": "user", "content": [picture]}]
-        )
+    asked: Any = [{"role": "user", "content": [picture]}]
+    with ours, pytest.raises(openai.BadRequestError, match="no response is kept here"):
+        ours.responses.create(model="m", input="x", previous_response_id="resp_1")
+    with theirs, pytest.raises(anthropic.BadRequestError, match="only texts reach the model"):
+        theirs.messages.create(model="m", max_tokens=5, messages=asked)
 
 
 def test_completions_are_passed_on_under_the_name_of_this_server(url: str) -> None:
