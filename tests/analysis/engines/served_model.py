@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer
 
-from autoparser import load_template
+from autoparser import Message, ToolCall
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
+from tests.fixture_analyses import analyzed
 
 TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
 NAMES = ("j1-json-in-tags", "a1-function-parameter", "a2-key-value-tags")
@@ -29,7 +31,7 @@ TOOLS: list[dict[str, Any]] = [
     }
 ]
 MARKERS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
-USER = {"role": "user", "content": "Weather?"}
+CONTENTS = (("", 1), ("", 2), ("Let me see.", 0), ("Let me see.", 2))
 CITIES = ("Rio", 'say "hi"', "a\nb", "x </tool> y", "{1}")
 
 
@@ -68,22 +70,14 @@ class Answer:
 
 def answers(name: str) -> list[Answer]:
     """Let the template write answers after its own prompt."""
-    template = load_template(TEMPLATES / f"{name}.jinja")
-    prompt = template.render([USER], TOOLS, add_generation_prompt=True)
+    turns = analyzed(name).turns(TOOLS)
     found: list[Answer] = []
-    for city in CITIES:
-        for content, count in (("", 1), ("", 2), ("Let me see.", 0), ("Let me see.", 2)):
-            calls = [("get_weather", {"city": city, "days": at + 1}) for at in range(count)]
-            message: dict[str, Any] = {"role": "assistant", "content": content}
-            if calls:
-                message["tool_calls"] = [
-                    {"type": "function", "function": {"name": each, "arguments": given}}
-                    for each, given in calls
-                ]
-            whole = template.render([USER, message], TOOLS)
-            if whole.startswith(prompt):
-                text = whole.removeprefix(prompt)
-                found.append(Answer(prompt, text, content or None, calls))
+    for city, (content, count) in product(CITIES, CONTENTS):
+        calls = [("get_weather", {"city": city, "days": at + 1}) for at in range(count)]
+        message = Message(content, calls=tuple(ToolCall(each, given) for each, given in calls))
+        text = turns.written_turn(message).continuation
+        if text is not None:
+            found.append(Answer(turns.prompt, text, content or None, calls))
     return found
 
 

@@ -6,13 +6,11 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from autoparser import Analysis, ChatTemplate, analyze, load_template
+from autoparser import ChatTemplate
 from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.engines.engine_server import ProbeClient, ProbeError, TextRoute
 from autoparser.analysis.engines.probed_texts import ReadVerdict, known_texts
@@ -25,6 +23,7 @@ from autoparser.analysis.engines.server_probe import (
     probe_server,
     server_at,
 )
+from tests.fixture_analyses import analyzed
 
 from .engine_stub import (
     Answer,
@@ -37,13 +36,6 @@ from .engine_stub import (
     vllm_stub,
 )
 
-TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
-
-
-@cache
-def analysis_of(name: str) -> Analysis:
-    return analyze(load_template(TEMPLATES / f"{name}.jinja"))
-
 
 def probed(
     stub: EngineStub,
@@ -54,7 +46,7 @@ def probed(
 ) -> ServerProbe:
     with answering(stub), ProbeClient(stub.url, timeout=10) as client:
         server = server_at(client)
-        return probe_server(server, analysis_of(name), url=stub.url, rung=rung, ranked=ranked)
+        return probe_server(server, analyzed(name), url=stub.url, rung=rung, ranked=ranked)
 
 
 def titles(probe: ServerProbe, verdict: ReadVerdict) -> list[str]:
@@ -64,12 +56,12 @@ def titles(probe: ServerProbe, verdict: ReadVerdict) -> list[str]:
 def stub_of(
     make: Callable[..., EngineStub], name: str = "j1-json-in-tags", **how: object
 ) -> EngineStub:
-    return make(analysis_of(name).template, **how)
+    return make(analyzed(name).template, **how)
 
 
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "p1-python-lines"])
 def test_every_text_is_what_the_template_writes_after_its_prompt(name: str) -> None:
-    analysis = analysis_of(name)
+    analysis = analyzed(name)
     known = known_texts(analysis, {})
     assert len(known.texts) + len(known.not_asked) >= 13
     for each in known.texts:
@@ -107,7 +99,7 @@ def test_a_stream_that_differs_is_found() -> None:
 
 
 def test_a_prompt_of_another_template_is_found() -> None:
-    other = ChatTemplate(analysis_of("j1-json-in-tags").template.text.replace("# Tools", "# Tool"))
+    other = ChatTemplate(analyzed("j1-json-in-tags").template.text.replace("# Tools", "# Tool"))
     found = probed(vllm_stub(other))
     assert [each.same for each in found.prompts] == [True, False, True, False]
     prompt = found.prompts[1]
