@@ -73,8 +73,9 @@ def answers(name: str) -> list[Answer]:
     turns = analyzed(name).turns(TOOLS)
     found: list[Answer] = []
     for city, (content, count) in product(CITIES, CONTENTS):
-        calls = [("get_weather", {"city": city, "days": at + 1}) for at in range(count)]
-        message = Message(content, calls=tuple(ToolCall(each, given) for each, given in calls))
+        given: list[dict[str, Any]] = [{"city": city, "days": at + 1} for at in range(count)]
+        calls = [("get_weather", each) for each in given]
+        message = Message(content, calls=tuple(ToolCall(*each) for each in calls))
         text = turns.written_turn(message).continuation
         if text is not None:
             found.append(Answer(turns.prompt, text, content or None, calls))
