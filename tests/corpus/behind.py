@@ -26,9 +26,11 @@ from autoparser.analysis.core.conversation import (
     ToolResult,
     UserMessage,
     tool_for,
+    with_properties,
 )
 from autoparser.analysis.core.message_battery import battery_messages, battery_tools, loose_tools
 from autoparser.analysis.core.message_shape import MessageShape, offered_tools
+from autoparser.analysis.core.text_alignment import prefix_length
 
 _IDS = ("xY7zA2bC9", "dE4fG8hJ1")
 _TYPED: dict[str, Json] = {
@@ -81,30 +83,15 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
-def _loose() -> tuple[Json, ...]:
-    """Ask for nothing that a message might lack, and let anything be anything."""
-    names: Mapping[str, tuple[str, ...]] = {"find_train": ("start", "hours"), "book_seat": ()}
-    kinds: dict[str, Json] = {
-        "start": {"type": "string"},
-        "hours": {"type": "integer"},
-        "note": {"type": "string"},
-        "seats": {"type": "integer"},
-        "limit": {"type": "number"},
-        "flexible": {"type": "boolean"},
-        "pets": {"type": "boolean"},
-        "agent": {"type": ["string", "null"]},
-        "stops": {"type": "array"},
-        "extra": {"type": "object"},
-    }
-    loose: list[Json] = []
-    for name, keys in names.items():
-        properties: dict[str, Json] = {key: kinds[key] for key in keys or list(kinds)[2:]}
-        parameters: dict[str, Json] = {"type": "object", "properties": properties}
-        loose.append({"type": "function", "function": {"name": name, "parameters": parameters}})
-    return tuple(loose)
-
-
-OFFERED = _loose()
+_LOOSE: Mapping[str, Json] = {
+    "agent": {"type": ["string", "null"]},
+    "stops": {"type": "array"},
+    "extra": {"type": "object"},
+}
+OFFERED: tuple[Json, ...] = tuple(
+    {"type": "function", "function": with_properties(each, _LOOSE.get, required=[])}
+    for each in TOOLS
+)
 """The tools of a request, whose schemas all of the arguments meet."""
 
 
@@ -131,6 +118,8 @@ class Behind:
     least: int = 0
     """So much of it, in bytes, is the turn's; after it may stand what ends every conversation."""
     silence: Silence | None = None
+    calls: tuple[ToolCall, ...] = ()
+    """Of a rendered turn those that reach its text: without one of them it is another text."""
 
 
 USER = UserMessage("When do trains run?")
@@ -184,7 +173,7 @@ class Asker:
         whole, later = self.render(plain), self.render(plain, USER)
         if whole is None or later is None or later.startswith(whole):
             return ""
-        return _shared_end(whole, self.alone or "")
+        return whole[len(whole) - prefix_length(whole[::-1], (self.alone or "")[::-1]) :]
 
     def behind(self, title: str, message: Message) -> Behind:
         """Find what the template writes of a message after its generation prompt."""
@@ -207,25 +196,42 @@ class Asker:
         silence = Silence.OTHERWISE if same else Silence.REWRITTEN
         return Behind(title, message, whole, silence=silence)
 
+    def answer(self, content: str) -> Behind:
+        """Render a turn that is this content and nothing else."""
+        return self.behind(content, Message(content))
+
+    def with_calls(self, turn: Behind) -> Behind:
+        """Find the calls that reach a turn's text."""
+        kept = (
+            call
+            for call in turn.message.calls
+            if self.render(without(turn.message, call.id)) != turn.whole
+        )
+        return dataclasses.replace(turn, calls=tuple(kept))
+
     def _identified(self, message: Message) -> Message:
         """Let the ids carry the names, where the template writes the ids and not the names."""
-        text, alone = self.render(message) or "", self.alone or ""
-        if not any(
-            text.count(call.name) == alone.count(call.name) and call.id in text
-            for call in message.calls
-        ):
-            return message
         if self.naming is None:
             return message
-        write = self.naming.write
-        calls = (replace(call, id=write(call.name, at)) for at, call in enumerate(message.calls))
-        return replace(message, calls=tuple(calls))
+        text, alone, write = self.render(message) or "", self.alone or "", self.naming.write
+        calls = [replace(call, id=write(call.name, at)) for at, call in enumerate(message.calls)]
+        named = any(
+            text.count(call.name) == alone.count(call.name) and call.id in text
+            for call in message.calls
+        )
+        return replace(message, calls=tuple(calls)) if named else message
 
 
-def _shared_end(one: str, other: str) -> str:
-    pairs = enumerate(zip(reversed(one), reversed(other), strict=False))
-    size = next((at for at, (mine, its) in pairs if mine != its), min(len(one), len(other)))
-    return one[len(one) - size :]
+def without(message: Message, id_: str, key: str | None = None) -> Message:
+    """Leave out a call, or one of its arguments."""
+    calls: list[ToolCall] = []
+    for call in message.calls:
+        if call.id != id_:
+            calls.append(call)
+        elif key is not None:
+            kept = {name: value for name, value in call.arguments.items() if name != key}
+            calls.append(replace(call, arguments=kept))
+    return replace(message, calls=tuple(calls))
 
 
 def asker(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Asker:
@@ -262,21 +268,5 @@ def rendered_turns(analysis: Analysis) -> Iterator[RenderedTurns]:
     )
     for asked, tools, messages in sets:
         found = [asked.behind(title, message) for title, message in messages.items()]
-        turns = tuple(each for each in found if each.silence is None)
+        turns = tuple(asked.with_calls(each) for each in found if each.silence is None)
         yield RenderedTurns(asked, tools, turns, len(found) - len(turns))
-
-
-def calls_written(asked: Asker, turn: Behind) -> tuple[ToolCall, ...]:
-    """Return the calls of a turn that reach its text: without one of them it is another text."""
-    message = turn.message
-    kept: list[ToolCall] = []
-    for call in message.calls:
-        others = tuple(each for each in message.calls if each is not call)
-        if asked.render(replace(message, calls=others)) != turn.whole:
-            kept.append(call)
-    return tuple(kept)
-
-
-def answer(asked: Asker, content: str) -> Behind:
-    """Render a turn that is this content and nothing else."""
-    return asked.behind(content, Message(content))

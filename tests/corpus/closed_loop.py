@@ -1,23 +1,42 @@
-"""Parsing what templates write: the battery around the closed loop, for every template."""
+"""Parsing what templates write, and texts without calls.
+
+Every template's messages of the battery, and random ones, go around the closed loop. A text without
+calls is made of words of the corpus' own prompts: it holds no marker of the format that reads it,
+but may hold those of others; of it no character may be lost, in one piece or in many.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoparser.analysis.core.conversation import Message
+from autoparser import AutoparserError, ChatTemplate
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.message_battery import battery_messages
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
-from tests.analysis.parsing.loop import difference
+from autoparser.analysis.parsing.stop_marks import content_stops
+from tests.analysis.parsing.loop import TOOLS, difference, disagreement, generated
 from tests.analysis.parsing.messages import random_messages
 
-from .corpus_templates import Board, known_causes, sound_analysis
+from .corpus_templates import (
+    Board,
+    analysis_at,
+    by_cause,
+    known_causes,
+    read_template,
+    sound_analysis,
+)
 
 ENOUGH = 0.99
 """How many of a template's messages have to come back."""
 UNOPENED = "nothing opens reasoning: without its close it cannot be told from content"
 """A cause of `causes.yaml`."""
+RANDOM = 25
+"""How many random messages each template is tried with, beside the battery."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +61,6 @@ class Loop:
         return self.good >= ENOUGH * self.total
 
 
-RANDOM = 25
-"""How many random messages each template is tried with, beside the battery."""
-
-
 def loop_cases() -> Iterator[tuple[str, Message]]:
     """Return the battery, and random messages beside it."""
     yield from ((case.title, case.message) for case in battery_messages())
@@ -58,12 +73,11 @@ def loop_of(path: Path) -> Loop | None:
     analysis = sound_analysis(path)
     if analysis is None:
         return None
-    format_ = analysis.format
     bad: dict[str, str] = {}
     total = 0
     for title, message in loop_cases():
         try:
-            found = difference(format_, message)
+            found = difference(analysis.format, message)
         except RefusedMessageError:
             continue
         except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
@@ -77,18 +91,75 @@ def loop_of(path: Path) -> Loop | None:
 
 def _lines(found: Sequence[Loop]) -> Iterator[str]:
     good, total = sum(each.good for each in found), sum(each.total for each in found)
-    whole = sum(each.good == each.total for each in found)
-    enough = sum(each.ok for each in found)
     yield f"{len(found):>6}  templates whose self-check passes"
-    yield f"{whole:>6}  give back every message"
+    yield f"{sum(each.good == each.total for each in found):>6}  give back every message"
+    enough = sum(each.ok for each in found)
     yield f"{enough:>6}  give back at least {ENOUGH:.0%} of their messages"
     yield f"{good:>6}  of {total} messages came back: {good / max(total, 1):.2%}"
-    short = [each for each in found if not each.ok]
-    for cause in sorted({each.cause for each in short}):
-        same = [each for each in short if each.cause == cause]
+    for cause, same in by_cause((each for each in found if not each.ok), lambda each: each.cause):
         yield f"{len(same):>6}  {cause or 'of unknown cause'}"
         for each in same:
             yield f"{'':8}  {each.name}: {each.good} of {each.total}, first: {each.titles[0]}"
 
 
 LOOPS = Board(loop_of, _lines, lambda each: each.ok or bool(each.cause), chunk=16)
+
+SPACES = (" ", " ", " ", "  ", "\n", "\n\n", "\t")
+LONGEST = 40
+"""How many words a text has at most."""
+
+
+def words_of(paths: Sequence[Path]) -> list[str]:
+    """Return the words of the templates' prompts, each once, those with markers among them."""
+    words: dict[str, None] = {}
+    for path in paths:
+        for text in _prompts(read_template(path)):
+            words.update(dict.fromkeys(text.split()))
+    return list(words)
+
+
+def _prompts(template: ChatTemplate) -> Iterator[str]:
+    asked = [{"role": "user", "content": "Please look into it."}]
+    told = [*asked, {"role": "assistant", "content": "Here is what I found."}, *asked]
+    for messages, tools in ((asked, list(TOOLS)), (told, None)):
+        try:
+            yield template.render(messages, tools=tools, add_generation_prompt=True)
+        except AutoparserError:
+            continue
+
+
+def plain_texts(
+    analysis: Analysis, words: Sequence[str], chance: random.Random, count: int
+) -> Iterator[str]:
+    """Make texts in which nothing ends content, for the parser of that format."""
+    _, parser = generated(analysis.format, "")
+    stops = content_stops(parser.turn)
+    usable = [word for word in words if stops.find(word, 0) is None]
+    for _ in range(count if usable else 0):
+        drawn = [chance.choice(usable) for _ in range(chance.randint(1, LONGEST))]
+        text = "".join(f"{word}{chance.choice(SPACES)}" for word in drawn).strip()
+        if stops.find(text, 0) is None:
+            yield text
+
+
+def lost_texts(path: Path, words: Sequence[str], count: int) -> tuple[int, list[str]]:
+    """Have a template's parser read so many texts; return how many it read, and what it lost."""
+    try:
+        format_ = analysis_at(path).format
+    except AutoparserError:
+        return 0, []
+    layout = format_.layouts.get(Presence(content=True))
+    unopened = known_causes("parse").get(path.stem) == UNOPENED
+    if unopened or layout is None or layout.refusal or layout.parts != (TurnPart.CONTENT,):
+        return 0, []
+    chance = random.Random(path.stem)
+    texts = list(plain_texts(analysis_at(path), words, chance, count))
+    lost: list[str] = []
+    for text in texts:
+        turn, parser = generated(format_, format_.write(Message(text)))
+        size = chance.randint(1, 9)
+        pieces = [turn[at : at + size] for at in range(0, len(turn), size)]
+        parsed = parser.parse(turn)
+        wrong = parsed.content != text or parsed.tool_calls
+        lost += [text] if wrong or disagreement(parser, turn, pieces) else []
+    return len(texts), lost

@@ -37,9 +37,9 @@ class JudgedParts:
 
     name: str
     parts: ContentParts
-    asked: int = 0
+    asked: int
     """Forms whose outcome was held against transformers' render."""
-    faults: tuple[str, ...] = ()
+    faults: tuple[str, ...]
 
 
 def judged_parts(path: Path) -> JudgedParts | None:
@@ -48,11 +48,6 @@ def judged_parts(path: Path) -> JudgedParts | None:
         analysis = analysis_at(path)
     except AutoparserError:
         return None
-    return judged(path.stem, analysis)
-
-
-def judged(name: str, analysis: Analysis) -> JudgedParts:
-    """Hold what an analysis says of each form against transformers."""
     judge = _PartsJudge(analysis)
     parts, asked = analysis.content_parts, 1
     faults = [*judge.fault(parts.texts, judge.play([]), "a list of texts")]
@@ -61,7 +56,7 @@ def judged(name: str, analysis: Analysis) -> JudgedParts:
             text = judge.play([form.part(DATA)])
             asked += 1
             faults += judge.fault(media.forms[form.name], text, form.name, media)
-    return JudgedParts(name, parts, asked, tuple(faults))
+    return JudgedParts(path.stem, parts, asked, tuple(faults))
 
 
 class _PartsJudge:
@@ -131,24 +126,18 @@ class _PartsJudge:
         if added.strip() and not joins:
             yield f"{what}: dropped, but the render has {added[:60]!r}"
 
-    def _stands(self, text: str, media: MediaTreatment) -> bool:
+    @staticmethod
+    def _stands(text: str, media: MediaTreatment) -> bool:
         """Whether the placeholder stands where it is said to, in a form that says its data."""
-        said = _placeholder(media)
-        between = text[text.find(FIRST) + len(FIRST) : text.find(LAST)]
+        slots = {MediaSlot.DATA: DATA, MediaSlot.NUMBER: str(media.first_number)}
+        pieces = media.alone or media.placeholder
+        said = "".join(slots[each] if isinstance(each, MediaSlot) else each for each in pieces)
         around = {
-            MediaPlace.INLINE: between,
+            MediaPlace.INLINE: text[text.find(FIRST) + len(FIRST) : text.find(LAST)],
             MediaPlace.BEFORE: text[: text.find(FIRST)],
             MediaPlace.AFTER: text[text.find(LAST) + len(LAST) :],
         }
         return media.place is not None and said in around[media.place]
-
-
-def _placeholder(media: MediaTreatment) -> str:
-    slots = {MediaSlot.DATA: DATA, MediaSlot.NUMBER: str(media.first_number)}
-    return "".join(
-        slots[piece] if isinstance(piece, MediaSlot) else piece
-        for piece in media.alone or media.placeholder
-    )
 
 
 def _lines(found: Sequence[JudgedParts]) -> Iterator[str]:

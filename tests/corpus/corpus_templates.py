@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import yaml
 
@@ -75,55 +75,58 @@ def known_causes(board: str) -> Mapping[str, str]:
 
 
 def of_each(
-    ask: Callable[[Path], Answer | None], paths: Sequence[Path], processes: int, *, chunk: int
+    ask: Callable[[Question], Answer | None],
+    asked: Sequence[Question],
+    processes: int,
+    *,
+    chunk: int,
 ) -> list[Answer]:
-    """Return the answers in the order of the paths, without those that are None.
-
-    A process takes `chunk` templates at a time: fewer where a template takes long.
-    """
-    found = _answers(ask, paths, processes, chunk)
+    """Return the answers in the order of the questions, without those that are None."""
+    found: Iterable[Answer | None]
+    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        found = map(ask, asked)
+    else:
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+            found = list(pool.map(ask, asked, chunksize=chunk))
     return [each for each in found if each is not None]
 
 
-def of_shares(
-    ask: Callable[[Sequence[Path]], Answer], paths: Sequence[Path], processes: int
-) -> list[Answer]:
-    """Return the answer to each process's share of the paths, where a question is of many."""
-    count = max(processes, 1)
-    shares = [paths[at::count] for at in range(count)]
-    return _answers(ask, [share for share in shares if share], processes, 1)
-
-
-def _answers(
-    ask: Callable[[Question], Answer], questions: Sequence[Question], processes: int, chunk: int
-) -> list[Answer]:
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        return list(map(ask, questions))
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        return list(pool.map(ask, questions, chunksize=chunk))
+Rows: TypeAlias = Callable[[Sequence[Answer]], Iterator[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Board(Generic[Answer]):
-    """A question that every template is asked, and the table of the answers."""
+class Board(Generic[Question, Answer]):
+    """A question that every template, or case, is asked, and the table of the answers."""
 
-    ask: Callable[[Path], Answer | None]
+    ask: Callable[[Question], Answer | None]
     """None where the question does not apply."""
-    lines: Callable[[Sequence[Answer]], Iterator[str]]
-    passes: Callable[[Answer], bool]
+    lines: Rows[Answer]
+    passes: Callable[[Answer], bool] = bool
     chunk: int = 4
-    """Templates that a process takes at a time."""
+    """Questions that a process takes at a time: fewer where one takes long."""
+    enough: float = 1
+    """The share of answers that have to pass."""
 
-    def answers(self, paths: Sequence[Path], processes: int = PROCESSES) -> list[Answer]:
-        """Ask every template."""
-        return of_each(self.ask, paths, processes, chunk=self.chunk)
+    def answers(self, asked: Sequence[Question], processes: int = PROCESSES) -> list[Answer]:
+        """Return the answers in the order of the questions, without those that are None."""
+        return of_each(self.ask, asked, processes, chunk=self.chunk)
 
     def table(self, found: Sequence[Answer]) -> str:
         """Lay out the answers as text."""
         return "\n".join(self.lines(found)) + "\n"
 
-    def judge(self, paths: Sequence[Path], processes: int = PROCESSES) -> tuple[str, bool]:
-        """Return the table over templates, and whether all of them pass."""
-        found = self.answers(paths, processes)
-        return self.table(found), all(map(self.passes, found))
+    def judge(self, asked: Sequence[Question], processes: int = PROCESSES) -> tuple[str, bool]:
+        """Return the table of the answers, and whether enough of them pass."""
+        found = self.answers(asked, processes)
+        return self.table(found), sum(map(self.passes, found)) >= self.enough * len(found)
+
+
+def by_cause(
+    found: Iterable[Answer], cause_of: Callable[[Answer], str]
+) -> Iterator[tuple[str, list[Answer]]]:
+    """Return sorted causes, each with the answers that have it."""
+    causes: dict[str, list[Answer]] = {}
+    for each in found:
+        causes.setdefault(cause_of(each), []).append(each)
+    yield from sorted(causes.items())

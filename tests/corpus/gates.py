@@ -1,52 +1,229 @@
-"""Formats per setting, over a corpus: the analysis' own gate, and beside it the second judge.
+"""Formats per setting, over a corpus: the analysis' own gate, and beside it a second judge.
 
-What the gate counts is the analysis' word; what `gate_judge` finds is asked without it. Where the
-two differ, the template is named.
+What the gate counts is the analysis' word. The second judge asks without it: continuations from
+plain renders, every way to a parser. It shares nothing with the gate but the template, and is
+stricter: what was read is compared with the message itself, part by part, as far as the template
+writes that part at all. Where the two differ, the template is named.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
+
+from llguidance import LLMatcher
+from msgspec import structs
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.switches import SwitchEffect
-from autoparser.analysis.core.turn_format import Formats
+from autoparser.analysis.core.turn_format import Formats, RefusedMessageError
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 
-from .behind import Silence
-from .corpus_templates import Board, analysis_at, known_causes
-from .gate_judge import Verdict, Way, default_differs, verdicts
+from .behind import MESSAGES, OFFERED, Asker, Behind, Silence, asker, without
+from .corpus_templates import Board, analysis_at, by_cause, known_causes
+from .grammar_readers import refused, started
+
+
+class Way(StrEnum):
+    """What a parser and a grammar are told of the prompt."""
+
+    SETTING = "by the setting"
+    PROMPT = "by the prompt"
+    BOTH = "by the prompt and the setting"
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """How much there is of everything in an analysis."""
+class Fault:
+    """What is wrong with one continuation, one way."""
 
-    formats: int = 0
-    settings: int = 0
-    untried: int = 0
-    """Settings beyond the number that is tried."""
-    prompts: int = 0
-    """Different texts that `add_generation_prompt` adds."""
-    unprompted: int = 0
-    """Settings under which it adds nothing."""
-    asked: int = 0
-    passed: int = 0
-    not_asked: int = 0
-    usual_asked: int = 0
-    """The same messages as users send them, where the template takes another form."""
-    usual_passed: int = 0
-    failed_checks: int = 0
+    way: Way
+    read: bool
+    """The parser reads something else; False: the grammar refuses it."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of one message under one setting."""
+
+    setting: Mapping[str, Json]
+    tools: bool
+    title: str
+    silence: Silence | None
+    bare: bool = False
+    """Being asked for a generation prompt changes nothing."""
+    checked: bool = True
+    """The self-check of the setting's format passes."""
+    faults: tuple[Fault, ...] = ()
+
+    def faulty(self, way: Way, *, read: bool) -> bool:
+        """Whether it was misread one way, or refused."""
+        return any(fault.way is way and fault.read is read for fault in self.faults)
+
+
+def verdicts(analysis: Analysis) -> Iterator[Verdict]:
+    """Ask all messages under every setting, with tools and without."""
+    seen: set[str] = set()
+    for format_, check in zip(analysis.formats, analysis.checks, strict=True):
+        for opening in format_.openings:
+            setting = dict(opening.setting)
+            if repr(setting) in seen:
+                continue
+            seen.add(repr(setting))
+            for tools in (True, False):
+                for verdict in _under(analysis, setting, tools=tools):
+                    yield replace(verdict, checked=not check.failures)
+
+
+def _under(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Iterator[Verdict]:
+    asked = asker(analysis, setting, tools=tools)
+    found = [
+        asked.behind(title, message)
+        for title, message in MESSAGES.items()
+        if tools or not message.calls
+    ]
+    doors: list[_Door] = []
+    for each in found:
+        verdict = Verdict(setting, tools, each.title, each.silence, asked.prompt == asked.alone)
+        if each.silence is None:
+            prompt = asked.prompt or ""
+            doors = doors or [_Door(analysis, way, prompt, setting, tools=tools) for way in Way]
+            faults = tuple(fault for door in doors for fault in door.faults(asked, each))
+            verdict = replace(verdict, faults=faults)
+        yield verdict
+
+
+class _Door:
+    """A parser and a grammar that were made one way."""
+
+    def __init__(
+        self, analysis: Analysis, way: Way, prompt: str, setting: Mapping[str, Json], *, tools: bool
+    ) -> None:
+        self._way = way
+        offered = OFFERED if tools else ()
+        told = None if way is Way.SETTING else prompt
+        switches = None if way is Way.PROMPT else setting
+        self._parser = analysis.parser(offered, prompt=told, chat_template_kwargs=switches)
+        grammar = analysis.grammar(offered, prompt=told, chat_template_kwargs=switches)
+        self._start: LLMatcher | str
+        try:
+            self._start = started(grammar)
+        except AutoparserError as error:
+            self._start = f"no grammar: {error}"
+        except ValueError as error:
+            self._start = str(error)
+
+    def faults(self, asked: Asker, behind: Behind) -> Iterator[Fault]:
+        """Return what is wrong with a continuation."""
+        refusal = self._start
+        if not isinstance(refusal, str):
+            refusal = refused(refusal, behind.text, behind.least)
+        if refusal:
+            yield Fault(self._way, False, refusal)
+        misread = misreading(asked, behind, self._parser.parse(behind.text))
+        if misread:
+            yield Fault(self._way, True, misread)
+
+
+def misreading(asked: Asker, behind: Behind, parsed: ParsedMessage) -> str:
+    """Say how what was read differs from what the template wrote; nothing where it does not."""
+    if not parsed.status.regular and parsed.status is not Status.REPAIRED:
+        return f"it is read with the status {parsed.status}"
+    try:
+        found = _message(behind.message, parsed)
+    except ValueError:
+        return "arguments are read that are not JSON"
+    expected = _written(asked, behind)
+    different = _difference(expected, found)
+    if not different:
+        return ""
+    # Two messages that the template writes alike are one to any reader, if both have the parts.
+    alike = expected.presence == found.presence and _names(expected) == _names(found)
+    return "" if alike and asked.render(found) == behind.whole else different
+
+
+def _names(message: Message) -> list[str]:
+    return [call.name for call in message.calls]
+
+
+def _message(message: Message, parsed: ParsedMessage) -> Message:
+    ids = [call.id for call in message.calls]
+    calls = tuple(
+        ToolCall(call.name, json.loads(call.arguments), (ids[at:] or [call.id])[0])
+        for at, call in enumerate(parsed.tool_calls)
+    )
+    return Message(parsed.content or "", parsed.reasoning_content or "", calls)
+
+
+def _written(asked: Asker, behind: Behind) -> Message:
+    """Take from a message what changes nothing when it is taken away: it was never written."""
+    calls = [call.id for call in reversed(behind.message.calls)]
+    members = [(call.id, key) for call in behind.message.calls for key in call.arguments]
+    message = behind.message
+    for take in (
+        partial(structs.replace, content=""),
+        partial(structs.replace, reasoning=""),
+        *(partial(without, id_=id_) for id_ in calls),
+        *(partial(without, id_=id_, key=key) for id_, key in members),
+    ):
+        fewer = take(message)
+        if asked.render(fewer) == behind.whole:
+            message = fewer
+    return message
+
+
+def _difference(expected: Message, found: Message) -> str:
+    if expected.reasoning.strip() != found.reasoning.strip():
+        return f"the reasoning {expected.reasoning!r} is read as {found.reasoning!r}"
+    if expected.content.strip() != found.content.strip():
+        return f"the content {expected.content!r} is read as {found.content!r}"
+    if _names(expected) != _names(found):
+        return f"the calls {_names(expected)} are read as {_names(found)}"
+    for one, other in zip(expected.calls, found.calls, strict=True):
+        # Compared as JSON, in which the order of keys says nothing and true is not 1.
+        mine, its = (json.dumps(dict(call.arguments), sort_keys=True) for call in (one, other))
+        if mine != its:
+            return f"the arguments {dict(one.arguments)} are read as {dict(other.arguments)}"
+    return ""
+
+
+def default_differs(analysis: Analysis) -> str:
+    """Say which message the default's format writes otherwise than a render with nothing set.
+
+    Nothing, where it writes all of them as the template does, the text around them being the same.
+    """
+    asked = asker(analysis, analysis.formats.base, tools=True)
+    around: set[tuple[str, str]] = set()
+    titles: list[str] = []
+    for title, message in MESSAGES.items():
+        behind = asked.behind(title, message)
+        if not behind.whole or behind.silence is Silence.NOTHING:
+            continue
+        try:
+            written = analysis.format.write(behind.message)
+        except RefusedMessageError:
+            return f"{title}: the format refuses it, the template does not"
+        if not written.strip():
+            continue  # Anywhere is nothing.
+        at = behind.whole.rfind(written)
+        if at < 0:
+            return f"{title}: {written!r} is not in the render"
+        around.add((behind.whole[:at], behind.whole[at + len(written) :]))
+        titles.append(title)
+    return f"the texts around {', '.join(titles)} differ" if len(around) > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Alike:
     """Formats that one generation prompt's text does not tell apart."""
 
-    formats: int
     asked: bool
     """Something was asked under the settings of more than one of them."""
     read: bool
@@ -84,7 +261,8 @@ class Gated:
     error: str = ""
     """Why there is no analysis."""
     crash: str = ""
-    counts: Counts = field(default_factory=Counts)
+    counts: Counter[str] = field(default_factory=Counter[str])
+    """How much there is of everything in the analysis."""
     faults: tuple[str, ...] = ()
     """Of the analysis' own gate, each with its message, in the form that the template takes."""
     usual_faults: tuple[str, ...] = ()
@@ -167,21 +345,18 @@ def _words(analysis: Analysis, judged: Sequence[Verdict]) -> Iterator[TurnWord]:
             )
 
 
-def _counts(analysis: Analysis) -> Counts:
+def _counts(analysis: Analysis) -> Counter[str]:
     gate, formats = analysis.gate, analysis.formats
-    return Counts(
-        formats=len(formats),
-        settings=len({repr(opening.setting) for opening in formats.openings}),
-        untried=formats.untried,
-        prompts=len({opening.text for opening in formats.openings if opening.text.strip()}),
-        unprompted=sum(not opening.text.strip() for opening in formats.openings),
-        asked=gate.asked,
-        passed=gate.passed,
-        not_asked=gate.not_asked,
-        usual_asked=gate.usual_asked,
-        usual_passed=gate.usual_passed,
-        failed_checks=sum(bool(check.failures) for check in analysis.checks),
-    )
+    names = ("asked", "passed", "not_asked", "usual_asked", "usual_passed")
+    counts = Counter({name: getattr(gate, name) for name in names})
+    # Settings beyond the number that is tried, and those under which there is no prompt.
+    counts["untried"] = formats.untried
+    counts["unprompted"] = sum(not opening.text.strip() for opening in formats.openings)
+    counts["formats"] = len(formats)
+    counts["settings"] = len({repr(opening.setting) for opening in formats.openings})
+    counts["prompts"] = len({each.text for each in formats.openings if each.text.strip()})
+    counts["failed_checks"] = sum(bool(check.failures) for check in analysis.checks)
+    return counts
 
 
 def _silent(analysis: Analysis, judged: Sequence[Verdict]) -> Iterator[str]:
@@ -212,7 +387,6 @@ def _alike(formats: Formats, judged: Sequence[Verdict]) -> Iterator[Alike]:
             for row in rows
         ]
         yield Alike(
-            len(group),
             sum(bool(row) for row in asked) > 1,
             *(
                 not any(
@@ -230,9 +404,10 @@ BEGUN = "open: no generation prompt; told a prompt, the turn is taken to have be
 UNASKED = "open: the generation prompt comes unasked; told the setting alone, it is not counted"
 UNITED = "open: prompts of two settings end alike; told the prompt alone, one setting's are misread"
 TOOLLESS = "open: turns are written otherwise where no tools are offered"
-LEADING = "open: a header that begins with whitespace is read as content"
 _OPEN = {
-    "Featherless-Chat-Models-llama2-13b-chat-hf": LEADING,
+    "Featherless-Chat-Models-llama2-13b-chat-hf": (
+        "open: a header that begins with whitespace is read as content"
+    )
 }
 
 
@@ -279,54 +454,50 @@ def _lines(found: Sequence[Gated]) -> Iterator[str]:
     yield from _word_lines(done)
 
 
-def unexplained(found: Sequence[Gated]) -> list[str]:
-    """Name what is bad without a known cause: crashes, faults, defaults that differ."""
-    bad = [f"{each.name}: {each.crash}" for each in found if each.crash]
-    bad += [each.name for each in found if each.faults and not _gate_cause(each)]
-    bad += [each.name for each in found if each.usual_faults and not _usual_cause(each)]
-    bad += [f"{each.name}: {verdict.title}" for each, verdict, cause in _bad(found) if not cause]
-    return bad + [each.name for each in _differing(found)]
-
-
-def _counted(found: Sequence[Gated], done: Sequence[Gated]) -> Iterator[str]:
-    def total(name: str) -> int:
-        return sum(getattr(each.counts, name) for each in done)
-
-    yield f"{len(found):>6}  templates"
-    yield f"{len(done):>6}  analyzed"
-    crashes = [each for each in found if each.crash]
-    yield f"{len(crashes):>6}  crashed"
-    yield from (f"{'':8}  {each.name}: {each.crash}" for each in crashes)
-    yield f"{total('formats'):>6}  formats, {_more(done, 'formats')} templates have several"
-    yield f"{total('settings'):>6}  settings learned, {total('untried')} beyond the limit untried"
-    yield f"{total('prompts'):>6}  different generation prompts"
-    yield f"{total('unprompted'):>6}  settings without one"
-    yield f"{total('failed_checks'):>6}  formats whose self-check fails"
-    yield from (
-        f"{'':8}  {each.name}: {each.counts.failed_checks} of {each.counts.formats}"
-        for each in done
-        if each.counts.failed_checks
+def _explained(gated: Gated) -> bool:
+    """Whether all that is bad has a known cause; crashes and defaults that differ have none."""
+    return not (
+        gated.crash
+        or (gated.faults and not _gate_cause(gated))
+        or (gated.usual_faults and not _usual_cause(gated))
+        or not all(cause for _, _, cause in _bad([gated]))
+        or _differing([gated])
     )
 
 
-def _more(done: Sequence[Gated], name: str) -> int:
-    return sum(getattr(each.counts, name) > 1 for each in done)
+def _counted(found: Sequence[Gated], done: Sequence[Gated]) -> Iterator[str]:
+    total = sum((each.counts for each in done), Counter[str]())
+    yield f"{len(found):>6}  templates"
+    yield f"{len(done):>6}  analyzed"
+    crashes = [each for each in found if each.crash]
+    several = sum(each.counts["formats"] > 1 for each in done)
+    yield f"{len(crashes):>6}  crashed"
+    yield from (f"{'':8}  {each.name}: {each.crash}" for each in crashes)
+    yield f"{total['formats']:>6}  formats, {several} templates have several"
+    yield f"{total['settings']:>6}  settings learned, {total['untried']} beyond the limit untried"
+    yield f"{total['prompts']:>6}  different generation prompts"
+    yield f"{total['unprompted']:>6}  settings without one"
+    yield f"{total['failed_checks']:>6}  formats whose self-check fails"
+    yield from (
+        f"{'':8}  {each.name}: {each.counts['failed_checks']} of {each.counts['formats']}"
+        for each in done
+        if each.counts["failed_checks"]
+    )
 
 
 def _gate(done: Sequence[Gated]) -> Iterator[str]:
-    asked = sum(each.counts.asked for each in done)
-    passed = sum(each.counts.passed for each in done)
+    asked = sum(each.counts["asked"] for each in done)
+    passed = sum(each.counts["passed"] for each in done)
     yield "the gate of the analysis"
     yield f"{asked:>6}  continuations asked"
     yield f"{passed:>6}  passed: {passed / max(asked, 1):.2%}"
-    yield f"{sum(each.counts.not_asked for each in done):>6}  messages that no turn goes on with"
+    yield f"{sum(each.counts['not_asked'] for each in done):>6}  messages that no turn goes on with"
     short = [each for each in done if each.faults]
     yield f"{len(short):>6}  templates do not pass"
-    for cause in sorted({_gate_cause(each) for each in short}):
-        same = [each for each in short if _gate_cause(each) == cause]
+    for cause, same in by_cause(short, _gate_cause):
         yield f"{len(same):>6}    {cause or 'of unknown cause'}"
         for each in same:
-            yield f"{'':10}  {each.name}: {each.counts.passed} of {each.counts.asked}"
+            yield f"{'':10}  {each.name}: {each.counts['passed']} of {each.counts['asked']}"
             yield f"{'':12}  {each.faults[0][:200]}"
     yield from _usual(done)
     silent = Counter(why for each in done for why in each.silent)
@@ -335,16 +506,15 @@ def _gate(done: Sequence[Gated]) -> Iterator[str]:
 
 
 def _usual(done: Sequence[Gated]) -> Iterator[str]:
-    asking = [each for each in done if each.counts.usual_asked]
-    asked = sum(each.counts.usual_asked for each in asking)
+    asking = [each for each in done if each.counts["usual_asked"]]
+    asked = sum(each.counts["usual_asked"] for each in asking)
     yield f"{asked:>6}  asked again as users send them, of {len(asking)} templates"
-    yield f"{sum(each.counts.usual_passed for each in asking):>6}    passed"
-    short = [each for each in asking if each.counts.usual_passed < each.counts.usual_asked]
-    for cause in sorted({_usual_cause(each) for each in short}):
-        same = [each for each in short if _usual_cause(each) == cause]
+    yield f"{sum(each.counts['usual_passed'] for each in asking):>6}    passed"
+    short = [each for each in asking if each.counts["usual_passed"] < each.counts["usual_asked"]]
+    for cause, same in by_cause(short, _usual_cause):
         yield f"{len(same):>6}    {cause or 'of unknown cause'}"
         for each in same:
-            passed = f"{each.counts.usual_passed} of {each.counts.usual_asked}"
+            passed = f"{each.counts['usual_passed']} of {each.counts['usual_asked']}"
             yield f"{'':10}  {each.name}: {passed}"
 
 
@@ -381,12 +551,11 @@ def _judge(done: Sequence[Gated]) -> Iterator[str]:
     bad = _bad(done)
     names = {each.name for each, _, _ in bad}
     yield f"{len(names):>6}  templates do not pass"
-    for cause in sorted({cause for _, _, cause in bad}):
-        same = [(each, verdict) for each, verdict, why in bad if why == cause]
-        counted = Counter(each.name for each, _ in same)
+    for cause, same in by_cause(bad, lambda each: each[2]):
+        counted = Counter(each.name for each, _, _ in same)
         yield f"{len(counted):>6}    {cause or 'of unknown cause'}"
         for name, count in counted.items():
-            first = next(verdict for each, verdict in same if each.name == name)
+            first = next(verdict for each, verdict, _ in same if each.name == name)
             fault = first.faults[0]
             yield f"{'':10}  {name}: {count} messages, first {first.title}, {fault.way}"
             yield f"{'':12}  {fault.detail[:200]}"
@@ -398,7 +567,7 @@ def _judge(done: Sequence[Gated]) -> Iterator[str]:
 
 def _disagreeing(done: Sequence[Gated]) -> Iterator[str]:
     """Count the templates on which the judges differ, told the setting as the gate is."""
-    rows = Counter((_word(each.counts.asked, each.faults), _second(each)) for each in done)
+    rows = Counter((_word(each.counts["asked"], each.faults), _second(each)) for each in done)
     yield "the gate / the second judge, templates:"
     yield from (f"{count:>6}    {one} / {other}" for (one, other), count in rows.most_common())
 
@@ -414,14 +583,14 @@ def _word(asked: int, bad: Sequence[object]) -> str:
 
 
 def _differing(found: Sequence[Gated]) -> list[Gated]:
-    return [each for each in found if each.differs and not each.counts.failed_checks]
+    return [each for each in found if each.differs and not each.counts["failed_checks"]]
 
 
 def _defaults(done: Sequence[Gated]) -> Iterator[str]:
     differing = _differing(done)
     yield f"{len(differing):>6}  default formats that differ from a render with nothing set"
     yield from (f"{'':8}  {each.name}: {each.differs}" for each in differing)
-    failing = [each for each in done if each.differs and each.counts.failed_checks]
+    failing = [each for each in done if each.differs and each.counts["failed_checks"]]
     yield f"{len(failing):>6}    more, whose self-check fails"
     yield from (f"{'':8}  {each.name}: {each.differs[:200]}" for each in failing)
 
@@ -458,4 +627,4 @@ def _word_lines(done: Sequence[Gated]) -> Iterator[str]:
         yield f"{'':8}  {each.name}: {word.switch}={word.value}: {verdict}"
 
 
-GATES = Board(gated, _lines, lambda each: not unexplained([each]), chunk=8)
+GATES = Board(gated, _lines, _explained, chunk=8)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.analysis.grammar.proofs import USUAL, Fault, prove, prove_gbnf, so_many
 
-from .corpus_templates import Board, known_causes, sound_analysis
+from .corpus_templates import Board, by_cause, known_causes, sound_analysis
 
 ENOUGH = 0.97
 """Of the templates whose self-check passes."""
@@ -63,9 +63,7 @@ def _lines(found: Sequence[Proof]) -> Iterator[str]:
     yield f"{len(found):>6}  templates whose self-check passes"
     yield f"{whole:>6}  have a grammar that is complete and sound: {whole / max(len(found), 1):.2%}"
     yield f"{sum(each.asked for each in found):>6}  turns and walks"
-    short = [each for each in found if not each.ok]
-    for cause in sorted({each.cause for each in short}):
-        same = [each for each in short if each.cause == cause]
+    for cause, same in by_cause((each for each in found if not each.ok), lambda each: each.cause):
         yield f"{len(same):>6}  {cause or 'of unknown cause'}"
         for each in same:
             counted = Counter(str(fault.question) for fault in each.faults)
@@ -76,7 +74,9 @@ def _lines(found: Sequence[Proof]) -> Iterator[str]:
                 yield f"{'':10}  {first.title}: {first.text[:200]}"
 
 
-def proofs_board(walks: int, *, gbnf: bool = False, tools: Sequence[int] = ()) -> Board[Proof]:
+def proofs_board(
+    walks: int, *, gbnf: bool = False, tools: Sequence[int] = ()
+) -> Board[Path, Proof]:
     """Return the board that proves the grammar of every template whose self-check passes."""
     prove_one = partial(proof_of, walks=walks, gbnf=gbnf, tools=tools)
-    return Board(prove_one, _lines, lambda each: each.ok, chunk=8)
+    return Board(prove_one, _lines, lambda each: each.ok, chunk=8, enough=ENOUGH)

@@ -1,77 +1,78 @@
-"""How well a format that was learned from examples reads what the template writes.
+"""How well a format that was learned reads what the template writes.
 
 What a template's renders say of calls and reasoning is hidden. Messages that it writes after its
-prompt are given as examples, so many of them, drawn by a seed; then all are parsed, and random
-messages that are never examples. The judge is the message that the template was given: what it does
-not write of it, its own renders tell.
+prompt are given as examples, so many of them, drawn by a seed or chosen for what they show. Or the
+outputs are walks through its grammar, three tools offered, as the template writes them, and nobody
+labels them; then calls alone are hidden, or both. The messages of the closed loop judge what was
+learned: what the template does not write of them, its own renders tell.
 """
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import yaml
 from msgspec import structs
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.message_battery import battery_messages, loose_tools
 from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.decoding.answer_judge import DecodingTrial, made_tokenizer
+from autoparser.analysis.decoding.constraints import ConstraintError
 from autoparser.analysis.learning.continuations import turns_after
 from autoparser.analysis.learning.example_conclusion import learn_examples
 from autoparser.analysis.learning.examples import Example, without_calls
+from autoparser.analysis.learning.outputs import LoggedOutput
 from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import message_of
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
+from autoparser.analysis.teaching.output_learning import format_of_outputs
 from autoparser.analysis.teaching.taught_analysis import reads_as
 
 from .closed_loop import loop_cases
-from .corpus_templates import of_each, sound_analysis
+from .corpus_templates import FIXTURES, Board, sound_analysis
 
-COUNTS = (1, 2, 5, 20)
+EXAMPLES, OUTPUTS = (1, 2, 5, 20), (5, 20, 100)
+"""So many examples, and so many outputs, are learned from."""
+TOOLS: list[dict[str, Any]] = yaml.safe_load((FIXTURES / "tools.yaml").read_text("utf-8"))
+CALLING = 4
+"""One of so many walks may say something without a call."""
+REASONING = 2
+"""One of so many walks reasons."""
 ENOUGH = 0.99
-_NAMED = 5
-"""Templates that are not read well after so many chosen examples are named."""
 WRONG_EVERY = 10
-"""One of so many outputs is spoiled, where noise is asked for."""
+"""One of so many texts is spoiled, where noise is asked for."""
+_LIMIT = 1500
+"""Tokens of a walk."""
 
 
 class Reading(NamedTuple):
     """How many messages one format reads."""
 
-    examples: int
     read: int
     asked: int
-    chosen: bool = False
-    """Each example shows something that those before it do not; else they are drawn."""
     error: str = ""
     missed: tuple[str, ...] = ()
     odd: int = 0
-    """Spoiled examples."""
+    """Spoiled texts that were learned from."""
     named: int = 0
-    """Spoiled examples that are named."""
+    """Those of them that are named."""
 
     @property
     def enough(self) -> bool:
         """Whether nearly all were read."""
         return self.asked > 0 and self.read >= ENOUGH * self.asked
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateReadings:
-    """What came of one template."""
-
-    name: str
-    own: Reading
-    """By its own analysis."""
-    learned: tuple[Reading, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,54 +86,41 @@ class ShownMessage:
     """It may be given as an example; all others are asked alone."""
 
 
-def readings(
-    path: Path, seed: int, noise: bool = False, counts: Sequence[int] = COUNTS
-) -> TemplateReadings | None:
-    """Learn from so many examples; None where nothing is analyzed, or calls are not written."""
-    asked = asked_of(path)
-    if asked is None or not any(each.example and each.message.calls for each in asked.shown):
-        return None
-    hidden = without_parts(asked.analysis.format)
-    learned: list[Reading] = []
-    for chosen in (False, True):
-        for count in counts:
-            chance = random.Random(f"{seed} {path.stem} {count}")
-            drawn = _drawn(asked.shown, count, chance, chosen=chosen)
-            found = _learned_from(drawn, asked.shown, hidden, chance, noise=noise)
-            learned.append(found._replace(examples=count, chosen=chosen))
-    return TemplateReadings(path.stem, asked.own, tuple(learned))
+@dataclass(frozen=True, slots=True)
+class LearnedReadings:
+    """The messages that a template writes and reads, and what came of learning."""
 
-
-class Asked(NamedTuple):
-    """A template's analysis, and the messages that it writes and reads."""
-
-    analysis: Analysis
-    shown: list[ShownMessage]
+    name: str
+    shown: Sequence[ShownMessage]
     own: Reading
-    """Of all messages that it writes."""
+    """By its own analysis, of all messages that it writes."""
+    learned: dict[str, Reading]
+    """By how many texts, and how they were found."""
+
+    def learn(
+        self, title: str, spoiled: set[int], learn: Callable[[], tuple[TurnFormat, set[int]]]
+    ) -> None:
+        """Learn a format, and which texts are odd, and have it read all messages."""
+        try:
+            found, odd = learn()
+        except AutoparserError as error:
+            reading = Reading(0, len(self.shown), str(error), odd=len(spoiled))
+        else:
+            reading = _read(self.shown, Formats.of(found))
+            reading = reading._replace(odd=len(spoiled), named=len(odd & spoiled))
+        self.learned[title] = reading
 
 
-def asked_of(path: Path) -> Asked | None:
+def _unlearned(path: Path) -> tuple[Analysis, LearnedReadings] | None:
     """Analyze a template; None where its check fails, or it writes no calls after its prompt."""
     analysis = sound_analysis(path)
     if analysis is None or analysis.format.calls is None or not analysis.format.openings:
         return None
     every = list(_shown_by(analysis))
-    own = read_of(every, analysis.formats, 0)
+    own = _read(every, analysis.formats)
     # What the template writes so that nobody can tell it again is no question to examples.
-    return Asked(analysis, [each for each in every if each.title not in own.missed], own)
-
-
-def without_parts(format_: TurnFormat) -> TurnFormat:
-    """Return the format with content only; the header, the prompts and the ends are kept."""
-    silent = without_calls(format_)
-    return structs.replace(
-        silent,
-        layouts={each: layout for each, layout in silent.layouts.items() if not each.reasoning},
-        reasoning_cut=None,
-        reasoning_open="",
-        reasoning_close="",
-    )
+    shown = [each for each in every if each.title not in own.missed]
+    return analysis, LearnedReadings(path.stem, shown, own, {})
 
 
 def _shown_by(analysis: Analysis) -> Iterator[ShownMessage]:
@@ -149,24 +137,53 @@ def _shown_by(analysis: Analysis) -> Iterator[ShownMessage]:
             yield ShownMessage(title, text, turns.shown_message(message), title in titles)
 
 
-def _learned_from(
-    drawn: Sequence[ShownMessage],
-    shown: Sequence[ShownMessage],
-    hidden: TurnFormat,
-    chance: random.Random,
-    *,
-    noise: bool,
-) -> Reading:
-    examples = [Example(each.text, each.message) for each in drawn]
-    spoiled = _spoil(examples, chance) if noise else ()
-    count = len(examples)
-    try:
-        found = learn_examples(examples, hidden)
-    except AutoparserError as error:
-        return Reading(count, 0, len(shown), error=str(error))
-    reading = read_of(shown, Formats.of(found.format), count)
-    named = sum(at in found.others for at in spoiled)
-    return reading._replace(odd=len(spoiled), named=named)
+def _read(shown: Sequence[ShownMessage], formats: Formats) -> Reading:
+    request = request_of(loose_tools(), begun_turn=formats.default)
+    parser = OutputParser(build_expression(formats, request))
+    missed = tuple(each.title for each in shown if not reads_as(parser, each.text, each.message))
+    return Reading(len(shown) - len(missed), len(shown), missed=missed)
+
+
+def without_parts(format_: TurnFormat) -> TurnFormat:
+    """Return the format with content only; the header, the prompts and the ends are kept."""
+    silent = without_calls(format_)
+    return structs.replace(
+        silent,
+        layouts={each: layout for each, layout in silent.layouts.items() if not each.reasoning},
+        reasoning_cut=None,
+        reasoning_open="",
+        reasoning_close="",
+    )
+
+
+def example_readings(
+    path: Path, noise: bool = False, counts: Sequence[int] = EXAMPLES
+) -> LearnedReadings | None:
+    """Learn from so many examples; None where nothing is analyzed, or calls are not written."""
+    found = _unlearned(path)
+    if found is None:
+        return None
+    analysis, asked = found
+    if not any(each.example and each.message.calls for each in asked.shown):
+        return None
+    hidden = without_parts(analysis.format)
+    for how in ("drawn", "chosen"):
+        for count in counts:
+            chance = random.Random(f"1 {path.stem} {count}")
+            drawn = _drawn(asked.shown, count, chance, chosen=how == "chosen")
+            texts = [each.text for each in drawn]
+            names = [call.name for each in drawn for call in each.message.calls]
+            spoiled = _spoil(texts, names, chance) if noise else set[int]()
+            examples = [
+                Example(text, each.message) for text, each in zip(texts, drawn, strict=True)
+            ]
+            asked.learn(f"{count} {how}", spoiled, partial(_of_examples, examples, hidden))
+    return asked
+
+
+def _of_examples(examples: Sequence[Example], hidden: TurnFormat) -> tuple[TurnFormat, set[int]]:
+    found = learn_examples(examples, hidden)
+    return found.format, set(found.others)
 
 
 def _drawn(
@@ -178,7 +195,10 @@ def _drawn(
     """
     shown = [each for each in shown if each.example]
     called = [each for each in shown if each.message.calls]
-    drawn = [chance.choice([each for each in called if _tells(each.message)] or called)]
+    telling = [
+        each for each in called if any(len(call.arguments) > 1 for call in each.message.calls)
+    ]
+    drawn = [chance.choice(telling or called)]
     rest = [each for each in shown if each is not drawn[0]]
     chance.shuffle(rest)
     while rest and len(drawn) < count:
@@ -195,88 +215,131 @@ _SIGNS = {"a quote": "\"'", "an escape": "\\\n", "markup": "<&"}
 
 def _features(message: Message) -> set[str]:
     """Return what a message shows: its parts, how many calls, types of values, signs."""
-    values = [value for call in message.calls for value in call.arguments.values()]
-    kinds = {f"an argument that is {type_of(value)}" for value in values}
-    held = [inner for value in values for inner in _held(value)]
-    nested = (
-        {"one in another"} if any(isinstance(each, (list, dict)) for each in held) else set[str]()
-    )
-    texts = {char for value in values if isinstance(value, str) for char in value}
-    signs = {name for name, chars in _SIGNS.items() if texts & set(chars)}
-    calls = (
-        {"several calls" if len(message.calls) > 1 else "a call"} if message.calls else set[str]()
-    )
-    empty = {"no arguments" for call in message.calls if not call.arguments}
     parts = [part for part, has in message.presence._asdict().items() if has]
-    beside = {f"{one} before {other}" for one, other in pairwise(parts)}
-    return kinds | nested | signs | calls | empty | beside | set(parts)
+    found = {*parts, *(f"{one} before {other}" for one, other in pairwise(parts))}
+    if message.calls:
+        found.add("several calls" if len(message.calls) > 1 else "a call")
+    for call in message.calls:
+        if not call.arguments:
+            found.add("no arguments")
+        for value in call.arguments.values():
+            found.add(f"an argument that is {type_of(value)}")
+            held = list(value.values()) if isinstance(value, dict) else value
+            if isinstance(held, list) and any(isinstance(each, (list, dict)) for each in held):
+                found.add("one in another")
+            if isinstance(value, str):
+                found |= {name for name, chars in _SIGNS.items() if {*value} & {*chars}}
+    return found
 
 
-def _held(value: Json) -> list[Json]:
-    """Return what an array or an object holds."""
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
+def _spoil(texts: list[str], names: Sequence[str], chance: random.Random) -> set[int]:
+    """Cut, garble or replace the calls in every so many-th text; return which."""
+    spoiled: set[int] = set()
+    for at in range(WRONG_EVERY // 2, len(texts), WRONG_EVERY):
+        text = texts[at]
+        name = next((name for name in names if name in text), "")
+        if name:
+            place = text.index(name)
+            ways = (
+                text[: place + len(name) // 2],
+                text[: place - 3] + text[place + 3 :],
+                f'Action: {names[0]}\nAction Input: {{"city": "Oslo", "days": 3}}',
+            )
+            texts[at] = chance.choice(ways)
+            spoiled.add(at)
+    return spoiled
 
 
-def _tells(message: Message) -> bool:
-    """Whether a message has a call of two arguments."""
-    return any(len(call.arguments) > 1 for call in message.calls)
+def output_readings(
+    path: Path, noise: bool = False, both: bool = False, counts: Sequence[int] = OUTPUTS
+) -> LearnedReadings | None:
+    """Learn from so many outputs; None where nothing is analyzed, or calls are not written."""
+    found = _unlearned(path)
+    if found is None:
+        return None
+    analysis, asked = found
+    if not any(each.message.calls for each in asked.shown):
+        return None
+    outputs = _outputs(analysis, max(counts))
+    if len(outputs) < min(counts):
+        return None
+    hidden = (without_parts if both else without_calls)(analysis.format)
+    names = [str(tool["function"]["name"]) for tool in TOOLS]
+    for count in counts:
+        texts = outputs[:count]
+        chance = random.Random(f"{path.stem} {count}")
+        spoiled = _spoil(texts, names, chance) if noise else set[int]()
+        asked.learn(f"{count}", spoiled, partial(_of_outputs, texts, hidden))
+    return asked
 
 
-def _spoil(examples: list[Example], chance: random.Random) -> tuple[int, ...]:
-    """Cut, garble or replace every so many-th output; return which."""
-    places = range(WRONG_EVERY // 2, len(examples), WRONG_EVERY)
-    for at in places:
-        text = examples[at].output
-        spoiled = (
-            text[: len(text) // 2],
-            text[: len(text) // 3] + text[len(text) // 3 + 5 :],
-            f"Action: {examples[at].message.content}",
-        )
-        examples[at] = replace(examples[at], output=chance.choice(spoiled))
-    return tuple(places)
+def _of_outputs(texts: Sequence[str], hidden: TurnFormat) -> tuple[TurnFormat, set[int]]:
+    given = [LoggedOutput(text, place=f"line {at}") for at, text in enumerate(texts, start=1)]
+    found = format_of_outputs(given, hidden, TOOLS)
+    odd = {each.output.place for each in found.readings if each.problem}
+    return found.format, {at for at, each in enumerate(given) if each.place in odd}
 
 
-def read_of(shown: Sequence[ShownMessage], formats: Formats, count: int) -> Reading:
-    tools = loose_tools()
-    parser = OutputParser(
-        build_expression(formats, request_of(tools, begun_turn=formats.default)),
-    )
-    missed = tuple(each.title for each in shown if not reads_as(parser, each.text, each.message))
-    return Reading(count, len(shown) - len(missed), len(shown), missed=missed)
+def _outputs(analysis: Analysis, count: int) -> list[str]:
+    """Return what the template writes of walks, those with calls and others in turn."""
+    kinds = {choice: _walked(analysis, count, choice) for choice in ("required", "auto")}
+    found: list[str] = []
+    for at in range(count):
+        text = next(kinds["auto" if at % CALLING == CALLING - 1 else "required"], None)
+        if text is None:
+            break
+        found.append(text)
+    return found
 
 
-def judged_learning(
-    paths: Sequence[Path], processes: int, *, seed: int = 1, noise: bool = False
-) -> tuple[str, bool]:
-    """Learn from every template's own words; return the table, and whether nothing crashed."""
-    found = of_each(partial(readings, seed=seed, noise=noise), paths, processes, chunk=4)
-    head = f"{len(found)} templates that render calls after their prompt, renders hidden"
-    names = [f"{count} {how}" for how in ("drawn", "chosen") for count in COUNTS]
-    return table_of(head, "examples", names, f"{_NAMED} chosen", found), True
+def _walked(analysis: Analysis, count: int, choice: str) -> Iterator[str]:
+    # Models write the names that their tools declare; an open grammar has walks make names up.
+    grammar = analysis.grammar(TOOLS, tool_choice=choice, strict=True)
+    parser = analysis.parser(TOOLS, tool_choice=choice)
+    turns = analysis.turns(TOOLS)
+    begun = analysis.begun(TOOLS)[0]
+    try:
+        trial = DecodingTrial(begun, grammar, parser, made_tokenizer(grammar), turns)
+        for at, answer in enumerate(trial.walks(4 * count, seed=0, limit=_LIMIT)):
+            if answer.broken or not answer.ended:
+                continue
+            try:
+                message = _reasoned(message_of(parser.parse(answer.text)), at)
+                text = turns.written_turn(message).continuation
+                # Digits that no float holds come out as Infinity, which is none of JSON's numbers.
+                json.dumps([dict(call.arguments) for call in message.calls], allow_nan=False)
+            except ValueError:
+                continue
+            if text is not None and (message.calls or choice == "auto"):
+                yield text
+    except (AutoparserError, ConstraintError):
+        return
 
 
-def table_of(
-    head: str, what: str, names: Sequence[str], named: str, found: Sequence[TemplateReadings]
-) -> str:
-    """Return the table; templates are named that are not read well in the row `named`."""
-    lines = [
-        head,
-        f"{what:>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learned",
-        _row("analyzed", [each.own for each in found]),
-        *(_row(name, [each.learned[at] for each in found]) for at, name in enumerate(names)),
-    ]
-    odd = [reading for each in found for reading in each.learned if reading.odd]
+def _reasoned(message: Message, at: int) -> Message:
+    """Let some walks mean as reasoning what they say: by themselves they hardly ever reason."""
+    said = message.content.strip()
+    if at % REASONING or message.reasoning or not said:
+        return message
+    return structs.replace(message, content="" if message.calls else said, reasoning=said)
+
+
+def _lines(found: Sequence[LearnedReadings], head: str, what: str, named: str) -> Iterator[str]:
+    """Lay out the ways of learning; templates are named that are not read well in one of them."""
+    yield f"{len(found)} templates that render calls after their prompt, {head}"
+    yield f"{what:>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learned"
+    yield _row("analyzed", [each.own for each in found])
+    for name in found[0].learned if found else ():
+        yield _row(name, [each.learned[name] for each in found])
+    odd = [reading for each in found for reading in each.learned.values() if reading.odd]
     if odd:
         right = sum(each.named for each in odd)
-        lines.append(f"spoiled {what}: {sum(each.odd for each in odd)}, of them named: {right}")
+        yield f"spoiled {what}: {sum(each.odd for each in odd)}, of them named: {right}"
     for each in found:
-        reading = each.learned[names.index(named)]
+        reading = each.learned[named]
         if not reading.enough:
             words = reading.error or "; ".join(reading.missed[:3])
-            lines.append(f"  {each.name}: {reading.read} of {reading.asked}: {words}")
-    return "\n".join(lines) + "\n"
+            yield f"  {each.name}: {reading.read} of {reading.asked}: {words}"
 
 
 def _row(name: str, found: Sequence[Reading]) -> str:
@@ -286,3 +349,16 @@ def _row(name: str, found: Sequence[Reading]) -> str:
     failed = sum(bool(each.error) for each in found)
     share = f"{enough} ({enough / max(len(found), 1):.0%})"
     return f"{name:>9}  {share:>24}  {read / max(asked, 1):>14.1%}  {failed}"
+
+
+def learning_board(
+    *, outputs: bool = False, noise: bool = False, both: bool = False
+) -> Board[Path, LearnedReadings]:
+    """Return the board of what is learned from examples, or from outputs that nobody labeled."""
+    if outputs:
+        ask = partial(output_readings, noise=noise, both=both)
+        lines = partial(_lines, head="and write their walks", what="outputs", named="20")
+    else:
+        ask = partial(example_readings, noise=noise)
+        lines = partial(_lines, head="renders hidden", what="examples", named="5 chosen")
+    return Board(ask, lines, lambda _: True)

@@ -1,138 +1,153 @@
-"""The linter over the corpus, its counts beside those that were known before.
+"""The linter over the corpus, and what `autoparser fix` does about what lint shows by default.
 
-`lint_reference.yaml` holds, for each rule that corresponds to a probe of an earlier survey, how
-many templates that probe hit, and why the rule hits more or fewer. That survey was of 793
-templates, this corpus has 786, and its probes were prototypes: a count says how often a thing is,
-not where.
+Every rule looks, those too that do not run by default; templates are counted by rule, weight and
+profile. A finding counts as fixed where the edited template passed every render of the proof, and
+no render changed that no finding calls wrong. Of the others the table says how far the edits came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import yaml
-
+from autoparser.analysis.editing.lint_fixes import UnfixedReason, fix_sources
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.inspection import LintRun
 from autoparser.analysis.lint.linting import FindingFilter, LintFinding
 from autoparser.analysis.lint.project_run import LintRequest, lint_project
-from autoparser.analysis.lint.project_settings import ProjectSettings
-from autoparser.analysis.lint.registry import all_rules
-from autoparser.analysis.lint.rule import Profile, Rule, RuleNeed, profiles_of
+from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
+from autoparser.analysis.lint.registry import all_rules, rules_for
+from autoparser.analysis.lint.rule import Profile, profiles_of
 
-from .corpus_templates import PROCESSES
-
-REFERENCE = Path(__file__).parent / "lint_reference.yaml"
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What an earlier survey counted."""
-
-    hits: int
-    of: int
-    """How many templates were asked: all, or those with calls or reasoning."""
-    why: str = ""
-    """Why the rule counts otherwise."""
-
-
-def reference() -> Mapping[str, Known]:
-    """Return what is known of rules, by code."""
-    rows: dict[str, dict[str, Any]] = yaml.safe_load(REFERENCE.read_text(encoding="utf-8"))
-    return {code: Known(**row) for code, row in rows.items()}
-
-
-def lints(paths: Sequence[Path], processes: int = PROCESSES) -> LintRun:
-    """Hold the templates against every rule, those too that do not run by default."""
-    return lint_project(
-        LintRequest(tuple(map(str, paths)), all_rules(), ProjectSettings(), jobs=processes)
-    )
-
-
-def lint_table(run: LintRun) -> str:
-    """Lay the counts out as text."""
-    return "\n".join(_lines(run)) + "\n"
-
-
-def _lines(run: LintRun) -> Iterator[str]:
-    known = reference()
-    hits = {rule.code: _hits(run, rule) for rule in run.rules}
-    yield f"{'hits':>5} {'before':>9}  rule"
-    for rule in run.rules:
-        row = known.get(rule.code)
-        before = "" if row is None else f"{row.hits}/{row.of}"
-        lacking = rule.needs in (RuleNeed.TOKENIZER, RuleNeed.DIRECTORY)
-        lacks = f" (needs {rule.needs.value})" if lacking else ""
-        yield f"{hits[rule.code]:>5} {before:>9}  {rule.code} {rule.name}{lacks}"
-        if row is not None and row.why:
-            yield f"{'':>17}{row.why}"
-    found = sum(len(each.findings) for each in run.templates)
-    yield (
-        f"{len(run.templates)} templates, {len(run.rules)} rules, {found} findings,"
-        f" {len(run.problems)} problems"
-    )
-    for problem in run.problems:
-        yield f"  {problem.path}: {problem.message}"
-
-
-def _hits(run: LintRun, rule: Rule) -> int:
-    """Count the templates in which the rule saw something, alone or merged into another."""
-    return sum(
-        any(rule.code in (finding.code, *finding.also) for finding in template.findings)
-        for template in run.templates
-    )
-
+from .corpus_templates import Board
 
 PROFILES = (Profile.RELEASE, Profile.ENGINES, Profile.TRAINING, Profile.CACHE, Profile.STRICT)
+Wanted = Callable[[LintFinding], bool]
 
 
-def lint_counts(run: LintRun) -> str:
-    """Count templates: by rule and weight, by profile, and those that have nothing to show."""
-    return "\n".join(_count_lines(run)) + "\n"
+def linted(path: Path) -> LintRun:
+    """Hold a template against every rule."""
+    return lint_project(LintRequest((str(path),), all_rules(), ProjectSettings(), jobs=1))
 
 
-def _count_lines(run: LintRun) -> Iterator[str]:
-    names = " | ".join(each.value for each in PROFILES)
-    yield f"| rule | errors | warnings | info | {names} |"
-    yield f"|---|{'--:|' * (3 + len(PROFILES))}"
-    for rule in run.rules:
-        counts = [_templates(run, rule, severity) for severity in Severity]
-        if any(counts):
-            shown = [_shown(run, rule, profile) for profile in PROFILES]
-            cells = " | ".join(str(each or "") for each in (*counts, *shown))
-            yield f"| {rule.code} {rule.name} | {cells} |"
-    every = [_shown(run, None, profile) for profile in PROFILES]
-    weights = [_templates(run, None, severity) for severity in Severity]
-    yield f"| any | {' | '.join(map(str, (*weights, *every)))} |"
-    found = [each for _, each in run.findings]
-    yield ""
-    yield (
-        f"{len(run.templates)} templates, {len(found)} findings, {len(run.problems)} problems;"
-        f" {sum(each.line is None for each in found)} findings have no line,"
-        f" {sum(bool(each.hit.setting) for each in found)} hold under a switch alone."
-    )
-
-
-def _templates(run: LintRun, rule: Rule | None, severity: Severity) -> int:
-    """Count the templates in which a rule, or any, has a finding of a weight."""
-    return _having(run, rule, lambda each: each.severity is severity)
-
-
-def _shown(run: LintRun, rule: Rule | None, profile: Profile) -> int:
-    """Count the templates of which a profile shows a finding of a rule that runs in it."""
+def _shown(profile: Profile) -> Wanted:
+    """Return whether a profile shows a finding, of a rule that runs in it."""
 
     def shows(finding: LintFinding) -> bool:
         runs = finding.rule.default or profile in profiles_of(finding.rule)
         return runs and FindingFilter(profile).shows(finding)
 
-    return _having(run, rule, shows)
+    return shows
 
 
-def _having(run: LintRun, rule: Rule | None, wanted: Callable[[LintFinding], bool]) -> int:
-    return sum(
-        any((rule is None or each.rule is rule) and wanted(each) for each in template.findings)
-        for template in run.templates
+def _weighing(severity: Severity) -> Wanted:
+    return lambda finding: finding.severity is severity
+
+
+def _lint_lines(runs: Sequence[LintRun]) -> Iterator[str]:
+    wanted = [*map(_weighing, Severity), *map(_shown, PROFILES)]
+    templates = [[finding for _, finding in run.findings] for run in runs]
+    counts: dict[str, list[int]] = {}
+    for code in ("any", *(rule.code for rule in all_rules())):
+        counts[code] = [
+            sum(
+                any(code in ("any", each.code) and wants(each) for each in found)
+                for found in templates
+            )
+            for wants in wanted
+        ]
+    yield f"| rule | errors | warnings | info | {' | '.join(each.value for each in PROFILES)} |"
+    yield f"|---|{'--:|' * len(wanted)}"
+    for rule in all_rules():
+        if any(counts[rule.code][: len(Severity)]):
+            cells = " | ".join(str(each or "") for each in counts[rule.code])
+            yield f"| {rule.code} {rule.name} | {cells} |"
+    yield f"| any | {' | '.join(map(str, counts['any']))} |"
+    every = [finding for found in templates for finding in found]
+    yield ""
+    yield (
+        f"{len(templates)} templates, {len(every)} findings,"
+        f" {sum(len(run.problems) for run in runs)} problems;"
+        f" {sum(each.line is None for each in every)} findings have no line,"
+        f" {sum(bool(each.hit.setting) for each in every)} hold under a switch alone."
     )
+
+
+LINTS = Board(linted, _lint_lines, lambda run: not run.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class TriedFix:
+    """A finding of a template, and what became of it."""
+
+    template: str
+    code: str
+    reason: UnfixedReason | None
+    """None where it was fixed."""
+    renders: int = 0
+    """Conversations of the proof, each rendered by both templates."""
+    tried: int = 0
+
+
+def tried_fixes(path: Path) -> list[TriedFix]:
+    """Fix what lint shows of a template."""
+    rules = RuleChoice(None, (), tuple(each.code for each in rules_for(Profile.RELEASE))).rules
+    shown = FindingFilter(Profile.RELEASE)
+    request = LintRequest((str(path),), rules, ProjectSettings(), finding_filter=shown)
+    return [
+        TriedFix(
+            path.stem,
+            each.finding.code,
+            each.reason,
+            0 if each.proof is None or each.reason else each.proof.conversations,
+            each.tried,
+        )
+        for template in fix_sources(request).templates
+        for each in template.fixed.fixes
+    ]
+
+
+def _fix_lines(answers: Sequence[Sequence[TriedFix]]) -> Iterator[str]:
+    found = [each for answer in answers for each in answer]
+    rules = {rule.code: rule for rule in all_rules()}
+    known = [each for each in found if rules[each.code].fixable]
+    others = [each for each in found if not rules[each.code].fixable]
+    yield "found fixed unsafe  no edit not proven stays   new limit  rule"
+    for code in sorted({each.code for each in known}):
+        yield _row([each for each in known if each.code == code], f"{code} {rules[code].name}")
+    yield _row(known, "all")
+    gone = sum(each.reason is None for each in others)
+    yield f"{len(others)} findings of rules without edits, {gone} of them gone with others"
+    showing, fixable, changed = map(
+        _templates, (found, known, [each for each in found if each.reason is None])
+    )
+    yield f"{showing} templates show findings, {fixable} some with edits; {changed} were changed"
+    renders = sum(each.renders for each in found)
+    tried = sum(each.tried for each in found)
+    yield f"{tried} edits were rendered with; fixed ones were proven by {renders} conversations"
+
+
+def _templates(found: Iterable[TriedFix]) -> int:
+    return len({each.template for each in found})
+
+
+_WIDTHS = {
+    UnfixedReason.UNSAFE: 6,
+    UnfixedReason.NO_EDIT: 8,
+    UnfixedReason.NOT_PROVEN: 10,
+    UnfixedReason.NOT_GONE: 5,
+    UnfixedReason.NEW: 5,
+    UnfixedReason.NOT_FINISHED: 5,
+}
+"""How wide the column of a reason is."""
+
+
+def _row(found: Sequence[TriedFix], words: str) -> str:
+    counts = Counter(each.reason for each in found)
+    left = " ".join(f"{counts[reason]:>{width}}" for reason, width in _WIDTHS.items())
+    return f"{len(found):>5} {counts[None]:>5} {left}  {words}"
+
+
+FIXES = Board(tried_fixes, _fix_lines, lambda _: True, chunk=1)

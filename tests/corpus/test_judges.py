@@ -1,9 +1,10 @@
-"""The judges of triggers, stops and structural tags on invented formats, sound and broken."""
+"""The judges of the boards on invented formats and tools, sound and broken."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +12,27 @@ from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.grammar.turn_rules import TriggerKind
 from autoparser.analysis.parsing.turn_request import StrictRow
-from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, TAGGED_CALL, calls, turn
+from tests.analysis.tiny import CONTENT, REASONING, TAGGED_CALL, calls, turn
+from tests.fixture_analyses import TEMPLATES
+from tests.fuzz.schemas.trial import FORMATS, JUDGE
 
-from .stops import STOPS, After, Engine, stopped_by
-from .structural_tags import TAGS, Question, Tagged, Wish, tagged_by
-from .triggers import Triggered, triggered_by, triggers_board
+from .behind import MESSAGES, Silence, asker
+from .corpus_templates import known_causes, own_paths
+from .gates import GATES, default_differs, gated, verdicts
+from .real_tools import EACH, FORMS, real_tools, scores_of, tools_board
+from .turn_judges import (
+    STOPS,
+    TAGS,
+    After,
+    Engine,
+    Question,
+    Triggered,
+    Wish,
+    stopped_by,
+    tagged_by,
+    triggered_by,
+    triggers_board,
+)
 
 needs_xgrammar = pytest.mark.skipif(
     find_spec("xgrammar") is None, reason="xgrammar is not installed"
@@ -86,7 +103,7 @@ def test_a_call_that_nothing_tells_from_json_is_no_lazy_one() -> None:
     assert (
         "nothing tells calls from other text: they begin with '{\"arguments\": '" in asked.refused
     )
-    assert asked.triggers == ()
+    assert not asked.triggers
     assert asked.refused in triggers_board([]).table([asked])
 
 
@@ -99,11 +116,6 @@ def test_the_judge_finds_a_trigger_that_comes_too_early(monkeypatch: pytest.Monk
     asked = found(turn(ANSWER, calls(opening="<open>tools<sep>"), end="<end>\n"))
     assert any("has '<open>answer<sep>" in fault for fault in asked.faults), asked.faults
     assert asked.faults[0] in triggers_board([]).table([asked])
-
-
-def test_a_call_in_bare_json_is_known_by_its_name() -> None:
-    asked = found(turn(CONTENT, calls(JSON_CALL), end="<end>\n"))
-    assert {trigger.value for trigger in asked.triggers} >= {'{"name": "get_forecast"'}
 
 
 def test_the_judge_finds_a_stop_that_comes_too_early() -> None:
@@ -151,7 +163,54 @@ def test_tags_of_invented_formats_take_what_is_allowed(
     assert found.asked[Wish.NAMED, Question.REFUSES] > 0
 
 
-def test_the_table_names_what_does_not_hold() -> None:
-    found = Tagged("own", faults=((Wish.ALONE, Question.REFUSES, "two calls: 'x'"),))
-    assert "own: 1 no two calls | refuses what it does not | two calls: 'x'" in TAGS.table([found])
-    assert "own: 0 no tag" in TAGS.table([Tagged("own", refused="no tag")])
+def test_the_table_names_what_does_not_pass_the_gate() -> None:
+    found = gated(next(path for path in own_paths() if path.stem == "reasoning-delimiter"))
+    assert GATES.passes(found)
+    text = GATES.table([found])
+    assert "reasoning-delimiter: 9 of 14" in text
+    assert known_causes("gate")["reasoning-delimiter"] in text
+
+
+CALLED = calls(opening="<do>", close="</do>")
+
+
+def test_a_sound_template_passes_every_way() -> None:
+    switched = "{% if deep %}(r){% endif %}"
+    template = turn(REASONING, CONTENT, CALLED, end="<end>\n", prompt=f"A:{switched}")
+    found = list(verdicts(analyze(template)))
+    assert {repr(each.setting) for each in found} >= {"{}", "{'deep': True}"}
+    assert {each.title for each in found if each.silence is None} == set(MESSAGES)
+    assert [each for each in found if each.faults] == []
+    behind = [each for each in found if each.setting == {"deep": True}]
+    assert {each.silence for each in behind} == {None, Silence.OTHERWISE}
+
+
+def test_the_judge_is_no_friend_of_the_format() -> None:
+    # What closes a value is also how a quote inside of it is written: nobody can tell them apart.
+    pairs = '{% for k, v in f.arguments.items() %}{{ k }}="{{ v }}"{% endfor %}'
+    analysis = analyze(turn(CONTENT, calls(f"<do {{{{ f.name }}}}({pairs})>"), end="<end>\n"))
+    bad = {each.title for each in verdicts(analysis) if each.faults}
+    assert bad == {"quotes and lines"}
+    assert default_differs(analysis) == ""
+    assert asker(analysis, {}, tools=True).closing == ""
+
+
+@needs_xgrammar
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter"])
+def test_each_form_takes_calls_that_meet_a_schema_and_no_others(name: str) -> None:
+    tools = real_tools(Path(__file__).with_name("tools"))
+    for tool in tools:
+        judge = JUDGE(tool.schema, format_checker=FORMATS)
+        assert len(tool.valid) == len(tool.invalid) == EACH
+        assert all(map(judge.is_valid, tool.valid))
+        assert not any(map(judge.is_valid, tool.invalid))
+    found = scores_of(TEMPLATES / f"{name}.jinja", tools)
+    for form in FORMS:
+        score = found[1][form]
+        assert not score.wrong, tools_board([]).table([found])
+        assert not score.unwritten, tools_board([]).table([found])
+        assert score.counts["valid"] == score.counts["taken"] == len(tools) * EACH
+        kept_out = sum(score.counts[each] for each in ("kept out", "ambiguous", "not held"))
+        assert score.counts["invalid"] == kept_out == len(tools) * EACH
+        assert score.counts["kept out"] > EACH
+        assert score.together.startswith(f"{len(tools)}/{len(tools)}")

@@ -1,4 +1,4 @@
-"""Samples of the corpus and the project's own templates, by every board that has no other test.
+"""Samples of the corpus and the project's own templates, by every board that is not asked of all.
 
 All templates, with more questions: `python -m tests.corpus` with the option that is named.
 """
@@ -7,23 +7,41 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.registry import rule_of, run_check
+from autoparser.analysis.lint.subject import Subject
 
 from .content_parts import PARTS
-from .corpus_templates import own_paths
+from .corpus_templates import FIXTURES, own_paths, read_template
+from .gates import GATES, Gated
 from .grammars import ENOUGH, proofs_board
-from .rendering import KINDS, surveyed
+from .learning import example_readings, output_readings
+from .lints import LINTS
+from .rendering import KINDS, RENDERS
 from .round_trips import ROUND_TRIPS, Played
-from .stops import STOPS, After
-from .structural_tags import TAGS, Question, Wish
-from .triggers import triggers_board
+from .turn_judges import STOPS, TAGS, After, Question, Wish, triggers_board
 
 UNEXPLAINED = 0.02
 """Of the verdicts that break, so many may be put down to no one change."""
+
+
+@pytest.fixture(scope="module")
+def gated(corpus: list[Path]) -> list[Gated]:  # --gate
+    return GATES.answers([*corpus[::12], *own_paths()[::12]])
+
+
+def test_nothing_fails_the_gate_without_a_cause(gated: list[Gated]) -> None:
+    assert all(map(GATES.passes, gated)), GATES.table(gated)
+    asked = sum(each.counts["asked"] for each in gated)
+    assert asked > 300
+    assert sum(each.counts["passed"] for each in gated) >= 0.95 * asked
 
 
 def test_grammars_accept_what_templates_write_and_allow_only_what_is_read(
@@ -55,28 +73,21 @@ def test_round_trips_break_for_known_causes(trips: list[Played]) -> None:  # --r
     broken = [cause for cause in causes if cause != Outcome.HOLDS]
     assert len(broken) > len(trips)
     assert broken.count(str(Cause.REWRITTEN)) <= UNEXPLAINED * len(broken)
-
-
-def test_the_table_of_round_trips_counts_every_verdict(trips: list[Played]) -> None:
     lines = ROUND_TRIPS.table(trips).splitlines()
-    counted = sum(int(line.split()[0]) for line in lines if line.endswith(" templates"))
-    assert counted == sum(len(each.verdicts) for each in trips)
+    assert sum(int(line.split()[0]) for line in lines if line.endswith(" templates")) == len(causes)
 
 
 def test_texts_are_their_messages_and_bridges_keep_what_stands(
     corpus: list[Path],
 ) -> None:  # --render
     paths = corpus[::24]
-    found = [each for each in map(surveyed, paths) if each is not None]
+    found = RENDERS.answers(paths, 1)
     rendered = [each.attribution for each in found if each.attribution.rendered]
     assert len(rendered) > len(paths) // 2
-    assert [(each.name, each.faults) for each in rendered if each.faults] == []
-    for name in KINDS:
-        rounds = [each.rounds[name] for each in found]
-        assert sum(each.turns for each in rounds) > 0
-        assert [each.name for each in rounds if each.bridge_breaks or each.silent] == []
+    assert all(map(RENDERS.passes, found)), RENDERS.table(found)
+    assert all(sum(each.rounds[name].counts["turns"] for each in found) for name in KINDS)
     kept = [each.rounds["reasoning, all kept"] for each in found]
-    assert sum(each.answered > 0 for each in kept) >= 0.9 * len(kept)
+    assert sum(each.counts["bridges"] > 0 for each in kept) >= 0.9 * len(kept)
 
 
 ENDED_BETWEEN = {"tiiuae-Falcon-H1-Tiny-Tool-Calling-90M", "GigaChat3-10B-A1.8B"}
@@ -119,3 +130,70 @@ def test_tags_take_what_a_request_allows_and_refuse_the_rest(
         assert sum(each.asked[wish, Question.TAKES] for each in found) > 200
     for wish in (Wish.REQUIRED, Wish.ALONE, Wish.NAMED):
         assert sum(each.asked[wish, Question.REFUSES] for each in found) > 100
+
+
+LEARNED = ("templates/a4-type-flags", "templates/j6-numbered-calls", "novel/arrows")
+MORE = ("novel/elements-by-type", "novel/names-are-tags")
+
+
+@pytest.mark.parametrize("name", [*LEARNED, *MORE])
+def test_five_chosen_examples_read_what_the_template_writes(name: str) -> None:  # --learn
+    found = example_readings(FIXTURES / f"{name}.jinja", counts=(5,))
+    assert found is not None
+    assert found.own.enough
+    assert found.learned["5 chosen"].enough, found.learned["5 chosen"].missed
+
+
+@pytest.mark.parametrize(
+    ("learn", "name", "way"),
+    [
+        *((example_readings, name, "20 chosen") for name in LEARNED),
+        *((output_readings, name, "20") for name in ("novel/keywords", "novel/elements-by-type")),
+    ],
+)
+def test_twenty_texts_show_a_format_and_spoiled_ones_are_named(
+    learn: Any, name: str, way: str
+) -> None:  # --learn --noise, and with --outputs
+    found = learn(FIXTURES / f"{name}.jinja", noise=True, counts=(20,))
+    assert found is not None
+    assert found.own.enough
+    twenty = found.learned[way]
+    assert twenty.enough, twenty.missed
+    assert twenty.odd == twenty.named > 0
+
+
+CHECKED: dict[str, dict[str, Any]] = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    for path in sorted((FIXTURES.parent / "tests/analysis/lint/checked").glob("*.yaml"))
+}
+"""By rule, the templates in which a person has seen what it calls an error."""
+
+
+def is_error(code: str, subject: Subject) -> bool:
+    rule = rule_of(code)
+    hits = run_check(rule, subject) if subject.has(rule.needs) else ()
+    return Severity.ERROR in {hit.severity or rule.severity for hit in hits}
+
+
+@pytest.mark.parametrize("code", CHECKED)
+def test_what_was_looked_at_is_still_found(code: str, corpus: list[Path]) -> None:
+    files = {each.stem: each for each in corpus}
+    seen = {str(each["template"]) for each in CHECKED[code]["hits"]}
+    assert [each for each in seen if not is_error(code, Subject(read_template(files[each])))] == []
+
+
+def test_no_error_is_new(corpus: list[Path]) -> None:
+    # Of these rules a person has seen all errors that the corpus has.
+    wholes = [code for code, row in CHECKED.items() if row["whole"]]
+    subjects = {each.stem: Subject(read_template(each)) for each in corpus[::20]}
+    seen = {(code, str(hit["template"])) for code in wholes for hit in CHECKED[code]["hits"]}
+    found = {(code, name) for code in wholes for name in subjects if is_error(code, subjects[name])}
+    assert found == {(code, name) for code, name in seen if name in subjects}
+    assert found, "the sample would show nothing"
+
+
+def test_lint_looks_at_every_template(corpus: list[Path]) -> None:  # --lint
+    found = LINTS.answers(corpus[::40])
+    assert [each.message for run in found for each in run.problems] == []
+    looked_at = [Path(each.path).stem for run in found for each in run.templates]
+    assert looked_at == [each.stem for each in corpus[::40]]

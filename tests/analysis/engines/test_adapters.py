@@ -24,7 +24,7 @@ from autoparser.analysis.engines.vllm_plugin import (
     log_as_server,
 )
 from tests.case_tables import case_tables
-from tests.corpus.structural_tags import read_by_xgrammar
+from tests.corpus.grammar_readers import read_by_xgrammar
 
 from .served_model import (
     NAMES,

@@ -17,7 +17,7 @@ from autoparser.analysis.grammar.member_rows import begins_as_text, writes_key_t
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError
 from tests.analysis.parsing.loop import analysis_of, fixture_names, with_ids
-from tests.corpus.structural_tags import read_by_xgrammar
+from tests.corpus.grammar_readers import read_by_xgrammar
 
 from .proofs import Load, grammar_for, in_gbnf, in_lark, refusal, request_for
 

@@ -14,7 +14,7 @@ from autoparser.analysis.decoding.mask_sampling import RandomSampler, WaitingAns
 from autoparser.analysis.decoding.matcher_grammar import row_of, row_words
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
-from tests.corpus.structural_tags import read_by_xgrammar
+from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.real_vocabularies import qwen_without_special
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,459 @@
+"""Stops, triggers and structural tags, judged by turns that templates write after their prompts.
+
+An engine that stops at the ids at which an output ends wherever they stand (`get_stop_token_ids`),
+or by position (`find_stop`), has to stop where the turn is over: each turn is cut into tokens,
+every marker being one; before the stop stands all of the message, and after it nothing of it.
+
+A server waits for a trigger and from there on holds the text to the lazy grammar. So in every turn
+with a call a trigger has to stand, and from its first one on the grammar has to take the rest; in a
+turn without a call none may stand, nor in a text of the corpus' own words that holds no marker.
+
+xgrammar compiles the structural tags of four requests. Each has to take the turns that do what is
+asked, and to refuse the others.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from llguidance import LLMatcher
+
+from autoparser import AutoparserError, ChatTemplate
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.conversation import Json, ToolResult, UserMessage
+from autoparser.analysis.core.text_alignment import edge_units, is_unit
+from autoparser.analysis.grammar.turn_rules import GrammarTrigger, TriggerKind
+from autoparser.analysis.history.renderer import Renderer
+from autoparser.analysis.sources.token_bytes import byte_tokenizer
+
+from .behind import Behind, RenderedTurns, rendered_turns
+from .closed_loop import plain_texts, words_of
+from .corpus_templates import Board, read_template, sound_analysis
+from .grammar_readers import refused, started, taking_turns
+
+NEXT = "Departed"
+"""The text of the message after a turn; no word of any turn."""
+
+
+class After(StrEnum):
+    """What a turn ends with."""
+
+    CONTENT = "content"
+    CALLS = "calls"
+
+
+class Engine(StrEnum):
+    """What tells an engine to stop."""
+
+    IDS = "by get_stop_token_ids"
+    POSITION = "by find_stop"
+
+
+@dataclass(slots=True)
+class Stopped:
+    """What came of one template's stops."""
+
+    name: str
+    turns: Counter[After] = field(default_factory=Counter[After])
+    unended: Counter[After] = field(default_factory=Counter[After])
+    """Turns after whose last part the template writes no marker: nothing says where they end."""
+    wrong: Counter[tuple[After, Engine]] = field(default_factory=Counter[tuple[After, Engine]])
+    first: str = ""
+    """The first turn that ends elsewhere by position."""
+    refused: str = ""
+    """Why there is no renderer: a special token that is not known."""
+
+
+def stopped(path: Path) -> Stopped | None:
+    """Ask of one template; None where its analysis does not hold."""
+    try:
+        template = read_template(path)
+        analysis = analyze(template)
+        if analysis.stand_ins:
+            known = {name: str(text) for name, text in analysis.stand_ins.items()}
+            analysis = analyze(ChatTemplate(template.text, known, name=template.name))
+    except AutoparserError:
+        return None
+    return stopped_by(path.stem, analysis) if not analysis.check.failures else None
+
+
+def stopped_by(name: str, analysis: Analysis) -> Stopped:
+    """Ask of one analysis."""
+    found = Stopped(name)
+    for turns in rendered_turns(analysis):
+        if turns.turns:
+            try:
+                renderer = _renderer(analysis, turns)
+            except AutoparserError as error:
+                return Stopped(name, refused=str(error))
+            for turn in turns.turns:
+                _stop(found, renderer, turns, turn)
+    return found
+
+
+def _renderer(analysis: Analysis, turns: RenderedTurns) -> Renderer:
+    """Make an engine for which every marker of the turns is a token."""
+    texts = [turns.prompt, *(turn.text for turn in turns.turns)]
+    marks = {unit for text in texts for unit in edge_units(text) if _is_token(unit)}
+    # Whatever it looks like, what ends a turn is a token of the model.
+    for stop in (stop for format_ in analysis.formats for stop in format_.stop_strings):
+        units = {unit for unit in edge_units(stop) if _is_token(unit)}
+        marks |= units or ({stop} if stop[2:] and " " not in stop else set())
+    return Renderer(analysis, byte_tokenizer([(mark, True) for mark in sorted(marks)]))
+
+
+def _is_token(unit: str) -> bool:
+    """Whether a unit of a text is what a tokenizer would have as a token: a marker in brackets."""
+    bracketed = unit[-1:] in ">]⟧⟩」】" and "=" not in unit and '"' not in unit
+    return is_unit(unit) and bracketed and " " not in unit
+
+
+def _stop(found: Stopped, renderer: Renderer, turns: RenderedTurns, turn: Behind) -> None:
+    """Run along one turn, and the next message where it stands after it."""
+    message = turn.message
+    after = After.CALLS if message.calls else After.CONTENT
+    spoken = message.content and message.content.strip() in turn.text
+    if not (turn.calls if message.calls else spoken):
+        return
+    follows, words = _follows(turns, turn), _words(turn)
+    last = max((turn.text.rfind(word) + len(word) for word in words), default=0)
+    if not any(map(is_unit, edge_units(turn.text[last:] + follows.partition(NEXT)[0]))):
+        found.unended[after] += 1
+        return
+    found.turns[after] += 1
+    ids, flat = renderer.encode(turn.text + follows), renderer.get_stop_token_ids()
+    prompt = renderer.encode(turns.prompt[-200:])
+    places = {
+        Engine.IDS: next((at for at, id_ in enumerate(ids) if id_ in flat), None),
+        Engine.POSITION: renderer.find_stop(ids, prompt, tools=turns.tools),
+    }
+    for engine, place in places.items():
+        rest = "" if place is None else renderer.decode(ids[place + 1 :])
+        if place is not None and _is_over(rest, words, follows):
+            continue
+        found.wrong[after, engine] += 1
+        if engine is Engine.POSITION and not found.first:
+            where = "nowhere" if place is None else repr(rest[:60])
+            found.first = f"{turn.title}: {turn.text[-90:]!r} ends before {where}"
+
+
+def _follows(turns: RenderedTurns, turn: Behind) -> str:
+    """Return what stands after a turn once the next message is there, its text included."""
+    results = [ToolResult(NEXT, call.name, call.id) for call in turn.message.calls]
+    for later in ([UserMessage(NEXT)], results):
+        whole = (turns.asked.render(turn.message, *later) or "") if later else ""
+        if whole.startswith(turn.whole):
+            return whole[len(turn.whole) :]
+    return ""
+
+
+def _is_over(rest: str, words: set[str], follows: str) -> bool:
+    """Whether nothing of the turn stands in the rest, and all of the next message's text."""
+    if len(rest) < len(follows):
+        return NEXT in rest
+    own = rest.removesuffix(follows)
+    return not any(re.search(rf"\b{re.escape(word)}\b", own) for word in words)
+
+
+def _words(turn: Behind) -> set[str]:
+    """Return the words of a message that can be told from a template's."""
+    message = turn.message
+    texts = [message.content, message.reasoning, *(call.name for call in message.calls)]
+    texts += [value for call in message.calls for value in _strings(dict(call.arguments))]
+    return {word for text in texts for word in re.findall(r"\w{4,}", text) if word in turn.text}
+
+
+def _strings(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)
+
+
+def _stop_lines(found: Sequence[Stopped]) -> Iterator[str]:
+    yield f"{len(found):>6}  templates whose self-check passes"
+    yield f"{sum(bool(each.refused) for each in found):>6}  not asked: a special token is not known"
+    for after in After:
+        asked = sum(each.turns[after] for each in found)
+        having = [each for each in found if each.turns[after]]
+        yield f"{asked:>6}  turns that end after {after}, of {len(having)} templates"
+        yield f"{sum(each.unended[after] for each in found):>6}    and so many without any marker"
+        for engine in Engine:
+            wrong = sum(each.wrong[after, engine] for each in having)
+            sound = sum(not each.wrong[after, engine] for each in having)
+            yield f"{asked - wrong:>6}    end there {engine}: all of {sound} templates"
+    yield from (f"{'':8}{each.name}: {each.first}" for each in found if each.first)
+
+
+STOPS = Board(stopped, _stop_lines, lambda each: not each.first)
+
+TEXTS = 40
+"""Texts without markers that each template is asked to write as content."""
+EVERY = 12
+"""The words of these texts come from every so many-th template."""
+
+
+@dataclass(slots=True)
+class Triggered:
+    """What came of one template's triggers."""
+
+    name: str
+    triggers: dict[GrammarTrigger, None] = field(default_factory=dict[GrammarTrigger, None])
+    called: int = 0
+    """Turns with a call that were asked about."""
+    uncalled: int = 0
+    """Turns without one, and texts without markers."""
+    silent: int = 0
+    """Messages of which the template does not say how they go on after its prompt."""
+    refused: str = ""
+    """Why there is no trigger."""
+    faults: list[str] = field(default_factory=list[str])
+    unwritten: int = 0
+    """Turns that the grammar refuses whether it is lazy or not: no matter of its triggers."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.faults and not self.refused
+
+
+def triggered(path: Path, words: Sequence[str]) -> Triggered | None:
+    """Ask of one template; None where its analysis does not hold, or it writes no call."""
+    analysis = sound_analysis(path)
+    if analysis is None or analysis.format.calls is None:
+        return None
+    return triggered_by(path.stem, analysis, words)
+
+
+def triggered_by(name: str, analysis: Analysis, words: Sequence[str]) -> Triggered:
+    """Ask of one analysis."""
+    found = Triggered(name)
+    for turns in rendered_turns(analysis):
+        found.silent += turns.silent
+        if not any(turn.calls for turn in turns.turns):
+            continue
+        try:
+            lazy, whole = (
+                analysis.grammar(turns.tools, prompt=turns.prompt, lazy=lazy)
+                for lazy in (True, False)
+            )
+            triggers, lazy_start = lazy.server_triggers, started(lazy)
+        except AutoparserError as error:
+            found.refused = str(error)
+            break
+        uncalled = [turn for turn in turns.turns if not turn.message.calls]
+        uncalled += _worded(analysis, turns, words)
+        _trigger(found, triggers, lazy_start, started(whole), turns, uncalled)
+    return found
+
+
+def _worded(analysis: Analysis, turns: RenderedTurns, words: Sequence[str]) -> Iterator[Behind]:
+    chance = random.Random(analysis.template.name)
+    for text in plain_texts(analysis, words, chance, TEXTS):
+        turn = turns.asked.answer(text)
+        if turn.silence is None:
+            yield turn
+
+
+def _trigger(
+    found: Triggered,
+    triggers: Sequence[GrammarTrigger],
+    lazy: LLMatcher,
+    whole: LLMatcher,
+    turns: RenderedTurns,
+    uncalled: Sequence[Behind],
+) -> None:
+    """Hold triggers and a lazy grammar against turns with calls, and without."""
+    found.triggers |= dict.fromkeys(triggers)
+    for each in triggers:
+        tokens = list(each.text.encode())
+        if lazy.deep_copy().try_consume_tokens(tokens) < len(tokens):
+            found.faults.append(f"{each.value!r} begins no call")
+    for turn in turns.turns:
+        if not turn.calls:
+            continue
+        found.called += 1
+        fault = _missed(triggers, lazy, turn)
+        if fault and refused(whole, turn.text, turn.least):
+            found.unwritten += 1
+        elif fault:
+            found.faults.append(f"{turn.title}: {fault}")
+    for turn in uncalled:
+        found.uncalled += 1
+        at = _first(triggers, turn.text)
+        if at is not None:
+            found.faults.append(f"{turn.title!r} has {turn.text[at:][:60]!r}")
+
+
+def _missed(triggers: Sequence[GrammarTrigger], lazy: LLMatcher, turn: Behind) -> str:
+    """Return what is wrong with the first trigger of a turn with a call, or empty."""
+    at = _first(triggers, turn.text)
+    if at is None:
+        return f"no trigger stands in {turn.text[:90]!r}"
+    least = turn.least - len(turn.text[:at].encode())
+    refusal = refused(lazy, turn.text[at:], least, ahead=40, behind=60)
+    return f"from its trigger on, {refusal}" if refusal else ""
+
+
+def _first(triggers: Sequence[GrammarTrigger], text: str) -> int | None:
+    """Return where the first trigger stands in a text, read as llama.cpp reads it."""
+    matches = (re.search(_pattern(each), text) for each in triggers)
+    return min((each.start(each.lastindex or 0) for each in matches if each), default=None)
+
+
+def _pattern(trigger: GrammarTrigger) -> str:
+    match trigger.kind:
+        case TriggerKind.WORD:
+            return re.escape(trigger.value)
+        case TriggerKind.PATTERN:
+            return trigger.value
+        case TriggerKind.PATTERN_FULL:
+            return rf"\A(?:{trigger.value})\Z"
+
+
+def _trigger_lines(found: Sequence[Triggered]) -> Iterator[str]:
+    asked = [each for each in found if each.called or each.refused]
+    yield f"{len(found):>6}  templates whose self-check passes and whose format has calls"
+    yield f"{len(found) - len(asked):>6}  of these write no call after their own prompt"
+    yield f"{sum(each.ok for each in asked):>6}  of the {len(asked)} others have sound triggers"
+    yield f"{sum(each.called for each in found):>6}  turns with a call"
+    yield f"{sum(each.unwritten for each in found):>6}    that the grammar refuses, lazy or not"
+    yield f"{sum(each.uncalled for each in found):>6}  turns and texts without one"
+    yield f"{sum(each.silent for each in found):>6}  messages not asked"
+    for kind in TriggerKind:
+        having = sum(any(one.kind is kind for one in each.triggers) for each in asked)
+        yield f"{having:>6}  templates have triggers of the kind {kind.name.lower()}"
+    for each in asked:
+        if not each.ok:
+            yield f"{'':8}{each.name}: {each.refused or each.faults[0]}"
+
+
+def triggers_board(paths: Sequence[Path]) -> Board[Path, Triggered]:
+    """Return the board whose texts are made of these templates' words."""
+    ask = partial(triggered, words=words_of(paths[::EVERY]))
+    return Board(ask, _trigger_lines, lambda each: each.ok)
+
+
+class Wish(StrEnum):
+    """What a request asks of the calls."""
+
+    AUTO = "nothing"
+    REQUIRED = "a call"
+    ALONE = "no two calls"
+    NAMED = "one tool"
+
+
+class Question(StrEnum):
+    """What a tag has to do with a turn."""
+
+    TAKES = "takes what it allows"
+    REFUSES = "refuses what it does not"
+
+
+@dataclass(slots=True)
+class Tagged:
+    """What came of one template's structural tags."""
+
+    name: str
+    asked: Counter[tuple[Wish, Question]] = field(default_factory=Counter[tuple[Wish, Question]])
+    triggered: bool = False
+    """Text is free, and triggers begin tags, where nothing is asked."""
+    refused: str = ""
+    """Why there is no tag."""
+    faults: list[tuple[Wish, Question, str]] = field(default_factory=list[Any])
+    unwritten: int = 0
+    """Turns that the whole grammar refuses as well: no matter of the tag."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.faults and not self.refused
+
+
+def tagged(path: Path) -> Tagged | None:
+    """Ask of one template; None where its analysis does not hold, or it writes no call."""
+    analysis = sound_analysis(path)
+    if analysis is None or analysis.format.calls is None:
+        return None
+    return tagged_by(path.stem, analysis)
+
+
+def tagged_by(name: str, analysis: Analysis) -> Tagged | None:
+    """Ask of one analysis; None where it writes no call after its own prompt."""
+    found = Tagged(name)
+    calling = [each for each in rendered_turns(analysis) if any(turn.calls for turn in each.turns)]
+    for turns in calling:
+        named = next(turn.calls[0].name for turn in turns.turns if turn.calls)
+        whole = started(analysis.grammar(turns.tools, prompt=turns.prompt))
+        hard = {turn.title for turn in turns.turns if refused(whole, turn.text, turn.least)}
+        for wish, options in _options(named).items():
+            try:
+                grammar = analysis.grammar(turns.tools, prompt=turns.prompt, **options)
+                tag = grammar.structural_tag()
+            except AutoparserError as error:
+                return Tagged(name, refused=str(error))
+            found.triggered |= "triggered_tags" in json.dumps(tag)
+            try:
+                takes = taking_turns(tag)
+            except Exception as error:  # noqa: BLE001 - it reads no such tag, whatever it raises
+                return Tagged(name, refused=f"xgrammar: {error}")
+            for turn in turns.turns:
+                if turn.message.calls and not turn.calls:
+                    continue
+                question = Question.TAKES if _allows(wish, turn, named) else Question.REFUSES
+                found.asked[wish, question] += 1
+                taken = takes(turn)
+                if taken is (question is Question.TAKES):
+                    continue
+                if not taken and turn.title in hard:
+                    found.unwritten += 1
+                else:
+                    found.faults.append((wish, question, f"{turn.title}: {turn.text[:200]!r}"))
+    return found if calling else None
+
+
+def _options(named: str) -> Mapping[Wish, dict[str, Any]]:
+    return {
+        Wish.AUTO: {},
+        Wish.REQUIRED: {"tool_choice": "required"},
+        Wish.ALONE: {"parallel_tool_calls": False},
+        Wish.NAMED: {"tool_choice": {"type": "function", "function": {"name": named}}},
+    }
+
+
+def _allows(wish: Wish, turn: Behind, named: str) -> bool:
+    names = [call.name for call in turn.calls]
+    return {
+        Wish.AUTO: True,
+        Wish.REQUIRED: bool(names),
+        Wish.ALONE: len(names) < 2,
+        Wish.NAMED: {*names} == {named},
+    }[wish]
+
+
+def _tag_lines(found: Sequence[Tagged]) -> Iterator[str]:
+    yield f"{len(found):>6}  templates that pass the self-check and write calls after their prompt"
+    yield f"{sum(not each.refused for each in found):>6}  have a structural tag"
+    yield f"{sum(each.ok for each in found):>6}  that holds whatever is asked"
+    yield f"{sum(each.triggered for each in found):>6}  with triggers, where nothing is asked"
+    yield f"{sum(each.unwritten for each in found):>6}  turns that the whole grammar refuses, too"
+    for wish in Wish:
+        for question in Question:
+            asked = sum(each.asked[wish, question] for each in found)
+            wrong = sum(fault[:2] == (wish, question) for each in found for fault in each.faults)
+            yield f"{asked - wrong:>6}  of {asked} turns, {wish} being asked: {question}"
+    for each in found:
+        if not each.ok:
+            shown = each.refused or " | ".join(map(str, each.faults[0]))
+            yield f"{'':8}{each.name}: {len(each.faults)} {shown}"
+
+
+TAGS = Board(tagged, _tag_lines, lambda each: each.ok)
