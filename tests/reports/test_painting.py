@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any, get_args
@@ -38,6 +39,7 @@ from autoparser.reports.blocks import (
     compare_texts,
     prose,
     rows,
+    table,
 )
 from autoparser.reports.markdown import markdown_text
 from autoparser.reports.pages import PageTop, page
@@ -122,6 +124,35 @@ def test_labels_and_texts_stand_in_two_columns_and_long_labels_are_broken() -> N
     assert plain(drawn) == ["  a label        text", "  without end"]
     drawn = drawn_lines(prose("one two three four five six", hang=2), 24)
     assert plain(drawn) == ["  one two three four", "    five six"]
+
+
+def test_a_terminal_shows_opened_entries_in_full_and_a_long_reason_once() -> None:
+    reason = Text("for a reason that takes more than half of the line")
+    one, two = (Entry(name, reason, "T1", blocks=prose(name)) for name in ("one", "two"))
+    drawn = drawn_lines([Entries((one, two, replace(one, opened=True)), "Phase")], 60)
+    assert plain(drawn) == [
+        "  T1 one  for a reason that takes more than half of the line",
+        "  T1 two  as above",
+        "  T1 one  as above",
+        "",
+        "Phase T1 one",
+        "  for a reason that takes more than half of the line",
+        "  one",
+    ]
+    single = Entries((Entry("one", Text("so"), opened=True),))
+    assert plain(drawn_lines([single], 60)) == ["", "one", "  so"]
+
+
+def test_a_table_shows_a_name_once_and_counts_the_rows_that_are_left_out() -> None:
+    cells = [("a", "1 2 3 4 5"), ("a", "2"), ("b", "3")]
+    drawn = table("c", ("name", "value"), cells, grouped=True, most=2)
+    assert report_text(drawn, 30).plain.split("\n") == [
+        "  name  value",
+        "  a     1 2 3 4 5",
+        "        2",
+        "  and 1 more",
+    ]
+    assert "| a | 1 2 3 4 5 |\n|  | 2 |\n| b | 3 |" in markdown_text("t", drawn)
 
 
 @pytest.mark.parametrize(("text", "expected", "why"), TABLES["visible"])

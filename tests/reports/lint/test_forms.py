@@ -18,55 +18,156 @@ import xmlschema
 from jsonschema import Draft4Validator, Draft202012Validator
 from rich.cells import cell_len
 
-from autoparser.analysis.lint.inspection import LintRun
-from autoparser.analysis.lint.registry import rule_of
-from autoparser.reports.lint import (
-    badge_image,
-    card_table,
-    concise_report,
-    github_report,
-    junit_report,
-    lint_document,
-    lint_report,
-    markdown_report,
-    page_markdown,
-    rule_page,
-    rules_index,
-    sarif_report,
-    statistics_report,
-)
+from autoparser.analysis.lint.baselines import Ignore
+from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, Severity, ShownText
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.analysis.lint.project_sources import InputProblem
+from autoparser.analysis.lint.registry import all_rules, rule_of
+from autoparser.analysis.lint.rule import RuleNeed
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.reports import lint as forms
 
-from .runs import HOSTILE, clean, hostile, plain
+HOSTILE = (
+    "a\x00b\x1b[31mred\x1b]8;;http://evil\x07 \u202edrow\u202c \ufeff\ud800\ufffe\x0b\x85\u2028"
+    "\r\n::error file=x::pwned\n%0A,:| | <script>alert(1)</script> ]]> --> `code` ```\n"
+    "[bold]rich[/bold] [link](javascript:x) ![i](http://evil/i.png) @everyone #12 www.evil.com"
+    " {0} {{ x }} ~~~ </details> <!-- & &amp; \\ *em* _em_"
+)
+"""What terminals, XML, HTML, Markdown, workflow commands and rich would take for their own."""
+
+DROPS, BROKEN = rule_of("AP306"), rule_of("AP101")
+NEEDS_TOKENIZER = msgspec.structs.replace(DROPS, needs=RuleNeed.TOKENIZER)
+TEMPLATE = ChatTemplate("{%- for message in messages %}\n\t{{ message.content }}  \n{%- endfor %}")
+
+WITH = ShownText(
+    "with content",
+    "<|user|>hi<|end|>\n<|assistant|> so <call>",
+    messages=({"role": "user", "content": "hi"},),
+)
+WITHOUT = ShownText("without content", "<|user|>hi<|end|>\n<|assistant|><call>")
+
+
+def plain() -> LintRun:
+    """Two findings of each kind of weight, a known one, an ignored one, a note, a problem."""
+    drops = LintFinding(
+        DROPS,
+        Hit("the model does not see what it said", (HitEvidence(WITH, WITHOUT),), line=2),
+        also=("AP101",),
+    )
+    unsure = LintFinding(
+        BROKEN,
+        Hit("it may fail", severity=Severity.WARNING, confidence=Confidence.MEDIUM),
+    )
+    told = LintFinding(
+        BROKEN,
+        Hit(
+            "good to know",
+            severity=Severity.INFO,
+            line=1,
+            fix="do it",
+            setting={"thinking": False},
+        ),
+    )
+    raised = HitEvidence(WITH, ShownText("with calls", error="TypeError: no"))
+    fails = LintFinding(DROPS, Hit("it raises", (raised, HitEvidence(WITH)), line=3))
+    return LintRun(
+        (
+            InspectedTemplate(
+                "models/a b.jinja",
+                None,
+                TEMPLATE,
+                in_lines=True,
+                findings=(drops, unsure, told),
+                baseline_findings=(drops,),
+                ignored=(told,),
+                unused=(Ignore(("AP101",), "since", 1),),
+            ),
+            InspectedTemplate(
+                "models/tokenizer_config.json",
+                "tool_use",
+                TEMPLATE,
+                in_lines=False,
+                findings=(fails,),
+                left_out=(
+                    (msgspec.structs.replace(DROPS, needs=RuleNeed.TOKENIZER), RuleNeed.TOKENIZER),
+                ),
+            ),
+            InspectedTemplate("models/good.jinja", None, TEMPLATE, in_lines=True, findings=()),
+        ),
+        (
+            InputProblem("bad.jinja", "this is not UTF-8", "save it as UTF-8", "byte 3"),
+            InputProblem("c.jinja", "this ignore of AP101 gives no reason", "say why", line=3),
+        ),
+        all_rules(),
+        baseline=True,
+        vanished=2,
+    )
+
+
+def hostile() -> LintRun:
+    """A run whose every text is from somebody who does not mean well."""
+    shown = ShownText(HOSTILE, HOSTILE, messages=({"role": HOSTILE},))
+    raises = ShownText(HOSTILE, error=HOSTILE)
+    finding = LintFinding(
+        DROPS,
+        Hit(
+            HOSTILE,
+            (
+                HitEvidence(shown, raises),
+                HitEvidence(shown, ShownText(HOSTILE, "x" + HOSTILE)),
+                HitEvidence(shown),
+                HitEvidence(shown, shown),
+            ),
+            line=1,
+            fix=HOSTILE,
+        ),
+    )
+    ignore = Ignore((HOSTILE,), HOSTILE, 1)
+    return LintRun(
+        tuple(
+            InspectedTemplate(
+                HOSTILE,
+                HOSTILE,
+                ChatTemplate(HOSTILE),
+                lines,
+                (finding,),
+                unused=(ignore,),
+                remarks=(HOSTILE,),
+            )
+            for lines in (True, False)
+        ),
+        (InputProblem(HOSTILE, HOSTILE, HOSTILE, HOSTILE, 3),),
+        all_rules(),
+    )
+
+
+def clean() -> LintRun:
+    """Nothing found."""
+    return LintRun((InspectedTemplate("good.jinja", None, TEMPLATE, True, ()),), (), all_rules())
+
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[3]
 RUNS = [plain, hostile, clean]
 PAGES = "https://docs.example/autoparser/rules"
 
 
-def sarif(run: LintRun) -> str:
-    return sarif_report(run, "1.2.3", PAGES)
-
-
-def text(run: LintRun) -> str:
-    return lint_report(run, 80, evidence=True, explain=True).plain + "\n"
-
-
-def document(run: LintRun) -> str:
-    return json.dumps(lint_document(run), indent=2)
+def text(run: LintRun, width: int = 80) -> str:
+    return forms.lint_report(run, width, evidence=True, explain=True).plain + "\n"
 
 
 LINES: dict[str, Callable[[LintRun], str]] = {
     "text": text,
-    "statistics": lambda run: statistics_report(run, 80).plain + "\n",
-    "concise": concise_report,
-    "github": github_report,
-    "markdown": markdown_report,
+    "statistics": lambda run: forms.statistics_report(run, 80).plain + "\n",
+    "concise": forms.concise_report,
+    "github": forms.github_report,
+    "markdown": forms.markdown_report,
     # Of all rules their number is no matter of the form.
-    "card": lambda run: card_table(replace(run, rules=run.rules[:2]), "1.2.3"),
-    "badge": badge_image,
-    "junit": junit_report,
-    "sarif": sarif,
-    "json": document,
+    "card": lambda run: forms.card_table(replace(run, rules=run.rules[:2]), "1.2.3"),
+    "badge": forms.badge_image,
+    "junit": forms.junit_report,
+    "sarif": lambda run: forms.sarif_report(run, "1.2.3", PAGES),
+    "json": lambda run: json.dumps(forms.lint_document(run), indent=2),
 }
 
 
@@ -80,9 +181,8 @@ def validate_sarif(written: str) -> None:
 def validate_junit(written: str) -> None:
     xmlschema.XMLSchema(str(HERE / "junit.xsd")).validate(written)
     root = ElementTree.fromstring(written)  # noqa: S314 - our own document
-    assert int(root.get("tests", "")) == len([*root.iter("testcase")])
-    assert int(root.get("failures", "")) == len([*root.iter("failure")])
-    assert int(root.get("errors", "")) == len([*root.iter("error")])
+    for total, each in (("tests", "testcase"), ("failures", "failure"), ("errors", "error")):
+        assert int(root.get(total, "")) == len([*root.iter(each)])
     for suite in root.iter("testsuite"):
         assert int(suite.get("tests", "")) == len([*suite.iter("testcase")]) > 0
 
@@ -96,14 +196,19 @@ def validate_json(written: str) -> None:
 VALID = {"sarif": validate_sarif, "junit": validate_junit, "json": validate_json}
 
 
-@pytest.mark.parametrize("form", VALID)
+@pytest.mark.parametrize("form", LINES)
 @pytest.mark.parametrize("made", RUNS)
-def test_a_document_is_valid_by_its_schema(form: str, made: Callable[[], LintRun]) -> None:
-    VALID[form](LINES[form](made()))
+def test_a_form_is_valid_by_its_schema_and_no_terminal_obeys_it(
+    form: str, made: Callable[[], LintRun]
+) -> None:
+    written = LINES[form](made())
+    VALID.get(form, str)(written)
+    assert written.endswith("\n") or form == "json"
+    assert all(line.isprintable() for line in written.split("\n"))
 
 
 def test_sarif_points_at_lines_and_explains_rules() -> None:
-    (run,) = json.loads(sarif(plain()))["runs"]
+    (run,) = json.loads(LINES["sarif"](plain()))["runs"]
     driver = run["tool"]["driver"]
     for result in run["results"]:
         rule = driver["rules"][result["ruleIndex"]]
@@ -121,32 +226,19 @@ def test_sarif_points_at_lines_and_explains_rules() -> None:
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] is False
     assert len(invocation["toolExecutionNotifications"]) == 2
-    assert "helpUri" not in sarif_report(clean(), "1.2.3")
+    assert "helpUri" not in forms.sarif_report(clean(), "1.2.3")
 
 
 def test_json_has_hostile_texts_as_they_were() -> None:
-    finding = json.loads(document(hostile()))["templates"][0]["findings"][0]
+    finding = json.loads(LINES["json"](hostile()))["templates"][0]["findings"][0]
     assert finding["message"] == HOSTILE
 
 
-@pytest.mark.parametrize("form", LINES)
-@pytest.mark.parametrize("made", RUNS)
-def test_no_terminal_obeys_any_of_it(form: str, made: Callable[[], LintRun]) -> None:
-    written = LINES[form](made())
-    assert written.endswith("\n") or form == "json"
-    assert all(line.isprintable() for line in written.split("\n"))
-
-
-@pytest.mark.parametrize("form", ["text", "statistics"])
 @pytest.mark.parametrize("width", [40, 80, 120])
-def test_lines_keep_to_the_width(form: str, width: int) -> None:
-    for run in (plain(), hostile(), clean()):
-        report = (
-            lint_report(run, width, evidence=True, explain=True)
-            if form == "text"
-            else statistics_report(run, width)
-        )
-        assert all(cell_len(line) <= width for line in report.plain.splitlines())
+@pytest.mark.parametrize("made", RUNS)
+def test_lines_keep_to_the_width(made: Callable[[], LintRun], width: int) -> None:
+    shown = text(made(), width) + forms.statistics_report(made(), width).plain
+    assert all(cell_len(line) <= width for line in shown.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -161,18 +253,18 @@ def test_a_run_of_all_kinds_of_findings_is_as_in_its_snapshot(form: str) -> None
 
 
 def test_a_badge_of_a_hostile_run_is_an_image_and_its_card_a_table() -> None:
-    ElementTree.fromstring(badge_image(hostile()))  # noqa: S314 - our own image
-    rows = [line for line in card_table(hostile(), "1.2.3").splitlines() if line.startswith("|")]
-    assert len(rows) > 2
-    assert "<script" not in card_table(hostile(), "1.2.3")
+    ElementTree.fromstring(forms.badge_image(hostile()))  # noqa: S314 - our own image
+    card = forms.card_table(hostile(), "1.2.3")
+    assert sum(line.startswith("|") for line in card.splitlines()) > 2
+    assert "<script" not in card
 
 
 COMMAND = re.compile(r"::(error|warning|notice) file=([^:,]*),line=(\d+),title=([^:,]*)::(.*)")
 
 
 def test_github_reads_one_command_a_line_of_a_hostile_run() -> None:
-    assert len(concise_report(hostile()).splitlines()) == 7
-    for line in github_report(hostile()).splitlines():
+    assert len(forms.concise_report(hostile()).splitlines()) == 7
+    for line in forms.github_report(hostile()).splitlines():
         match = COMMAND.fullmatch(line)
         assert match is not None or line.startswith("autoparser lint: ")
         # Where a command's data ends is its line's end, and a percent sign begins an escape.
@@ -180,7 +272,7 @@ def test_github_reads_one_command_a_line_of_a_hostile_run() -> None:
 
 
 def test_markdown_cannot_be_left_from_within() -> None:
-    written = markdown_report(hostile())
+    written = forms.markdown_report(hostile())
     outside = re.sub(r"(?ms)^(`{3,})diff\n.*?^\1\n", "", written)
     rows = [line for line in outside.splitlines() if line.startswith("|")]
     # Four cells: no more bars than those between them.
@@ -216,7 +308,7 @@ class Tags(HTMLParser):
 
 def test_a_long_markdown_comment_is_cut_and_says_so() -> None:
     run = plain()
-    written = markdown_report(replace(run, templates=run.templates * 300))
+    written = forms.markdown_report(replace(run, templates=run.templates * 300))
     assert len(written) < 65_536
     assert "more rows" in written
     assert "more findings with evidence not shown" in written
@@ -235,7 +327,7 @@ RULE = msgspec.structs.replace(
 
 
 def test_a_page_in_markdown_shows_its_words_as_they_are() -> None:
-    page = page_markdown(RULE)
+    page = forms.page_markdown(RULE)
     for words in (
         "A tag such as \\<b> and a `<code>|` span \\| are not markup.",
         "Why it \\*matters\\*.",
@@ -246,12 +338,12 @@ def test_a_page_in_markdown_shows_its_words_as_they_are() -> None:
         "| where selected |",
     ):
         assert words in page
-    (row,) = [line for line in rules_index([RULE]).splitlines() if "AP306" in line]
+    (row,) = [line for line in forms.rules_index([RULE]).splitlines() if "AP306" in line]
     assert "span \\| are" in row
 
 
 def test_a_page_in_a_terminal_has_the_same_words_in_its_width() -> None:
-    page = rule_page(RULE, 60).plain
+    page = forms.rule_page(RULE, 60).plain
     assert "A tag such as <b> and a `<code>|` span | are not markup." in " ".join(page.split())
     for words in ("Second paragraph, on two lines.", "  {{ x | safe }}", "covers", "AP101"):
         assert words in page
