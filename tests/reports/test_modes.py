@@ -45,39 +45,30 @@ def code(cell: str) -> str:
     return cell[1:-1]
 
 
-@pytest.mark.parametrize("title", MODES)
-def test_every_mode_is_explained(title: str) -> None:
-    assert [code(row[0]) for row in table(title)] == [*MODES[title][1]]
+EXAMPLES = [
+    (title, code(mode), code(fixture)) for title in MODES for mode, _, fixture, *_ in table(title)
+]
 
 
-@pytest.mark.parametrize(
-    ("title", "mode", "fixture"),
-    [(title, code(row[0]), code(row[2])) for title in MODES for row in table(title)],
-)
+@pytest.mark.parametrize(("title", "mode", "fixture"), EXAMPLES)
 def test_a_mode_is_shown_by_its_template(title: str, mode: str, fixture: str) -> None:
     assert getattr(analyzed(fixture).view, MODES[title][0]) == mode
 
 
-def test_every_marker_is_explained() -> None:
-    assert [code(row[0]) for row in table("Markers")] == [
-        each.name for each in fields(MarkerRegistry)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("marker", "text", "fixture"),
-    [(code(row[0]), code(row[2]), code(row[3])) for row in table("Markers")],
-)
-def test_a_marker_is_in_its_template(marker: str, text: str, fixture: str) -> None:
+@pytest.mark.parametrize("row", table("Markers"), ids=lambda row: row[0])
+def test_a_marker_is_in_its_template(row: list[str]) -> None:
+    marker, text, fixture = map(code, (row[0], row[2], row[3]))
     assert getattr(analyzed(fixture).markers, marker) == text
 
 
-def test_every_flag_effect_and_phase_is_explained() -> None:
-    assert [code(row[0]) for row in table("Flags")] == [each.name for each in fields(FormatFlags)]
-    assert [code(row[0]) for row in table("What a switch changes")] == [*SwitchEffect]
-    phases = [finding.phase for finding in analyzed("a1-function-parameter").phases]
-    assert [code(row[0]) for row in table("Phases")] == phases
-
-
-def test_the_page_for_a_browser_has_words_for_every_mode() -> None:
+def test_every_mode_marker_flag_effect_and_phase_is_explained() -> None:
+    explained = {
+        **{title: [*kind] for title, (_, kind) in MODES.items()},
+        "Markers": [each.name for each in fields(MarkerRegistry)],
+        "Flags": [each.name for each in fields(FormatFlags)],
+        "What a switch changes": [*SwitchEffect],
+        "Phases": [finding.phase for finding in analyzed("a1-function-parameter").phases],
+    }
+    assert {title: [code(row[0]) for row in table(title)] for title in explained} == explained
+    # The page for a browser has words for every mode, too.
     assert [list(words) for words in MEANINGS.values()] == [[*kind] for _, kind in MODES.values()]

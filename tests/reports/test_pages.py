@@ -175,15 +175,14 @@ def test_a_hostile_corpus_is_text_and_its_templates_lead_to_their_pages() -> Non
 def test_every_value_of_a_switch_is_rendered() -> None:
     analysis = analyzed("history-last-query")
     views = switch_views(analysis, ())
-    asked = [{each.name: value} for each in analysis.switches for value in each.values]
-    assert [dict(each.setting) for each in views] == [{}, *asked]
+    values = [{each.name: value} for each in analysis.switches for value in each.values]
+    assert [dict(each.setting) for each in views] == [{}, *values]
     for view in views:
-        given = {"messages": [{"role": "user", "content": QUESTION}], **view.setting}
-        rendered = analysis.template.render_prepared({**given, "add_generation_prompt": True})
+        question = {"messages": [{"role": "user", "content": QUESTION}], **view.setting}
+        rendered = analysis.template.render_prepared({**question, "add_generation_prompt": True})
         assert rendered.endswith(QUESTION + view.prompt)
-    assert len({each.prompt for each in views}) > 1
     section = page_of("history-last-query").partition('id="views"')[2].partition("</section>")[0]
-    assert section.count("<details") == 3
+    assert section.count("<details") == len({each.prompt for each in views}) + 1 == 3
     assert switch_views(analyzed("content-plain"), ()) == ()
 
 
