@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,13 +21,9 @@ from autoparser import Analysis, AutoparserError, ChatTemplate, Message, ToolCal
 from tests.analysis.parsing.loop import difference
 from tests.analysis.read_texts import assert_reads
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
-
-if TYPE_CHECKING:
-    from _pytest.mark.structures import ParameterSet
+from tests.lanes import sampled
 
 FOLDER = Path(__file__).parent / "templates"
-QUICK = 4
-"""Each case of so many is asked in the quick lane: the goldens ask there, too."""
 GIVEN: Any = {"b": 'say "hi"\n', "A": [1, "é", None], "c": {"d": True}}
 STRANGE = Message(
     calls=(ToolCall("update_record", {"a&b <c>": "plain words", "title": "b"}, "aB3dE6gH1"),)
@@ -102,27 +98,25 @@ class Table(msgspec.Struct, forbid_unknown_fields=True):
     frames: dict[str, str] = {}
 
 
-def all_cases() -> list[ParameterSet]:
-    """Return the cases of all tables; a case's id is its table and its name."""
-    tables = {
-        path.stem: msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), Table)
-        for path in sorted(FOLDER.glob("*.yaml"))
-    }
-    found = [(stem, case, table) for stem, table in tables.items() for case in table.cases]
-    assert len({(stem, case.name) for stem, case, _ in found}) == len(found), "a name stands twice"
-    return [
-        pytest.param(
-            case,
-            case.source(table.frames),
-            id=f"{stem}: {case.name}",
-            marks=pytest.mark.slow if at % QUICK else (),
-        )
-        for at, (stem, case, table) in enumerate(found)
-    ]
+def all_cases() -> dict[str, tuple[Case, str]]:
+    """Return the cases of all tables and their templates by table and name."""
+    found: dict[str, tuple[Case, str]] = {}
+    for path in sorted(FOLDER.glob("*.yaml")):
+        table = msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), Table)
+        named = {
+            f"{path.stem}: {each.name}": (each, each.source(table.frames)) for each in table.cases
+        }
+        assert len(named) == len(table.cases), "a name stands twice"
+        found |= named
+    return found
 
 
-@pytest.mark.parametrize(("case", "source"), all_cases())
-def test_a_template_is_analyzed_as_its_table_says(case: Case, source: str) -> None:
+CASES = all_cases()
+
+
+@pytest.mark.parametrize("name", sampled(CASES, 4))
+def test_a_template_is_analyzed_as_its_table_says(name: str) -> None:
+    case, source = CASES[name]
     if case.unusable is not None:
         with pytest.raises(AutoparserError, match=case.unusable) as error:
             analyze(ChatTemplate(source))

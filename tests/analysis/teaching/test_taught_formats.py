@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -27,18 +27,15 @@ from autoparser import (
 from autoparser.analysis.teaching.suggested_labels import read_by_schema
 from autoparser.analysis.teaching.taught_analysis import unwritten_tokens, with_saved
 from tests.analysis.read_texts import assert_reads, message_in
-from tests.case_tables import case_tables
+from tests.case_tables import case_tables, load_cases
 from tests.fixture_analyses import analyzed
-
-if TYPE_CHECKING:
-    from _pytest.mark.structures import ParameterSet
+from tests.lanes import sampled
 
 FOLDER = Path(__file__).parent
 SHOWN = FOLDER.parents[2] / "fixtures" / "learning"
 CHAT = (SHOWN / "chat-only.jinja").read_text("utf-8")
 """A template that drops calls and reasoning."""
-QUICK = 4
-"""Each case of so many is asked in the quick lane."""
+TOOLS = yaml.safe_load((SHOWN / "tools.yaml").read_text("utf-8"))
 
 
 class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -85,18 +82,10 @@ class Table(msgspec.Struct, forbid_unknown_fields=True):
     tools: dict[str, list[dict[str, Any]]] = {}
 
 
-@cache
-def table_of(stem: str) -> Table:
-    """Read a table."""
-    return msgspec.convert(yaml.safe_load((FOLDER / f"{stem}.yaml").read_text("utf-8")), Table)
-
-
-def cases_of(stem: str) -> list[ParameterSet]:
-    """Return the cases of a table; most are left to the slow lane."""
-    return [
-        pytest.param(case, id=case.name, marks=pytest.mark.slow if at % QUICK else ())
-        for at, case in enumerate(table_of(stem).cases)
-    ]
+EXAMPLES, OUTPUTS = (
+    msgspec.convert(load_cases(__file__, name), Table) for name in ("examples.yaml", "outputs.yaml")
+)
+"""Every fourth case is asked in the quick lane."""
 
 
 @cache
@@ -105,9 +94,9 @@ def analysis_of(text: str) -> Analysis:
     return analyze(ChatTemplate(text))
 
 
-@pytest.mark.parametrize("case", cases_of("examples"))
+@pytest.mark.parametrize("case", sampled(EXAMPLES.cases, 4), ids=lambda case: case.name)
 def test_a_format_is_learned_from_examples_as_the_table_says(case: Case) -> None:
-    text = table_of("examples").templates[case.template] if case.template else CHAT
+    text = EXAMPLES.templates[case.template] if case.template else CHAT
     found = learn(analysis_of(text), given_examples(case.examples, "examples.yaml"))
     places = [f"examples[{at}]" for at in range(len(case.examples))]
     assert (found.used, found.reason) == (case.used, case.reason)
@@ -125,12 +114,10 @@ def test_a_format_is_learned_from_examples_as_the_table_says(case: Case) -> None
         assert found.analysis.format.write(message_in(each["message"])) == each["text"]
 
 
-@pytest.mark.parametrize("case", cases_of("outputs"))
+@pytest.mark.parametrize("case", sampled(OUTPUTS.cases, 4), ids=lambda case: case.name)
 def test_a_format_is_learned_from_outputs_as_the_table_says(case: Case) -> None:
-    table = table_of("outputs")
-    text = table.templates[case.template] if case.template else CHAT
-    shown = yaml.safe_load((SHOWN / "tools.yaml").read_text("utf-8"))
-    tools = table.tools[case.tools] if case.tools else shown
+    text = OUTPUTS.templates[case.template] if case.template else CHAT
+    tools = OUTPUTS.tools[case.tools] if case.tools else TOOLS
     if case.error:
         with pytest.raises(AutoparserError, match=case.error):
             learn_outputs(analysis_of(text), case.outputs, tools, case.tokens)
@@ -151,15 +138,14 @@ def test_a_format_is_learned_from_outputs_as_the_table_says(case: Case) -> None:
 def test_a_widened_format_is_saved_and_its_grammar_writes_what_the_template_does(
     tmp_path: Path,
 ) -> None:
-    case = next(each for each in table_of("outputs").cases if "is widened" in each.name)
-    text = table_of("outputs").templates[case.template]
-    tools = yaml.safe_load((SHOWN / "tools.yaml").read_text("utf-8"))
-    found = learn_outputs(analysis_of(text), case.outputs, tools)
+    case = next(each for each in OUTPUTS.cases if "is widened" in each.name)
+    found = learn_outputs(analysis_of(OUTPUTS.templates[case.template]), case.outputs, TOOLS)
     found.analysis.save(tmp_path / "widened.json")
     for analysis in (found.analysis, load_format(tmp_path / "widened.json")):
-        assert_reads(analysis, case.reads, tools)
-        assert "<call>" in analysis.grammar(tools).gbnf()
-        assert "[do " not in analysis.grammar(tools).gbnf()
+        assert_reads(analysis, case.reads, TOOLS)
+        grammar = analysis.grammar(TOOLS).gbnf()
+        assert "<call>" in grammar
+        assert "[do " not in grammar
 
 
 def test_a_saved_format_serves_its_own_template_alone(tmp_path: Path) -> None:
