@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
@@ -25,12 +23,6 @@ WORDS = (
     "{% endfor %}"
 )
 DESCRIBED: dict[str, Json] = {"type": "string", "description": "Which."}
-ROOM: dict[str, Json] = {
-    "type": "object",
-    "description": "Where.",
-    "properties": {"floor": {"type": "integer", "description": "n"}},
-    "required": ["floor"],
-}
 
 
 def template_with(tool: str) -> ChatTemplate:
@@ -51,10 +43,6 @@ def lost(found: ToolsInPrompt) -> list[str]:
     return sorted(str(part) for part in found.lost)
 
 
-def pointers(found: ToolsInPrompt) -> list[str]:
-    return [each.pointer for part in found.lost for each in part.places]
-
-
 def each_property(written: str) -> str:
     properties = "{% for k, v in f.parameters.properties.items() %}"
     return f"{NAMED}{properties} {{{{ k }}}} {written}{{% endfor %}}"
@@ -66,12 +54,10 @@ def test_lost_parts_are_named(case: dict[str, Any]) -> None:
     assert (lost(found), found.crashes) == (case["lost"], ())
 
 
-@pytest.mark.parametrize("described", ["", "{{ f.parameters['$defs'] | tojson }}"])
-def test_a_reference_is_lost_where_its_definition_is(described: str) -> None:
-    tool: dict[str, Any] = function(end={"$ref": "#/$defs/point"})
-    tool["parameters"]["$defs"] = {"point": ROOM}
-    shown = f"{NAMED}{{{{ f.parameters.properties | tojson }}}}"
-    assert lost(asked(shown + described, tool)) == ([] if described else ["$ref"])
+@TABLE("places")
+def test_the_places_of_lost_parts_are_named(case: dict[str, Any]) -> None:
+    found = asked(f"{NAMED}{case['written']}", *case["tools"])
+    assert [each.pointer for part in found.lost for each in part.places] == case["lost"]
 
 
 def test_places_and_an_example_tell_where_a_part_is_lost() -> None:
@@ -91,34 +77,6 @@ def test_places_and_an_example_tell_where_a_part_is_lost() -> None:
     )
     assert template.render(said, tools=offered) == template.render(said, tools=changed)
     assert offered != changed
-
-
-def test_one_schema_in_two_places_is_two_places() -> None:
-    """YAML makes one object of what has an anchor and an alias."""
-    first = (
-        "{% for p in f.parameters.properties.items() %}{{ p | tojson if loop.first }}{% endfor %}"
-    )
-    found = asked(NAMED + first, function(one=ROOM, two=ROOM))
-    assert pointers(found) == ["#/parameters/properties/two"]
-
-
-def test_a_parameter_with_the_name_of_a_keyword_is_asked_for_itself() -> None:
-    skipping = each_property("{% if k != 'type' %}{{ v.type }}{% endif %}")
-    plain: Json = {"type": "string"}
-    found = asked(skipping, function(a=plain, b=plain, type=plain))
-    assert pointers(found) == ["#/parameters/properties/type/type"]
-
-
-def test_a_name_that_is_written_as_required_alone_is_written() -> None:
-    tool: dict[str, Any] = function(a=DESCRIBED, b=DESCRIBED)
-    tool["parameters"]["required"] = ["a", "b"]
-    shown = f"{NAMED}{{{{ f.parameters.required | tojson }}}}"
-    assert "properties" not in lost(asked(shown, tool))
-    assert pointers(asked(shown, tool)) == [
-        f"#/parameters/properties/{name}/{keyword}"
-        for keyword in ("type", "description")
-        for name in "ab"
-    ]
 
 
 @TABLE("crashes")

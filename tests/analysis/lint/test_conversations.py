@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -65,14 +66,11 @@ def test_the_matrix_crosses_system_and_tools_and_sets_each_switch_last() -> None
     assert places == sorted(places)
     assert conversations[0].name == "a question"
     assert "enable_thinking" in conversations[-1].setting
-    seen: dict[str, set[tuple[bool, bool]]] = {}
-    for each in conversations:
-        if not each.setting and not each.other_form:
-            seen.setdefault(each.scene, set()).add((bool(each.system), each.tools))
-    assert sum(len(beside) == 4 for beside in seen.values()) >= 12
-
-
-def test_a_template_without_calls_is_asked_for_none() -> None:
+    usual = [each for each in subject_of("j1-json-in-tags").matrix if each.usual]
+    seen = {(each.conversation.scene, each.beside) for each in usual}
+    beside = Counter(scene for scene, _ in seen)
+    assert sum(count == 4 for count in beside.values()) >= 12
+    # A template without calls is asked for none.
     asked = Subject(ChatTemplate("{% for each in messages %}[{{ each.content }}]{% endfor %}"))
     assert not any(each.conversation.tools for each in asked.matrix)
     voices = {each.voice for played in asked.matrix for each in played.conversation.spoken}
