@@ -34,17 +34,6 @@ def test_every_phase_concludes_in_one_line_and_every_marker_is_from_one(
     assert {*MarkerRegistry.__slots__} - sources == {"code_block_marker", "code_block_language"}
 
 
-def test_the_difference_is_the_markup_and_ends_have_renders_of_their_own() -> None:
-    findings = {finding.phase: finding for finding in analyze(WHOLE).phases}
-    split = findings["R1"].evidence[0].split
-    assert (split.left, split.right[:3], split.right[-4:]) == ("", "(r)", "(/r)")
-    assert [each.difference for each in findings["T3"].evidence] == [
-        "two calls / three calls",
-        "the last turn, of content / an earlier one",
-        "the last turn, of calls / an earlier one",
-    ]
-
-
 def test_reasoning_that_only_words_or_prompts_name_is_not_confirmed() -> None:
     words = "{% if deep %}Put your reasons between <why> </why>.\n{% endif %}"
     analysis = analyze(ChatTemplate(words + turn(CONTENT).text))

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.lint.baselines import (
     VERSION,
     Baseline,
@@ -26,9 +25,7 @@ from autoparser.analysis.lint.lint_renders import (
     LintRenders,
     Render,
     RenderSetting,
-    failure_words,
     parting_line,
-    quote_text,
 )
 from autoparser.analysis.lint.linting import LintFinding, merge_findings
 from autoparser.analysis.lint.registry import rule_of
@@ -150,11 +147,3 @@ def test_a_run_of_every_branch_sees_what_a_template_hides(case: dict[str, Any]) 
     assert len(seen.text) < 1_000_000
     # What does not compile is no crash.
     assert force_branches(ChatTemplate("{{ 'x' | nosuchfilter }}"), {}).error
-
-
-def test_pieces_of_texts_and_failures_are_quoted_short_and_in_one_line() -> None:
-    assert quote_text("a\n\u202eb") == r"'a\n\u202eb'"
-    assert len(quote_text("x" * 500)) < 80
-    for refused, words in ((True, "is refused: 'No roles'"), (False, "fails: No roles")):
-        render = Render((), error=TemplateRenderError("No roles.", refused=refused))
-        assert failure_words(render) == words
