@@ -12,29 +12,8 @@ from .conftest import ROOT, Run
 
 BUGS = "tests/analysis/lint/planted/bugs.yaml"
 USUAL = "fixtures/usual_form.yaml"
-SOUND = """\
-{%- set calls = namespace(count=0) %}
-{%- if tools %}{{- '<tools>' + tools | tojson + '</tools>' }}{%- endif %}
-{%- if HEAD %}{{- 'Be grave.' }}{%- endif %}
-{%- for message in messages %}
-    {{- '<|' + message.role + '|>' + (message.content or '') }}
-    {%- for call in message.tool_calls or [] %}
-        {{- '<call' + (NUMBER | string) + '>' + call.function.name + ' ' }}
-        {{- (call.function.arguments | tojson) + '</call>' }}
-        {%- set calls.count = calls.count + 1 %}
-    {%- endfor %}
-    {{- '<|end|>' }}
-{%- endfor %}
-{%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}
-"""
-KINDS = {
-    "names of called tools in lower case": "names in lower case",
-    "hyphens of names become underscores": "hyphens of names are underscores",
-    "integers over 99,999 with commas": "commas in large integers",
-    "answers cut at 2,000 characters": "answers cut at 2000 characters",
-    "more than five tools by name alone": "more than five tools by their names alone",
-}
-"""Rows that the table of planted bugs has in other words."""
+TABLE = yaml.safe_load(Path(__file__).with_name("corners.yaml").read_text("utf-8"))
+SOUND = str(TABLE["sound"])
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -52,7 +31,7 @@ def template_of(what: str) -> str:
     if what.startswith("arguments reversed"):
         known = yaml.safe_load((ROOT / USUAL).read_text("utf-8"))
         return str(known["arguments reversed"]["template"])
-    kind = KINDS.get(what, what)
+    kind = TABLE["kinds"].get(what, what)
     bugs = yaml.safe_load((ROOT / BUGS).read_text("utf-8"))
     (bug,) = (each for each in bugs if each["kind"] == kind)
     host = (ROOT / "fixtures" / "templates" / f"{bug['in']}.jinja").read_text("utf-8")

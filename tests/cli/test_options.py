@@ -96,19 +96,6 @@ def test_a_result_goes_to_a_file_as_plain_text(
     assert file.read_text(encoding="utf-8") == printed.out != ""
 
 
-@pytest.mark.parametrize("use", [("parse",), ("render", "-f", "training-template"), ("lint",)])
-def test_no_result_takes_the_place_of_its_template(
-    use: tuple[str, ...], autoparser: Run, tmp_path: Path
-) -> None:
-    template = tmp_path / "template.jinja"
-    text = (ROOT / TEMPLATE).read_text("utf-8")
-    template.write_text(text, "utf-8")
-    ran = autoparser(*use, template, "-o", template)
-    assert (ran.code, ran.out) == (2, "")
-    assert "--output would overwrite the template" in ran.err
-    assert template.read_text("utf-8") == text
-
-
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_json_lines_of_a_stream_add_up_to_the_message(size: int, autoparser: Run) -> None:
     use = ("parse", TEMPLATE, "--tools", "fixtures/tools.yaml", *OUT, "--json")

@@ -14,7 +14,6 @@ from autoparser.analysis.sources import local_files
 from .conftest import Run, Start
 
 TEMPLATE = "fixtures/lint/AP306/quiet.jinja"
-LINT = ("lint", TEMPLATE, "--isolated", "--no-cache")
 QUESTION = ("--messages", "fixtures/debugging/question.yaml")
 FULL = Path("/dev/full")
 """A device of Linux that no byte fits on."""
@@ -69,26 +68,6 @@ def test_a_closed_pipe_ends_quietly_with_the_code_of_shells(start: Start) -> Non
         assert running.communicate()[1] == ""
     os.close(writer)
     assert running.returncode == 141
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "use",
-    [
-        ("analyze", "PIPE"),
-        ("decode", "PIPE"),
-        (*LINT, "--tools", "PIPE"),
-        (*LINT, "--select", "AP306", "-o", "PIPE"),
-        ("render", TEMPLATE, *QUESTION, "-o", "PIPE"),
-    ],
-)
-def test_a_timeout_limits_the_wait_for_a_pipe(
-    tmp_path: Path, use: tuple[str, ...], process: Run
-) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    ran = process(*(pipe if each == "PIPE" else each for each in use), "--timeout", "0.5")
-    assert (ran.code, "for 0.5 seconds" in ran.err) == (2, True), ran.err
 
 
 def test_a_pipe_that_is_opened_late_is_written_and_read(tmp_path: Path, autoparser: Run) -> None:

@@ -12,6 +12,7 @@ A table of `uses/` has cases under `cases`, by titles that say what is expected:
       environment: {NAME: value}         # null takes it away
       without: [textual]                 # packages that are not installed
       first: [analyze $J1 -o x.json]     # uses before it
+      process: true                      # in a process of its own, with workers
       stdin: "{{ messages }}"
       code: 2                            # 0 where it is not said
       out: [first, then this]            # parts of standard output, in this order
@@ -67,7 +68,19 @@ FOLDER = Path(__file__).parent
 MADE = ("files", "tokenizers", "links", "pipes")
 """What is made in the test's own folder, by its names there."""
 KEYS = {
-    *("run", "stdin", "code", "out", "words", "lacks", "err", "environment", "without", "hub"),
+    *(
+        "run",
+        "stdin",
+        "code",
+        "out",
+        "words",
+        "lacks",
+        "err",
+        "environment",
+        "without",
+        "hub",
+        "process",
+    ),
     *("json", "schema", "same", "runs", "slow", "first", "reads", "holds", "steps", "snapshot"),
     *MADE,
 }
@@ -194,7 +207,8 @@ def test_use(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
-    shell = Shell(autoparser, tmp_path, table)
+    run = request.getfixturevalue("process") if case.get("process") else autoparser
+    shell = Shell(run, tmp_path, table)
     if table.get("inside"):
         monkeypatch.chdir(tmp_path)
     for module in (wings, local_files):
