@@ -219,13 +219,14 @@ def current_guard() -> RenderGuard | None:
 
 
 @contextmanager
-def hold_to_limits(limits: Limits, has: int | None) -> Generator[RenderGuard]:
+def hold_to_limits(limits: Limits, has: int | None, parent: int) -> Generator[RenderGuard]:
     """Hold what runs inside to the limits. Only for a worker's main thread: it sets signals.
 
-    `has` is what `data_bytes` said of this process.
+    `has` is what `data_bytes` said of this process, `parent` the number of the process that started
+    it: without that one, the task ends.
     """
     global _current  # noqa: PLW0603 - a process has one main thread, and that one task
-    guard = RenderGuard(limits)
+    guard = RenderGuard(limits, parent)
     with bound_memory(limits.memory, has), _clocks(guard):
         _current = guard
         try:
@@ -237,10 +238,10 @@ def hold_to_limits(limits: Limits, has: int | None) -> Generator[RenderGuard]:
 class RenderGuard:
     """What is being rendered, since when, and what it may still take."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, parent: int) -> None:
         self.limits = limits
         self._began = process_time()
-        self._parent = os.getppid()
+        self._parent = parent
         self._renders = 0
         self._rendering = False
         self._seen_renders = 0

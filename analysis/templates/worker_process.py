@@ -113,8 +113,11 @@ _STANDARD = (0, 1, 2)
 _DESCRIPTORS = (Path("/proc/self/fd"), Path("/dev/fd"))
 
 
-def serve_tasks(connection: Connection, *, interruptible: bool = False) -> None:
-    """Run tasks until the pipe closes, ignoring interrupts unless `interruptible`."""
+def serve_tasks(connection: Connection, parent: int, *, interruptible: bool = False) -> None:
+    """Run tasks until the pipe closes, ignoring interrupts unless `interruptible`.
+
+    A task ends, too, when the process `parent` is no longer this one's parent.
+    """
     if not interruptible:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":
@@ -127,7 +130,7 @@ def serve_tasks(connection: Connection, *, interruptible: bool = False) -> None:
             content = connection.recv_bytes()
         except (EOFError, OSError):
             return
-        reply = _answer(content, has)
+        reply = _answer(content, has, parent)
         has = data_bytes()
         with suppress(BrokenPipeError):
             connection.send_bytes(_pickle_reply(reply, max(0, (has or 0) - (had or 0))))
@@ -171,14 +174,14 @@ def _open_files() -> list[int]:
     return list(range(256))
 
 
-def _answer(content: bytes, has: int | None) -> WorkerReply:
+def _answer(content: bytes, has: int | None, parent: int) -> WorkerReply:
     """Run one task; an exception becomes part of the answer."""
     file: str | None = None
     limits = Limits()
     try:
         request: TaskRequest = unpickle_value(content)
         file, limits = request.file, request.limits
-        with hold_to_limits(limits, has):
+        with hold_to_limits(limits, has, parent):
             value = request.function(*request.arguments, **request.keywords)
             # Pickled here, so that the limits hold for a result too large to send, too.
             return WorkerReply(value=pickle_value(value))
@@ -219,7 +222,7 @@ def _pickle_reply(reply: WorkerReply, grown: int) -> bytes:
 def main() -> None:
     """Serve the pipe whose number or handle is the first argument: a worker that was not forked."""
     number, interruptible = int(sys.argv[1]), sys.argv[2] == "1"
-    serve_tasks(_connection(number), interruptible=interruptible)
+    serve_tasks(_connection(number), os.getppid(), interruptible=interruptible)
 
 
 def _connection(number: int) -> Connection:
@@ -346,6 +349,7 @@ def _may_fork() -> bool:
 
 def _start_fork(here: Connection, there: Connection, terminal: bool) -> WorkerProcess:
     _flush()
+    parent = os.getpid()
     pid = os.fork()
     if pid:
         return _ForkedProcess(pid)
@@ -357,7 +361,7 @@ def _start_fork(here: Connection, there: Connection, terminal: bool) -> WorkerPr
         # the pages that both processes share.
         gc.freeze()
         release_files(there.fileno(), output=terminal)
-        serve_tasks(there, interruptible=terminal)
+        serve_tasks(there, parent, interruptible=terminal)
         _flush()
         code = 0
     finally:
