@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.errors import missing_name_hint, nearest_word, spelling_hint
 from autoparser.analysis.core.text_alignment import (
+    MarkerBlock,
     TemplateLiteral,
     common_prefix,
     common_suffix,
@@ -149,6 +150,12 @@ def test_an_id_of_known_form_is_read_by_its_row_and_another_by_the_general_rule(
         assert naming.name_in(written, {"files.delete"}) == "files.delete"
         pattern = naming.pattern(r"files\.delete", re.escape, word=r"\w+", number=r"\d+")
         assert re.fullmatch(pattern, written)
+
+
+def test_a_block_is_opened_by_the_very_end_of_a_prompt() -> None:
+    block = MarkerBlock(TemplateLiteral.of("<plan>\n"), TemplateLiteral.of("</plan>"))
+    prompts = {"U:<plan>\n": "", "U:<plan>": "\n", "<plan> ": "", "U:": None, "<plan> and": None}
+    assert {prompt: block.opened_by(prompt) for prompt in prompts} == prompts
 
 
 def test_a_misspelled_word_has_a_hint_and_an_unlike_one_has_none() -> None:

@@ -129,6 +129,11 @@ def test_a_template_is_a_value() -> None:
     assert copied == template
     assert hash(copied) == hash(template)
     assert copied.render([USER]) == "B"
+    tree = template.syntax_tree
+    before = str(tree)
+    assert template.render([USER]) == "B"
+    assert template.syntax_tree is tree
+    assert str(tree) == before
 
 
 ENDLESS = """{%- macro down(value) -%}
