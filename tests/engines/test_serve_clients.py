@@ -166,8 +166,12 @@ def test_errors_are_exceptions_of_each_client(url: str) -> None:
     ours = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
     picture: Any = {"type": "image", "source": {"type": "url", "url": "http://x"}}
     asked: Any = [{"role": "user", "content": [picture]}]
-    with ours, pytest.raises(openai.BadRequestError, match="no response is kept here"):
-        ours.responses.create(model="m", input="x", previous_response_id="resp_1")
+    file: Any = [{"role": "user", "content": [{"type": "input_file", "text": "x"}]}]
+    with ours:
+        with pytest.raises(openai.BadRequestError, match="no response is kept here"):
+            ours.responses.create(model="m", input="x", previous_response_id="resp_1")
+        with pytest.raises(openai.BadRequestError, match="only texts reach the model"):
+            ours.responses.create(model="m", input=file)
     with theirs, pytest.raises(anthropic.BadRequestError, match="only texts reach the model"):
         theirs.messages.create(model="m", max_tokens=5, messages=asked)
 
