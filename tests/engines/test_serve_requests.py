@@ -147,8 +147,13 @@ def test_a_call_in_which_an_answer_ends_is_the_same_whole_and_streamed(
 
 
 def test_an_answer_that_a_stop_of_the_client_ends_outside_a_call_says_stop() -> None:
-    (answer,) = answered(spelling("Hi", stopping_word="!"), {**BODY, "stop": "!"})
+    talk = spelling("Hi", stopping_word="!")
+    (answer,) = answered(talk, {**BODY, "stop": "!"})
     assert answer.json()["choices"][0]["finish_reason"] == "stop"
+    body = {**BODY, "max_tokens": 9, "stop_sequences": ["!"]}
+    (message,) = answered(talk, body, path="/v1/messages")
+    reason = {name: message.json()[name] for name in ("stop_reason", "stop_sequence")}
+    assert reason == {"stop_reason": "stop_sequence", "stop_sequence": "!"}
 
 
 @table("reasoned")
