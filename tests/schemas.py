@@ -146,7 +146,7 @@ def _words_of(kind: type[object]) -> dict[str, str]:
 def _in_json(words: str) -> str:
     """Say in JSON's words what is said of Python: one paragraph, null for None."""
     paragraph = " ".join(words.partition("\n\n")[0].split()).replace("``", "`")
-    for python, name in (("None", "null"), ("True", "true"), ("False", "false")):
+    for python, name in (("None", "null"), ("False", "false")):
         paragraph = re.sub(rf"\b{python}\b", name, paragraph)
     return paragraph
 

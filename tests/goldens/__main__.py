@@ -7,12 +7,11 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
+import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from difflib import unified_diff
@@ -56,7 +55,7 @@ def _beside(commit: str, path: Path) -> Iterator[str]:
     """Compare the answers of a commit with those of this tree, section by section."""
     now = answers(path)
     with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder)
+        tree = Path(folder) / "tree"
         _check_out(commit, tree)
         before = _answers_of_tree(tree, path)
     for section in dict.fromkeys([*before, *now]):
@@ -70,11 +69,10 @@ def _beside(commit: str, path: Path) -> Iterator[str]:
 
 
 def _check_out(commit: str, tree: Path) -> None:
-    command = ["git", "archive", "--format=tar", commit]
+    archive = tree.with_suffix(".tar")
     # Who runs this names a commit of their own.
-    archived = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout  # noqa: S603
-    with tarfile.open(fileobj=io.BytesIO(archived)) as files:
-        files.extractall(tree, filter="data")
+    subprocess.run(["git", "archive", "-o", str(archive), commit], cwd=ROOT, check=True)  # noqa: S603, S607
+    shutil.unpack_archive(archive, tree, filter="data")
     # The install grafts these below the import name, by a hook that knows this tree alone.
     package = tree / "autoparser"
     for folder in ("analysis", "cli", "reports"):
@@ -86,14 +84,12 @@ def _answers_of_tree(tree: Path, path: Path) -> dict[str, Json]:
     """Ask another tree's package, by its own questions where it has some."""
     mine = Path(__file__).with_name("golden_answers.py")
     own = tree / mine.relative_to(ROOT)
+    command = [sys.executable, str(own if own.exists() else mine), str(path)]
+    variables = {**os.environ, "PYTHONPATH": str(tree)}
     made = subprocess.run(  # noqa: S603 - our own script, and the tree that it was told to ask
-        [sys.executable, str(own if own.exists() else mine), str(path)],
-        env={**os.environ, "PYTHONPATH": str(tree)},
-        cwd=tree,
-        stdout=subprocess.PIPE,
-        check=True,
-    ).stdout
-    return cast("dict[str, Json]", json.loads(made))
+        command, env=variables, cwd=tree, stdout=subprocess.PIPE, check=True
+    )
+    return cast("dict[str, Json]", json.loads(made.stdout))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, permutations, product
 from typing import Any
 
@@ -175,8 +175,8 @@ class ArgumentMaker:
                 name = rng.choice([*value])
                 others = schema.get("additionalProperties", {})
                 return {**value, name: self._changed(value[name], known.get(name, others))}
-            dropped = rng.choice([*value]) if value and rng.random() < 0.6 else None
-            if dropped is not None:
+            if value and rng.random() < 0.6:
+                dropped = rng.choice([*value])
                 return {name: value[name] for name in value if name != dropped}
             return {**value, rng.choice(PARTS["made_up_names"]): rng.choice(PARTS["others"])}
         if isinstance(value, list) and value and rng.random() < 0.5:
@@ -184,7 +184,7 @@ class ArgumentMaker:
             changed = self._changed(value[at], schema.get("items", {}))
             return [*value[:at], changed, *value[at + 1 :]]
         if isinstance(value, list) and rng.random() < 0.4:
-            return rng.choice(([], [*value, *value, *value, *value, *value, *value]))
+            return rng.choice(([], value * 6))
         if isinstance(value, str) and rng.random() < 0.6:
             return rng.choice((value + " ", "", value * 40, value.swapcase(), f"-{value}", "?"))
         numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -225,14 +225,8 @@ def _spelled(rng: random.Random, nodes: Iterable[tuple[Any, Any]]) -> Iterator[s
 
 
 _ANY_ASCII = tuple(map(chr, range(0x20, 0x7F)))
-_OF_CATEGORY: dict[str, Callable[[str], bool]] = {
-    "CATEGORY_DIGIT": str.isdigit,
-    "CATEGORY_WORD": lambda char: char.isalnum() or char == "_",
-    "CATEGORY_SPACE": str.isspace,
-    "CATEGORY_NOT_DIGIT": lambda char: not char.isdigit(),
-    "CATEGORY_NOT_WORD": lambda char: not (char.isalnum() or char == "_"),
-    "CATEGORY_NOT_SPACE": lambda char: not char.isspace(),
-}
+_CATEGORIES = {"DIGIT": r"\d", "WORD": r"\w", "SPACE": r"\s"}
+_CATEGORIES |= {f"NOT_{name}": sign.upper() for name, sign in _CATEGORIES.items()}
 
 
 def _one_of(rng: random.Random, items: Sequence[tuple[Any, Any]]) -> str:
@@ -254,4 +248,5 @@ def _holds(item: tuple[Any, Any], char: str) -> bool:
         case "RANGE":
             return bool(held[0] <= ord(char) <= held[1])
         case _:
-            return _OF_CATEGORY[str(held)](char)
+            category = str(held).removeprefix("CATEGORY_")
+            return re.match(_CATEGORIES[category], char) is not None
