@@ -53,11 +53,10 @@ def trial(
     """Ask with the prompt that the template renders under a setting."""
     analysis = analyze(template)
     turns = analysis.turns(tools, chat_template_kwargs=setting)
-    asked: dict[str, Any] = {"prompt": turns.prompt, "chat_template_kwargs": setting}
-    grammar = analysis.grammar(tools, tool_choice=tool_choice, **asked)
-    (begun, *_) = analysis.begun(tools, **asked)
-    parser = analysis.parser(tools, tool_choice=tool_choice, **asked)
-    return DecodingTrial(begun, grammar, parser, made_tokenizer(grammar), turns)
+    asked: dict[str, Any] = {"prompt": turns.prompt, "setting": setting}
+    made = trial_of(analysis, tools, tool_choice=tool_choice, **asked)
+    # The template renders the prompt: none was given.
+    return replace(made, turns=turns, prompt=None)
 
 
 def judgment(of: DecodingTrial, text: str) -> AnswerJudgment:

@@ -5,7 +5,6 @@ The table is `constraints.yaml`; its formats of structural tags are xgrammar's, 
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import yaml
 
 from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, one_constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.lanes import sampled
 
 from .states import allowed, is_answer, spelled, takes
@@ -61,12 +61,10 @@ SHARED = [
 @pytest.mark.parametrize("case", SHARED, ids=lambda case: case["name"])
 def test_xgrammar_reads_each_format_alike(case: dict[str, Any]) -> None:
     """It comes with torch, and is skipped where it is not installed."""
-    xgrammar = pytest.importorskip("xgrammar", reason="xgrammar is not installed")
-    accepts = importlib.import_module("xgrammar.testing")._is_grammar_accept_string
-    tag = {"type": "structural_tag", **case["request"]["structural_tag"]}
-    grammar = xgrammar.Grammar.from_structural_tag(tag)
-    assert [text for text in case["accepted"] if not accepts(grammar, text)] == []
-    assert [text for text in case["refused"] if accepts(grammar, text)] == []
+    pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    takes = read_by_xgrammar({"type": "structural_tag", **case["request"]["structural_tag"]})
+    assert [text for text in case["accepted"] if not takes(text)] == []
+    assert [text for text in case["refused"] if takes(text)] == []
 
 
 @pytest.mark.parametrize("case", TABLE["errors"], ids=lambda case: case["says"])

@@ -97,20 +97,6 @@ def test_every_cut_of_a_text_is_read_alike(
             guarded.reset()
 
 
-@pytest.mark.parametrize("markers", ["bytes_backend", "plain_backend"])
-def test_an_answer_without_thinking_is_bound_from_its_first_token(
-    markers: str, request: pytest.FixtureRequest
-) -> None:
-    backend: GrammarBackend = request.getfixturevalue(markers)
-    for opening in (ReasoningOpening.ABSENT, ReasoningOpening.CLOSED):
-        guarded = gate(backend, JSON, opening)
-        for tokens in cuts('{"a":1}', backend.tokenizer):
-            assert is_answer(guarded, backend.tokenizer, tokens)
-        for tokens in cuts("a</think>{}", backend.tokenizer):
-            assert not takes(guarded, tokens)
-            guarded.reset()
-
-
 def test_an_answer_may_begin_as_the_thinking_does(plain_backend: GrammarBackend) -> None:
     """``<thin>`` is an answer of this grammar, ``<think>`` is the thinking."""
     tokenizer = plain_backend.tokenizer

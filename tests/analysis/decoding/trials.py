@@ -8,9 +8,8 @@ from typing import Any
 
 import yaml
 
+from autoparser import Analysis
 from autoparser.analysis.decoding.answer_judge import DecodingTrial, made_tokenizer
-from autoparser.analysis.parsing.turn_expression import formats_of_request
-from autoparser.analysis.parsing.turn_request import request_of
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.fixture_analyses import analyzed
 
@@ -41,7 +40,7 @@ analysis_of = analyzed
 
 
 def trial_of(
-    name: str,
+    of: str | Analysis,
     tools: list[object] | None = None,
     *,
     tokenizer: ModelTokenizer | None = None,
@@ -49,19 +48,17 @@ def trial_of(
     tool_choice: str = "auto",
     parallel: bool = True,
     json_schema: Mapping[str, Any] | None = None,
+    setting: Mapping[str, object] | None = None,
     markers: bool = True,
 ) -> DecodingTrial:
-    analysis = analysis_of(name)
+    """Make a trial of a fixture or an analysis, with the tools of the fixtures unless others."""
+    analysis = analysis_of(of) if isinstance(of, str) else of
     offered = TOOLS if tools is None else tools
-    asked: dict[str, Any] = {
-        "prompt": prompt,
-        "tool_choice": tool_choice,
-        "parallel_tool_calls": parallel,
-        "json_schema": json_schema,
-    }
-    grammar = analysis.grammar(offered, **asked)
-    parser = analysis.parser(offered, **asked)
+    told: dict[str, Any] = {"prompt": prompt, "chat_template_kwargs": setting}
+    asked: dict[str, Any] = {"tool_choice": tool_choice, "parallel_tool_calls": parallel, **told}
+    grammar = analysis.grammar(offered, json_schema=json_schema, **asked)
+    parser = analysis.parser(offered, json_schema=json_schema, **asked)
+    (begun, *_) = analysis.begun(offered, **told)
+    turns = analysis.turns(offered, **told)
     ours = tokenizer or made_tokenizer(grammar, markers=markers)
-    (begun, *_) = formats_of_request(analysis.formats, request_of(offered, prompt=prompt))
-    turns = analysis.turns(offered, prompt=prompt)
     return DecodingTrial(begun, grammar, parser, ours, turns, prompt)

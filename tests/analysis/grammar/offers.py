@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -14,6 +16,12 @@ BATTERY = loose_tools()
 STRICT: tuple[Json, ...] = (
     *yaml.safe_load(Path(__file__).with_name("offers.yaml").read_text("utf-8")),
 )
+
+
+def tool(name: str, properties: Mapping[str, Json], *required: str, **said: Json) -> dict[str, Any]:
+    """Offer a tool; `said` is what its function says beside its parameters."""
+    parameters = {"type": "object", "properties": properties, "required": [*required]}
+    return {"type": "function", "function": {"name": name, "parameters": parameters, **said}}
 
 
 def offered(count: int) -> tuple[Json, ...]:

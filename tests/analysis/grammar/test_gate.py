@@ -286,13 +286,3 @@ def test_reasoning_of_another_name_is_asked_under_the_usual_one() -> None:
     assert not analysis.ok
     words = "as users send it (reasoning as reasoning_content) is not read back"
     assert any(words in finding.words for finding in own_findings(analysis))
-
-
-def test_a_fault_tells_setting_and_text() -> None:
-    analysis = analyze(QUICK)
-    wrong = [with_texts("<end>", "<wrong>")(format_) for format_ in analysis.formats]
-    formats = replace(analysis.formats, each=tuple(wrong), fullest=wrong[0])
-    faults = run_gate(formats, analysis.continuations, analysis.prober()).faults
-    settings = {repr(dict(fault.setting)) for fault in faults}
-    assert settings == {"{}", "{'quick': True}"}
-    assert all(fault.text.endswith("<end>\n") and fault.detail for fault in faults)

@@ -143,16 +143,6 @@ def test_names_of_members_make_legal_names_of_rules(name: str) -> None:
     assert Judge.of(schema).takes({name: "x", "a b": 1, "free": {}})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("text", ["-0", "\x1f0f", "&a-b", "\x00\x01beef", "^ff"])
-def test_a_digit_behind_an_escape_is_a_character_to_xgrammar(text: str) -> None:
-    xgrammar = pytest.importorskip("xgrammar")
-    accepts = pytest.importorskip("xgrammar.testing")._is_grammar_accept_string
-    among = character_class(CodePoints.among(text))
-    for written in (gbnf_literal(text), f"{among}{{{len(text)}}}"):
-        assert accepts(xgrammar.Grammar.from_ebnf(f"root ::= {written}\n"), text)
-
-
 integers = st.one_of(st.integers(-30, 30), st.integers(-1200, 1200), st.integers(-(10**20), 10**20))
 floats = st.one_of(
     st.floats(-20, 20).filter(lambda number: number == 0 or abs(number) >= 1e-322),

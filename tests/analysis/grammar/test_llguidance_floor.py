@@ -14,6 +14,7 @@ from autoparser.analysis.grammar import lark_writer
 from autoparser.analysis.grammar.schema_guidance import ESCAPES, knows_guidance_option
 from tests.fixture_analyses import analyzed
 
+from .offers import tool
 from .tokens import byte_tokenizer
 
 ESCAPING = """
@@ -29,19 +30,7 @@ ESCAPING = """
 {%- if add_generation_prompt %}<|assistant|>{% endif -%}
 """
 """A template that writes `ä` as `\\u00e4`."""
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string", "pattern": "^.{1,20}$"}},
-                "required": ["city"],
-            },
-        },
-    }
-]
+TOOLS = [tool("get_weather", {"city": {"type": "string", "pattern": "^.{1,20}$"}}, "city")]
 FIXTURES = ("j1-json-in-tags", "a1-function-parameter", "a2-key-value-tags", "t3-fenced-json")
 
 
@@ -76,7 +65,8 @@ def test_an_option_that_is_not_known_is_left_out(
     assert not knows_guidance_option("an_option_that_no_version_has")
     monkeypatch.setattr(lark_writer, "knows_guidance_option", lambda _: False)
     # Grammars are cached: this one nobody has asked for.
-    tools = [{"type": "function", "function": {"name": "other", "parameters": {"maxLength": 9}}}]
-    text = escaping.grammar(tools, tool_choice="required").lark(byte_tokenizer())
+    text = escaping.grammar([tool("other", {"a": {"maxLength": 9}})], tool_choice="required").lark(
+        byte_tokenizer()
+    )
     assert ESCAPES not in text
     assert '"x-guidance"' in text

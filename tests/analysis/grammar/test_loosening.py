@@ -17,23 +17,19 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
 from tests.lanes import sampled
 
+from .offers import tool
+
 XML, HERMES = "a1-function-parameter", "j1-json-in-tags"
 DOMAIN = "^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$"
 FORMS = pytest.mark.parametrize("form", ["lark", "gbnf", "structural_tag"])
 NEVER: Json = {"type": "string", "not": {"const": "x"}}
 
 
-def tool(name: str, properties: dict[str, Json], **said: Any) -> dict[str, Any]:
-    """Offer a tool all of whose parameters are required."""
-    parameters = {"type": "object", "properties": properties, "required": [*properties]}
-    return {"type": "function", "function": {"name": name, "parameters": parameters, **said}}
-
-
 TEXT: Json = {"type": "string", "pattern": DOMAIN, "maxLength": 253}
 CRAWL: dict[str, Json] = {"domain": TEXT, "domains": {"type": "array", "items": TEXT}}
-GOOD = tool("look", {"city": {"type": "string"}})
-HARD = tool("crawl", {**CRAWL, "never": NEVER})
-STRICT = tool("crawl", {**CRAWL, "never": NEVER}, strict=True)
+GOOD = tool("look", {"city": {"type": "string"}}, "city")
+HARD = tool("crawl", {**CRAWL, "never": NEVER}, *CRAWL, "never")
+STRICT = tool("crawl", {**CRAWL, "never": NEVER}, *CRAWL, "never", strict=True)
 
 
 def write(grammar: Grammar, form: str) -> object:
@@ -60,8 +56,10 @@ def test_tools_that_are_not_strict_are_written_without_what_cannot_be_held(
 @pytest.mark.parametrize("style", sampled([HERMES, XML], 2))
 def test_of_many_tools_those_that_are_refused_are_found(form: Any, style: str) -> None:
     inner: dict[str, Json] = {"never": {"type": "array", "items": NEVER}}
-    good = [tool(f"look_{at}", {"city": {"type": "string"}}) for at in range(14)]
-    grammar = analysis_of(style).grammar([tool("one", inner), *good, tool("two", inner)])
+    good = [tool(f"look_{at}", {"city": {"type": "string"}}, "city") for at in range(14)]
+    grammar = analysis_of(style).grammar(
+        [tool("one", inner, "never"), *good, tool("two", inner, "never")]
+    )
     assert write(grammar, form)
     assert [each.tool for each in grammar.loosened(form)] == ["one", "two"]
 
@@ -87,7 +85,7 @@ def test_loosen_decides_for_all_tools() -> None:
 def test_what_is_not_held_to_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
     log_loosening.cache_clear()
     unlike: Json = {"type": "array", "uniqueItems": True}
-    sets = tool("sets", {"a": unlike, "b": unlike, "\n": NEVER})
+    sets = tool("sets", {"a": unlike, "b": unlike, "\n": NEVER}, "a", "b", "\n")
     for tools in ([sets], [sets], [GOOD], [GOOD, HARD]):
         log_loosening(analysis_of(HERMES).grammar(tools).loosened("gbnf"))
     first, second = caplog.messages
@@ -100,7 +98,7 @@ def test_what_is_not_held_to_is_one_line_of_the_log(caplog: pytest.LogCaptureFix
 @pytest.mark.parametrize("style", sampled([HERMES, XML], 2))
 def test_a_text_that_is_not_empty_or_null_is_held_everywhere(form: Any, style: str) -> None:
     either: list[Json] = [{"type": "string", "minLength": 1}, {"type": "null"}]
-    offered = tool("note", {"note": {"anyOf": either}, "mark": {"oneOf": either}})
+    offered = tool("note", {"note": {"anyOf": either}, "mark": {"oneOf": either}}, "note", "mark")
     grammar = analysis_of(style).grammar([offered], tool_choice="required")
     assert write(grammar, form)
     assert grammar.loosened(form) == ()

@@ -17,6 +17,8 @@ from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.real_vocabularies import qwen_without_special
 
+from .offers import tool
+
 pytestmark = pytest.mark.slow
 
 NOTATIONS = (
@@ -31,11 +33,6 @@ def _xgrammar() -> None:
     pytest.importorskip("xgrammar", reason="xgrammar is not installed")
 
 
-def offer(name: str, properties: dict[str, Json], *required: str) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": properties, "required": [*required]}
-    return {"type": "function", "function": {"name": name, "parameters": parameters}}
-
-
 FILE: dict[str, Json] = {
     "path": STRING,
     "text": STRING,
@@ -44,9 +41,9 @@ FILE: dict[str, Json] = {
     "tags": {"type": "array", "items": STRING},
 }
 TOOLS = [
-    offer("get_weather", {"city": STRING, "unit": {"enum": ["C", "F"]}}, "city"),
-    offer("search", {"query": STRING, "limit": {"type": "integer"}}, "query"),
-    offer("write_file", FILE, "path", "text"),
+    tool("get_weather", {"city": STRING, "unit": {"enum": ["C", "F"]}}, "city"),
+    tool("search", {"query": STRING, "limit": {"type": "integer"}}, "query"),
+    tool("write_file", FILE, "path", "text"),
 ]
 
 
@@ -56,7 +53,7 @@ def test_what_tools_have_alike_is_written_once(name: str) -> None:
     for choice in ("auto", "required"):
         tag = analysis_of(name).grammar(TOOLS, tool_choice=choice).structural_tag()
         assert len(json.dumps(tag)) < 10_000
-    alike = [offer(f"save_{at}", {"text": STRING, "title": STRING}, "text") for at in range(24)]
+    alike = [tool(f"save_{at}", {"text": STRING, "title": STRING}, "text") for at in range(24)]
     few, some, many = (
         len(json.dumps(analysis_of(name).grammar(alike[:count]).structural_tag()))
         for count in (8, 16, 24)
@@ -66,8 +63,8 @@ def test_what_tools_have_alike_is_written_once(name: str) -> None:
 
 
 def test_a_text_that_is_not_empty_may_begin_as_what_ends_it() -> None:
-    tool = offer("save", {"text": {"type": "string", "minLength": 1}}, "text")
-    grammar = analysis_of("a1-function-parameter").grammar([tool], tool_choice="required")
+    saved = tool("save", {"text": {"type": "string", "minLength": 1}}, "text")
+    grammar = analysis_of("a1-function-parameter").grammar([saved], tool_choice="required")
     accepts = read_by_xgrammar(grammar.structural_tag())
     for text, accepted in (
         ("", False),

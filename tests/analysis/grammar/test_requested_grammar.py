@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -22,6 +20,7 @@ from autoparser.analysis.grammar.request_grammar import Grammar, grammar_of
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.corpus_templates import corpus_paths
+from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.lanes import sampled
 
 from .offers import BATTERY, STRICT
@@ -37,10 +36,8 @@ def reader(grammar: Grammar, form: str) -> Callable[[str], bool]:
     """Return the acceptance of one form: as llguidance reads it, a tag as xgrammar does."""
     if form != "structural_tag":
         return lambda text: grammar.accepts(text, dialect=GrammarDialect(form)).accepted
-    xgrammar = pytest.importorskip("xgrammar", reason="xgrammar is not installed")
-    accepts = importlib.import_module("xgrammar.testing")._is_grammar_accept_string
-    compiled = xgrammar.Grammar.from_structural_tag(json.dumps(grammar.structural_tag()))
-    return lambda text: bool(accepts(compiled, text))
+    pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    return read_by_xgrammar(grammar.structural_tag())
 
 
 @pytest.mark.parametrize("form", ["lark", *SLOW_FORMS])
