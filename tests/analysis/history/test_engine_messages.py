@@ -32,30 +32,27 @@ def engine_messages(engine: str, *, parts: bool = False) -> list[Any]:
 KEPT = "A lookup is due."
 
 
-@pytest.mark.parametrize(
-    ("engine", "parts", "fields"),
-    [
+def test_an_earlier_turn_and_its_result_are_as_the_engine_makes_them() -> None:
+    thought, both = {"reasoning_content": KEPT}, {"reasoning": KEPT, "reasoning_content": KEPT}
+    ways: list[tuple[str, bool, dict[str, Any]]] = [
         ("", False, {"content": None, "thought": KEPT}),
-        ("vllm", False, {"content": "", "reasoning": KEPT, "reasoning_content": KEPT}),
-        ("vllm", True, {"content": [], "reasoning": KEPT, "reasoning_content": KEPT}),
-        ("sglang", False, {"content": "", "reasoning_content": KEPT}),
+        ("vllm", False, {"content": "", **both}),
+        ("vllm", True, {"content": [], **both}),
+        ("sglang", False, {"content": "", **thought}),
         ("transformers", False, {"content": ""}),
-    ],
-)
-def test_an_earlier_turn_and_its_result_are_as_the_engine_makes_them(
-    engine: str, parts: bool, fields: dict[str, Any]
-) -> None:
-    question, turn, result = engine_messages(engine, parts=parts)[:3]
-    (call,) = turn.pop("tool_calls")
-    assert call.pop("id")
-    function = {"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}
-    assert call == {"type": "function", "function": function}
-    assert turn == {"role": "assistant", **fields}
-    # A result of OpenAI's API has no name, and its text is one text.
-    assert ("name" in result) is (engine == "")
-    assert isinstance(result["content"], str)
-    text = "What is the weather in Oslo?"
-    assert question["content"] == ([{"type": "text", "text": text}] if parts else text)
+    ]
+    for engine, parts, fields in ways:
+        question, turn, result = engine_messages(engine, parts=parts)[:3]
+        (call,) = turn.pop("tool_calls")
+        assert call.pop("id")
+        function = {"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}
+        assert call == {"type": "function", "function": function}
+        assert turn == {"role": "assistant", **fields}
+        # A result of OpenAI's API has no name, and its text is one text.
+        assert ("name" in result) is (engine == "")
+        assert isinstance(result["content"], str)
+        text = "What is the weather in Oslo?"
+        assert question["content"] == ([{"type": "text", "text": text}] if parts else text)
 
 
 EITHER = """\

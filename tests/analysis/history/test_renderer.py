@@ -73,18 +73,11 @@ def test_an_unknown_special_token_is_asked_for() -> None:
         Renderer(analysis_of(text), small())
 
 
-@pytest.mark.parametrize(
-    ("vocabulary", "written"),
-    sampled(
-        [
-            ("small", call("Zürich 🚀", "I see.", "Two\nlines.")),
-            ("small", answer("Sunny.", "Fine.")),
-            ("qwen", call("Zürich 🚀", reasoning="Two\nlines.")),
-            ("deepseek", call("Zürich 🚀", reasoning="Two\nlines.")),
-        ],
-        4,
-    ),
-)
+CALL = call("Zürich 🚀", "I see.", "Two\nlines.")
+TURNS = [("small", CALL), ("small", answer("Sunny.", "Fine.")), ("qwen", CALL), ("deepseek", CALL)]
+
+
+@pytest.mark.parametrize(("vocabulary", "written"), sampled(TURNS, 4))
 def test_a_turn_comes_back_from_its_ids(vocabulary: str, written: dict[str, Any]) -> None:
     renderer = fixture_renderer(XML, getattr(vocabularies, vocabulary)())
     ids = sampled_ids(renderer, [user()], written)
