@@ -280,7 +280,7 @@ class Gated:
 
     @property
     def analyzed(self) -> bool:
-        return not self.error and not self.crash
+        return not (self.error or self.crash)
 
     @property
     def asked(self) -> list[Verdict]:
@@ -444,14 +444,10 @@ def _some(judged: Sequence[Verdict], verdict: Verdict, *, tools: bool) -> bool:
 def _lines(found: Sequence[Gated]) -> Iterator[str]:
     done = [each for each in found if each.analyzed]
     yield from _counted(found, done)
-    for part in (_gate, _judge):
+    for parts in ((_gate,), (_judge,), (_defaults, _alike_lines), (_word_lines,)):
         yield ""
-        yield from part(done)
-    yield ""
-    yield from _defaults(done)
-    yield from _alike_lines(done)
-    yield ""
-    yield from _word_lines(done)
+        for part in parts:
+            yield from part(done)
 
 
 def _explained(gated: Gated) -> bool:
@@ -567,13 +563,12 @@ def _judge(done: Sequence[Gated]) -> Iterator[str]:
 
 def _disagreeing(done: Sequence[Gated]) -> Iterator[str]:
     """Count the templates on which the judges differ, told the setting as the gate is."""
-    rows = Counter((_word(each.counts["asked"], each.faults), _second(each)) for each in done)
+    rows = Counter(
+        (_word(each.counts["asked"], each.faults), _word(len(each.asked), each.failed))
+        for each in done
+    )
     yield "the gate / the second judge, templates:"
     yield from (f"{count:>6}    {one} / {other}" for (one, other), count in rows.most_common())
-
-
-def _second(gated: Gated) -> str:
-    return _word(len(gated.asked), gated.failed)
 
 
 def _word(asked: int, bad: Sequence[object]) -> str:

@@ -46,6 +46,7 @@ from .corpus_templates import Board, corpus_paths, known_causes
 from .learning import without_parts
 
 STANDS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("stands.yaml").read_text())
+_families = cache(load_families)
 STATUSES = ("pass", "soft_pass", "fail", "unasked")
 PUBLISHED = re.compile(
     r"^\| (?P<engine>[^|]+) \| (?P<version>[^|]+)(?: \| (?P<asked>\d+))"
@@ -82,9 +83,12 @@ class Case:
 def case_of(fixture: Fixture) -> Case:
     """Read one case."""
     analysis = analysis_for(fixture.reference_model)
-    if analysis is None:
-        return Case(fixture)
-    rows = run_checks(fixture, load_families()[fixture.family], observed(analysis, fixture))
+    return Case(fixture) if analysis is None else read_case(fixture, analysis)
+
+
+def read_case(fixture: Fixture, analysis: Analysis) -> Case:
+    """Read one case by an analysis."""
+    rows = run_checks(fixture, _families()[fixture.family], observed(analysis, fixture))
     bad = [f"{row.check} {row.strategy}: {row.detail}" for row in rows if row.detail]
     return Case(fixture, case_status(rows).value, bad[0] if bad else "")
 
@@ -237,12 +241,7 @@ def taught_scores(question: tuple[bool, str], seeds: Sequence[int]) -> TaughtSco
 
 def _right(analysis: Analysis, fixtures: Sequence[Fixture]) -> Mapping[str, bool]:
     """Return which cases pass, edge whitespace included."""
-    families = load_families()
-    return {
-        each.id: case_status(run_checks(each, families[each.family], observed(analysis, each)))
-        == "pass"
-        for each in fixtures
-    }
+    return {each.id: read_case(each, analysis).status == "pass" for each in fixtures}
 
 
 def _scored(
