@@ -194,7 +194,8 @@ def test_where_the_template_is_found() -> None:
     text, option = Path(other).read_text("utf-8"), "--chat-template"
     assert served_template(tokenizer, environment={}, arguments=[]).text == tokenizer.chat_template
     # Of several options the last one counts, as it does for engines.
-    for arguments in ([option, other], [f"{option}={other}"], [option, "x", option, other]):
+    twice = [[option, "x", option, other], [option, "x", f"{option}={other}"]]
+    for arguments in ([option, other], [f"{option}={other}"], *twice):
         assert served_template(tokenizer, environment={}, arguments=arguments).text == text
     named = {TEMPLATE_VARIABLE: other}
     assert served_template(tokenizer, environment=named, arguments=[option, "x"]).text == text
