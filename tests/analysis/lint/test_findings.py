@@ -28,6 +28,7 @@ from autoparser.analysis.lint.lint_renders import (
     parting_line,
 )
 from autoparser.analysis.lint.linting import LintFinding, merge_findings
+from autoparser.analysis.lint.marker_pairs import marker_balance
 from autoparser.analysis.lint.registry import rule_of
 from tests.case_tables import case_tables
 
@@ -147,3 +148,10 @@ def test_a_run_of_every_branch_sees_what_a_template_hides(case: dict[str, Any]) 
     assert len(seen.text) < 1_000_000
     # What does not compile is no crash.
     assert force_branches(ChatTemplate("{{ 'x' | nosuchfilter }}"), {}).error
+
+
+@TABLE("markers")
+def test_markers_are_counted_by_pair(case: dict[str, Any]) -> None:
+    found = marker_balance(case["text"])
+    assert (found.opened.total(), found.closed.total()) == (case["opened"], case["closed"])
+    assert len(found.opened | found.closed) <= 1, "both belong to one pair"
