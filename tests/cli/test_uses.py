@@ -133,7 +133,8 @@ class Shell:
     def __init__(self, autoparser: Run, folder: Path, table: Mapping[str, Any]) -> None:
         self._autoparser = autoparser
         self.folder = folder
-        self.names = {**table.get("names", {}), "TMP": str(folder), "ROOT": str(ROOT)}
+        self.names = {"TMP": str(folder), "ROOT": str(ROOT)}
+        self.names |= {name: self.filled(it)[0] for name, it in table.get("names", {}).items()}
         self._texts = table.get("texts", {})
         self._named: set[str] | None = None if table.get("inside") else {*KNOWN_FOLDERS}
 
