@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -19,12 +19,11 @@ from .options import (
     NameOption,
     OutputOption,
     RevisionOption,
-    SwitchOption,
     format_option,
     refuse_full,
 )
 from .output import Outlet, open_outlet, protect_source, status_line
-from .request import read_switches, warn_of_switches
+from .request import SwitchOptions, warn_of_switches
 from .source import NamedSource
 
 DIFFERS = 1
@@ -41,6 +40,7 @@ class ComparisonForm(StrEnum):
 
 
 def compare(
+    *,
     left: Annotated[
         str,
         typer.Argument(metavar="A", help=SOURCES, show_default=False),
@@ -61,7 +61,7 @@ def compare(
         ),
     ] = ComparisonForm.TEXT,
     output: OutputOption = None,
-    switch: SwitchOption = None,
+    switch_options: SwitchOptions,
     name: NameOption = None,
     revision: RevisionOption = None,
     left_revision: Annotated[
@@ -89,13 +89,13 @@ def compare(
     for source in (left, right):
         protect_source(source, output)
 
-    setting = read_switches(switch)
+    setting = switch_options.values()
     sources = [
         NamedSource(source, name, own or revision)
         for source, own in ((left, left_revision), (right, right_revision))
     ]
     if any(source.saved for source in sources):
-        return _compare_formats(sources, form, output, setting, exit_zero=exit_zero)
+        return _compare_formats(sources, form, output, switch_options, exit_zero=exit_zero)
     before, after = (source.template() for source in sources)
     warn_of_switches(left, before, setting)
     warn_of_switches(right, after, setting)
@@ -112,15 +112,15 @@ def _compare_formats(
     sources: Sequence[NamedSource],
     form: ComparisonForm,
     output: Path | None,
-    setting: Mapping[str, object],
+    switch_options: SwitchOptions,
     *,
     exit_zero: bool,
 ) -> int:
     """Compare what was learned, where not both are templates; return the exit code."""
-    if setting:
+    if switch_options.given:
         raise AutoparserError(
             "a saved format has no template to render: it is compared with no switch set",
-            hint="leave out --switch, or compare the templates",
+            hint=f"leave out {' and '.join(switch_options.given)}, or compare the templates",
         )
     with status_line("analyzing"):
         left, right = (source.learned_format() for source in sources)

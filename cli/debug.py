@@ -14,10 +14,9 @@ from autoparser.analysis.templates.worker_limits import Limits
 
 from . import wings
 from .options import (
-    SwitchOption,
     ToolsOption,
 )
-from .request import file_value, read_switches, read_tools, warn_of_switches
+from .request import SwitchOptions, file_value, read_tools, warn_of_switches
 from .source import STANDARD_INPUT, TemplateSource
 
 
@@ -33,7 +32,7 @@ def debug(
         str | None, "NAME|FILE", "A second one, which the key b shows beside it."
     ] = None,
     tools: ToolsOption = None,
-    switch: SwitchOption = None,
+    switch_options: SwitchOptions,
     source: TemplateSource,
     limits: Limits | None = None,
 ) -> None:
@@ -61,7 +60,7 @@ def debug(
 
     source.check()
     template = source.template()
-    switches = read_switches(switch)
+    switches = switch_options.values()
     warn_of_switches(source.label, template, switches)
     template.check_syntax()
     # A file alone knows no special tokens, and many templates fail without.

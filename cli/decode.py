@@ -44,7 +44,7 @@ class SamplerName(StrEnum):
 @help_order(
     "tools tokenizer walks seed limit tool_choice no_parallel json_schema prompt sampler "
     "model device batch server engine served_model server_timeout loosen free_reasoning show "
-    "switch"
+    "chat_template_kwargs switch"
 )
 def decode(
     *,

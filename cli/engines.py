@@ -18,12 +18,11 @@ from .options import (
     ResultOptions,
     ServedModelOption,
     ServerTimeoutOption,
-    SwitchOption,
     TokenizerOption,
     key_option,
 )
 from .output import Outlet, open_outlet, print_note, protect_source, status_line
-from .request import read_switches, warn_of_check, warn_of_switches
+from .request import SwitchOptions, warn_of_check, warn_of_switches
 from .source import NamedSource, ServedSource
 
 FINDINGS = 1
@@ -102,7 +101,7 @@ def probe(
         ),
     ],
     source: ServedSource,
-    switch: SwitchOption = None,
+    switch_options: SwitchOptions,
     served_model: ServedModelOption = "",
     rung: Annotated[
         RungName | None,
@@ -139,7 +138,7 @@ def probe(
     there is no server to probe.
     """
     as_json = result.is_json
-    settings = read_switches(switch)
+    settings = switch_options.values()
     protect_source(source.source, result.output)
 
     address = wings.checked_address(url, anywhere=yes)

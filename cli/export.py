@@ -14,12 +14,11 @@ from autoparser.analysis.core.errors import AutoparserError
 from . import wings
 from .options import (
     OutputOption,
-    SwitchOption,
     TokenizerOption,
     format_option,
 )
 from .output import open_outlet, print_report, print_warning, protect_source, report_width
-from .request import read_switches, warn_of_settings
+from .request import SwitchOptions, warn_of_settings
 from .source import LearnedSource
 
 FINDINGS = 1
@@ -64,7 +63,7 @@ def export(
             show_default=False,
         ),
     ] = None,
-    switch: SwitchOption = None,
+    switch_options: SwitchOptions,
     tokenizer: TokenizerOption = None,
     source: LearnedSource,
 ) -> int:
@@ -80,7 +79,7 @@ def export(
     del form
     source.check()
     protect_source(source.source, output)
-    switches = read_switches(switch)
+    switches = switch_options.values()
 
     analysis = source.learned_format(tokenizer)
     warn_of_settings(source.label, analysis, switches)

@@ -39,7 +39,7 @@ class GrammarFormat(StrEnum):
 
 @help_order(
     "form accepts tools tokenizer tool_choice no_parallel json_schema strict lazy loosen "
-    "prompt switch"
+    "prompt chat_template_kwargs switch"
 )
 def grammar(
     *,

@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -68,7 +68,7 @@ def flat_parameters(command: Command) -> list[inspect.Parameter]:
             kind = parameter.annotation
             found.append(option_parameter(parameter.name, kind, default=parameter.default))
             continue
-        types = inspect.get_annotations(group, eval_str=True)
+        types = get_type_hints(group, include_extras=True)
         found += [
             option_parameter(field.name, types[field.name], default=field.default)
             for field in fields(group)
@@ -191,12 +191,6 @@ TokenizerOption = Annotated[
     "PATH",
     "A tokenizer.json, a directory that holds one, a GGUF file, or a model on the Hub;"
     " else the one beside the template.",
-]
-
-SwitchOption = Annotated[
-    list[str] | None,
-    "NAME=VALUE",
-    "Set this variable of the template, as chat_template_kwargs do. May be given several times.",
 ]
 
 ToolsOption = Annotated[

@@ -37,7 +37,10 @@ class ReasoningPlace(StrEnum):
     RAW = "raw"
 
 
-@help_order("tools input_file prompt switch tool_choice json_schema strip_code_fence no_parallel")
+@help_order(
+    "tools input_file prompt chat_template_kwargs switch tool_choice json_schema "
+    "strip_code_fence no_parallel"
+)
 def parse(
     *,
     request_options: ChatRequestOptions,

@@ -15,16 +15,15 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from . import wings
 from .options import (
     OutputOption,
-    SwitchOption,
     TokenizerOption,
     ToolsOption,
     format_option,
 )
 from .output import Outlet, open_outlet, print_note, print_warning, protect_source
 from .request import (
+    SwitchOptions,
     check_standard_input,
     read_messages,
-    read_switches,
     read_tools,
     warn_of_switches,
 )
@@ -47,7 +46,7 @@ def render(
         "The conversation, as YAML or JSON: a list, or {messages: [...]}; - is standard input.",
     ] = None,
     tools: ToolsOption = None,
-    switch: SwitchOption = None,
+    switch_options: SwitchOptions,
     generation_prompt: Annotated[
         bool | None,
         typer.Option(
@@ -87,7 +86,7 @@ def render(
     about = {
         "--messages": messages,
         "--tools": tools,
-        "--switch": switch,
+        **switch_options.given,
         "--generation-prompt": generation_prompt,
         "--tokens": tokens or None,
         "--trace": trace or None,
@@ -108,7 +107,7 @@ def render(
     conversation = read_messages(messages) if messages is not None else []
     offered = None if tools is None else read_tools(tools)
     # Any other variables of the template, whose names mypy cannot know.
-    switches: dict[str, Any] = {**read_switches(switch)}
+    switches: dict[str, Any] = {**switch_options.values()}
     template = source.template(tokenizer)
     warn_of_switches(source.label, template, switches)
     prompt = generation_prompt

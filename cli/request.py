@@ -13,13 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from autoparser.analysis.core.errors import AutoparserError, spelling_hint
+from autoparser.analysis.core.errors import AutoparserError, is_mapping, kind_of, spelling_hint
 
 from . import wings
-from .options import (
-    SwitchOption,
-    ToolsOption,
-)
+from .options import ToolsOption
 from .output import print_warning
 from .source import STANDARD_INPUT
 
@@ -54,8 +51,99 @@ class RequestValues:
         }
 
 
+KWARGS = "--chat-template-kwargs"
+CLOCK = "strftime_now"
+"""A function, which no text can stand for."""
+
+
 @dataclass(frozen=True, slots=True)
-class ChatRequestOptions:
+class SwitchOptions:
+    """The template variables of a request: as one JSON object, one by one, or both."""
+
+    chat_template_kwargs: Annotated[
+        str | None,
+        "JSON",
+        "Template variables as a JSON object, such as '{\"enable_thinking\": false}'.",
+    ] = None
+    switch: Annotated[
+        list[str] | None,
+        "NAME=VALUE",
+        "One template variable, such as enable_thinking=false. Can be repeated.",
+    ] = None
+
+    @property
+    def given(self) -> dict[str, object]:
+        """The values that were given, by the names of their options."""
+        both = {KWARGS: self.chat_template_kwargs, "--switch": self.switch}
+        return {option: value for option, value in both.items() if value}
+
+    def values(self) -> dict[str, wings.Json]:
+        """Return the variables. Raises AutoparserError where they cannot be set so."""
+        text = self.chat_template_kwargs
+        pairs = [] if text is None else [*_json_variables(text).items()]
+        pairs += map(_switch_value, self.switch or ())
+        found: dict[str, wings.Json] = {}
+        for name, value in pairs:
+            if name in (*wings.PASSED, CLOCK):
+                raise AutoparserError(
+                    f"{name} is not a switch", hint="leave it out: the request itself sets it"
+                )
+            if name in found:
+                raise AutoparserError(
+                    f"{name} is set twice", hint=f"set it once, by {KWARGS} or by --switch"
+                )
+            found[name] = value
+        return found
+
+
+def _switch_value(text: str) -> tuple[str, wings.Json]:
+    """Return the name and the value of a `NAME=VALUE` text. Raises AutoparserError."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise AutoparserError(
+            f"{text!r} sets no variable", hint="give --switch NAME=VALUE, as in thinking=true"
+        )
+    return name, wings.variable_value(value)
+
+
+def _json_variables(text: str) -> dict[str, wings.Json]:
+    """Return the variables of a JSON object. Raises AutoparserError with the place in it."""
+
+    def wrong(message: str, place: str | None = None) -> AutoparserError:
+        hint = """write an object such as '{"enable_thinking": false}'"""
+        return AutoparserError(message, file=KWARGS, place=place, hint=hint)
+
+    def without_twins(pairs: list[tuple[str, wings.Json]]) -> dict[str, wings.Json]:
+        names = [name for name, _ in pairs]
+        twin = next((name for name in names if names.count(name) > 1), None)
+        if twin is not None:
+            raise wrong(f"{twin} is set twice", json.dumps(twin))
+        return dict(pairs)
+
+    def refuse_constant(name: str) -> None:
+        raise wrong(f"JSON has no {name}", f"column {text.find(name) + 1}")
+
+    try:
+        found: object = json.loads(
+            text, object_pairs_hook=without_twins, parse_constant=refuse_constant
+        )
+    except json.JSONDecodeError as error:
+        place = f"column {error.colno}"
+        if error.lineno > 1:
+            place = f"line {error.lineno}, {place}"
+        raise wrong(f"this is not JSON: {error.msg.lower()}", place) from None
+    except RecursionError:
+        raise wrong("nested too deep") from None
+    if not is_mapping(found):
+        raise wrong(f"this is {kind_of(found)}, not an object")
+    unfit = next((name for name in found if not name.isidentifier()), None)
+    if unfit is not None:
+        raise wrong("no template variable can have this name", json.dumps(unfit))
+    return {**found}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequestOptions(SwitchOptions):
     """The options that describe a request."""
 
     tools: ToolsOption = None
@@ -67,7 +155,6 @@ class ChatRequestOptions:
     prompt: Annotated[
         Path | None, "FILE", "The rendered prompt or its tail; else the template's default prompt."
     ] = None
-    switch: SwitchOption = None
 
     def read(self) -> RequestValues:
         """Read the files that the options name. Raises AutoparserError for what is not valid."""
@@ -80,7 +167,7 @@ class ChatRequestOptions:
             json_schema=None if self.json_schema is None else read_schema(self.json_schema),
             prompt_file=self.prompt,
             prompt=None if self.prompt is None else read_prompt(self.prompt),
-            switches=read_switches(self.switch),
+            switches=self.values(),
         )
 
 
@@ -124,30 +211,6 @@ def warn_of_loosening(source: str, loosened: Iterable[wings.Loosening]) -> None:
     """Warn of the parts of schemas that a grammar leaves out."""
     for each in loosened:
         print_warning(source, str(each))
-
-
-CLOCK = "strftime_now"
-"""A function, which no text can stand for."""
-
-
-def read_switches(texts: Sequence[str] | None) -> dict[str, wings.Json]:
-    """Return the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
-    if not texts:
-        return {}
-
-    found: dict[str, wings.Json] = {}
-    for each in texts:
-        name, equals, value = each.partition("=")
-        if not equals or not name.isidentifier():
-            raise AutoparserError(
-                f"{each!r} sets no variable", hint="give --switch NAME=VALUE, as in thinking=true"
-            )
-        if name in (*wings.PASSED, CLOCK):
-            raise AutoparserError(
-                f"{name} is not a switch", hint="it has an option of its own, or none is needed"
-            )
-        found[name] = wings.variable_value(value)
-    return found
 
 
 def warn_of_switches(

@@ -16,13 +16,12 @@ from autoparser.analysis.core.errors import AutoparserError
 from . import wings
 from .options import (
     ResultOptions,
-    SwitchOption,
     TokenizerOption,
     known_name,
     refuse_full,
 )
 from .output import open_outlet, print_report, print_warning, protect_source, report_width
-from .request import file_value, read_log, read_switches, warn_of_check, warn_of_switches
+from .request import SwitchOptions, file_value, read_log, warn_of_check, warn_of_switches
 from .source import NamedSource
 
 FOUND = 1
@@ -57,7 +56,7 @@ def roundtrip(
         "ENGINE",
         "Put turns into the history as this engine does: vllm, sglang, transformers.",
     ] = None,
-    switch: SwitchOption = None,
+    switch_options: SwitchOptions,
     full: Annotated[bool, "Show every scenario, and one that breaks for each cause."] = False,
     fail_on: Annotated[
         list[str] | None,
@@ -94,18 +93,20 @@ def roundtrip(
     verdicts = [*LEVELS, *map(wings.code_of, wings.Cause)]
     wanted = [known_name(each, verdicts, f"there is no verdict {each!r}") for each in fail_on or []]
     if to is not None:
-        edited = {"--json": as_json, "--fail-on": fail_on, "--full": full, "--switch": switch}
-        _refuse_beside(edited, "--to")
+        edited = {"--json": as_json, "--fail-on": fail_on, "--full": full}
+        _refuse_beside({**edited, **switch_options.given}, "--to")
     if log is not None:
         logged = {"--fail-on": fail_on, "--full": full, "--profile": profile}
-        _refuse_beside({**logged, "--to": to, "--switch": switch, "--scenario": scenario}, "--log")
+        _refuse_beside(
+            {**logged, "--to": to, **switch_options.given, "--scenario": scenario}, "--log"
+        )
     chosen = _choose_scenarios(scenarios, scenario or [])
     engine = None
     if profile is not None:
         engine = wings.PROFILES[
             known_name(profile, wings.PROFILES, f"there is no engine {profile!r}")
         ]
-    setting = read_switches(switch)
+    setting = switch_options.values()
     source.check()
     protect_source(source.source, result.output)
     if log is not None:

@@ -20,12 +20,11 @@ from .options import (
     EngineName,
     LoosenOption,
     ServerOptions,
-    SwitchOption,
     TokenizerOption,
     key_option,
 )
 from .output import print_note
-from .request import read_switches, warn_of_switches
+from .request import SwitchOptions, warn_of_switches
 from .source import NamedSource
 
 MEGABYTE = 1_000_000
@@ -64,7 +63,7 @@ def serve(
             help="A format that autoparser learn wrote for this template: answers are read by it.",
         ),
     ] = None,
-    switch: SwitchOption = None,
+    switch_options: SwitchOptions,
     api_key: Annotated[
         str,
         key_option("AUTOPARSER_API_KEY", "The key that clients have to give. [default: none]"),
@@ -98,7 +97,7 @@ def serve(
             "there is no server to ask", hint=f"add --server URL and --engine, one of {names}"
         )
     source.check()
-    switches = read_switches(switch)
+    switches = switch_options.values()
     _require_extra()
 
     bounds = wings.ServingLimits(int(max_body * MEGABYTE), max_seconds, max_chats)
