@@ -82,6 +82,13 @@ def snapshots(session: nox.Session) -> None:
 
 
 @nox.session
+def screens(session: nox.Session) -> None:
+    """Write anew the screens that the README and docs/ show, whole ones and the picture."""
+    session.env["UPDATE_DOCS"] = "1"
+    session.run("python", "-m", "pytest", "-q", "tests/cli/test_documentation.py")
+
+
+@nox.session
 def picture(session: nox.Session) -> None:
     """Draw the layers in ARCHITECTURE.md anew, from the contracts and the code."""
     session.run("python", "-m", "tests.layer_picture")

@@ -1,8 +1,9 @@
-"""What the README and the docs show is what happens."""
+"""What the README and the docs show is what happens; `nox -s screens` writes whole ones anew."""
 
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import shlex
 from pathlib import Path
@@ -13,48 +14,94 @@ import pytest
 from .conftest import ROOT, Run
 
 README = ROOT / "README.md"
-PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 QUICK_START = ROOT / "docs" / "quick-start.md"
 """Its sessions follow each other, in a directory of their own."""
-_SESSION = re.compile(r"```console\n\$ autoparser (.+)\n([\s\S]*?)```")
-LONG = re.compile(r"--to template|^(fix|compare|survey|learn|report|roundtrip) ")
+_BLOCK = re.compile(r"```console\n([\s\S]*?)```")
+_SESSION = re.compile(r"\$ (.+)\n((?:(?!\$ ).*\n)*)")
+"""A command and what it prints; in that, `[…]` is what the page leaves out."""
+ELSEWHERE = {
+    "engines/core.md": "an environment with the core alone",
+    "engines/probe.md": "a server that runs llama.cpp",
+    "engines/which-parser.md": "environments with vLLM, SGLang and llama.cpp",
+    "serve.md": "a server that completes text",
+}
+"""Pages with one block that nothing runs here, and what it needs."""
+_COMMANDS = "fix|compare|survey|learn|report|roundtrip"
+LONG = re.compile(rf"--to template|--engines|^autoparser ({_COMMANDS}) ")
 """Sessions of half a second and more: much is rendered, or every edit is proved."""
+
+
+def _name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix().removeprefix("docs/")
+
+
+BLOCKS = [(page, block) for page in PAGES for block in _BLOCK.findall(page.read_text("utf-8"))]
 SESSIONS = [
     pytest.param(
-        command,
-        shown,
-        id=f"{page.stem}: {command}"[:80],
-        marks=pytest.mark.slow if LONG.search(command) else (),
+        page,
+        *session,
+        id=f"{_name(page)}: {session[0]}"[:90],
+        marks=pytest.mark.slow if LONG.search(session[0]) else (),
     )
-    for page in PAGES
-    if page != QUICK_START
-    for command, shown in _SESSION.findall(page.read_text("utf-8"))
+    for page, block in BLOCKS
+    if page != QUICK_START and _name(page) not in ELSEWHERE
+    for session in _SESSION.findall(block)
 ]
 _EXAMPLES = re.compile(r"```pycon\n([\s\S]+?)```")
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
-@pytest.mark.parametrize(("command", "shown"), SESSIONS)
-def test_a_session_is_real(command: str, shown: str, autoparser: Run) -> None:
-    ran = autoparser(*shlex.split(command))
-    # 1: findings, which the session shows.
-    assert ran.code in (0, 1), ran.err
-    at = 0
-    for part in shown.split("[…]"):
-        at = ran.out.find(part.strip("\n"), at)
-        assert at >= 0, part
+def test_every_block_of_a_console_is_run_or_needs_more_than_is_here() -> None:
+    for page, block in BLOCKS:
+        if _name(page) not in ELSEWHERE:
+            assert "".join(f"$ {ran}\n{out}" for ran, out in _SESSION.findall(block)) == block
+    for name in ELSEWHERE:
+        assert [_name(page) for page, _ in BLOCKS].count(name) == 1, name
+
+
+@pytest.mark.parametrize(("page", "command", "shown"), SESSIONS)
+def test_a_session_is_real(
+    page: Path, command: str, shown: str, autoparser: Run, process: Run
+) -> None:
+    before, _, after = command.rpartition(" | ")
+    name, *arguments = shlex.split(after)
+    assert name == "autoparser"
+    if before:
+        # What is piped has a worker, as commands of users have.
+        echo, text = shlex.split(before)
+        assert echo == "echo"
+        ran = process(*arguments, stdin=text.encode())
+        out = ran.out + ran.err
+    else:
+        ran = autoparser(*arguments)
+        # 1: findings, which the session shows.
+        assert ran.code in (0, 1), ran.err
+        out = ran.out
+    if os.environ.get("UPDATE_DOCS") and "[…]" not in shown:
+        text = page.read_text("utf-8")
+        page.write_text(text.replace(f"$ {command}\n{shown}", f"$ {command}\n{out}"), "utf-8")
+        return
+    assert re.fullmatch(_pattern(shown), out), out
+
+
+def _pattern(shown: str) -> str:
+    """Return the screens of which a page shows parts."""
+    lines = re.escape(shown).replace(re.escape("[…]\n"), r"(?:.*\n)*?")
+    return lines.replace(re.escape("[…]"), ".*")
 
 
 def test_the_quick_start_runs_where_nothing_is(
-    autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    autoparser: Run, process: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     page = QUICK_START.read_text("utf-8")
-    sessions = _SESSION.findall(page)
+    sessions = [each for block in _BLOCK.findall(page) for each in _SESSION.findall(block)]
     # A block of any other kind would be one that nobody runs; the first installs the package.
-    assert page.count("```") == 2 * (len(sessions) + len(_EXAMPLES.findall(page)) + 1)
+    kinds = (*_BLOCK.findall(page), *_EXAMPLES.findall(page))
+    assert page.count("```") == 2 * (len(kinds) + 1)
     for command, shown in sessions:
-        test_a_session_is_real(command, shown, autoparser)
+        test_a_session_is_real(QUICK_START, command, shown, autoparser, process)
     assert (tmp_path / "report.html").exists()
     assert _failures("\n".join(_EXAMPLES.findall(page))) == ""
 
@@ -78,7 +125,7 @@ def _failures(code: str) -> str:
     return "".join(told) if failed else ""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_links_lead_somewhere(page: Path) -> None:
     for link in _LINK.findall(page.read_text("utf-8")):
         assert (page.parent / link).exists(), link
