@@ -14,6 +14,7 @@ from autoparser.analysis.templates.worker_limits import Limits
 
 from . import wings
 from .options import (
+    TokenizerOption,
     ToolsOption,
 )
 from .request import SwitchOptions, file_value, read_tools, warn_of_switches
@@ -33,15 +34,17 @@ def debug(
     ] = None,
     tools: ToolsOption = None,
     switch_options: SwitchOptions,
+    tokenizer: TokenizerOption = None,
     source: TemplateSource,
     limits: Limits | None = None,
 ) -> None:
     """Debug a template in the terminal: which line wrote what, and why.
 
     Shows the template beside the prompt, and of each piece of it the line that wrote it, the tests
-    that let it, and what the names in them stood for. Keys show what each switch would change, two
-    conversations side by side, and the conversation to edit. A special token that is not known
-    stands as its name, <bos_token>. Needs the extra: pip install 'autoparser-chat[debug]'.
+    that let it, and what the names in them stood for. Keys show the tokens, the loss mask, what
+    each switch would change, two conversations side by side, and the conversation to edit; ? lists
+    them. A special token that is not known stands as its name, <bos_token>. Needs the extra:
+    pip install 'autoparser-chat[debug]'.
 
     Exit code: 0, or 2 if it cannot begin.
     """
@@ -74,7 +77,8 @@ def debug(
     other = None if beside is None else _find_conversation(beside, shipped, offered)
     named = [each for each in (first, other) if each is not None]
     others = [each for each in shipped if each.name not in {one.name for one in named}]
-    DebuggerApp(source.label, template, [*named, *others], other).run()
+    loaded = source.tokenizer(tokenizer, template, segmenting=True)
+    DebuggerApp(source.label, template, [*named, *others], other, loaded).run()
 
 
 def _has_textual() -> bool:

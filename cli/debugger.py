@@ -7,6 +7,7 @@ screens after it stand over it. What they show is drawn by `autoparser.reports.d
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import yaml
@@ -20,7 +21,12 @@ from textual.widgets import Footer, Input, OptionList, Static, TextArea
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.switches import Switch
-from autoparser.analysis.overview.debugged_prompts import DebuggedConversation, SwitchedRender
+from autoparser.analysis.overview.debugged_prompts import (
+    DebuggedConversation,
+    PromptMarks,
+    SwitchedRender,
+    mark_prompt,
+)
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.render_trace import RenderTrace
 from autoparser.reports import visible
@@ -28,10 +34,11 @@ from autoparser.reports.debugger import (
     PIECE,
     beside_text,
     drawn_prompt,
+    drawn_template,
     failure_text,
+    learned_length,
     piece_text,
     switched_text,
-    template_text,
 )
 
 from . import wings
@@ -42,6 +49,11 @@ _ABOVE = 4
 
 class Pane(VerticalScroll, can_focus=False):
     """A pane that follows the current piece; without focus, so that arrows go to other pieces."""
+
+
+def _key(keys: str, action: str, footer: str, about: str) -> Binding:
+    """Return a key of the app; without a word for the footer the list of keys alone has it."""
+    return Binding(keys, action, footer or about, show=bool(footer), tooltip=about)
 
 
 class DebuggerApp(App[None]):
@@ -55,23 +67,27 @@ class DebuggerApp(App[None]):
     #panes { height: 1fr; }
     Pane { scrollbar-gutter: stable; }
     #panes Pane { width: 1fr; padding: 0 1; }
-    #template { border-right: solid $panel; overflow-x: auto; }
-    #template Static { width: auto; }
+    #template { border-right: solid $panel; }
     #why { height: auto; max-height: 45%; border-top: solid $panel; padding: 0 1; }
     #find { display: none; height: 1; border: none; }
     #find.asked { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n,right,down,j", "step(1)", "next piece"),
-        Binding("p,left,up,k", "step(-1)", "previous"),
-        Binding("home,g", "pick(0)", "first", show=False),
-        Binding("end,G", "last", "last", show=False),
-        Binding("slash", "ask", "find"),
-        Binding("s", "switches", "switches"),
-        Binding("b", "beside", "two side by side"),
-        Binding("c", "choose", "conversation"),
-        Binding("e", "edit", "edit"),
-        Binding("q", "quit", "quit"),
+        _key("n,right,down,j", "step(1)", "next", "the next piece of the prompt"),
+        _key("p,left,up,k", "step(-1)", "back", "the piece before"),
+        _key("home,g", "pick(0)", "", "the first piece"),
+        _key("end,G", "last", "", "the last piece"),
+        _key("slash", "ask", "find", "find a text in the prompt"),
+        _key("t", "view('tokens')", "tokens", "tokens: where each begins, and its id"),
+        _key("l", "view('loss')", "loss", "loss mask: what a model is trained on"),
+        _key("s", "switches", "switches", "what each value of each switch would change"),
+        _key("b", "beside", "", "another conversation beside this one"),
+        _key("c", "choose", "", "go to another conversation"),
+        _key("e", "edit", "edit", "edit messages and tools"),
+        _key("pagedown", "why(1)", "", "scroll down in the reasons"),
+        _key("pageup", "why(-1)", "", "scroll up in the reasons"),
+        _key("question_mark", "help", "keys", "this list"),
+        _key("q", "quit", "quit", "quit"),
     ]
 
     def __init__(
@@ -80,6 +96,7 @@ class DebuggerApp(App[None]):
         template: ChatTemplate,
         conversations: Sequence[DebuggedConversation],
         other: DebuggedConversation | None = None,
+        tokenizer: wings.Tokenizer | None = None,
     ) -> None:
         super().__init__()
         self.label = label
@@ -91,6 +108,11 @@ class DebuggerApp(App[None]):
         self.current = 0
         self.switches: Sequence[Switch] | None = None
         """Those of the template; None until they are asked for, which takes many renders."""
+        self.tokenizer = tokenizer
+        self.analysis: wings.Analysis | None = None
+        self.views: set[str] = set()
+        self.marks = PromptMarks()
+        """Those of the conversation, all of them; without a text until they are asked for."""
 
     def compose(self) -> ComposeResult:
         """Draw the panes."""
@@ -125,36 +147,49 @@ class DebuggerApp(App[None]):
         self.traced = conversation.trace(self.template)
         self.current = len(self.traced.pieces) - 1 if self.traced.failure is not None else 0
         self.current = max(self.current, 0)
+        self.marks = PromptMarks()
         self.draw()
+        self._ask_views()
 
     def _title(self) -> str:
         """Name the template, the conversation and its length; of a long path the end is shown."""
         details = f"  ·  {self.conversation.name}  ·  {len(self.traced.prompt)} characters"
+        shown = self._shown_marks()
+        details += f", {len(shown.tokens)} tokens" if shown.tokens else ""
+        details += "" if shown.learned is None else f", {learned_length(shown)} trained on"
         room = max(self.size.width - len(details) - 2, 20)
         label = self.label if len(self.label) <= room else f"…{self.label[1 - room :]}"
         return label + details
 
+    def _shown_marks(self) -> PromptMarks:
+        tokens = self.marks.tokens if "tokens" in self.views else ()
+        learned = self.marks.learned if "loss" in self.views else None
+        return replace(self.marks, tokens=tokens, learned=learned)
+
     def draw(self) -> None:
         """Draw all panes for the current piece."""
         trace = self.traced
+        marks = self._shown_marks()
         written = self.query_one("#written", Pane)
-        drawn = drawn_prompt(trace, written.scrollable_content_region.width, self.current)
+        template = self.query_one("#template", Pane)
+        drawn = drawn_prompt(trace, written.scrollable_content_region.width, self.current, marks)
+        source = drawn_template(trace, template.scrollable_content_region.width, self.current)
         self.query_one("#title", Static).update(visible(self._title()))
-        self.query_one("#source", Static).update(template_text(trace, self.current))
+        self.query_one("#source", Static).update(source.text)
         self.query_one("#prompt", Static).update(drawn.text)
         why = self.query_one("#why", Pane)
         width = max(why.scrollable_content_region.width, 20)
         reasons = failure_text(trace, width)
         if reasons.plain:
             reasons.append("\n\n")
-        reasons.append_text(piece_text(trace, self.current, width))
+        reasons.append_text(piece_text(trace, self.current, width, marks))
         self.query_one("#reasons", Static).update(reasons)
+        why.scroll_home(animate=False)
         if trace.pieces:
             written.scroll_to(y=max(drawn.rows[self.current] - _ABOVE, 0), animate=False)
         line = self._line()
         if line is not None:
-            pane = self.query_one("#template", Pane)
-            pane.scroll_to(y=max(line - 1 - _ABOVE, 0), animate=False)
+            template.scroll_to(y=max(source.rows[line - 1] - _ABOVE, 0), animate=False)
 
     def _line(self) -> int | None:
         trace = self.traced
@@ -246,20 +281,90 @@ class DebuggerApp(App[None]):
             return
         self.push_screen(ChoiceScreen(self.conversations), chosen)
 
+    def action_why(self, pages: int) -> None:
+        """Scroll in the reasons."""
+        why = self.query_one("#why", Pane)
+        why.scroll_relative(y=pages * max(why.size.height - 1, 1), animate=False)
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        self.push_screen(HelpScreen())
+
+    def action_view(self, view: str) -> None:
+        """Show or hide the tokens, or the loss mask."""
+        if view == "tokens" and self.tokenizer is None:
+            self.notify("no tokenizer is known: name one with --tokenizer", severity="warning")
+            return
+        self.views ^= {view}
+        self.draw()
+        self._ask_views()
+
+    def _ask_views(self) -> None:
+        if self.views and not self.marks.text:
+            if self.analysis is None:
+                self.notify("analyzing the template …", timeout=2)
+            self.run_worker(self._ask_marks, thread=True, exclusive=True)
+
+    def _ask_marks(self) -> None:
+        conversation = self.conversation
+        try:
+            marks = mark_prompt(self._analyze(), conversation, self.tokenizer)
+        except AutoparserError as error:
+            self.call_from_thread(self.notify, visible(str(error)), severity="error")
+            return
+        self.call_from_thread(self._mark, conversation, marks)
+
+    def _mark(self, conversation: DebuggedConversation, marks: PromptMarks) -> None:
+        """Draw marks, unless another conversation is shown by now."""
+        if conversation is not self.conversation:
+            return
+        if marks.text != self.traced.prompt:
+            self.notify("the analysis renders this conversation otherwise", severity="error")
+            return
+        self.marks = marks
+        self.draw()
+
+    def _analyze(self) -> wings.Analysis:
+        if self.analysis is None:
+            self.analysis = wings.analyze(self.template)
+        return self.analysis
+
     def action_switches(self) -> None:
         """Show what each switch would change."""
-        self.notify("asking the template what its switches change …", timeout=2)
+        self.notify("analyzing the template …", timeout=2)
         self.run_worker(self._ask_switches, thread=True, exclusive=True)
 
     def _ask_switches(self) -> None:
         try:
             if self.switches is None:
-                self.switches = wings.analyze(self.template).switches
+                self.switches = self._analyze().switches
             renders = [*wings.switched_renders(self.template, self.switches, self.conversation)]
         except AutoparserError as error:
             self.call_from_thread(self.notify, visible(str(error)), severity="error")
             return
         self.call_from_thread(self.push_screen, SwitchesScreen(self.traced, renders))
+
+
+class HelpScreen(ModalScreen[None]):
+    """The keys of the app, each with what it does."""
+
+    CSS = """
+    HelpScreen { align: center middle; }
+    #keys { width: auto; height: auto; padding: 0 2; border: round $primary; background: $panel; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q,question_mark,enter", "dismiss", "back")]
+
+    def compose(self) -> ComposeResult:
+        """Draw the list."""
+        rows: list[tuple[str, str]] = []
+        for binding in DebuggerApp.BINDINGS:
+            if isinstance(binding, Binding):
+                keys = [self.app.get_key_display(each) for each in binding.make_bindings([binding])]
+                rows.append((" ".join(keys), binding.tooltip))
+        rows += [("click", "go to that piece, or to what that line of the template wrote")]
+        rows += [("esc", "back from what stands over the panes")]
+        lines = [Text.assemble((f"{keys:<10}", "bold"), about) for keys, about in rows]
+        yield Static(Text("\n").join(lines), id="keys")
 
 
 class SwitchesScreen(Screen[None]):
@@ -337,6 +442,7 @@ class ChoiceScreen(ModalScreen[DebuggedConversation | None]):
             for each in self.conversations
         ]
         yield OptionList(*rows, id="choices")
+        yield Footer()
 
     def on_mount(self) -> None:
         """Begin at the first."""

@@ -1,15 +1,22 @@
-"""What the debugger draws: a template's lines, the prompt beside them, and why it is so."""
+"""What the debugger draws: a template's lines, the prompt beside them, and why it is so.
+
+Over the prompt, if asked: where its tokens begin, and what a training run learns.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import itemgetter
 
 from rich.style import Style
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.overview.debugged_prompts import PromptMarks
 from autoparser.analysis.templates.render_trace import PromptPiece, RenderTrace, StepKind, TraceStep
 
 from .blocks import (
@@ -36,36 +43,72 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _NUMBER = "dim"
 _RAN, _MISSED = "", "dim"
 _CURRENT, _OUTER = "reverse", "bold yellow"
+_LEARNED, _NOT_LEARNED = Style(color="green", underline=True), Style(dim=True)
+_BETWEEN, _GOES_ON = "·", "‥"
+_MOST_TOKENS = 40
+"""Tokens of one piece whose ids are shown."""
 _SIDES = {Side.LEFT: "red", Side.RIGHT: "green"}
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnPrompt:
-    """The prompt as it stands in a pane."""
+class DrawnText:
+    """A text as it stands in a pane."""
 
     text: Text
     rows: tuple[int, ...]
-    """In which row each piece begins, from 0."""
+    """In which row each piece of a prompt or each line of a template begins, from 0."""
 
 
-def drawn_prompt(trace: RenderTrace, width: int, current: int) -> DrawnPrompt:
-    """Draw the prompt, the current piece in another style."""
+def drawn_prompt(trace: RenderTrace, width: int, current: int, marks: PromptMarks) -> DrawnText:
+    """Draw the prompt, the current piece in another style; of the marks those that are asked for.
+
+    What a training run learns is underlined; `·` stands between two tokens.
+    """
     flat = Text()
-    marks: list[int] = []
+    begins: list[int] = []
+    cuts = _cuts(marks)
+    tokens = {start for start, end, _ in marks.tokens if 0 < start < end}
+    at = 0
     for number, piece in enumerate(trace.pieces):
-        marks.append(len(flat))
-        flat.append_text(_clickable(piece, number, current=number == current))
-    return DrawnPrompt(*_broken(flat, marks, max(width, 10)))
+        begins.append(len(flat))
+        style = Style(reverse=number == current) + Style.from_meta({PIECE: number})
+        for start, part in _parts(piece.text, at, cuts):
+            if start in tokens:
+                flat.append(_BETWEEN, "dim")
+            flat.append(visible(part), _learned_style(marks, start) + style)
+            flat.append("\n" if part.endswith("\n") else "")
+        at += len(piece.text)
+    return DrawnText(*_broken(flat, begins, max(width, 10)))
 
 
-def _clickable(piece: PromptPiece, number: int, *, current: bool) -> Text:
-    style = Style(reverse=current) + Style.from_meta({PIECE: number})
-    text = Text()
-    for line in _LINE.findall(piece.text):
-        text.append(visible(line), style)
-        if line.endswith("\n"):
-            text.append("\n")
-    return text
+def _cuts(marks: PromptMarks) -> Sequence[int]:
+    """Return the offsets at which one mark ends or begins."""
+    edges = (at for each in marks.learned or () for at in each)
+    return sorted({*edges, *(start for start, _, _ in marks.tokens)})
+
+
+def _parts(text: str, first: int, cuts: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """Cut a text at its newlines and at offsets in the prompt, where it begins at `first`."""
+    inside = cuts[bisect_right(cuts, first) : bisect_left(cuts, first + len(text))]
+    for start, end in pairwise((first, *inside, first + len(text))):
+        at = start
+        for line in _LINE.findall(text[start - first : end - first]):
+            yield at, line
+            at += len(line)
+
+
+def _learned_style(marks: PromptMarks, at: int) -> Style:
+    if marks.learned is None:
+        return Style()
+    return _LEARNED if _learned(marks, at, at + 1) else _NOT_LEARNED
+
+
+def _learned(marks: PromptMarks, start: int, end: int) -> int:
+    """Count the characters of a range that a training run learns."""
+    ranges = marks.learned or ()
+    first = bisect_right(ranges, start, key=itemgetter(1))
+    until = bisect_left(ranges, end, key=itemgetter(0))
+    return sum(min(end, stop) - max(start, begin) for begin, stop in ranges[first:until])
 
 
 def _broken(flat: Text, marks: Sequence[int], width: int) -> tuple[Text, tuple[int, ...]]:
@@ -89,8 +132,8 @@ def _broken(flat: Text, marks: Sequence[int], width: int) -> tuple[Text, tuple[i
     return Text("\n").join(drawn), tuple(found)
 
 
-def template_text(trace: RenderTrace, current: int) -> Text:
-    """Draw the template's lines with their numbers; those that did nothing are dim.
+def drawn_template(trace: RenderTrace, width: int, current: int) -> DrawnText:
+    """Draw the template's lines with their numbers, long ones broken; idle ones are dim.
 
     Those of the current piece are marked: where it was written, and where it was put out.
     """
@@ -105,24 +148,33 @@ def template_text(trace: RenderTrace, current: int) -> Text:
         if piece.site is not None
     }
     drawn: Lines = []
+    begins: list[int] = []
     source = trace.text.split("\n")
     for number, line in enumerate(source, 1):
         style = _CURRENT if number == inner else _OUTER if number in outer else ""
         style = style or (_RAN if number in ran else _MISSED)
         margin = "▸" if number == inner else "▹" if number in outer else " "
-        text = sentence((f"{margin}{number:>4} ", _NUMBER), (_tabbed(line) or " ", style))
-        if number in first:
-            text.stylize(Style.from_meta({PIECE: first[number]}))
-        drawn.append(text)
-    return Text("\n").join(drawn)
+        begins.append(len(drawn))
+        parts = wrapped(Text(_tabbed(line) or " ", style), max(width - _MARGIN, 10), words=False)
+        for at, part in enumerate(parts):
+            label = " " * _MARGIN if at else f"{margin}{number:>{_MARGIN - 2}} "
+            text = sentence((label, _NUMBER), part)
+            if number in first:
+                text.stylize(Style.from_meta({PIECE: first[number]}))
+            drawn.append(text)
+    return DrawnText(Text("\n").join(drawn), tuple(begins))
+
+
+_MARGIN = 6
+"""Cells before a line of the template, for its number."""
 
 
 def _tabbed(line: str) -> str:
     return visible(line.expandtabs(4))
 
 
-def piece_text(trace: RenderTrace, current: int, width: int) -> Text:
-    """Say who wrote a piece, what let it, and what its names stood for."""
+def piece_text(trace: RenderTrace, current: int, width: int, marks: PromptMarks) -> Text:
+    """Describe a piece: its line, tests and loops with their values, and what marks it."""
     if not 0 <= current < len(trace.pieces):
         return Text("Nothing was written.", style="dim")
     piece = trace.pieces[current]
@@ -130,6 +182,7 @@ def piece_text(trace: RenderTrace, current: int, width: int) -> Text:
     text, room = marker_text(piece.text[:LONGEST_SHOWN]), max(width - len(at + line), 20)
     text = text if len(text) <= room else f"{text[: room - 1]}…"
     drawn = prose(sentence((at, "bold"), line, (text, "cyan")), indent=0)
+    drawn += _mark_rows(trace, current, marks)
     if piece.site is None:
         return _painted(drawn, width)
     drawn += rows([("written by", source_words(trace, piece.site))], words=False, label=12)
@@ -137,11 +190,36 @@ def piece_text(trace: RenderTrace, current: int, width: int) -> Text:
     if wrote is not None and wrote.seen:
         drawn += rows([("where", seen_words(wrote.seen))], label=12)
     for site in piece.through:
-        label = f"put out by {trace.sites[site].line}"
-        drawn += rows([(label, source_words(trace, site))], words=False, label=12)
+        called = sentence((f"line {trace.sites[site].line}  ", _NUMBER), source_words(trace, site))
+        drawn += rows([("called from", called)], words=False, label=12)
     for step in reversed(trace.reasons(piece)):
         drawn += rows([_reason(trace, step)], label=12)
     return _painted(drawn, width)
+
+
+def _mark_rows(trace: RenderTrace, current: int, marks: PromptMarks) -> Blocks:
+    start = sum(len(piece.text) for piece in trace.pieces[:current])
+    end = start + len(trace.pieces[current].text)
+    found: Blocks = []
+    inside = [each for each in marks.tokens if start <= each[0] < end or each[0] < start < each[1]]
+    if inside:
+        words = sentence((f"{len(inside)}: ", _NUMBER))
+        for at, (begin, stop, id_) in enumerate(inside[:_MOST_TOKENS]):
+            words.append(f" {_BETWEEN} " if at else "", _NUMBER).append(f"{id_} ", _NUMBER)
+            words.append(marker_text(marks.text[begin:stop]) or _GOES_ON, "cyan")
+        left = len(inside) - _MOST_TOKENS
+        words.append(f" {_BETWEEN} {left} more" if left > 0 else "", _NUMBER)
+        found += rows([("tokens", words)], words=False, label=12)
+    if marks.learned is not None:
+        learned = _learned(marks, start, end)
+        part = "trained on" if learned == end - start else f"{learned} of {end - start} characters"
+        found += rows([("loss mask", Text(part if learned else "not trained on"))], label=12)
+    return found
+
+
+def learned_length(marks: PromptMarks) -> int:
+    """Return how many characters of a prompt a training run learns."""
+    return _learned(marks, 0, len(marks.text))
 
 
 def _painted(blocks: Blocks, width: int) -> Text:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from textual.widgets import Static, TextArea
+from textual.widgets._footer import FooterKey
 
 from autoparser import load_template
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.overview.debugged_prompts import shipped_conversations
+from autoparser.analysis.sources.token_bytes import byte_tokenizer
 from autoparser.cli import debug as command
 from autoparser.cli.debugger import DebuggerApp
 
@@ -33,7 +36,9 @@ SESSIONS = yaml.safe_load(Path(__file__).with_name("debug_sessions.yaml").read_t
 def test_a_session_shows_what_it_should(session: dict[str, Any]) -> None:
     template = session.get("template", XML)
     conversations = [SHIPPED[name] for name in session.get("names", ("call", "answer"))]
-    app = DebuggerApp(template, load_template(template), conversations)
+    added = session.get("tokenizer")
+    tokenizer = None if added is None else byte_tokenizer((each, True) for each in added)
+    app = DebuggerApp(template, load_template(template), conversations, tokenizer=tokenizer)
     # Found by an analysis otherwise, which takes its time.
     app.switches = [Switch("enable_thinking", (True, False), True, ((), ()), False, (), "")]
 
@@ -58,7 +63,8 @@ async def take_step(app: DebuggerApp, pilot: Any, step: dict[str, Any]) -> None:
     await app.workers.wait_for_complete()
     await pilot.pause()
     for name, part in step.get("panes", {}).items():
-        assert part in text_of(app, name)
+        shown = text_of(app, name)
+        assert shown.endswith(part[:-1]) if part.endswith("$") else part in shown
     reasons = [" ".join(line.split()) for line in text_of(app, "reasons").splitlines()]
     for part in step.get("reasons", ()):
         assert any(part in line for line in reasons), reasons
@@ -66,7 +72,10 @@ async def take_step(app: DebuggerApp, pilot: Any, step: dict[str, Any]) -> None:
     assert app.current == step.get("piece", app.current)
     if "narrow" in step:
         assert app.current == len(app.traced.pieces) - 1
-        assert max(map(len, text_of(app, "prompt").splitlines())) <= step["narrow"]
+        for pane in ("prompt", "source"):
+            assert max(map(len, text_of(app, pane).splitlines())) <= step["narrow"]
+    if "footer" in step:
+        assert max(key.region.right for key in app.query(FooterKey)) <= step["footer"]
 
 
 def text_of(app: DebuggerApp, name: str) -> str:
@@ -106,6 +115,10 @@ def test_shipped_conversations_survive_being_edited_and_stand_in_the_docs() -> N
     for name, shipped in SHIPPED.items():
         assert shipped.edited(yaml.safe_load(shipped.as_yaml()), name) == shipped
         assert f"`{name}`" in page
+    odd = replace(SHIPPED["call"], tools=({"name": "\x85\u200b\x9f\x7f\ufeff \ud800 ☂"},))
+    text = odd.as_yaml()
+    assert 'tools:\n  [\n    {\n      "name": ' in text
+    assert odd.edited(yaml.safe_load(text), "call").tools == odd.tools
 
 
 def test_a_special_token_that_is_not_known_stands_as_its_name(
