@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import doctest
+import html
+import io
 import os
 import re
 import shlex
@@ -10,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME, TerminalTheme
+from rich.text import Text
 
 from .conftest import ROOT, Run
 
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+ANALYZE = ROOT / "docs" / "analyze.md"
 QUICK_START = ROOT / "docs" / "quick-start.md"
 """Its sessions follow each other, in a directory of their own."""
 _BLOCK = re.compile(r"```console\n([\s\S]*?)```")
@@ -48,8 +54,9 @@ SESSIONS = [
     if page != QUICK_START and _name(page) not in ELSEWHERE
     for session in _SESSION.findall(block)
 ]
+THEMES = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
 _EXAMPLES = re.compile(r"```pycon\n([\s\S]+?)```")
-_LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+_LINK = re.compile(r"(?:\]\(|src(?:set)?=\")([^)#:\"]+)(?:#[^)]*)?[)\"]")
 
 
 def test_every_block_of_a_console_is_run_or_needs_more_than_is_here() -> None:
@@ -117,6 +124,33 @@ def test_the_examples_of_a_page_give_what_they_show(
     assert _failures(code) == ""
 
 
+@pytest.mark.parametrize(("name", "theme"), THEMES.items())
+def test_the_picture_is_the_screen(
+    name: str,
+    theme: TerminalTheme,
+    autoparser: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    autoparser("demo")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    command = "autoparser analyze autoparser-demo/chat_template.jinja"
+    screen = Text.from_ansi(autoparser(*command.split()[1:]).out)
+    console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True)
+    console.print(Text(f"$ {command}\n").append_text(screen))
+    picture = ROOT / "docs" / "images" / f"analyze-{name}.svg"
+    if os.environ.get("UPDATE_DOCS"):
+        drawn = console.export_svg(title="autoparser", theme=theme, clear=False, unique_id="screen")
+        # A page that shows a picture lets it fetch nothing.
+        drawn = re.sub(r"@font-face {[\s\S]*?}\s*", "", drawn)
+        picture.write_text("".join(f"{line.rstrip()}\n" for line in drawn.splitlines()), "utf-8")
+    words = re.findall(r"<text[^>]*>([^<]*)</text>", picture.read_text("utf-8"))
+    told = html.unescape("".join(words[1:]))
+    assert re.sub(r"\s", "", told) == re.sub(r"\s", "", console.export_text()), "nox -s screens"
+
+
 def _failures(code: str) -> str:
     """Return what a session of Python gives otherwise than it shows."""
     test = doctest.DocTestParser().get_doctest(code, {}, "session", None, 0)
@@ -133,7 +167,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_library_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    (code,) = re.findall(r"```python\n([\s\S]+?)```", README.read_text("utf-8"))
+    (code,) = re.findall(r"```python\n([\s\S]+?)```", ANALYZE.read_text("utf-8"))
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102
     analysis = names["analysis"]
