@@ -1,7 +1,8 @@
 """A debugger for chat templates.
 
-This is the public face: the names that `__init__.pyi` imports, and the values that they give. Each
-is imported when it is first used, so that a program which needs one does not wait for all.
+The public API: the names that `__init__.pyi` imports, and those of its modules `errors`, `formats`,
+`grammar`, `lint`, `parsing`, `render` and `roundtrip`. Each is imported when it is first used, so
+that a program which needs one does not wait for all.
 
     >>> from autoparser import analyze
     >>> analysis = analyze("org/model", isolate=True)  # a stranger's: in a worker, under limits
@@ -25,4 +26,24 @@ def _presenter() -> Presenter:
 
 present_by(_presenter)
 
-__getattr__, __dir__ = stub_names(__name__)
+_MOVED = {
+    "errors": (
+        "GrammarError Limit RefusedMessageError RequestError ScenarioError TaskLimitError "
+        "TemplateLimitError TemplateNeededError TemplateNotFoundError TemplateReadError "
+        "TemplateRenderError TemplateSyntaxError TemplateUnusableError WorkerDiedError"
+    ),
+    "formats": (
+        "Begun Check document Evidence Export Failure Finding Formats Gate GateFault "
+        "given_examples given_outputs MarkerRegistry Presence Provenance SCHEMA Switch View"
+    ),
+    "grammar": "Constraint GrammarBackend ReasoningGate",
+    "parsing": "CallIds ReasoningEnd ReasoningState RequestOptions",
+    "render": "BridgeRefusal CallTokens Reason RenderedTokens TrainingSample TrajectoryStep",
+    "roundtrip": (
+        "Advice advice_of Cause Difference Outcome Row Scenario scenarios_of shipped_scenarios "
+        "TokenVerdict Verdict"
+    ),
+}
+"""Names that were here until 0.1 and that a module has now. They go with 0.2."""
+
+__getattr__, __dir__ = stub_names(__name__, _MOVED)

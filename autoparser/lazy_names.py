@@ -9,18 +9,33 @@ more.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 
 
-def stub_names(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the `__getattr__` and the `__dir__` of a package or a module that has a stub."""
+def stub_names(
+    package: str, moved: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return the `__getattr__` and the `__dir__` of a package or a module that has a stub.
+
+    `moved` has, by module of the package, the names that were the package's own: they are still
+    found there, with a DeprecationWarning.
+    """
 
     def find_name(name: str) -> object:
         homes = name_homes(package)
-        return sorted(homes) if name == "__all__" else _import_name(package, homes, name)
+        if name == "__all__":
+            return sorted(homes)
+        for module, names in (moved or {}).items():
+            if name in names.split():
+                place = f"{package}.{module}"
+                words = f"{package}.{name} is deprecated: use {place}.{name}"
+                warnings.warn(words, DeprecationWarning, stacklevel=2)
+                return getattr(import_module(place), name)
+        return _import_name(package, homes, name)
 
     def list_names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *name_homes(package)})
@@ -49,6 +64,8 @@ def name_homes(package: str) -> dict[str, str]:
 def _import_name(package: str, homes: Mapping[str, str], name: str) -> object:
     if name not in homes:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    if homes[name] == ".":
+        return import_module(f".{name}", package)
     value = getattr(import_part(homes[name], package), name)
     setattr(sys.modules[package], name, value)
     return value

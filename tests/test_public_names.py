@@ -13,15 +13,41 @@ import autoparser
 from autoparser.lazy_names import name_homes
 
 ROOT = Path(__file__).parent.parent
-NAMES = [*name_homes("autoparser")]
-_TOLD = re.compile(r"^::: autoparser\.(\w+)$", re.MULTILINE)
+
+
+def names_of(module: str) -> list[str]:
+    return sorted(getattr(getattr(autoparser, module), "__all__"))  # noqa: B009 - as below
+
+
+MODULES = [name for name, home in name_homes("autoparser").items() if home == "."]
+NAMES = [
+    *(name for name in name_homes("autoparser") if name not in MODULES),
+    *(f"{module}.{name}" for module in MODULES for name in names_of(module)),
+]
+_TOLD = re.compile(r"^::: autoparser\.([\w.]+)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_public_name_is_there(name: str) -> None:
-    assert getattr(autoparser, name) is not None
-    assert name in dir(autoparser)
-    assert name in getattr(autoparser, "__all__")  # noqa: B009 - the stub, which types it, has none
+    module, _, last = name.rpartition(".")
+    home = getattr(autoparser, module) if module else autoparser
+    assert getattr(home, last) is not None
+    assert last in dir(home)
+    assert last in getattr(home, "__all__")  # noqa: B009 - the stub, which types it, has none
+
+
+@pytest.mark.parametrize("name", ["errors.TemplateRenderError", "roundtrip.Row"])
+def test_a_name_that_has_moved_is_there_with_a_warning(name: str) -> None:
+    module, _, last = name.rpartition(".")
+    with pytest.warns(DeprecationWarning, match=f"use autoparser.{name}"):
+        assert getattr(autoparser, last) is getattr(getattr(autoparser, module), last)
+    assert last not in dir(autoparser)
+
+
+def test_no_page_of_the_docs_names_a_private_module() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    private = re.compile(r"\bautoparser\.(?:analysis\.[a-z_]+\.\w|cli\b|reports\b)(?!\w*_plugin)")
+    assert [page.name for page in pages if private.search(page.read_text("utf-8"))] == []
 
 
 def test_a_page_of_the_reference_has_every_name() -> None:

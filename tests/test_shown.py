@@ -16,19 +16,13 @@ import pytest
 from rich.console import Console
 from tokenizers import Tokenizer, models
 
-from autoparser import (
-    Analysis,
-    ChatTemplate,
-    TemplateNotFoundError,
-    analyze,
-    load_format,
-    round_trip,
-    shipped_scenarios,
-)
+from autoparser import Analysis, ChatTemplate, analyze, load_format, round_trip
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.registry import rules_of
 from autoparser.analysis.lint.subject import Subject
+from autoparser.errors import TemplateNotFoundError
 from autoparser.reports import screen_report
+from autoparser.roundtrip import shipped_scenarios
 from autoparser.shown import Shown
 
 ROOT = Path(__file__).parent.parent

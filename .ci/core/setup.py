@@ -58,7 +58,7 @@ def main() -> None:
             name: relpath(place, HERE)
             for name, place in {"autoparser": ROOT / "autoparser", **places}.items()
         },
-        package_data={"autoparser": ["__init__.pyi", "py.typed"]},
+        package_data={"autoparser": ["*.pyi", "py.typed"]},
         cmdclass={"build_py": BuildPart},
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser import AutoparserError, ChatTemplate, TemplateSyntaxError, TemplateUnusableError
+from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.formats.format_view import (
@@ -13,6 +13,7 @@ from autoparser.analysis.formats.format_view import (
     ReasoningMode,
     ToolFormat,
 )
+from autoparser.errors import TemplateSyntaxError, TemplateUnusableError
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
 TAGS = "{% if m.reasoning_content %}<why>{{ m.reasoning_content }}</why>{% endif %}"

@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from autoparser import Analysis, AutoparserError, ChatTemplate, TemplateRenderError, analyze
+from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
+from autoparser.errors import TemplateRenderError
 from tests.benchmarks.measuring import corpus, median_seconds, print_lines, timed
 from tests.corpus.corpus_templates import of_each
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from autoparser import Analysis, AutoparserError, BridgeRefusal, Renderer
+from autoparser import Analysis, AutoparserError, Renderer
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Message,
@@ -32,6 +32,7 @@ from autoparser.analysis.core.conversation import (
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.learning.prober import choose_sentinels
+from autoparser.render import BridgeRefusal
 from tests.benchmarks.bridge import (
     PROPERTIES,
     RESULT,

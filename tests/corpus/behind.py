@@ -15,7 +15,7 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from autoparser import ChatTemplate, TemplateRenderError
+from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_notation import NamingId
 from autoparser.analysis.core.conversation import (
@@ -31,6 +31,7 @@ from autoparser.analysis.core.conversation import (
 from autoparser.analysis.core.message_battery import battery_messages, battery_tools, loose_tools
 from autoparser.analysis.core.message_shape import MessageShape, offered_tools
 from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.errors import TemplateRenderError
 
 _IDS = ("xY7zA2bC9", "dE4fG8hJ1")
 _TYPED: dict[str, Json] = {

@@ -14,10 +14,11 @@ from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
-from autoparser import AutoparserError, ChatTemplate, TemplateRenderError
+from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import Check
+from autoparser.errors import TemplateRenderError
 
 from .corpus_templates import Board, analysis_at, by_cause, read_template
 

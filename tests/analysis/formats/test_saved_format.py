@@ -10,16 +10,10 @@ from typing import Any
 
 import pytest
 
-from autoparser import (
-    AutoparserError,
-    ChatTemplate,
-    TemplateNeededError,
-    analyze,
-    load_format,
-    load_template,
-)
+from autoparser import AutoparserError, ChatTemplate, analyze, load_format, load_template
 from autoparser.analysis.formats.saved_format import template_of_format
 from autoparser.analysis.teaching.taught_analysis import with_saved
+from autoparser.errors import TemplateNeededError
 from tests.case_tables import case_tables
 from tests.fixture_analyses import TEMPLATES, analyzed
 

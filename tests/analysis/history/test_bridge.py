@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from autoparser import RenderedTokens, Renderer
+from autoparser import Renderer
 from autoparser.analysis.history.history_renders import BridgeRefusal, HistoryRenders
 from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
+from autoparser.render import RenderedTokens
 from tests.lanes import sampled
 
 from . import vocabularies

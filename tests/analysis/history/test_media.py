@@ -8,9 +8,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from autoparser import Analysis, ChatTemplate, RenderedTokens, Renderer, RequestError, analyze
+from autoparser import Analysis, ChatTemplate, Renderer, analyze
 from autoparser.analysis.history.history_renders import BridgeRefusal
 from autoparser.analysis.history.prompt_tokens import MediaTokens
+from autoparser.errors import RequestError
+from autoparser.render import RenderedTokens
 from tests.lanes import sampled
 
 from .renderers import FIXTURES, TOKENS

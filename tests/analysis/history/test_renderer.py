@@ -10,18 +10,11 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, models
 
-from autoparser import (
-    AsyncRenderer,
-    AutoparserError,
-    ChatTemplate,
-    RenderedTokens,
-    Renderer,
-    RequestError,
-    Status,
-    TrajectoryStep,
-)
+from autoparser import AsyncRenderer, AutoparserError, ChatTemplate, Renderer, Status
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
+from autoparser.errors import RequestError
+from autoparser.render import RenderedTokens, TrajectoryStep
 from tests.analysis.tiny import CONTENT, calls, turn
 from tests.lanes import sampled
 

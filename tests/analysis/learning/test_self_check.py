@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from autoparser import ChatTemplate, Presence, analyze, isolated
+from autoparser import ChatTemplate, analyze, isolated
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.message_battery import battery_messages, battery_tools
@@ -21,6 +21,7 @@ from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
 from autoparser.analysis.learning.self_check import self_check
 from autoparser.analysis.templates.environment import SandboxKind
+from autoparser.formats import Presence
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 from tests.lanes import sampled
 

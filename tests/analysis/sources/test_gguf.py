@@ -11,11 +11,12 @@ import gguf
 import pytest
 from huggingface_hub import constants
 
-from autoparser import AutoparserError, TemplateNotFoundError, load_template
+from autoparser import AutoparserError, load_template
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.sources import gguf_files
 from autoparser.analysis.sources.gguf_files import file_window, read_header
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
+from autoparser.errors import TemplateNotFoundError
 from tests.analysis.sources.gguf_files import (
     TEMPLATE,
     byte_vocabulary,

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from autoparser import AutoparserError, TemplateNotFoundError, TemplateReadError, load_template
+from autoparser import AutoparserError, load_template
 from autoparser.analysis.sources import local_files
 from autoparser.analysis.sources.template_loading import load_templates
+from autoparser.errors import TemplateNotFoundError, TemplateReadError
 from tests.case_tables import case_tables
 
 CONFIG_FILE = "tokenizer_config.json"

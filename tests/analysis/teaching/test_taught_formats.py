@@ -18,14 +18,13 @@ from autoparser import (
     AutoparserError,
     ChatTemplate,
     analyze,
-    given_examples,
-    given_outputs,
     learn,
     learn_outputs,
     load_format,
 )
 from autoparser.analysis.teaching.suggested_labels import read_by_schema
 from autoparser.analysis.teaching.taught_analysis import unwritten_tokens, with_saved
+from autoparser.formats import given_examples, given_outputs
 from tests.analysis.read_texts import assert_reads, message_in
 from tests.case_tables import case_tables, load_cases
 from tests.fixture_analyses import analyzed

@@ -17,18 +17,20 @@ from autoparser import (
     Analysis,
     AutoparserError,
     ChatTemplate,
-    Limit,
     Limits,
     TaskOutcome,
+    WorkerPool,
+    analyze,
+)
+from autoparser.analysis.templates.worker_pool import close_workers
+from autoparser.errors import (
+    Limit,
     TemplateRenderError,
     TemplateSyntaxError,
     TemplateUnusableError,
     WorkerDiedError,
-    WorkerPool,
-    analyze,
-    document,
 )
-from autoparser.analysis.templates.worker_pool import close_workers
+from autoparser.formats import document
 from autoparser.reports import analysis_report, json_text
 from tests.fixture_analyses import TEMPLATES
 

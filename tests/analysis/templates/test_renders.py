@@ -15,17 +15,11 @@ import jinja2
 import jinja2.sandbox
 import pytest
 
-from autoparser import (
-    ChatTemplate,
-    Limit,
-    TemplateLimitError,
-    TemplateRenderError,
-    analyze,
-    isolated,
-)
+from autoparser import ChatTemplate, analyze, isolated
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.environment import GENERATION_OPEN, SandboxKind
+from autoparser.errors import Limit, TemplateLimitError, TemplateRenderError
 from tests.case_tables import case_tables
 
 table = case_tables(__file__, "renders.yaml")

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser import ChatTemplate, TemplateRenderError, TemplateSyntaxError
+from autoparser import ChatTemplate
 from autoparser.analysis.templates.render_trace import RenderTrace, StepKind
 from autoparser.analysis.templates.source_text import template_tokens
 from autoparser.analysis.templates.trace_recorder import MOST_STEPS
+from autoparser.errors import TemplateRenderError, TemplateSyntaxError
 from tests.case_tables import case_tables
 from tests.fixture_analyses import TEMPLATES
 

@@ -19,13 +19,7 @@ from msgspec import structs
 from autoparser import (
     AutoparserError,
     ChatTemplate,
-    Limit,
     Limits,
-    TaskLimitError,
-    TemplateLimitError,
-    TemplateRenderError,
-    TemplateSyntaxError,
-    WorkerDiedError,
     WorkerPool,
     analyze,
     isolated,
@@ -35,6 +29,14 @@ from autoparser.analysis.templates import worker_pool
 from autoparser.analysis.templates.encoded_template import IsolatedTemplate
 from autoparser.analysis.templates.environment import GENERATION_OPEN
 from autoparser.analysis.templates.worker_pool import TaskWorker, close_workers, run_task
+from autoparser.errors import (
+    Limit,
+    TaskLimitError,
+    TemplateLimitError,
+    TemplateRenderError,
+    TemplateSyntaxError,
+    WorkerDiedError,
+)
 from tests.fixture_analyses import TEMPLATES
 
 TEMPLATE = TEMPLATES / "j1-json-in-tags.jinja"

@@ -1,0 +1,21 @@
+from autoparser.analysis.history.round_trips import (
+    Advice as Advice,
+    Row as Row,
+    advice_of as advice_of,
+)
+from autoparser.analysis.history.scenario_files import (
+    scenarios_of as scenarios_of,
+    shipped_scenarios as shipped_scenarios,
+)
+from autoparser.analysis.history.scenarios import (
+    Scenario as Scenario,
+)
+from autoparser.analysis.history.trip_causes import (
+    Cause as Cause,
+)
+from autoparser.analysis.history.trip_verdict import (
+    Difference as Difference,
+    Outcome as Outcome,
+    TokenVerdict as TokenVerdict,
+    Verdict as Verdict,
+)
