@@ -10,12 +10,14 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import TypeAlias
 
 from msgspec import structs
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.call_format import ArgumentForm, CallFormat, CallLimit
+from autoparser.analysis.core.call_format import ArgumentForm
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.core.text_format import TurnPart
@@ -24,27 +26,36 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
-from .blocks import Blocks, Row, blank, entry_blocks, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Row, blank, entry_blocks, joined, prose, rows, sentence
 from .example import (
     ExampleSpan,
     call_parts,
     call_section,
+    call_spans,
     cut_at_prompt,
     example_message,
     turn_notes,
     turn_section,
     turn_spans,
-    type_words,
 )
-from .findings import findings_section, findings_words, unwritten_rows
+from .findings import findings_section, findings_words, own_findings, unwritten_rows
 from .phases import PAIRS, marker_section, phase_entries, phases_section
 from .places import provenance_words
 from .settings import settings_section, stops_section, stops_words
-from .summary import absent_words, kept_words, limit_words, summary_section, wants_words
+from .summary import NO_FIELD, absent_words, kept_words, limit_words, summary_section, wants_words
 from .switches import screen_switches, switch_section
-from .terminal import Lines, drawn_lines, fact_lines, report_text, text_of
+from .terminal import (
+    HEADING_STYLE,
+    LABEL_STYLE,
+    NARROWEST,
+    Lines,
+    drawn_lines,
+    fact_lines,
+    report_text,
+    text_of,
+)
 from .verdict import check_section, gate_score, gate_section, gate_style, verdict_text
-from .visible import doubt, literal, quoted, setting_words, visible
+from .visible import doubt, quoted, setting_words, visible
 from .what_was_asked import bounds_section, tools_in_prompt_section
 
 
@@ -124,10 +135,13 @@ def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text
 
 
 LABEL = len("Reasoning")
-MOST = 3
-"""Lines that one row takes."""
-HEIGHT = 40
-"""Lines of a screen; a turn is cut to what is left of them."""
+HEIGHT = 22
+"""Lines of a screen: a terminal of 24 lines shows the command and its prompt, too."""
+TEMPLATE_LINES = 3
+SHRUNK = ((3, 4, 1), (1, 4, 1), (1, 3, 1), (1, 2, 1), (1, 2, 0))
+"""Lines of a row, of the switches and between both, in turn while a screen is too high."""
+POINTERS = {"Stops": "--show stops", "Findings": "--show findings"}
+"""Where a row that is cut stands whole; else that is `--full`."""
 
 
 def screen_report(
@@ -136,38 +150,55 @@ def screen_report(
     unwritten: Sequence[str] = (),
     tools: ToolsInPrompt | None = None,
 ) -> Text:
-    """Return the first screen: at most 40 lines of 80 cells, and what becomes of `tools` below it.
+    """Return the first screen, at most `HEIGHT` lines of 80 cells, and what becomes of `tools`.
 
-    `unwritten` are added tokens of the model's tokenizer that no render writes.
+    The verdict and the next command come last. `unwritten` are added tokens of the model's
+    tokenizer that no render writes.
     """
-    head = _short_rows(_head(learned), width)
-    rest = [
-        *screen_switches(learned, width),
-        Text(),
-        *_short_rows(screen_rows(learned), width),
-        *_short_rows(unwritten_rows(learned, unwritten), width),
-        *_short_rows([("Next", _next(learned, width - LABEL - 2))], width),
-    ]
-    drawn = [*head, *screen_turn(learned, width, HEIGHT - len(head) - len(rest)), *rest]
-    more = [] if tools is None else tools_in_prompt_section(tools)
-    return text_of([*drawn, *drawn_lines(more, width)])
+    asked = [] if tools is None else drawn_lines(tools_in_prompt_section(tools), width)
+    *about, findings = screen_rows(learned)
+    ending = [findings, ("Verdict", _verdict(learned))]
+    head = _short_rows(_head(learned, width), width, TEMPLATE_LINES)
+    turn: Lines = []
+    rest: Lines = []
+    room = HEIGHT
+    for most, switches, gap in SHRUNK:
+        rest = [
+            *screen_switches(learned, width, switches)[1 - gap :],
+            *[Text()] * gap,
+            *_short_rows(about, width, 1),
+            *_short_rows(unwritten_rows(learned, unwritten), width, most),
+            *([*asked, Text()] if asked else []),
+            *_short_rows(ending, width, most),
+            _next(learned, width, unwritten),
+        ]
+        room = HEIGHT + len(asked) + bool(asked) - len(head) - len(rest)
+        turn = screen_turn(learned, width, room)
+        if len(turn) <= room:
+            break
+    else:
+        turn = screen_turn(learned, width, room, cut=True)
+    return text_of([*head, *([Text()] if len(turn) < room else []), *turn, *rest])
 
 
-def _short_rows(pairs: Iterable[Row], width: int) -> Lines:
+def _short_rows(pairs: Iterable[Row], width: int, most: int) -> Lines:
     drawn: Lines = []
-    for row in pairs:
-        lines = fact_lines([row], width, indent=0, label=LABEL)
-        if len(lines) > MOST:
-            lines = lines[:MOST]
-            lines[-1].truncate(width - 2)
-            lines[-1].append(" …", style="dim")
+    for label, words in pairs:
+        lines = fact_lines([(label, words)], width, indent=0, label=LABEL)
+        if len(lines) > most:
+            pointer = POINTERS.get(str(label), "--full")
+            lines = lines[:most]
+            lines[-1].truncate(width - len(pointer) - 3)
+            lines[-1].append(f" … {pointer}", style="dim")
         drawn += lines
     return drawn
 
 
-def _head(learned: LearnedFormat) -> Iterator[Row]:
+def _head(learned: LearnedFormat, width: int) -> Iterator[Row]:
     template = learned.template
-    origin = Text(visible(template.origin or "a text"))
+    name = visible(template.origin or "a text")
+    room = width - LABEL - 2
+    origin = Text(name if len(name) <= room else f"…{name[1 - room :]}")
     if template.name not in (None, "default"):
         origin.append(f" (named {visible(str(template.name))})")
     provenance = provenance_words(template.source)
@@ -176,7 +207,6 @@ def _head(learned: LearnedFormat) -> Iterator[Row]:
     if isinstance(learned, SavedFormat):
         origin.append(f", read from the saved format {visible(learned.file)}")
     yield "Template", origin
-    yield "Verdict", _verdict(learned)
 
 
 def _verdict(learned: LearnedFormat) -> Text:
@@ -190,9 +220,9 @@ def _verdict(learned: LearnedFormat) -> Text:
         verdict.append(f" ({len(learned.formats)} formats")
         verdict.append(f", {failed} fail)" if failed else ")")
     if learned.ok:
-        return verdict.append(": as the template renders")
+        return verdict.append(": exact match")
     own_form = learned.gate.own_form_ok and not any(check.failures for check in learned.checks)
-    return verdict.append(": spoiled as users send it" if own_form else ": not as it renders")
+    return verdict.append(": spoiled as users send it" if own_form else ": mismatch")
 
 
 def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
@@ -202,8 +232,8 @@ def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
         yield "Reasoning", Text(absent_words(learned, Presence(reasoning=True)))
     else:
         field = learned.shape.reasoning_field
-        cut = "cut out of the content" if format_.reasoning_cut else "no field brings it in"
-        given = f"given as {visible(field)}" if field else cut
+        cut = "cut out of the content" if format_.reasoning_cut else NO_FIELD
+        given = f"field {visible(field)}" if field else cut
         yield "Reasoning", sentence(given, kept_words(format_.retention))
     if format_.calls is None:
         yield "Calls", Text(absent_words(learned, Presence(calls=True)))
@@ -219,56 +249,97 @@ def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
 def _arguments(learned: LearnedFormat) -> str:
     """Say in which form callers give arguments; a form that is lost is among the findings."""
     if learned.formats.united.argument_form is ArgumentForm.STRING:
-        return "arguments are given as JSON text"
+        return "arguments as JSON text"
     also = {
-        StringArguments.SAME: ", or as JSON text",
-        StringArguments.PASTED: ", or as JSON text, which is pasted as it is",
+        StringArguments.SAME: " or JSON text",
+        StringArguments.PASTED: " or pasted JSON text",
     }
     texts = learned.string_arguments
-    return f"arguments are given as an object{also.get(texts, '') if texts else ''}"
+    return f"arguments as an object{also.get(texts, '') if texts else ''}"
 
 
-def _next(learned: LearnedFormat, width: int) -> Text:
-    """Name the command that tells most that is not here, so that it can be copied."""
-    words = ("lint", "") if learned.ok else ("analyze", " --show faults")
+def _next(learned: LearnedFormat, width: int, unwritten: Sequence[str]) -> Text:
+    """Name the command that helps most, so that it can be copied."""
+    fixes = [each.fix for each in own_findings(learned) if each.fix is not None]
+    if not learned.ok:
+        words = ("analyze", " --show faults")
+    elif fixes:
+        words = ("fix", fixes[0])
+    elif learned.formats.united.calls is None or unwritten:
+        words = ("learn", " --examples FILE")
+    else:
+        words = ("lint", "")
     source = shlex.quote(visible(learned.template.origin or "-"))
     command = source.join((f"autoparser {words[0]} ", words[1]))
-    if len(command) > width:
+    if len(command) > width - len("Next") - 2:
         command = command.replace(source, "TEMPLATE")
-    return Text(command)
+    column = LABEL if len(command) <= width - LABEL - 2 else 0
+    return sentence((f"{'Next':<{column}}", LABEL_STYLE), "  ", command)
 
 
 MARKUP, PROMPT, VARIABLE, SPOKEN = "cyan", "dim cyan", "italic magenta", ""
-_WRITTEN = {"name": "bold yellow", "argument's key": "blue", "argument's value": "green"}
+_WRITTEN = {
+    "name": "bold yellow",
+    "argument's key": "blue",
+    "argument's value": "green",
+    **dict.fromkeys(("id", "index", "type", "usual word"), VARIABLE),
+}
 """What a model writes in a call by its style; all else that it writes is plain."""
 
-LONGEST, SHORTEST = 18, 8
-"""Lines of a turn; a second call is only shown where all of it fits."""
 LINE_LONGEST = 400
 """Characters of a line that are shown."""
 
+Part: TypeAlias = tuple[str, Lines]
+"""A part of a turn: its name and its lines."""
 
-def screen_turn(learned: LearnedFormat, width: int, height: int) -> Lines:
-    """Draw a turn on about `height` lines, of what looks like a constant and is none its name."""
+
+def screen_turn(learned: LearnedFormat, width: int, height: int, *, cut: bool = False) -> Lines:
+    """Draw a turn, where that can be on at most `height` lines.
+
+    Where it is higher, lines of the longest parts are joined, which loses nothing: the signs of
+    newlines stay. With `cut` the middle of a part is left out of what is higher then.
+    """
     format_ = learned.formats.united
     message = example_message(format_)
-    notes = drawn_lines(_note_blocks(format_, message), width)
-    longest = min(max(height - len(notes) - 2, SHORTEST), LONGEST)
-    drawn = fact_lines(list(_part_rows(learned, message)), width, words=False)
-    if len(drawn) > longest and len(message.calls) > 1:
-        message = structs.replace(message, calls=message.calls[:1])
-        drawn = fact_lines(list(_part_rows(learned, message)), width, words=False)
-        notes = drawn_lines(_note_blocks(format_, message), width)
-    if len(drawn) > longest:
-        hidden = len(drawn) - longest + 1
-        drawn = drawn[: longest - 1]
-        more = prose(Text(f"… {hidden} more lines: --show turn", style="dim"))
-        drawn += drawn_lines(more, width)
-    return [*drawn_lines(heading(_title(learned)), width), *drawn, *notes]
+    parts = [*_parts(learned, message)]
+    column = max((len(name) for name, _ in parts), default=0)
+    title = Text(_title(learned), style=HEADING_STYLE)
+    title.truncate(width, overflow="ellipsis")
+    notes = [line for note in _notes(format_, message) for line in drawn_lines(prose(note), width)]
+    room = height - 1 - len(notes)
+    cells = max(width - column - 4, NARROWEST // 2)
+    for most in (cells, LINE_LONGEST):
+        for at in sorted(range(len(parts)), key=lambda at: -len(parts[at][1])):
+            if len(_drawn(parts, width, column)) > room:
+                name, lines = parts[at]
+                parts[at] = name, packed_lines(lines, most)
+    drawn = _drawn(parts, width, column)
+    if cut and len(drawn) > room:
+        left = len(drawn) - room + 1
+        at = max(room // 2, 1)
+        drawn[at : at + left] = prose_lines(f"… {left} more lines: --show turn", width)
+    return [title, *drawn, *notes]
 
 
-def _note_blocks(format_: TurnFormat, message: Message) -> Blocks:
-    return [block for note in _notes(format_, message) for block in prose(note)]
+def prose_lines(words: str, width: int) -> Lines:
+    """Draw a dim note."""
+    return drawn_lines(prose(Text(words, style="dim")), width)
+
+
+def _drawn(parts: Sequence[Part], width: int, column: int) -> Lines:
+    rows_ = [("" if at else name, line) for name, lines in parts for at, line in enumerate(lines)]
+    return fact_lines(rows_, width, words=False, label=column)
+
+
+def packed_lines(lines: Lines, width: int) -> Lines:
+    """Join lines, as many as are at most `width` cells."""
+    packed: Lines = []
+    for line in lines:
+        if packed and packed[-1].cell_len + line.cell_len <= width:
+            packed[-1] = sentence(packed[-1], line)
+        else:
+            packed.append(line)
+    return packed
 
 
 def _title(learned: LearnedFormat) -> str:
@@ -278,18 +349,52 @@ def _title(learned: LearnedFormat) -> str:
     return f"A turn{under}, as the model writes it after the prompt"
 
 
-def _part_rows(learned: LearnedFormat, message: Message) -> Iterator[Row]:
-    """Return a row for every line of every part; a part that goes on in a line begins a new one."""
+def _parts(learned: LearnedFormat, message: Message) -> Iterator[Part]:
+    """Return every part with its lines; a part that goes on in a line begins a new one.
+
+    Of a second call it is said how it differs from the first, where that takes a line.
+    """
     format_ = learned.formats.united
     spans = turn_spans(format_, learned.markers, format_.with_naming_ids(message))
     begun = learned.formats.under(format_.setting)
     prompt = "" if begun is None or begun.opening is None else begun.opening.text
     before, after = cut_at_prompt(spans, prompt)
     if before:
-        yield from _lines("prompt", [ExampleSpan("", span.text) for span in before], PROMPT)
+        yield "prompt", _lines([ExampleSpan("", span.text) for span in before], PROMPT)
+    second = _second_call(format_, message)
+    if second is not None:
+        after = [span for span in after if span.label != "separator"]
     for part, group in groupby(_by_part(after), key=lambda pair: pair[0]):
+        if part == SECOND and second is not None:
+            yield part, [second]
+            continue
         inner = [each for _, span in group for each in call_parts(format_, message, span)]
-        yield from _lines(part, inner, MARKUP)
+        yield part, _lines(inner, MARKUP)
+
+
+SECOND = "call 2"
+
+
+def _second_call(format_: TurnFormat, message: Message) -> Text | None:
+    """Say how a second call is written; None where that takes more than a line."""
+    calls = format_.calls
+    written = calls.written_calls(format_.with_naming_ids(message).calls) if calls else ()
+    if calls is None or len(written) <= 1:
+        return None
+    first, other = written
+    pairs = (
+        call_spans(calls, first),
+        call_spans(calls, structs.replace(other, arguments=first.arguments), 1),
+    )
+    if [each.label for each in pairs[0]] != [each.label for each in pairs[1]]:
+        return None
+    changed = [new for old, new in zip(*pairs, strict=True) if old.text != new.text]
+    if any(each.label not in (RowSlot.ID, RowSlot.INDEX) for each in changed):
+        return None
+    between = sentence("after ", quoted(calls.separator)) if calls.separator else "right after it"
+    differing = [sentence(f"{each.label} ", quoted(each.text)) for each in changed]
+    with_ = sentence(", with ", joined(differing, " and ")) if differing else ""
+    return sentence("like call 1, ", between, with_)
 
 
 def _by_part(spans: Sequence[ExampleSpan]) -> Iterator[tuple[str, ExampleSpan]]:
@@ -301,7 +406,7 @@ def _by_part(spans: Sequence[ExampleSpan]) -> Iterator[tuple[str, ExampleSpan]]:
     part = ""
     for span in spans:
         first = span.label.partition(" ")[0]
-        inner = span.text if span.written else span.text.lstrip()
+        inner = span.text if span.written or part == SECOND else span.text.lstrip()
         if part and len(inner) < len(span.text):
             yield part, replace(span, text=span.text[: len(span.text) - len(inner)])
         if first not in ("between", "separator"):
@@ -311,24 +416,25 @@ def _by_part(spans: Sequence[ExampleSpan]) -> Iterator[tuple[str, ExampleSpan]]:
             yield part, replace(span, text=left)
 
 
-def _lines(label: str, spans: Sequence[ExampleSpan], markup: str) -> Iterator[Row]:
+def _lines(spans: Sequence[ExampleSpan], markup: str) -> Lines:
+    """Return a line for each of the text's; empty ones go with the line before them."""
+    drawn: Lines = []
     line = Text()
     for span in spans:
-        if span.variable:
-            line.append(f"«{visible(span.variable)}»", style=VARIABLE)
-            continue
         style = _WRITTEN.get(span.label, SPOKEN) if span.written else markup
         for each in _LINE.findall(span.text):
+            if each == "\n" and not line and drawn:
+                drawn[-1].append(visible(each), style=style)
+                continue
             line.append(visible(each[:LINE_LONGEST]), style=style)
-            if each.endswith("\n"):
-                yield label, _edged(line)
-                label, line = "", Text()
-    if line:
-        yield label, _edged(line)
+            if each.endswith("\n") and line.plain.strip("↵"):
+                drawn.append(line)
+                line = Text()
+    return [*map(_edged, [*drawn, line] if line else drawn)]
 
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_EDGE = re.compile(r"^ +| +(?=↵?$)")
+_EDGE = re.compile(r"^ +| +(?=↵*$)")
 
 
 def _edged(line: Text) -> Text:
@@ -338,38 +444,8 @@ def _edged(line: Text) -> Text:
 
 
 def _notes(format_: TurnFormat, message: Message) -> Iterator[Text]:
-    """Say what the example cannot show: what its variables stand for, and what is not in it."""
-    calls = format_.calls
-    variables = [*_variables(calls, message)] if calls is not None and message.calls else []
-    if variables:
-        yield joined(variables, "; ")
+    """Say what the example cannot show."""
     for note in turn_notes(format_, message):
         yield Text(note)
     if TurnPart.CALLS in format_.unconfirmed:
         yield sentence("calls", doubt())
-
-
-def _variables(calls: CallFormat, message: Message) -> Iterator[Text]:
-    several = calls.limit is CallLimit.MANY and len(message.calls) == 1
-    if several and calls.separator.strip():
-        yield sentence("another call after ", quoted(calls.separator))
-    for word in calls.free_words:
-        usual = str(calls.row[word.piece])[word.start : word.end]
-        yield Text(f"«{visible(usual)}»: usually that word")
-    if calls.naming is not None:
-        shown = calls.naming.write("weather", calls.index_base)
-        yield sentence("«id» names the function", *_as_in(shown, has_row=bool(calls.naming.row)))
-    spoken = type_words(calls.arguments).spoken
-    if not spoken:
-        return
-    most = max(spoken, key=lambda pair: len(pair[1]))
-    type_meanings = [
-        f"{word} for {'any other' if pair == most and len(kinds) > 1 else ', '.join(kinds)}"
-        for pair in sorted(spoken, key=lambda pair: pair == most)
-        for word, kinds in [pair]
-    ]
-    yield Text(f"«type»: {', '.join(type_meanings)}")
-
-
-def _as_in(example_call: str, *, has_row: bool) -> tuple[Text, ...]:
-    return (Text(", as in "), literal(example_call)) if has_row else ()

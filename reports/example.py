@@ -23,8 +23,8 @@ from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.formats.format_view import MarkerRegistry
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
-from .blocks import Blocks, Paragraph, Picture, Row, heading, rows
-from .visible import lines
+from .blocks import Blocks, Paragraph, Picture, Row, heading, joined, rows, sentence
+from .visible import lines, quoted
 
 _FULL = Message("Let me look.", "Two cities, so two lookups.")
 _PART_OF = {TurnPart.REASONING: "reasoning", TurnPart.CONTENT: "content", TurnPart.CALLS: "calls"}
@@ -155,8 +155,6 @@ class ExampleSpan:
     text: str
     written: bool = False
     """The model's own words rather than markup."""
-    variable: str = ""
-    """What stands here, where an example's text could be taken for a constant: index, id, type."""
 
 
 _CALLS = (
@@ -190,10 +188,6 @@ def call_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> list[Exa
     return [ExampleSpan("call", text)]
 
 
-_VARIABLES = (RowSlot.ID, RowSlot.INDEX)
-"""Slots whose texts look like constants in an example; a name or a value does not."""
-
-
 def _call(
     calls: CallFormat, row: FormatRow, call: ToolCall, position: int
 ) -> Iterator[ExampleSpan]:
@@ -206,26 +200,19 @@ def _call(
         if piece is RowSlot.ARGUMENTS:
             yield from _arguments(calls.arguments, call)
         elif isinstance(piece, RowSlot):
-            variable = piece.value if piece in _VARIABLES else ""
-            yield ExampleSpan(piece.value, values.get(piece, ""), written=True, variable=variable)
+            yield ExampleSpan(piece.value, values.get(piece, ""), written=True)
         else:
             label = _between(row, at, "call")
             free = [(word.start, word.end) for word in calls.free_words if word.piece == at]
-            yield from _cut(label, piece, free if row == calls.row else [], "")
+            yield from _cut(label, piece, free if row == calls.row else [], "usual word")
 
 
-def _cut(
-    label: str, text: str, words: list[tuple[int, int]], variable: str
-) -> Iterator[ExampleSpan]:
-    """Cut words out of a literal that are not constants; a word without a name stands for itself.
-
-    Such a word is what is usually written there.
-    """
+def _cut(label: str, text: str, words: list[tuple[int, int]], name: str) -> Iterator[ExampleSpan]:
+    """Cut words out of a literal that are not constants."""
     cut_end = 0
     for start, end in sorted(words):
         yield ExampleSpan(label, text[cut_end:start])
-        word = text[start:end]
-        yield ExampleSpan(variable or "usual word", word, written=True, variable=variable or word)
+        yield ExampleSpan(name, text[start:end], written=True)
         cut_end = end
     yield ExampleSpan(label, text[cut_end:])
 
@@ -392,7 +379,10 @@ def turn_section(learned: LearnedFormat) -> Blocks:
     instead = rows([*_span_rows(before), *ends, *_span_rows(after)], words=False)
     return [
         *heading("A whole turn, as the model writes it"),
-        *(Paragraph(Text(note), look="note") for note in turn_notes(format_, message)),
+        *(
+            Paragraph(note, look="note")
+            for note in (*map(Text, turn_notes(format_, message)), *_varying(format_, message))
+        ),
         Picture("turn", groups, instead),
     ]
 
@@ -455,6 +445,30 @@ def turn_notes(format_: TurnFormat, message: Message) -> Iterator[str]:
     if full is None or all(presence):
         return
     if full.refusal:
-        yield "A message with reasoning, content and calls is refused, so this one has fewer parts."
+        yield "Fewer parts: a message with reasoning, content and calls is refused."
     elif presence.calls and TurnPart.CONTENT not in full.parts:
         yield "Content is not written beside calls, so this example has none."
+
+
+def _varying(format_: TurnFormat, message: Message) -> Iterator[Text]:
+    """Say which words of the example's calls are not constants."""
+    calls = format_.calls
+    if calls is None or not message.calls:
+        return
+    for word in calls.free_words:
+        usual = str(calls.row[word.piece])[word.start : word.end]
+        yield sentence(quoted(usual), " is the usual word at its place.")
+    if calls.naming is not None:
+        yield Text("The id names the function.")
+    spoken = type_words(calls.arguments).spoken
+    most = max(spoken, key=lambda pair: len(pair[1]), default=None)
+    type_meanings = [
+        sentence(quoted(word), f" for {'any other' if other else ', '.join(kinds)}")
+        for pair in sorted(spoken, key=lambda pair: pair == most)
+        for word, kinds in [pair]
+        for other in [pair == most and len(kinds) > 1]
+    ]
+    if type_meanings:
+        yield sentence(
+            "A word depends on the type of the value: ", joined(type_meanings, ", "), "."
+        )

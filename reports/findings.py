@@ -50,6 +50,8 @@ class OwnFinding:
     words: str
     line: int | None = None
     """The template's line, from 1."""
+    fix: str | None = None
+    """Options of `autoparser fix` that may mend it; None: no edits are known."""
 
 
 def own_findings(learned: LearnedFormat) -> Sequence[OwnFinding]:
@@ -77,13 +79,15 @@ def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
         )
     united = learned.formats.united
     if united.retention.tool_loop is False:
-        yield OwnFinding(error, "the reasoning of a call is dropped once the call is answered")
+        words = "the reasoning of a call is dropped once the call is answered"
+        yield OwnFinding(error, words, fix="")
     calls = united.calls
     if calls is not None and calls.limit in (CallLimit.FIRST, CallLimit.LAST):
-        yield OwnFinding(warning, LIMIT_WORDS[calls.limit])
+        yield OwnFinding(warning, f"of several calls {LIMIT_WORDS[calls.limit]}")
     texts = learned.string_arguments
     if texts is not None and texts in _LOST:
-        yield OwnFinding(warning, _LOST[texts])
+        encoded = texts is StringArguments.ENCODED_TWICE
+        yield OwnFinding(warning, _LOST[texts], fix=" --select AP503" if encoded else None)
     for part in united.unconfirmed:
         yield OwnFinding(warning, f"{part.value} {UNCONFIRMED}")
     if learned.stand_ins:
@@ -92,9 +96,9 @@ def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
 
 
 _LOST = {
-    StringArguments.ENCODED_TWICE: "arguments given as JSON text are encoded a second time",
-    StringArguments.DROPPED: "arguments given as JSON text are dropped",
-    StringArguments.RAISES: "the template raises on arguments given as JSON text",
+    StringArguments.ENCODED_TWICE: "arguments as JSON text are encoded twice",
+    StringArguments.DROPPED: "arguments as JSON text are dropped",
+    StringArguments.RAISES: "arguments as JSON text make it raise",
 }
 
 
@@ -135,7 +139,7 @@ def findings_words(learned: LearnedFormat) -> Text:
         for level, style in _STYLES.items()
         if (count := counts[level])
     ]
-    worst = ": " if len(found) == 1 else "; the worst: "
+    worst = ": " if len(found) == 1 else "; worst: "
     return sentence(joined(level_counts, ", "), worst, _finding_words(learned, found[0]))
 
 

@@ -108,7 +108,13 @@ def absent_words(learned: LearnedFormat, presence: Presence) -> str:
         for check in learned.checks
         for failure in check.different
     )
-    return "in no form that was found, see the findings" if found else "none reaches the text"
+    if found:
+        return "rendered, but in no form that was found (see the findings)"
+    return "tool calls are not rendered by this template" if presence.calls else NO_FIELD
+
+
+NO_FIELD = "no message field is rendered"
+"""Of reasoning that no message brings into the text."""
 
 
 def _reasoning(analysis: LearnedFormat) -> Text:
@@ -166,8 +172,7 @@ def kept_words(retention: ReasoningRetention) -> str:
     kept, bare = retention.next_user, retention.next_user_without_tools
     dropped = "dropped once the next user message comes"
     if retention.differs:
-        where = "where tools are offered" if kept else "where no tools are offered"
-        return f"; earlier turns keep theirs {where}, else it is {dropped}"
+        return f"; earlier turns keep theirs only {'with' if kept else 'without'} tools"
     if kept is None and bare is None:
         return ""
     return "; earlier turns keep theirs" if kept or bare else f"; {dropped}"
@@ -193,14 +198,14 @@ def _content(analysis: LearnedFormat) -> Text:
 LIMIT_WORDS = {
     CallLimit.MANY: "several in one turn",
     CallLimit.REFUSED: "one in a turn, more are refused",
-    CallLimit.FIRST: "one in a turn, of several only the first is written",
-    CallLimit.LAST: "one in a turn, of several only the last is written",
+    CallLimit.FIRST: "only the first is rendered",
+    CallLimit.LAST: "only the last is rendered",
 }
 
 
 def limit_words(calls: CallFormat) -> str:
     """Say how many calls a turn may have, and whether they are counted beyond it."""
-    counted = ", counted through the conversation" if calls.index_goes_on else ""
+    counted = ", numbered across turns" if calls.index_goes_on else ""
     return f"{LIMIT_WORDS[calls.limit]}{counted}"
 
 

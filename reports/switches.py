@@ -13,30 +13,45 @@ from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .blocks import Blocks, Heading, Row, Words, code, heading, joined, lead, prose, sentence, table
-from .terminal import Lines, drawn_lines, fact_lines
+from .terminal import LABEL_STYLE, Lines, drawn_lines
 from .visible import quoted, value_words, visible
 
-LONGEST = 8
-"""Lines of all switches together."""
+ROOMY = 4
+"""Lines of switches beside which variables without effect are named, too."""
 NO_EFFECT = "No effect found"
 
 
-def screen_switches(learned: LearnedFormat, width: int) -> Lines:
-    """List the switches, a row each; the rest is counted where they are many."""
+def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
+    """List the switches on at most `most` lines, a line each, those first that change the turn."""
     if not learned.switches and not learned.unmoved:
         return []
-    drawn = drawn_lines(heading("Switches, set as chat_template_kwargs"), width)
-    most = max((len(switch.name) for switch in learned.switches), default=0)
-    left = LONGEST
-    for at, row in enumerate(switch_sentences(learned)):
-        lines = fact_lines([row], width, label=most)
-        if len(lines) > left or (len(lines) == left and at + 1 < len(learned.switches)):
-            more = f"… {len(learned.switches) - at} more: --show switches"
-            drawn += drawn_lines(prose(Text(more, style="dim")), width)
-            break
-        drawn += lines
-        left -= len(lines)
-    return [*drawn, *drawn_lines(_unmoved(learned.unmoved), width)]
+    of_turn = _of_turn(learned)
+    shown = sorted(switch_sentences(learned), key=lambda row: row[0] not in of_turn)
+    left = len(shown) - most + 1 if len(shown) > most else 0
+    shown = shown[: len(shown) - left]
+    widest = max((len(str(name)) for name, _ in shown), default=0)
+    lines = [
+        sentence("  ", (f"{name:<{widest}}", LABEL_STYLE), "  ", words) for name, words in shown
+    ]
+    none = [sentence(f"{NO_EFFECT}: ", unmoved_words(learned.unmoved))] if learned.unmoved else []
+    lines += none[: most // ROOMY]
+    cut = any(line.cell_len > width for line in lines) or len(none) > most // ROOMY
+    if left:
+        lines.insert(len(shown), Text(f"  … {left} more: --show switches", style="dim"))
+    whole = "; in full: --show switches" if cut and not left else ""
+    for line in lines:
+        line.truncate(width, overflow="ellipsis")
+    return [*drawn_lines(heading(f"Switches (chat_template_kwargs{whole})"), width), *lines]
+
+
+def _of_turn(learned: LearnedFormat) -> set[Words]:
+    """Name the switches that change more than the text before a turn, in usual conversations."""
+    before = {SwitchEffect.PROMPT, SwitchEffect.RAISES}
+    return {
+        visible(switch.name)
+        for switch in learned.switches
+        if not switch.only and not switch.changes <= before
+    }
 
 
 def _unmoved(variables: Sequence[UnmovedVariable]) -> Blocks:
@@ -52,7 +67,8 @@ def unmoved_words(variables: Sequence[UnmovedVariable]) -> Text:
 def switch_sentences(learned: LearnedFormat) -> Iterator[Row]:
     """Say of each switch what is so when it is unset, and what values do."""
     for switch in learned.switches:
-        switch_words = [Text(unset_words(switch, learned.formats))]
+        unset = unset_words(switch, learned.formats)
+        switch_words = [Text(unset)] if unset else []
         switch_words += [
             sentence((label, "bold"), does) for label, does in _values(learned.formats, switch)
         ]
@@ -70,7 +86,7 @@ def switch_section(learned: LearnedFormat) -> Blocks:
     cells: list[Sequence[Words]] = []
     for switch in learned.switches:
         name = code(visible(switch.name))
-        cells.append((name, "", unset_words(switch, learned.formats)))
+        cells.append((name, "", unset_words(switch, learned.formats) or "unset by default"))
         cells += [(name, code(value), words) for value, words in switch_rows(learned, switch)]
     words = "Variables that a caller may set, and what each value changes."
     return [
@@ -86,12 +102,12 @@ def unset_words(switch: Switch, formats: Formats) -> str:
     if switch.name in formats.base:
         return f"{value_words(formats.base[switch.name])} here: unset raises"
     if switch.default is None:
-        return "unset by default"
+        return ""
     groups = (each for each in switch.groups if repr(each[0]) == repr(switch.default))
     equal = next(groups, (switch.default,))
     # Beside a word that it is compared with, booleans are nothing that a caller sends.
     named = [each for each in equal if isinstance(each, bool) is isinstance(equal[0], bool)]
-    return f"unset by default, as {' or '.join(map(value_words, named))}"
+    return f"default {' or '.join(map(value_words, named))}"
 
 
 def switch_rows(analysis: LearnedFormat, switch: Switch) -> Iterator[Row]:
@@ -111,7 +127,8 @@ def _each(switch: Switch) -> Iterator[tuple[str, Json, tuple[SwitchEffect, ...],
     """Return each effect: its values in words, one of them, itself, and where alone it shows."""
     other = "number" if switch.numeric else "text"
     if switch.inserted:
-        yield f"any {other}", None, switch.text_effects, switch.only
+        free = f"any {other}" if switch.numeric else "free text"
+        yield free, None, switch.text_effects, switch.only
     for at, group in enumerate(switch.groups):
         effects = switch.effects_of(group[0])
         if not effects:
@@ -143,9 +160,10 @@ def _raising(switch: Switch) -> str:
 def _values(formats: Formats, switch: Switch) -> Iterator[tuple[str, Text]]:
     for label, value, effects, only in _each(switch):
         does = _does(formats, None if value is None or only else {switch.name: value}, effects)
-        written = " is written in" if value is None else ""
         where = f"{only}, " if only and not _common(switch) else ""
-        yield f"{where}{label}", sentence(written, ": ", does)
+        inserted = value is None and effects == (SwitchEffect.PROMPT,)
+        does = Text(", inserted before the turn") if inserted else sentence(": ", does)
+        yield f"{where}{label}", does
 
 
 def _effects(effects: Sequence[SwitchEffect]) -> str:
@@ -169,12 +187,19 @@ def _does(
     if opening is None or not setting_tells or SwitchEffect.GENERATION_PROMPT not in effects:
         return Text(_effects(effects))
     others = [effect for effect in effects if effect is not SwitchEffect.GENERATION_PROMPT]
-    effect_words = [Text(_effects(others))] if others else []
     # In words where these tell it from the default's, else by its text.
     usual = formats.default.opening
-    plain = opening.written not in (PromptProgress.OTHER, PromptProgress.PART_OF_HEADER)
-    if plain and (usual is None or usual.written is not opening.written):
-        effect_words.append(Text(f"the prompt ends with {opening.written.value}"))
+    words = _IN_WORDS.get(opening.written)
+    if words is not None and (usual is None or usual.written is not opening.written):
+        prompt_words = Text(f"the prompt {words}")
     else:
-        effect_words.append(sentence("the prompt ends with ", quoted(opening.text)))
-    return joined(effect_words, ", ")
+        prompt_words = sentence("the prompt ends with ", quoted(opening.text))
+    return sentence(prompt_words, f", {_effects(others)}") if others else prompt_words
+
+
+_IN_WORDS = {
+    PromptProgress.NOTHING: "ends with nothing of the turn",
+    PromptProgress.HEADER: "ends with the header",
+    PromptProgress.REASONING_OPEN: "opens the reasoning",
+    PromptProgress.REASONING_CLOSED: "has an empty reasoning block",
+}

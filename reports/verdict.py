@@ -242,7 +242,7 @@ def gate_words(learned: LearnedFormat, where: str = "") -> Text:
         words = f": {failed} texts that the template writes after its prompts"
         words += f" are refused by the grammar or read otherwise{where}"
     if gate.not_asked:
-        words += f"; {gate.not_asked} not asked, where its turn does not go on from the prompt"
+        words += f"; {gate.not_asked} skipped: the turn does not continue the generation prompt"
     return sentence(counted, words)
 
 

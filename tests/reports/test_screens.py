@@ -243,6 +243,30 @@ def test_a_call_is_colored_inside() -> None:
     assert styles["</function>↵"] == styles["<parameter="] == "cyan"
 
 
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("j1-json-in-tags", "fix fixtures/templates/j1-json-in-tags.jinja --select AP503"),
+        ("a1-function-parameter", "lint fixtures/templates/a1-function-parameter.jinja"),
+        ("reasoning-in-prompt-words", "learn TEMPLATE --examples FILE"),
+        ("reasoning-delimiter", "analyze TEMPLATE --show faults"),
+    ],
+)
+def test_the_screen_ends_with_findings_verdict_and_the_command_that_helps(
+    name: str, command: str
+) -> None:
+    *_, findings, verdict, advice = screen_report(analyzed(name), 80).plain.split("\n")
+    assert verdict.startswith("Verdict    self-check ")
+    assert advice.split(maxsplit=1) == ["Next", f"autoparser {command}"]
+    assert findings.startswith(("Findings   ", " " * 11))
+
+
+def test_a_turn_that_is_too_high_keeps_its_markers_on_joined_lines() -> None:
+    shown = "".join(screen_report(analyzed("a1-function-parameter"), 80).plain.split())
+    call = "<tool_call>↵<function=weather>↵<parameter=city>↵Rio↵</parameter>↵<parameter=day>↵3↵"
+    assert f"{call}</parameter>↵</function>↵</tool_call>" in shown
+
+
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 
 
@@ -251,7 +275,7 @@ NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 def test_the_report_on_each_fixture_fits_a_narrow_terminal(name: str) -> None:
     report = analysis_report(analyzed(name), 40, diffs=True).plain
     assert [line for line in report.split("\n") if cell_len(line) > 40] == []
-    assert len(screen_report(analyzed(name), 80).plain.split("\n")) <= 40
+    assert len(screen_report(analyzed(name), 80).plain.split("\n")) <= 22
     assert all(line.isprintable() for line in grammar_report(analyzed(name), 80).plain.split("\n"))
 
 

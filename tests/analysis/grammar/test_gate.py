@@ -173,7 +173,7 @@ def test_numbers_of_calls_that_go_on_may_begin_anywhere(number: str, goes_on: bo
     found = analysis.format.calls
     assert found is not None
     assert found.index_goes_on is goes_on
-    assert ("counted through the conversation" in limit_words(found)) is goes_on
+    assert ("numbered across turns" in limit_words(found)) is goes_on
     assert analysis.gate.ok
     asked = {each.earlier for each in analysis.continuations if each.text is not None}
     assert asked == set(Earlier)
