@@ -417,13 +417,14 @@ def _inspect_target(
             replace(each, line=None, place=f"line {each.line} of the template") for each in problems
         )
     accepted = _accepted_codes(target, ignores, request.settings)
+    seen = seen_hits.findings
     findings, ignored = _split_findings(
-        [each for each in seen_hits.findings if _is_sure(each, request)],
+        [each for each in seen if _is_sure(each, request)],
         lambda each: each.code in accepted,
     )
     shown, folded = _split_findings(findings, lambda each: not request.finding_filter.shows(each))
     looked = {rule.code for rule in request.rules} - {code for code, _ in seen_hits.left_out}
-    met = frozenset(code for each in seen_hits.findings for code in (each.code, *each.also))
+    met = frozenset(code for each in seen for code in (each.code, *each.also))
     template = InspectedTemplate(
         shown_path(target.path),
         target.name,

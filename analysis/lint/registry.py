@@ -61,6 +61,12 @@ def _pages() -> Mapping[str, Path]:
 
 
 @cache
+def _names() -> Mapping[str, str]:
+    """Return the code of each rule by the rule's name."""
+    return {page.stem.partition("-")[2]: code for code, page in _pages().items()}
+
+
+@cache
 def _rule_with(code: str) -> Rule:
     return read_rule(_pages()[code])
 
@@ -74,14 +80,13 @@ def rule_of(code_or_name: str) -> Rule:
     """Return the rule of a code such as ``AP301`` or of a name. Raises UnknownRuleError."""
     wanted = code_or_name.strip()
     # Only one page is read, since the file of a page is named by code and name.
-    names = {page.stem.partition("-")[2]: code for code, page in _pages().items()}
-    code = wanted.upper() if wanted.upper() in _pages() else names.get(wanted.lower())
+    code = wanted.upper() if wanted.upper() in _pages() else _names().get(wanted.lower())
     if code is not None:
         return _rule_with(code)
     number = _digits(wanted)
     # A code that is like another one but for its number is of another rule.
     similar = [each for each in _pages() if number and (number in each or _digits(each) in number)]
-    hint = spelling_hint(wanted, [*similar, *names]) or "'autoparser rule' lists all"
+    hint = spelling_hint(wanted, [*similar, *_names()]) or "'autoparser rule' lists all"
     raise UnknownRuleError(f"there is no rule {wanted!r}", hint=hint)
 
 

@@ -21,7 +21,7 @@ from autoparser import AutoparserError, ChatTemplate, load_template
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import LintReport, lint
 from autoparser.analysis.lint.other_renders import OtherJinja, installed_jinjas
-from autoparser.analysis.lint.registry import all_rules, rule_of
+from autoparser.analysis.lint.registry import UnknownRuleError, all_rules, rule_of
 from autoparser.analysis.lint.rule import Profile, Rule, RuleNeed, profiles_of, read_rule
 from autoparser.analysis.lint.rules.marker_near_a_token import misspelled
 from autoparser.analysis.lint.subject import Subject
@@ -178,6 +178,15 @@ def test_what_pages_say_of_other_rules_and_profiles_fits_together() -> None:
         assert (Profile.STRICT in profiles_of(rule)) is rule.default
         assert rule.runs_for is None or profiles_of(rule) == (Profile(rule.runs_for.value),)
         assert not rule.convention or rule.severity is not Severity.ERROR, rule.code
+
+
+def test_the_names_of_all_rules_are_not_read_to_find_one_by_its_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("autoparser.analysis.lint.registry._names", dict)
+    assert rule_of("AP301").name == "assistant-content-stripped"
+    with pytest.raises(UnknownRuleError):
+        rule_of("assistant-content-stripped")
 
 
 PAGE = (FOLDER / f"{RULES[0].code}-{RULES[0].name}.md").read_text("utf-8")
