@@ -46,43 +46,43 @@ def analyze(
     phase: Annotated[
         list[str] | None,
         "PHASE",
-        "Show only this phase, in full: its conversations, and where their renders"
-        " differ. May be given several times.",
+        "Show only this phase, in full: its conversations and where their renders differ. Can"
+        " be repeated.",
     ] = None,
     full: Annotated[
-        bool, "Show all: markers, every setting, a call taken apart, what each phase found."
+        bool,
+        "Show everything: markers, every setting, a tool call in parts, what each phase found.",
     ] = False,
-    diffs: Annotated[bool, "Show all, and after it every phase in full."] = False,
+    diffs: Annotated[bool, "Like --full, followed by every phase in full."] = False,
     show: Annotated[
         str | None,
         "WHAT",
-        "Show only this: summary, findings, markers, switches, settings, call, turn,"
-        " stops, phases, asked, faults; or parser, the grammar by which a model's output is"
-        " read.",
+        "Show only one section: summary, findings, markers, switches, settings, call, turn,"
+        " stops, phases, asked or faults; or parser, the grammar that reads a model's output.",
     ] = None,
     tokenizer: TokenizerOption = None,
     tools: ToolsOption = None,
     form: Annotated[
         AnalysisForm | None,
         format_option(
-            "text; json, which docs/json-schema.md describes; file, a saved format, which every"
-            " command takes in the place of the template where it renders nothing. [default: text]"
+            "json, as docs/json-schema.md describes it; file, a saved format, which commands"
+            " that render nothing take instead of the template. [default: text]"
         ),
     ] = None,
     as_json: JsonOption = False,
     output: OutputOption = None,
 ) -> int:
-    """Find the format of a chat template by rendering it.
+    """Show how a chat template writes turns, reasoning and tool calls.
 
-    Shows one turn as the model writes it, what each switch does, where turns stop and what is
-    wrong, on one screen; --full tells every marker, every setting, and which renders say so. The
-    analysis is checked: it must write a fixed battery of messages exactly as the template renders
-    them.
+    The format is found by rendering: one turn as the model writes it, what each switch does, where
+    turns stop and what is wrong, on one screen. --full adds every marker, every setting and the
+    renders that show them. A self-check then compares a fixed battery of messages, written in this
+    format, with the template's own renders.
 
-    With --tools, what of these tools reaches the prompt is shown, too.
+    With --tools, it also shows what of these tools reaches the prompt.
 
-    Exit code: 0 if it does, 1 if some messages come out differently or the template crashes on
-    what agents send, or on a tool of --tools, 2 if there is nothing to analyze.
+    Exit code: 0 if the self-check passes, 1 if it does not or the template crashes on what agents
+    send or on one of --tools, 2 if there is nothing to analyze.
     """
     form = chosen_form(form, as_json, AnalysisForm.JSON) or AnalysisForm.TEXT
     as_text = form is AnalysisForm.TEXT

@@ -47,14 +47,14 @@ def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Par
     """Return the parameters that every command gets; `seconds` is its time where none is given."""
     limits = DEFAULT_LIMITS
     megabytes = (limits.memory or 0) // MEGABYTE
-    time = "Processor time that it may take, and a twelfth of it a single render."
+    time = "Limit on processor time; a single render may take a twelfth of it."
     if one_render:
-        time = "Processor time that the render may take."
+        time = "Limit on the render's processor time."
     if seconds is None:
-        time = "Processor time that the template's analysis may take, and a twelfth of it a render."
+        time = "Limit on processor time for a template; a single render may take a twelfth of it."
     usual = f"{seconds or limits.seconds:g}"
     if not one_render and seconds is not None:
-        usual += f", and {limits.render_seconds:g} a render"
+        usual += f", and {limits.render_seconds:g} per render"
     return [
         option_parameter(
             "timeout",
@@ -71,9 +71,7 @@ def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Par
             "memory",
             Annotated[
                 int | None,
-                typer.Option(
-                    metavar="MB", min=10, help=f"Memory that it may take. [default: {megabytes}]"
-                ),
+                typer.Option(metavar="MB", min=10, help=f"Limit on memory. [default: {megabytes}]"),
             ],
         ),
         option_parameter(
@@ -83,7 +81,7 @@ def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Par
                 typer.Option(
                     metavar="CHARACTERS",
                     min=1,
-                    help=f"How long a render may become. [default: {limits.characters}]",
+                    help=f"Limit on the length of a render. [default: {limits.characters}]",
                 ),
             ],
         ),

@@ -16,9 +16,11 @@ from . import wings
 from .options import (
     SOURCES,
     ExitZeroOption,
+    JsonOption,
     NameOption,
     OutputOption,
     RevisionOption,
+    chosen_form,
     format_option,
     refuse_full,
 )
@@ -49,41 +51,43 @@ def compare(
         str,
         typer.Argument(
             metavar="B",
-            help="What it is compared with, such as the same file after a change.",
+            help="What to compare it with, such as the same file after a change.",
             show_default=False,
         ),
     ],
     form: Annotated[
-        ComparisonForm,
+        ComparisonForm | None,
         format_option(
-            "text; json, which docs/compare.schema.json describes; markdown for a comment on a pull"
-            " request; html, a page of its own."
+            "json, as docs/compare.schema.json describes it; markdown for a comment on a pull"
+            " request; html for a page. [default: text]"
         ),
-    ] = ComparisonForm.TEXT,
+    ] = None,
+    as_json: JsonOption = False,
     output: OutputOption = None,
     switch_options: SwitchOptions,
     name: NameOption = None,
     revision: RevisionOption = None,
     left_revision: Annotated[
-        str | None, "REVISION", "That of A, in the place of --revision."
+        str | None, "REVISION", "Revision of A (overrides --revision)."
     ] = None,
     right_revision: Annotated[
-        str | None, "REVISION", "That of B, in the place of --revision."
+        str | None, "REVISION", "Revision of B (overrides --revision)."
     ] = None,
-    full: Annotated[bool, "Show every difference, and what was asked."] = False,
+    full: Annotated[bool, "Show every difference, and what was tested."] = False,
     exit_zero: ExitZeroOption = False,
 ) -> int:
-    """Compare what two templates do, not how they are written.
+    """Compare two chat templates by what they render.
 
-    Compared are the format of a turn, its markers and switches, the renders of a battery of
-    conversations under every value of a switch and with every kind of content, and whether sampled
-    turns come back in the next prompt. --full shows all, and what was asked and what was not. What
-    --switch sets is set in every render and round trip, in both. Where one of the two is a saved
+    Compares the format of a turn, its markers and switches, the renders of a battery of
+    conversations under every value of a switch and with every kind of content, and round trips of
+    sampled turns. --full shows all of it, with what was tested and what was not.
+    --chat-template-kwargs and --switch apply to every render of both. If one of the two is a saved
     format, what was learned is compared, and nothing is rendered.
 
-    Exit code: 0 if nothing that was asked differs, 1 if anything does, 2 if there is nothing to
+    Exit code: 0 if nothing that was tested differs, 1 if anything does, 2 if there is nothing to
     compare.
     """
+    form = chosen_form(form, as_json, ComparisonForm.JSON) or ComparisonForm.TEXT
     if full and form is not ComparisonForm.TEXT:
         raise refuse_full(form)
     for source in (left, right):

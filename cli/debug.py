@@ -26,11 +26,11 @@ def debug(
     conversation: Annotated[
         str | None,
         "NAME|FILE",
-        "The conversation: a shipped one by its name, or a YAML or JSON file, a list or"
-        " {messages: [...], tools: [...]}. [default: call]",
+        "A shipped conversation by its name, or a YAML or JSON file: a list, or {messages:"
+        " [...], tools: [...]}. [default: call]",
     ] = None,
     beside: Annotated[
-        str | None, "NAME|FILE", "A second one, which the key b shows beside it."
+        str | None, "NAME|FILE", "A second conversation, which the key b shows beside the first."
     ] = None,
     tools: ToolsOption = None,
     switch_options: SwitchOptions,
@@ -38,15 +38,15 @@ def debug(
     source: TemplateSource,
     limits: Limits | None = None,
 ) -> None:
-    """Debug a template in the terminal: which line wrote what, and why.
+    """Step through a render: which line of the template wrote what.
 
-    Shows the template beside the prompt, and of each piece of it the line that wrote it, the tests
-    that let it, and what the names in them stood for. Keys show the tokens, the loss mask, what
-    each switch would change, two conversations side by side, and the conversation to edit; ? lists
-    them. A special token that is not known stands as its name, <bos_token>. Needs the extra:
-    pip install 'autoparser-chat[debug]'.
+    Shows the template beside the prompt, and for each piece of the prompt the line that wrote it,
+    the conditions that led there, and the values in them. Keys show the tokens, the loss mask, what
+    each switch would change, and two conversations side by side, and edit the conversation; ? lists
+    them. Unknown special tokens appear by name, such as <bos_token>. Needs the extra
+    autoparser-chat[debug].
 
-    Exit code: 0, or 2 if it cannot begin.
+    Exit code: 0, or 2 if it cannot start.
     """
     if not _has_textual():
         raise AutoparserError(

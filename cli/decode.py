@@ -50,44 +50,46 @@ def decode(
     *,
     request_options: ChatRequestOptions,
     tokenizer: TokenizerOption = None,
-    walks: Annotated[int, typer.Option(metavar="N", min=1, help="How many answers.")] = 50,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The first answer's seed.")] = 0,
+    walks: Annotated[int, typer.Option(metavar="N", min=1, help="Number of outputs.")] = 50,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the first output.")] = 0,
     limit: Annotated[
-        int, typer.Option(metavar="TOKENS", min=1, help="Tokens after which an answer is cut.")
+        int, typer.Option(metavar="TOKENS", min=1, help="Cut an output off after this many tokens.")
     ] = 4000,
     sampler: Annotated[
-        SamplerName, "What chooses the tokens: random, or a model."
+        SamplerName, "How tokens are chosen: at random, or by a model."
     ] = SamplerName.RANDOM,
-    model: Annotated[Path | None, "DIR", "The model of --sampler transformers."] = None,
+    model: Annotated[Path | None, "DIR", "Model directory for --sampler transformers."] = None,
     device: Annotated[
-        str | None, "Where the model runs: auto, cpu or cuda. [default: auto]"
+        str | None, "DEVICE", "Where the model runs: auto, cpu or cuda. [default: auto]"
     ] = None,
     batch: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help=f"Answers that a model writes side by side. [default: {BATCH}]"
+            metavar="N", min=1, help=f"Outputs that the model samples at once. [default: {BATCH}]"
         ),
     ] = None,
     backend: ServerOptions,
     server_timeout: ServerTimeoutOption = 120.0,
     loosen: LoosenOption = False,
-    free_reasoning: Annotated[bool, "Leave the reasoning free, and hold what follows it."] = False,
-    show: Annotated[bool, "Show every answer, and what was found out about it."] = False,
+    free_reasoning: Annotated[
+        bool, "Leave the reasoning unconstrained; the grammar starts after it."
+    ] = False,
+    show: Annotated[bool, "Show every output and its verdict."] = False,
     source: LearnedSource,
     result: ResultOptions,
     limits: Limits | None = None,
 ) -> int:
-    """Write answers under the grammar of a request, and check every one of them.
+    """Sample under the grammar and verify every output.
 
-    Each has to be accepted by the grammar, to end, to be read as a message without junk, with
-    arguments that their schemas allow, their formats asserted. The template is given the message
-    as the next turn: an answer is clean if the same text stands after the prompt. What a template
-    drops or reforms, and what it cannot be asked, is counted apart. Without --tools nothing is
-    called; without a tokenizer, one is made of the bytes and the template's markers. With
-    --free-reasoning the grammar waits for the end of the reasoning that the prompt has opened.
+    Each output must be accepted by the grammar, come to an end, parse as a message with nothing
+    left over, and have arguments that fit their schemas, formats included. The template then
+    renders the message as the next turn: an output is clean if the same text follows the prompt.
+    What a template drops or rewrites, and what it cannot be asked, is counted separately. Without
+    --tools no calls are sampled; without a tokenizer, one is made of the bytes and the template's
+    markers.
 
-    Exit code: 0 if nothing is wrong with any, 1 if something is, or if the template spoils what
-    users send, 2 if there is nothing to decode.
+    Exit code: 0 if every output is right, 1 if one is not or the template spoils what users send,
+    2 if nothing can be sampled.
     """
     as_json = result.is_json
     _check_use(

@@ -35,20 +35,20 @@ def engines(
         list[str] | None,
         "PATH",
         "The bin/python of an environment with vLLM, SGLang or llama.cpp (the package"
-        " xllamacpp). May be given several times. [default: the one that runs this]",
+        " xllamacpp). Can be repeated. [default: the one that runs this]",
     ] = None,
     tokenizer: TokenizerOption = None,
     source: NamedSource,
     result: ResultOptions,
     limits: Limits | None = None,
 ) -> int:
-    """Try the parsers of vLLM, SGLang and llama.cpp on what a template writes, and rank them.
+    """Rank the built-in parsers of vLLM, SGLang and llama.cpp.
 
-    The answer to "which --tool-call-parser do I pass?". The engines' own parsers read the
-    template's turns after its prompts, and hostile ones, at once and streamed. What they give is
-    compared with the message that was rendered: arguments as JSON, content and reasoning but for
-    whitespace at their edges. No model and no server runs; an engine's code runs in its own Python,
-    with the rights of this process.
+    Answers "which --tool-call-parser do I pass?". The engines' own parsers read turns that the
+    template writes after its prompts, and adversarial ones, at once and streamed. What they return
+    is compared with the message that was rendered: arguments as JSON, content and reasoning except
+    for whitespace at the edges. No model or server is needed; an engine's code runs in its own
+    Python, with the permissions of this process.
 
     Exit code: 0 if some parsers read every text, 1 if none do, 2 if there is no engine to ask.
     """
@@ -84,7 +84,7 @@ def _find_engines(pythons: list[str]) -> list[tuple[str, str]]:
 SERVED = "the server's own"
 
 
-class RungName(StrEnum):
+class MethodName(StrEnum):
     """The ways to bring a text before a server's parser."""
 
     GIVEN = "given"
@@ -103,38 +103,38 @@ def probe(
     source: ServedSource,
     switch_options: SwitchOptions,
     served_model: ServedModelOption = "",
-    rung: Annotated[
-        RungName | None,
-        "How texts come before its parser: given to it, forced upon its model, or sampled."
-        " Else the first of these that it has a way for.",
+    method: Annotated[
+        MethodName | None,
+        "Call the parser directly (given), force the output on the model (forced), or sample it"
+        " (sampled). [default: the first of these that the server supports]",
     ] = None,
-    no_ranking: Annotated[bool, "Ask its own parsers alone, not all that it has."] = False,
+    no_ranking: Annotated[bool, "Test only the parsers that the server is set to use."] = False,
     python: Annotated[
         str | None,
         "PATH",
-        "The bin/python of vLLM's environment: where the server reads otherwise, the engine's own"
-        " parsers are asked there which reads best. [default: the one that runs this]",
+        "The bin/python of vLLM's environment: if the server misreads an output, the engine's"
+        " parsers are ranked there. [default: the one that runs this]",
     ] = None,
-    yes: Annotated[bool, "Probe a server that is not on this machine."] = False,
+    yes: Annotated[bool, "Allow a server that is not on this machine."] = False,
     api_key: Annotated[
         str,
-        key_option("AUTOPARSER_API_KEY", "The server's key."),
+        key_option("AUTOPARSER_API_KEY", "API key of the server."),
     ] = "",
     server_timeout: ServerTimeoutOption = 120.0,
-    edges: Annotated[bool, "Whitespace at the edges of a part counts, too."] = False,
+    edges: Annotated[bool, "Also compare whitespace at the edges of each part."] = False,
     exit_zero: ExitZeroOption = False,
     result: ResultOptions,
     limits: Limits | None = None,
 ) -> int:
-    """See what a running vLLM, SGLang or llama-server makes of prompts and of answers.
+    """Check a running server's prompts and parsing against a template.
 
-    The prompts come first: what the server renders, beside what the template renders. Then answers
-    whose meaning is known, as the template itself writes them, are brought before the server's
-    parser; reasoning, content and calls are compared, calls as JSON, and the stream with the answer
-    at once. Where a server has many parsers, all of them are ranked. Without TEMPLATE, it is the
-    one that the server says it serves.
+    Prompts first: what the server renders, compared with what the template renders. Then the
+    server's parser reads outputs of known meaning, as the template itself writes them; reasoning,
+    content and tool calls are compared, calls as JSON, and the stream with the whole answer. If
+    the server has many parsers, all of them are ranked. Without TEMPLATE, uses the one that the
+    server says it serves.
 
-    Exit code: 0 if all is as it is meant, 1 if something is not or nothing could be asked, 2 if
+    Exit code: 0 if everything matches, 1 if something differs or nothing could be asked, 2 if
     there is no server to probe.
     """
     as_json = result.is_json
@@ -153,7 +153,7 @@ def probe(
             analysis,
             url=address,
             settings=settings,
-            rung=None if rung is None else wings.TextRoute(rung.value),
+            rung=None if method is None else wings.TextRoute(method.value),
             ranked=not no_ranking,
         )
     found = _with_installed(found, analysis, python)
@@ -225,23 +225,26 @@ class PluginTask(StrEnum):
 def plugins(
     *,
     task: Annotated[
-        PluginTask, typer.Argument(metavar="check", help="Look at them.", show_default=False)
-    ],
-    python: Annotated[
-        str | None, "PATH", "The Python of another environment, such as path/to/venv/bin/python."
+        PluginTask | None,
+        typer.Argument(
+            metavar="check", help="Optional: check is the only task.", show_default=False
+        ),
     ] = None,
-    no_import: Annotated[bool, "Look at what is installed, and import no engine."] = False,
+    python: Annotated[
+        str | None, "PATH", "Python of another environment, such as path/to/venv/bin/python."
+    ] = None,
+    no_import: Annotated[bool, "Look only at what is installed; import no engine."] = False,
     import_timeout: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0.1, help="How long importing the engines may take."),
+        typer.Option(metavar="SECONDS", min=0.1, help="Time limit for importing the engines."),
     ] = 300.0,
     result: ResultOptions,
 ) -> int:
-    """See whether vLLM and SGLang find this package's parser, here or in another environment.
+    """Check that vLLM and SGLang can load this package's parser.
 
-    Which engines are there, whether the entry points are found, whether the names of the parsers
-    are registered once an engine has loaded its plugins, and whether llguidance has a version that
-    all of them take; for each no, a way out.
+    Checks which engines are installed, whether the entry points are found, whether the parsers'
+    names are registered once an engine has loaded its plugins, and whether llguidance has a
+    version that all of them take; for each no, says what to do.
 
     Exit code: 0 if nothing is missing, 1 if something is, 2 if the environment cannot be asked.
     """

@@ -42,24 +42,20 @@ def export(
     *,
     form: Annotated[
         ExportForm,
-        format_option(
-            "response-template, which transformers, vLLM and SGLang read from a"
-            " tokenizer_config.json."
-        ),
+        format_option("response-template", hidden=True),
     ] = ExportForm.RESPONSE_TEMPLATE,
     dialect: Annotated[
         ExportDialect,
-        "common, which transformers, vLLM and SGLang load alike, or transformers, which"
-        " names reasoning as templates do, and joins content from around a call.",
+        "common loads in transformers, vLLM and SGLang alike; transformers names reasoning as"
+        " templates do, and joins the content around a call.",
     ] = ExportDialect.COMMON,
     output: OutputOption = None,
     check: Annotated[
         bool | None,
         typer.Option(
             "--check/--no-check",
-            help="Let the target's own parser read every message of the battery as the template"
-            " writes it after every prompt, and the template write again what was read. Without"
-            " either, that is done where it is installed.",
+            help="Parse every message of the battery with transformers' own parser, after every"
+            " prompt, and render the result again. [default: if transformers is installed]",
             show_default=False,
         ),
     ] = None,
@@ -67,13 +63,14 @@ def export(
     tokenizer: TokenizerOption = None,
     source: LearnedSource,
 ) -> int:
-    """Write the format of a chat template for another program.
+    """Export the format as a response_template for transformers.
 
-    Prints the document as JSON, and on standard error what the target cannot express, and how
-    its own parser did. For the engines that decode, see autoparser grammar.
+    transformers, vLLM and SGLang read it from a tokenizer_config.json. Prints JSON, and on
+    standard error what a response_template cannot express, and how transformers' own parser did
+    with it. For constrained decoding, see autoparser grammar.
 
     Exit code: 0 if the whole format is expressed, 1 if parts of it are not or messages come back
-    otherwise, 2 if there is nothing to export.
+    changed, 2 if there is nothing to export.
     """
     # There is one form so far; what another needs is decided here.
     del form

@@ -13,9 +13,11 @@ from autoparser.analysis.core.errors import AutoparserError
 
 from . import wings
 from .options import (
+    JsonOption,
     LoosenOption,
     OutputOption,
     TokenizerOption,
+    chosen_form,
     format_option,
     help_order,
 )
@@ -38,7 +40,7 @@ class GrammarFormat(StrEnum):
 
 
 @help_order(
-    "form accepts tools tokenizer tool_choice no_parallel json_schema strict lazy loosen "
+    "form as_json accepts tools tokenizer tool_choice no_parallel json_schema strict lazy loosen "
     "prompt chat_template_kwargs switch"
 )
 def grammar(
@@ -47,40 +49,43 @@ def grammar(
     form: Annotated[
         GrammarFormat | None,
         format_option(
-            "gbnf for llama.cpp; lark for llguidance, made for a tokenizer; ebnf for xgrammar, as"
-            " SGLang takes it; structural-tag; json: all of them, with triggers, tokens and stop"
-            " strings. [default: gbnf]"
+            "gbnf for llama.cpp; lark for llguidance, which needs the tokenizer; ebnf for"
+            " xgrammar, as SGLang takes it; structural-tag for xgrammar; json has all of them,"
+            " with triggers, tokens and stop strings. [default: gbnf]"
         ),
     ] = None,
+    as_json: JsonOption = False,
     accepts: Annotated[
         Path | None,
         "FILE",
-        "Write no grammar: say whether it accepts this output, or where it refuses it and"
-        " what was allowed there; by the tokens of --tokenizer, else by bytes.",
+        "Check whether the grammar accepts this output, and if not, where it stops and what is"
+        " allowed there. Reads it by tokens if there is a tokenizer, else by bytes.",
     ] = None,
     tokenizer: TokenizerOption = None,
     strict: Annotated[
         bool | None,
         typer.Option(
             "--strict/--loose",
-            help="Hold arguments to their schemas without further members, or only to being an"
-            " object. Without either, as each tool says.",
+            help="Enforce argument schemas (no extra keys), or accept any JSON object. [default:"
+            " as each tool says]",
             show_default=False,
         ),
     ] = None,
-    lazy: Annotated[bool, "Begin with the calls, for engines that wait for a trigger."] = False,
+    lazy: Annotated[bool, "Begin at the tool calls, for engines that wait for a trigger."] = False,
     loosen: LoosenOption = False,
     output: OutputOption = None,
     source: LearnedSource,
 ) -> int:
-    """Write the grammar that keeps a model to the format, the tools and their schemas.
+    """Write a grammar for constrained decoding: GBNF, Lark or EBNF.
 
-    It allows what the template would write and nothing else. What a grammar cannot hold is an
-    error that lists each tool, place and keyword; with --loosen they are left out, with a warning.
+    It accepts what the template would write for these tools and schemas, and nothing else.
+    Keywords that a grammar cannot express are an error that lists each tool, place and keyword;
+    --loosen drops them with a warning.
 
-    Exit code: 0 if it is written, 1 if the output of --accepts is refused, 2 if it cannot be
+    Exit code: 0 if it is written, 1 if the output of --accepts is rejected, 2 if it cannot be
     written.
     """
+    form = chosen_form(form, as_json, GrammarFormat.JSON)
     source.check()
     protect_source(source.source, output)
     request = request_options.read()

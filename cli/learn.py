@@ -39,21 +39,20 @@ def learn(
     examples: Annotated[
         Path | None,
         "FILE",
-        "YAML or JSON: a list of {output: …, message: {content, reasoning, tool_calls}}.",
+        "YAML or JSON list of {output: …, message: {content, reasoning, tool_calls}}.",
     ] = None,
     outputs: Annotated[
         Path | None,
         "FILE",
-        "A log: a line is a raw output, as text or a JSON string, or {completion: …,"
-        " prompt: …}; with --tools, or a response_template or response_schema"
-        " beside the template.",
+        "Log with one raw output per line, as text, a JSON string or {completion: …, prompt:"
+        " …}. Needs --tools, or a response_template or response_schema beside the template.",
     ] = None,
     tools: ToolsOption = None,
     form: Annotated[
         LearnedForm | None,
         format_option(
-            "text; json, which docs/json-schema.md describes; or file: the format, which"
-            " load_format reads; with --output, file."
+            "json, as docs/json-schema.md describes it; file, the saved format that load_format"
+            " reads. [default: text; file with --output]"
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -61,18 +60,19 @@ def learn(
     tokenizer: TokenizerOption = None,
     source: NamedSource,
 ) -> int:
-    """Learn from what a model wrote how it writes what its template never renders.
+    """Learn from outputs what the template does not render.
 
-    --examples are raw outputs and the messages that they mean. --outputs are raw outputs alone:
-    where names of the --tools and keys of their schemas stand, there are calls. Prints what is
-    known from where, what nothing shows, and which outputs are not as the others; or writes the
-    format to a file, and prints that on standard error. The template's own format stays in use
-    unless more is read with the learned one, and the report says which is used and why. Where the
-    template writes calls itself, both stand side by side: the parser reads either, the grammar
+    --examples are raw outputs with the messages that they mean. --outputs are raw outputs alone:
+    calls are found by the names of --tools and the keys of their schemas. Prints what was learned
+    and from where, what no output shows, and which outputs do not fit; or writes the format to a
+    file, and this report to standard error.
+
+    The template's own format stays in use unless the learned one reads more; the report says which
+    is used and why. If the template writes calls itself, the parser reads both and the grammar
     writes the template's.
 
-    Exit code: 0 if all are read by the format that is used, 1 if one is not, 2 if there is nothing
-    to learn from.
+    Exit code: 0 if the format in use reads everything, 1 if it does not, 2 if there is nothing to
+    learn from.
     """
     if examples is None and outputs is None:
         raise AutoparserError(

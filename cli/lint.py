@@ -22,6 +22,7 @@ from .command_runs import watch_files
 from .options import (
     ExitZeroOption,
     JobsOption,
+    JsonOption,
     OutputOption,
     ResultOptions,
     RevisionOption,
@@ -31,6 +32,7 @@ from .options import (
     ToolsOption,
     UnsafeFixesOption,
     WatchOption,
+    chosen_form,
     format_option,
     help_order,
     known_name,
@@ -58,33 +60,32 @@ class LintOptions:
     select: Annotated[
         list[str] | None,
         "RULES",
-        "Only these rules: codes, beginnings of codes such as AP3, names, or ALL;"
-        " several with commas.",
+        "Rules to run: codes, prefixes such as AP3, names or ALL, separated by commas.",
     ] = None
-    ignore: Annotated[list[str] | None, "RULES", "Not these rules."] = None
-    extend_select: Annotated[list[str] | None, "RULES", "These rules, too."] = None
+    ignore: Annotated[list[str] | None, "RULES", "Rules to skip."] = None
+    extend_select: Annotated[list[str] | None, "RULES", "Further rules to run."] = None
     config: Annotated[
         Path | None,
         "FILE",
-        "The settings: a pyproject.toml with [tool.autoparser.lint], or an"
-        " autoparser.toml. [default: the nearest from here upward]",
+        "Settings: a pyproject.toml with [tool.autoparser.lint], or an autoparser.toml."
+        " [default: the nearest from here upward]",
     ] = None
-    isolated: Annotated[bool, "Read no settings."] = False
-    baseline: Annotated[
-        Path | None, "FILE", "Findings in this file are known, and do not fail."
-    ] = None
+    isolated: Annotated[bool, "Ignore all settings files."] = False
+    baseline: Annotated[Path | None, "FILE", "File of known findings, which do not fail."] = None
     profile: Annotated[
         str | None,
         "PROFILE",
-        "Whose findings are shown and count: release, strict (all), engines, training or"
-        " cache. [default: release; strict with --select]",
+        "Set of rules whose findings are shown and count: release, strict (all), engines,"
+        " training or cache. [default: release; strict with --select]",
     ] = None
     min_severity: Annotated[
-        str | None, "SEVERITY", "Findings from here on: info, warning or error. [default: info]"
+        str | None,
+        "SEVERITY",
+        "Lowest severity that is shown: info, warning or error. [default: info]",
     ] = None
-    min_confidence: Annotated[str, "CONFIDENCE", "Findings from here on: low, medium or high."] = (
-        "low"
-    )
+    min_confidence: Annotated[
+        str, "CONFIDENCE", "Lowest confidence that is shown: low, medium or high."
+    ] = "low"
     template_place: TemplateOption = None
     tokenizer: TokenizerOption = None
     revision: RevisionOption = None
@@ -94,7 +95,7 @@ class LintOptions:
         typer.Option(
             "--no-cache",
             envvar="AUTOPARSER_NO_CACHE",
-            help="Look at every template anew, and leave nothing for the next run.",
+            help="Neither read nor write cached results.",
         ),
     ] = False
     cache_dir: Annotated[
@@ -102,8 +103,7 @@ class LintOptions:
         typer.Option(
             metavar="DIR",
             envvar="AUTOPARSER_CACHE_DIR",
-            help="Where what was found is cached for the next run. [default: where the system has"
-            " caches]",
+            help="Directory for cached results. [default: the system's cache directory]",
             show_default=False,
         ),
     ] = None
@@ -312,7 +312,7 @@ MANY = 8
 
 @help_order(
     "select ignore extend_select config isolated baseline write_baseline fail_on profile "
-    "min_severity exit_zero min_confidence form output report quiet statistics explain "
+    "min_severity exit_zero min_confidence form as_json output report quiet statistics explain "
     "show_evidence template_place tokenizer tools engines python revision jobs watch "
     "no_cache cache_dir"
 )
@@ -324,58 +324,59 @@ def lint(
     fail_on: Annotated[
         str | None,
         "SEVERITY",
-        "Exit with 1 from this severity on: error, warning, info, or never. [default: error]",
+        "Exit with 1 on a finding of at least this severity: error, warning, info or never."
+        " [default: error]",
     ] = None,
     exit_zero: ExitZeroOption = False,
     form: Annotated[
-        FindingForm,
+        FindingForm | None,
         format_option(
-            "text; concise, one line a finding; json, which docs/lint.schema.json describes; sarif,"
-            " github, junit; markdown, a comment on a pull request; card, a table for a model card;"
-            " badge, an SVG image."
+            "concise has one line per finding; json is described in docs/lint.schema.json;"
+            " sarif, github and junit are for CI, markdown for a comment on a pull request,"
+            " card for a model card; badge is an SVG image. [default: text]"
         ),
-    ] = FindingForm.TEXT,
+    ] = None,
+    as_json: JsonOption = False,
     output: OutputOption = None,
     report: Annotated[
         list[str] | None,
         "FORMAT=FILE",
-        "Write this file, too, such as sarif=lint.sarif. May be given several times.",
+        "Also write this file, such as sarif=lint.sarif. Can be repeated.",
     ] = None,
     quiet: Annotated[
         bool,
         typer.Option(
-            "--quiet", "-q", help="Show findings and problems alone: no notes, no summary."
+            "--quiet", "-q", help="Show only findings and problems: no notes, no summary."
         ),
     ] = False,
-    statistics: Annotated[bool, "Count by rule instead of showing each finding."] = False,
+    statistics: Annotated[bool, "Count findings by rule instead of showing each."] = False,
     explain: Annotated[bool, "Show each rule's page below its first finding."] = False,
-    show_evidence: Annotated[bool, "Show the renders by which each finding was seen."] = False,
+    show_evidence: Annotated[bool, "Show the renders that are evidence of each finding."] = False,
     tools: ToolsOption = None,
     engines: Annotated[
         bool,
-        "Render whole conversations by other programs' Jinja, too: minijinja, llama.cpp's"
-        " (xllamacpp) and @huggingface/jinja, where they are installed.",
+        "Also render whole conversations with other implementations of Jinja that are"
+        " installed: minijinja, llama.cpp's (xllamacpp) and @huggingface/jinja.",
     ] = False,
     python: Annotated[
         list[str] | None,
         "PATH",
-        "The bin/python of an environment where --engines looks, too. May be given several times.",
+        "The bin/python of another environment for --engines. Can be repeated.",
     ] = None,
     watch: WatchOption = False,
-    fix: Annotated[
-        bool, "First change the files as 'autoparser fix --write' does; see there."
-    ] = False,
+    fix: Annotated[bool, "First fix the files, as 'autoparser fix --write' does."] = False,
     unsafe_fixes: UnsafeFixesOption = False,
     limits: Limits | None = None,
 ) -> int:
-    """Find what makes templates lose calls, break the prefix cache or train wrong.
+    """Find bugs that lose tool calls, miss the cache or spoil training.
 
-    Every rule renders conversations and looks at what comes out; none goes by a word of the
-    source. Every named template of a source is looked at.
+    Every rule renders conversations and checks what comes out; none goes by a word of the source.
+    Every named template of a source is checked.
 
     Exit code: 0 if nothing is found to fail on, 1 if something is, 2 if an input cannot be
-    looked at; the others are looked at all the same.
+    checked; the others are checked all the same.
     """
+    form = chosen_form(form, as_json, FindingForm.JSON) or FindingForm.TEXT
     _check_use(
         form,
         statistics=statistics,
@@ -534,20 +535,20 @@ def fix(
     sources: SourcesArgument,
     options: LintOptions,
     unsafe_fixes: UnsafeFixesOption = False,
-    write: Annotated[bool, "Change the files; without it they stay as they are."] = False,
-    diff: Annotated[bool, "Beside --write: show the unified diff, too."] = False,
+    write: Annotated[bool, "Write the fixes to the files."] = False,
+    diff: Annotated[bool, "With --write, also show the unified diff."] = False,
     result: ResultOptions,
     limits: Limits | None = None,
 ) -> int:
-    """Fix what lint shows: the smallest edits that renders prove to change nothing else.
+    """Fix what lint finds, with edits verified by rendering.
 
-    Standard output gets a unified diff that 'patch' takes, standard error what was fixed and what
-    not, and why. An edit is made only where the finding goes by it, every conversation that was
-    right is rendered to the same text, and no rule finds anything new. One that changes renders
-    which no finding shown calls wrong is unsafe, and wants --unsafe-fixes.
+    Standard output gets a unified diff for 'patch', standard error what was fixed, what was not,
+    and why. An edit is made only if it removes the finding, every conversation that was right
+    renders to the same text, and no rule finds anything new. An edit that changes renders which no
+    shown finding calls wrong is unsafe, and needs --unsafe-fixes.
 
     Exit code: 0 if nothing remains to fix, 1 if a finding stays or a change was not written, 2 if
-    an input cannot be looked at, or not to the end, or written.
+    an input cannot be checked to the end or a file cannot be written.
     """
     as_json = result.is_json
     options.check()

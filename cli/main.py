@@ -50,6 +50,19 @@ class PlainValueCommand(TyperCommand):
         """Return the parameters, and the option for help."""
         return _with_plain_values(super().get_params(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; earlier names of options are taken, too."""
+        split = [each.partition("=") for each in args]
+        return super().parse_args(
+            ctx, ["".join((OLD_NAMES.get(name, name), *rest)) for name, *rest in split]
+        )
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write an example, and the options."""
+        with formatter.section("Example"):
+            formatter.write_text(f"autoparser {EXAMPLES[str(self.name)]}")
+        super().format_options(ctx, formatter)
+
 
 def _with_plain_values(parameters: Sequence[Any]) -> list[Any]:
     for parameter in parameters:
@@ -128,30 +141,73 @@ def _is_readable(path: Path) -> bool:
     return os.access(path, os.R_OK)
 
 
-SUMMARIES = {
-    "demo": "Write a template, tools and an output to try the commands on.",
-    "analyze": "Find the format of a chat template by rendering it.",
-    "parse": "Read what a model wrote: reasoning, content, tool calls.",
-    "grammar": "Write the grammar that keeps a model to the format.",
-    "export": "Write the format of a chat template for another program.",
-    "learn": "Learn from a model's outputs what its template hides.",
-    "roundtrip": "See whether a turn comes back as it was sampled.",
-    "decode": "Write answers under the grammar of a request, and check them.",
-    "render": "Render messages to the prompt, exactly as transformers does.",
-    "debug": "Debug a template in the terminal: which line wrote what.",
-    "fetch": "Fetch what a model on the Hub has of templates and tokens.",
-    "engines": "Try the parsers of vLLM, SGLang and llama.cpp on a template.",
-    "lint": "Find what makes templates lose calls or train wrong.",
-    "fix": "Fix what lint finds, by edits that renders prove.",
-    "rule": "Show a rule's page: what is wrong, why it matters.",
-    "report": "Write one HTML page on a template, with the evidence.",
-    "compare": "Compare what two templates do, not how they are written.",
-    "survey": "Analyze every template of a corpus, and sum them up.",
-    "serve": "Answer OpenAI's chat completions before a plain server.",
-    "probe": "See what a running server makes of a template.",
-    "plugins": "See whether vLLM and SGLang find this package's parser.",
+GROUPS = {
+    "Get started": {
+        "demo": "Write a demo template, tools and output to try the commands on.",
+        "fetch": "Download a model's chat template and tokenizer from the Hub.",
+    },
+    "Look at a template": {
+        "analyze": "Show how a chat template writes turns, reasoning and tool calls.",
+        "render": "Render messages to a prompt, exactly as transformers does.",
+        "debug": "Step through a render: which line of the template wrote what.",
+        "compare": "Compare two chat templates by what they render.",
+        "report": "Write an HTML page about a chat template.",
+        "survey": "Summarize a directory of chat templates.",
+    },
+    "Parse and learn": {
+        "parse": "Parse a model's output into reasoning, content and tool calls.",
+        "learn": "Learn from outputs what the template does not render.",
+        "export": "Export the format as a response_template for transformers.",
+    },
+    "Constrain": {
+        "grammar": "Write a grammar for constrained decoding: GBNF, Lark or EBNF.",
+        "decode": "Sample under the grammar and verify every output.",
+    },
+    "Check": {
+        "lint": "Find bugs that lose tool calls, miss the cache or spoil training.",
+        "fix": "Fix what lint finds, with edits verified by rendering.",
+        "rule": "Explain a lint rule, or list all of them.",
+        "roundtrip": "Check that sampled turns re-render exactly (prefix-cache safe).",
+    },
+    "Serve": {
+        "engines": "Rank the built-in parsers of vLLM, SGLang and llama.cpp.",
+        "probe": "Check a running server's prompts and parsing against a template.",
+        "plugins": "Check that vLLM and SGLang can load this package's parser.",
+        "serve": "Serve an OpenAI-compatible chat API over a completion server.",
+    },
 }
-"""Every command, in the order of the help; each is a function of its name."""
+"""Every command by its group, in the order of the help; each is a function of its name."""
+
+SUMMARIES = {name: words for group in GROUPS.values() for name, words in group.items()}
+
+DEMO = "autoparser-demo"
+EXAMPLES = {
+    "demo": "demo",
+    "fetch": "fetch Qwen/Qwen3-8B",
+    "analyze": f"analyze {DEMO}",
+    "render": f"render {DEMO} --messages {DEMO}/messages.yaml",
+    "debug": f"debug {DEMO}",
+    "compare": "compare before.jinja after.jinja",
+    "report": f"report {DEMO} -o report.html",
+    "survey": f"survey {DEMO} --lint",
+    "parse": f"parse {DEMO} --input {DEMO}/output.txt",
+    "learn": f"learn {DEMO} --outputs log.jsonl --tools tools.yaml",
+    "export": f"export {DEMO} -o response_template.json",
+    "grammar": f"grammar {DEMO} --tools {DEMO}/tools.yaml",
+    "decode": f"decode {DEMO} --tools {DEMO}/tools.yaml",
+    "lint": f"lint {DEMO}",
+    "fix": f"fix {DEMO} --write",
+    "rule": "rule AP301",
+    "roundtrip": f"roundtrip {DEMO} --fail-on any",
+    "engines": "engines Qwen/Qwen3-8B --python venv/bin/python",
+    "probe": "probe http://127.0.0.1:8000 Qwen/Qwen3-8B",
+    "plugins": "plugins check",
+    "serve": "serve Qwen/Qwen3-8B --server http://127.0.0.1:8000 --engine vllm",
+}
+"""An example for the help of each command; `autoparser demo` writes the folder."""
+
+OLD_NAMES = {"--rung": "--method", "--learnt": "--learned"}
+"""Options that had another name before, which is still taken."""
 
 HOMES = {
     "demo": "model_files",
@@ -243,8 +299,11 @@ class CommandGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write what the help says of each command."""
-        commands = {name: TyperCommand(name, help=words) for name, words in SUMMARIES.items()}
-        TyperGroup(commands={**commands}).format_commands(ctx, formatter)
+        del ctx
+        longest = max(map(len, SUMMARIES))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(longest), commands[name]) for name in commands])
 
 
 BAD_INPUT = 2
@@ -281,11 +340,15 @@ def autoparser(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and leave."
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:
-    """Find out how a chat template writes what a model says."""
+    """Derive parsers, grammars and checks from a chat template, with no per-model code.
+
+    Start with 'autoparser demo' and 'autoparser analyze autoparser-demo'. 'autoparser COMMAND
+    --help' has an example of each command.
+    """
     del version
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -15,21 +15,21 @@ from .options import PrintedOptions, RevisionOption
 from .output import open_outlet, write_file
 
 DIRECTORY = Path("autoparser-demo")
-FILES = ("chat_template.jinja", "tools.yaml", "output.txt")
+FILES = ("chat_template.jinja", "tools.yaml", "output.txt", "messages.yaml")
 
 
 def demo(
     *,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="DIR", help="Write the files to this directory."),
+        typer.Option("--output", "-o", metavar="DIR", help="Directory for the files."),
     ] = DIRECTORY,
     result: PrintedOptions,
 ) -> None:
-    """Write files to try the commands on: a template, tools, an output of its model.
+    """Write a demo template, tools and output to try the commands on.
 
-    No model writes as this template does, so nothing here can know its format. Files that are
-    there already, and differ, are left alone, and that is an error.
+    No model writes as this template does, so nothing can know its format in advance. Files that
+    exist and differ are left alone, and that is an error.
 
     Exit code: 0 if the files are there, 2 if not.
     """
@@ -69,7 +69,7 @@ def fetch(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A model on the Hub: org/name, org/name/file.gguf, org/name:Q4_K_M, or its URL.",
+            help="Model on the Hub: org/name, org/name/file.gguf, org/name:Q4_K_M, or its URL.",
             show_default=False,
         ),
     ],
@@ -77,16 +77,16 @@ def fetch(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="DIR", help="Write the files to this new directory, too."
+            "--output", "-o", metavar="DIR", help="Also write the files to this new directory."
         ),
     ] = None,
     result: PrintedOptions,
 ) -> None:
-    """Fetch what a model has of chat templates, special tokens and tokenizers, and no weights.
+    """Download a model's chat template and tokenizer from the Hub.
 
-    The files come into the Hub's cache, where every command finds them without a network. Prints
-    the commit, and the files with their sizes. What -o writes is a model directory, which every
-    command takes.
+    Downloads chat templates, special tokens and tokenizers, but no weights, to the Hub's cache,
+    where every command finds them without a network. Prints the commit, and the files with their
+    sizes. With -o, also writes a model directory, which every command takes.
 
     Exit code: 0 if it is there, 2 if not.
     """

@@ -2,8 +2,8 @@
 
 Contract: an option that more than one command takes is defined here (the limits of workers in
 `command_runs.py`), and no command gives it another meaning. ``--format`` chooses a form, ``-o``
-writes the result to a file, ``--jobs`` counts processes. ``--json`` is short for ``--format json``
-where text is the default form and JSON another.
+writes the result to a file, ``--jobs`` counts processes. ``--json`` is short for ``--format json``,
+wherever there is this form.
 
 A group is a data class whose fields are options, such as `ResultOptions`. A command takes it as one
 parameter. `flat_parameters` puts its options in that parameter's place, for typer; `grouped_values`
@@ -162,44 +162,46 @@ def _left_out(parameter: inspect.Parameter) -> frozenset[str]:
 
 
 SOURCES = (
-    "A template file, a model directory, a tokenizer_config.json, a GGUF file, - for standard"
+    "A template file, model directory, tokenizer_config.json or GGUF file, - for standard"
     " input, or a model on the Hub: org/name, org/name/file.gguf, org/name:Q4_K_M, or its URL."
 )
 
-NameOption = Annotated[str | None, "Which of several named templates, such as tool_use."]
+NameOption = Annotated[
+    str | None, "NAME", "Use this one of several named templates, such as tool_use."
+]
 SourcesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="SOURCE…",
-        help="Template files, directories to search, patterns, model directories, Hub ids,"
-        " or - for standard input.",
+        help="Template files, directories to search, glob patterns, model directories, models on"
+        " the Hub, or - for standard input.",
         show_default=False,
     ),
 ]
-RevisionOption = Annotated[str | None, "REVISION", "A branch, tag or commit of a model on the Hub."]
+RevisionOption = Annotated[str | None, "REVISION", "Branch, tag or commit of a model on the Hub."]
 TemplateOption = Annotated[
     str | None,
     typer.Option(
         "--template",
         metavar="PATH",
-        help="Where the template of a saved format is; else where it was when the format was"
-        " learned. It must be the same text.",
+        help="Path of the template that a saved format was learned from, if it has moved. Its"
+        " text must be the same.",
     ),
 ]
 TokenizerOption = Annotated[
     Path | None,
     "PATH",
-    "A tokenizer.json, a directory that holds one, a GGUF file, or a model on the Hub;"
-    " else the one beside the template.",
+    "A tokenizer.json, its directory, a GGUF file or a model on the Hub. [default: the one"
+    " beside the template]",
 ]
 
 ToolsOption = Annotated[
     Path | None,
     "FILE",
-    "The tools offered, OpenAI's or an MCP server's, as YAML or JSON: a list, or {tools: [...]}.",
+    "Tools in OpenAI, Anthropic or MCP format, as YAML or JSON: a list, or {tools: [...]}.",
 ]
 LoosenOption = Annotated[
-    bool, "Leave out what schemas say and a grammar cannot hold, and name it as a warning."
+    bool, "Drop schema keywords that a grammar cannot express, with a warning."
 ]
 
 
@@ -211,29 +213,29 @@ class EngineName(StrEnum):
     LLAMA_SERVER = "llama-server"
 
 
-ServedModelOption = Annotated[str, "NAME", "The model's name at the server, if it wants one."]
+ServedModelOption = Annotated[str, "NAME", "Model name to send to the server, if it needs one."]
 
 ServerTimeoutOption = Annotated[
-    float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
+    float, typer.Option(metavar="SECONDS", min=0.1, help="Time to wait for the server.")
 ]
 
 OutputOption = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="Write the result to a file, do not print it."
+        "--output", "-o", metavar="FILE", help="Write the result to a file instead of printing it."
     ),
 ]
 JobsOption = Annotated[
     int | None,
     typer.Option(
-        "--jobs", "-j", metavar="N", min=1, help="How many processes. [default: one a core]"
+        "--jobs", "-j", metavar="N", min=1, help="Number of processes. [default: one per core]"
     ),
 ]
-ExitZeroOption = Annotated[bool, "Exit with 0 whatever is found."]
+ExitZeroOption = Annotated[bool, "Exit with 0 regardless of what is found."]
 UnsafeFixesOption = Annotated[
-    bool, "Make edits, too, that change renders which no finding calls wrong."
+    bool, "Also make edits that change renders which no finding calls wrong."
 ]
-WatchOption = Annotated[bool, "Run again whenever a file that it reads changes."]
+WatchOption = Annotated[bool, "Run again whenever an input file changes."]
 
 
 def key_option(variable: str, words: str) -> Any:
@@ -241,9 +243,9 @@ def key_option(variable: str, words: str) -> Any:
     return typer.Option(metavar="KEY", envvar=variable, help=words, show_default=False)
 
 
-def format_option(forms: str) -> Any:
+def format_option(forms: str, *, hidden: bool = False) -> Any:
     """Return the option that chooses a form; `forms` says what they are."""
-    return typer.Option("--format", "-f", help=f"What to write: {forms}")
+    return typer.Option("--format", "-f", help=f"Output format: {forms}", hidden=hidden)
 
 
 class TextOrJson(StrEnum):
@@ -287,7 +289,7 @@ class ResultOptions:
 
     form: Annotated[
         TextOrJson | None,
-        format_option("text, or json, which docs/json-schema.md describes. [default: text]"),
+        format_option("text, or json (see docs/json-schema.md). [default: text]"),
     ] = None
     as_json: JsonOption = False
     output: OutputOption = None
@@ -309,8 +311,8 @@ class ServerOptions:
     server: Annotated[
         str | None,
         "URL",
-        "Let a server write: http://HOST:PORT with /v1/completions. The grammar is sent"
-        " in the request field of its --engine.",
+        "Server with /v1/completions, as http://HOST:PORT. The grammar is sent in the request"
+        " field that its --engine reads.",
     ] = None
-    engine: Annotated[EngineName | None, "What runs behind --server."] = None
+    engine: Annotated[EngineName | None, "Engine that runs at --server."] = None
     served_model: ServedModelOption = ""

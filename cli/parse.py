@@ -47,41 +47,42 @@ def parse(
     input_file: Annotated[
         Path | None,
         typer.Option(
-            "--input", "-i", metavar="FILE", help="The model's output; else standard input."
+            "--input", "-i", metavar="FILE", help="The model's output. [default: standard input]"
         ),
     ] = None,
-    strip_code_fence: Annotated[
-        bool, "Leave out the fence of Markdown around that answer."
-    ] = False,
-    cut: Annotated[bool, "The output was cut on purpose, as by a token limit."] = False,
+    strip_code_fence: Annotated[bool, "Remove a Markdown code fence around that answer."] = False,
+    cut: Annotated[bool, "The output was cut off on purpose, as by a token limit."] = False,
     reasoning: Annotated[
         ReasoningPlace,
-        "Where reasoning goes: apart, into the content without its markers, or into the"
-        " content with its markers as they came.",
+        "Where reasoning goes: separate; inline, into the content without its markers; raw,"
+        " into the content with its markers.",
     ] = ReasoningPlace.SEPARATE,
     keep_reasoning: Annotated[
-        bool, "Reasoning that nothing closes is reasoning to its end, calls in it too."
+        bool, "Treat unclosed reasoning as reasoning to the end, with any calls in it."
     ] = False,
-    whole_calls: Annotated[bool, "Stream a call only once it has closed."] = False,
-    explain: Annotated[bool, "Say what is not as the template writes it, where, and why."] = False,
-    stream: Annotated[bool, "Show the deltas as they would come."] = False,
+    whole_calls: Annotated[bool, "Stream a tool call only once it is complete."] = False,
+    explain: Annotated[
+        bool, "Explain where and why the output deviates from the template."
+    ] = False,
+    stream: Annotated[bool, "Show the deltas of a stream."] = False,
     chunk: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help=f"Characters in a chunk of --stream. [default: {CHUNK}]"
+            metavar="N", min=1, help=f"Characters per chunk of --stream. [default: {CHUNK}]"
         ),
     ] = None,
     tokenizer: TokenizerOption = None,
     source: LearnedSource,
     result: ResultOptions,
 ) -> int:
-    """Read a model's output as the template writes it: reasoning, content, tool calls.
+    """Parse a model's output into reasoning, content and tool calls.
 
-    Prints the assistant message and which part of the text was what, or the deltas of a stream;
-    as JSON, a document, or JSON Lines of a stream. Without --tools any function may be called.
+    Prints the assistant message and what each part of the text is, or the deltas of a stream. JSON
+    is one document, or JSON Lines for a stream. Without --tools, calls of any function are
+    accepted.
 
-    Exit code: 0 if all was read, 1 if a call is malformed or unknown, a closer of nothing was left
-    out, or the output was cut, 2 if there is nothing to parse.
+    Exit code: 0 if everything was read, 1 if a call is malformed or unknown, a stray closing
+    marker was dropped, or the output was cut off, 2 if there is nothing to parse.
     """
     if chunk is not None and not stream:
         raise AutoparserError("--chunk is the size of --stream's chunks", hint="add --stream")

@@ -14,9 +14,11 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 
 from . import wings
 from .options import (
+    JsonOption,
     OutputOption,
     TokenizerOption,
     ToolsOption,
+    chosen_form,
     format_option,
 )
 from .output import Outlet, open_outlet, print_note, print_warning, protect_source
@@ -43,7 +45,7 @@ def render(
     messages: Annotated[
         Path | None,
         "FILE",
-        "The conversation, as YAML or JSON: a list, or {messages: [...]}; - is standard input.",
+        "Conversation as YAML or JSON: a list, or {messages: [...]}; - for standard input.",
     ] = None,
     tools: ToolsOption = None,
     switch_options: SwitchOptions,
@@ -51,38 +53,39 @@ def render(
         bool | None,
         typer.Option(
             "--generation-prompt/--no-generation-prompt",
-            help="Whether the prompt ends where the model begins."
-            " [default: unless the last message is an assistant's]",
+            help="Whether to add the generation prompt. [default: unless the last message is the"
+            " assistant's]",
             show_default=False,
         ),
     ] = None,
-    tokens: Annotated[
-        bool, "Show the tokens: of which message each is, and the loss mask."
-    ] = False,
+    tokens: Annotated[bool, "Show the tokens, the message of each, and the loss mask."] = False,
     trace: Annotated[
-        bool, "Show which line of the template wrote what, which tests held, with what values."
+        bool,
+        "Show which line of the template wrote what, and which conditions held for which values.",
     ] = False,
     tokenizer: TokenizerOption = None,
     form: Annotated[
-        RenderForm,
+        RenderForm | None,
         format_option(
-            "text; json, with --tokens or --trace; training-template: the template itself, with"
-            " generation markers by which transformers knows what the model writes."
+            "json needs --tokens or --trace; training-template is the template with the"
+            " generation markers that transformers makes a loss mask from. [default: text]"
         ),
-    ] = RenderForm.TEXT,
+    ] = None,
+    as_json: JsonOption = False,
     source: NamedSource,
     output: OutputOption = None,
 ) -> None:
-    """Render messages to the prompt, exactly as transformers does.
+    """Render messages to a prompt, exactly as transformers does.
 
-    With --tokens, shows for each token of which message it is, whether the message brought it,
-    and whether the model would write it, which is what a loss counts. With --trace, shows which
-    line of the template wrote each piece of it, which tests were made, and what their names stood
-    for; where the template fails, up to there.
+    --tokens shows for each token which message it belongs to, whether it is text of that message,
+    and whether the model would write it, which is the loss mask. --trace shows which line of the
+    template wrote each piece, which conditions were tested, and the values in them; if the
+    template fails, up to that point.
 
-    Exit code: 0 if it was rendered, 2 if not: the template's own words say why; 1 where the
-    markers of a training template are not the loss mask, with each such turn named.
+    Exit code: 0 if it was rendered; 1 if the markers of a training template are not the loss mask,
+    with each such turn named; 2 if the template fails, with its own words.
     """
+    form = chosen_form(form, as_json, RenderForm.JSON) or RenderForm.TEXT
     about = {
         "--messages": messages,
         "--tools": tools,

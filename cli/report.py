@@ -29,16 +29,16 @@ class ReportForm(StrEnum):
 
 def report(
     *,
-    form: Annotated[ReportForm, format_option("html, a page of its own.")] = ReportForm.HTML,
+    form: Annotated[ReportForm, format_option("html", hidden=True)] = ReportForm.HTML,
     output: OutputOption = None,
     tools: ToolsOption = None,
     tokenizer: TokenizerOption = None,
     source: LearnedSource,
 ) -> int:
-    """Write one HTML page on a template: its format, the evidence, round trips, plots.
+    """Write an HTML page about a chat template.
 
-    The page is one file that loads nothing and runs nothing; it can be sent, archived, printed.
-    The grammar on it is that of --tools, else of two tools of our own.
+    Shows its format, the evidence, round trips and plots, in one self-contained file that can be
+    sent, archived and printed. The grammar on it is for --tools, or else for two example tools.
 
     Exit code: 0 if it is written, 2 if there is nothing to write.
     """

@@ -148,12 +148,16 @@ class ChatRequestOptions(SwitchOptions):
 
     tools: ToolsOption = None
     tool_choice: Annotated[str, "CHOICE", "auto, none, required, or the name of a tool."] = "auto"
-    no_parallel: Annotated[bool, "The request allows one call only."] = False
+    no_parallel: Annotated[bool, "Allow at most one tool call."] = False
     json_schema: Annotated[
-        Path | None, "FILE", "The answer is JSON by this schema: markers in it are text."
+        Path | None,
+        "FILE",
+        "The answer is JSON that fits this schema; markers in it are plain text.",
     ] = None
     prompt: Annotated[
-        Path | None, "FILE", "The rendered prompt or its tail; else the template's default prompt."
+        Path | None,
+        "FILE",
+        "The rendered prompt, or the end of it. [default: the template's own prompt]",
     ] = None
 
     def read(self) -> RequestValues:

@@ -48,44 +48,44 @@ def roundtrip(
     source: NamedSource,
     tokenizer: TokenizerOption = None,
     scenario: Annotated[
-        list[str] | None, "NAME", "Play only this scenario, in full. May be given several times."
+        list[str] | None, "NAME", "Play only this scenario, and show it in full. Can be repeated."
     ] = None,
-    scenarios: Annotated[Path | None, "FILE", "Play the scenarios of this YAML file, too."] = None,
+    scenarios: Annotated[Path | None, "FILE", "Also play the scenarios of this YAML file."] = None,
     profile: Annotated[
         str | None,
         "ENGINE",
-        "Put turns into the history as this engine does: vllm, sglang, transformers.",
+        "Put turns into the history as this engine does: vllm, sglang or transformers.",
     ] = None,
     switch_options: SwitchOptions,
-    full: Annotated[bool, "Show every scenario, and one that breaks for each cause."] = False,
+    full: Annotated[bool, "Show every scenario, and a broken one for each cause."] = False,
     fail_on: Annotated[
         list[str] | None,
         "WHAT",
-        "Exit with 1 where such a verdict is found: any (or what users send is spoiled),"
-        " string, tokens, or a cause such as json-spacing.",
+        "Exit with 1 on this verdict: any (also if the template spoils what users send),"
+        " string, tokens, or a cause such as json-spacing. Can be repeated.",
     ] = None,
     log: Annotated[
         Path | None,
         "FILE",
-        "Instead of scenarios: JSON lines of an engine's prompts and completions, as text"
-        " or token ids; what of its prefix cache was lost, and why.",
+        "Read an engine's prompts and completions instead of playing scenarios, as JSON Lines"
+        " with text or token ids; shows what its prefix cache lost, and why.",
     ] = None,
     to: Annotated[
         EditForm | None,
-        "template: the template with the least change under which the scenarios hold, as"
-        " a unified diff, or in full with --output.",
+        "Write the smallest edit of the template under which the scenarios hold, as a unified"
+        " diff, or the whole template with --output.",
     ] = None,
     result: ResultOptions,
 ) -> int:
-    """See whether a turn comes back as it was sampled, once the conversation goes on.
+    """Check that sampled turns re-render exactly (prefix-cache safe).
 
-    For each scenario the model writes a turn as the format has it, or departs from it; the turn
-    is parsed, put into the history, and the next prompt is rendered. If that does not begin
-    with the last prompt and the sampled text, a prefix cache is lost: the report says where,
-    why, and what would fix it, on one screen; --full has every scenario.
+    In each scenario the model writes a turn as the format has it, or deviates from it; the turn is
+    parsed and put into the history, and the next prompt is rendered. If that does not begin with
+    the last prompt and the sampled text, the prefix cache is lost: the report shows where, why,
+    and what would fix it. --full shows every scenario.
 
-    Exit code: 0, or 1 if there is a verdict that --fail-on names, or something breaks and no edit
-    is found for --to template, 2 if there is nothing to play, or a limit ended renders.
+    Exit code: 0; 1 if --fail-on finds its verdict, or something breaks and --to template finds no
+    edit; 2 if there is nothing to play, or a limit ended renders.
     """
     as_json = result.is_json
     if full and as_json:

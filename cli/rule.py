@@ -24,16 +24,18 @@ def rule(
         str | None,
         typer.Argument(
             metavar="[CODE]",
-            help="A rule's code such as AP301, or its name. Without it all are listed.",
+            help="Code of a rule such as AP301, or its name. [default: list all]",
             show_default=False,
         ),
     ] = None,
-    form: Annotated[RuleForm, format_option("text, or markdown, as in docs/rules.")] = (
+    form: Annotated[RuleForm, format_option("text, or markdown as in docs/rules.")] = (
         RuleForm.TEXT
     ),
     output: OutputOption = None,
 ) -> None:
-    """Show a rule's page: what is wrong, why it matters, before and after.
+    """Explain a lint rule, or list all of them.
+
+    Its page says what is wrong and why it matters, and shows a template before and after.
 
     Exit code: 0, or 2 if there is no such rule.
     """

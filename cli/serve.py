@@ -33,63 +33,66 @@ MEGABYTE = 1_000_000
 def serve(
     *,
     backend: ServerOptions,
-    host: Annotated[str, "The address to listen at."] = "127.0.0.1",
+    host: Annotated[str, "HOST", "Address to listen on."] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any that is free.")
+        int,
+        typer.Option(
+            metavar="PORT", min=0, max=65535, help="Port to listen on; 0 for any free one."
+        ),
     ] = 8080,
     tokenizer: TokenizerOption = None,
     loosen: LoosenOption = False,
     max_body: Annotated[
-        float, typer.Option(metavar="MB", min=0.001, help="How large a request may be.")
+        float, typer.Option(metavar="MB", min=0.001, help="Limit on the size of a request.")
     ] = 8.0,
     max_seconds: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="How long an answer may take.")
+        float, typer.Option(metavar="SECONDS", min=0.1, help="Time limit for an answer.")
     ] = 600.0,
     max_chats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Chats that are answered at the same time.")
+        int, typer.Option(metavar="N", min=1, help="Number of chats answered at the same time.")
     ] = 256,
     traffic_log: Annotated[
         Path | None,
         "FILE",
-        "Write prompts and completions there, as roundtrip --log reads them. Without it"
-        " nothing that a user says is written anywhere.",
+        "Append prompts and completions to this file, for roundtrip --log. Without it, nothing"
+        " that users say is written anywhere.",
     ] = None,
     learned: Annotated[
         Path | None,
         typer.Option(
             "--learned",
-            "--learnt",  # as it was spelled at first
             metavar="FILE",
-            help="A format that autoparser learn wrote for this template: answers are read by it.",
+            help="Format that autoparser learn wrote for this template, used to parse answers.",
         ),
     ] = None,
     switch_options: SwitchOptions,
     api_key: Annotated[
         str,
-        key_option("AUTOPARSER_API_KEY", "The key that clients have to give. [default: none]"),
+        key_option("AUTOPARSER_API_KEY", "API key that clients must send. [default: none]"),
     ] = "",
     server_key: Annotated[
         str,
-        key_option("AUTOPARSER_SERVER_KEY", "The key that the server behind --server wants."),
+        key_option("AUTOPARSER_SERVER_KEY", "API key of the server at --server."),
     ] = "",
     cors: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ORIGIN",
-            help="An origin whose pages may ask, or * for all; any number of them. [default: none]",
+            help="Origin whose pages may call the API, or * for all. Can be repeated. [default:"
+            " none]",
             show_default=False,
         ),
     ] = None,
     source: NamedSource,
     limits: Limits | None = None,
 ) -> int:
-    """Answer OpenAI's chat completions by a server that completes text.
+    """Serve an OpenAI-compatible chat API over a completion server.
 
-    The prompt is rendered by the template, the answer held to the grammar of the request and read
-    by the parser, as a whole or as a stream. It keeps no state: run as many as you like. It needs
-    the packages of the extra autoparser-chat[serve].
+    Renders the prompt with the template, constrains the answer by the grammar of the request, and
+    parses it, as a whole or as a stream. It keeps no state: run as many as you like. Needs the
+    extra autoparser-chat[serve].
 
-    Exit code: 2 if it cannot start; else it runs until a signal ends it.
+    Exit code: 2 if it cannot start; otherwise it runs until a signal ends it.
     """
     if backend.server is None or backend.engine is None:
         names = ", ".join(EngineName)

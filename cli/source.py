@@ -43,8 +43,8 @@ class NamedSource:
     encoder: Annotated[
         str | None,
         "MODULE:FUNCTION",
-        "Run this Python function in the place of a template: path/to/module.py:function or"
-        " package.module:function. Values of its parameters follow as ?name=value&name=value.",
+        "Use a Python function instead of a template: path/to/module.py:function or"
+        " package.module:function, with parameters as ?name=value&name=value.",
     ] = None
     template_place: TemplateOption = None
     """The path of the template of a saved format; by default, where it was."""

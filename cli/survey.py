@@ -36,42 +36,40 @@ def survey(
         list[str],
         typer.Argument(
             metavar="DIR...",
-            help="Directories with templates, below them, too; template files or saved formats.",
+            help="Directories to search for templates, template files or saved formats.",
             show_default=False,
         ),
     ],
-    form: Annotated[
-        SurveyForm, format_option("text, or html, a page of its own.")
-    ] = SurveyForm.TEXT,
+    form: Annotated[SurveyForm, format_option("text, or html for a page.")] = SurveyForm.TEXT,
     output: OutputOption = None,
     record_file: Annotated[
         Path | None,
         typer.Option(
             "--records",
             metavar="FILE",
-            help="Keep a line of JSON for each template here, which docs/survey.schema.json"
-            " describes; a survey that was interrupted goes on where it was.",
+            help="Keep a line of JSON for each template in this file, as docs/survey.schema.json"
+            " describes it; an interrupted survey resumes from there.",
         ),
     ] = None,
     lint: Annotated[
-        bool, "Count what lint finds in each template, too; takes half as long again."
+        bool, "Also count what lint finds in each template; takes half as long again."
     ] = False,
     reports: Annotated[
         Path | None,
         "DIR",
-        "Write each template's report here, and index.html, which sorts, filters and"
-        " links them; with --lint.",
+        "Write a report for each template to this directory, and an index.html that sorts,"
+        " filters and links them. Implies --lint.",
     ] = None,
     jobs: JobsOption = None,
     *,
     limits: Limits | None = None,
 ) -> int:
-    """Analyze every template of a corpus, and say what it is made of.
+    """Summarize a directory of chat templates.
 
-    Counted are the modes, the ways to write a call, the switches, the verdicts of self-checks
-    and round trips.
+    Counts the formats, the ways to write a tool call, the switches, and the verdicts of
+    self-checks and round trips.
 
-    Exit code: 0 if the survey is done, 2 if there is nothing to survey.
+    Exit code: 0 if the survey is complete, 2 if there is nothing to survey.
     """
     if (
         output is not None

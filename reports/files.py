@@ -111,14 +111,15 @@ def _mismatch(mismatch: ExportMismatch) -> Iterator[Row]:
 
 
 def demo_report(files: Sequence[str]) -> Text:
-    """Name the files of a template, tools and an output, and the commands to try on them."""
-    template, tools, output = (visible(shlex.quote(file)) for file in files)
+    """Name the files of a template and beside it, and the commands to try on them."""
+    template, tools, output, messages = (visible(shlex.quote(file)) for file in files)
     lines = [
         *(f"Written  {visible(file)}" for file in files),
         "",
         f"autoparser analyze {template}",
         f"autoparser parse {template} --tools {tools} --input {output}",
         f"autoparser grammar {template} --tools {tools}",
+        f"autoparser render {template} --messages {messages}",
         f"autoparser roundtrip {template}",
         f"autoparser lint {template}",
     ]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
-from autoparser.cli.main import app
+from autoparser.cli.main import DEMO, EXAMPLES, SUMMARIES, app
 
 from .conftest import ROOT, Run
 
@@ -57,16 +59,61 @@ def test_an_option_means_the_same_in_every_command(options: dict[str, dict[str, 
 def test_commands_have_a_form_an_output_and_jobs(options: dict[str, dict[str, Any]]) -> None:
     # A server and a debugger have no result.
     everywhere = set(COMMANDS) - {"serve", "debug"}
+    assert {command for command, option in options["--format"].items() if option.hidden} == {
+        "export",
+        "report",
+    }
     assert set(options["--format"]) == set(options["-f"]) == everywhere
     assert set(options["--output"]) == set(options["-o"]) == everywhere
     assert set(options["--jobs"]) == set(options["-j"]) == {"lint", "fix", "survey"}
     # An encoder that gives ids has its tokenizer everywhere.
     assert set(options["--encoder"]) <= set(options["--tokenizer"])
-    # --json is short where text is the only other form.
+    # Every command that has a form of JSON takes it by either.
     assert set(options["--json"]) == {
-        *("analyze", "demo", "parse", "decode", "engines", "learn", "roundtrip"),
-        *("fetch", "fix", "probe", "plugins"),
+        *("analyze", "demo", "parse", "decode", "engines", "learn", "roundtrip", "fetch", "fix"),
+        *("probe", "plugins", "grammar", "render", "lint", "compare"),
     }
+
+
+ELSEWHERE = {"debug", "engines", "fetch", "plugins", "probe", "serve"}
+"""Commands whose examples need a terminal, a network, an engine or a server."""
+SLOW = {"compare", "fix", "learn", "report", "roundtrip", "survey"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(each, marks=pytest.mark.slow if each in SLOW else ()) for each in COMMANDS],
+)
+def test_the_help_of_a_command_has_an_example_that_works(
+    command: str, autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = autoparser(command, "--help").out
+    assert told.split("\n\n")[1] == f"  {SUMMARIES[command]}"
+    example = re.findall(r"\nExample:\n  autoparser (.*)\n\n", told)
+    assert example == [EXAMPLES[command]]
+    name, *words = shlex.split(EXAMPLES[command])
+    made = COMMANDS[command]
+    made.make_context(name, [*words])
+    if command in ELSEWHERE:
+        return
+    monkeypatch.chdir(tmp_path)
+    assert autoparser("demo").code == 0
+    template = Path(DEMO, "chat_template.jinja").read_text("utf-8")
+    for copy in ("before.jinja", "after.jinja"):
+        Path(copy).write_text(template, "utf-8")
+    Path("tools.yaml").write_text(Path(DEMO, "tools.yaml").read_text("utf-8"), "utf-8")
+    Path("log.jsonl").write_text(json.dumps(Path(DEMO, "output.txt").read_text("utf-8")), "utf-8")
+    ran = autoparser(name, *words)
+    # 1: findings, which there may be.
+    assert ran.code in (0, 1), ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_an_option_that_was_renamed_is_still_taken(autoparser: Run) -> None:
+    told = autoparser("probe", "nowhere", "--rung=given").err
+    assert told == autoparser("probe", "nowhere", "--method", "given").err
+    assert "No such option" not in told
+    assert "--rung" not in autoparser("probe", "--help").out
 
 
 USES: list[tuple[str, ...]] = [
