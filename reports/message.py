@@ -334,6 +334,7 @@ def parsed_document(
             **({} if template is None else {"template": named_template(template)}),
             # The call that the end cut stands apart.
             **replace(message, partial_call=None).to_openai(),
+            **({"finish_reason": message.finish_reason} if message.finish_reason else {}),
             **_outcome(message),
             "call_statuses": [call.status for call in message.tool_calls],
             "spans": spans,

@@ -191,9 +191,7 @@ class ChatForm(AnswerForm):
         """Return an answer that comes at once; of ids, what was asked for stands in its choices."""
         choices: list[Json] = []
         for answer in answers:
-            fields = {**answer.message.to_openai()}
-            fields.pop("finish_reason", None)
-            choice: dict[str, Json] = {"index": answer.index, "message": fields}
+            choice = answer.message.to_openai_choice(answer.index)
             if self.request.logprobs:
                 choice["logprobs"] = {"content": answer.take_logprobs(), "refusal": None}
             choices.append({**choice, "finish_reason": answer.reason, **answer.beside()})
@@ -203,17 +201,17 @@ class ChatForm(AnswerForm):
     def opening(self) -> bytes:
         """Return the first event of each choice."""
         first: Json = {"role": "assistant", "content": ""}
-        return b"".join(self._chunk(index, first) for index in range(self.request.n))
+        return b"".join(
+            self._chunk({"index": index, "delta": first, "finish_reason": None})
+            for index in range(self.request.n)
+        )
 
     def events(self, answer: AnswerProgress, deltas: Sequence[Delta], /) -> bytes:
         """Return a chunk a delta; the first one has the log probabilities so far."""
         logprobs = answer.take_logprobs() if deltas and self.request.logprobs else None
         chunks = bytearray()
         for delta in deltas:
-            done = delta.kind is DeltaKind.FINISH
-            fields: Json = {} if done else delta.to_openai()
-            reason = delta.text if done else None
-            chunks += self._chunk(answer.index, fields, reason, logprobs, answer)
+            chunks += self._chunk(delta.to_openai_choice(answer.index), logprobs, answer)
             logprobs = None
         return bytes(chunks)
 
@@ -232,13 +230,10 @@ class ChatForm(AnswerForm):
 
     def _chunk(
         self,
-        index: int,
-        delta: Json,
-        reason: str | None = None,
+        choice: dict[str, Json],
         logprobs: list[Json] | None = None,
         answer: AnswerProgress | None = None,
     ) -> bytes:
-        choice: dict[str, Json] = {"index": index, "delta": delta, "finish_reason": reason}
         if logprobs:
             choice["logprobs"] = {"content": logprobs, "refusal": None}
         fields = self._shared_fields("chat.completion.chunk")

@@ -73,8 +73,8 @@ class Delta(Struct, gc=False):
     def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
         """Return the delta of an OpenAI streaming chunk.
 
-        Of the last delta it is the `finish_reason` alone, which stands in the chunk's choice,
-        beside an empty delta.
+        For the last delta it is the `finish_reason` alone, which a chunk has in its choice, beside
+        an empty delta: `to_openai_choice` returns the whole choice.
         """
         match self.kind:
             case DeltaKind.FINISH:
@@ -94,6 +94,18 @@ class Delta(Struct, gc=False):
                 return {"tool_calls": [call]}
             case DeltaKind.ARGUMENTS:
                 return {"tool_calls": [{"index": self.index, "function": {"arguments": self.text}}]}
+
+    def to_openai_choice(
+        self, index: int = 0, *, reasoning_field: str = REASONING_FIELD
+    ) -> dict[str, Json]:
+        """Return the choice of an OpenAI streaming chunk, with the delta and the `finish_reason`.
+
+        `index` is that of the choice.
+        """
+        if self.kind is DeltaKind.FINISH:
+            return {"index": index, "delta": {}, "finish_reason": self.text}
+        delta: Json = self.to_openai(reasoning_field=reasoning_field)
+        return {"index": index, "delta": delta, "finish_reason": None}
 
 
 class CallAttempt(Struct, frozen=True):
@@ -180,9 +192,10 @@ class ParsedMessage(Shown):
         return replace(self, status=status, missing_end="")
 
     def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
-        """Give the message as an OpenAI chat completion has it, and beside it the `finish_reason`.
+        """Return the message as an OpenAI chat completion has it.
 
         `reasoning_field` is the key of the reasoning; some servers and templates want `reasoning`.
+        The `finish_reason` is not part of a message: `to_openai_choice` returns it.
         """
         message: dict[str, Json] = {"role": "assistant", "content": self.content}
         if self.reasoning_content is not None:
@@ -196,9 +209,17 @@ class ParsedMessage(Shown):
                 }
                 for index, call in enumerate(self.begun_calls)
             ]
-        if self.finish_reason is not None:
-            message["finish_reason"] = self.finish_reason
         return message
+
+    def to_openai_choice(
+        self, index: int = 0, *, reasoning_field: str = REASONING_FIELD
+    ) -> dict[str, Json]:
+        """Return the choice of an OpenAI chat completion: the message and the `finish_reason`.
+
+        `index` is that of the choice. The `finish_reason` is null while more may come.
+        """
+        message: Json = self.to_openai(reasoning_field=reasoning_field)
+        return {"index": index, "message": message, "finish_reason": self.finish_reason}
 
 
 _LONGEST = 40

@@ -395,7 +395,7 @@ def _whole(message: ParsedMessage) -> Reading:
 
 
 def _added(parser: OutputParser, pieces: Sequence[str]) -> Reading:
-    heard = client_sum(streamed(parser, pieces).deltas)
+    heard = client_sum(streamed(parser, pieces).deltas)["message"]
     made = [call["function"] for call in heard.get("tool_calls", ())]
     calls = tuple((call["name"], _json(call["arguments"])) for call in made)
     return heard.get("reasoning_content", "").strip(), (heard["content"] or "").strip(), calls

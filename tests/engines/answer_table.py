@@ -27,7 +27,7 @@ import yaml
 
 from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
 
-from .chats import joined, parrot_of, plain_message, prompt_renderer, until_stop
+from .chats import joined, parrot_of, plain_message, prompt_renderer, said_in, until_stop
 from .padding import padded_message
 from .parrot import END, Parrot
 from .running_engine import SGLANG, VLLM, running_engine
@@ -115,7 +115,9 @@ class Asked:
                 assert [(call.name, json.loads(call.arguments)) for call in read.tool_calls] == [
                     (call.name, dict(call.arguments)) for call in calls
                 ]
-            yield Cell(row, cut, {**body, **limits}, plain_message(read.to_openai()))
+            yield Cell(
+                row, cut, {**body, **limits}, plain_message(said_in(read.to_openai_choice()))
+            )
 
     @staticmethod
     def _pieces(script: str, encode: Any, decode: Any) -> dict[str, tuple[str, dict[str, Any]]]:

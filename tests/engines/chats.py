@@ -143,7 +143,8 @@ def chats_of(name: str) -> Iterator[ScriptedChat]:
         said = [{"role": "user", "content": user}]
         parser = analysis.parser(TOOLS, prompt=prompt_of(user), tool_choice=choice)
         body = {"messages": said, "tools": TOOLS, "tool_choice": choice, "max_tokens": 1000}
-        yield ScriptedChat(message, script, body, without_ids(parser.parse(script).to_openai()))
+        choice = parser.parse(script).to_openai_choice()
+        yield ScriptedChat(message, script, body, without_ids(said_in(choice)))
 
 
 def choices_for(message: Message) -> list[Any]:
@@ -174,8 +175,12 @@ def answered(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for a message at once, and return it without ids, its finish reason in it."""
     answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=TIMEOUT)
     assert answer.status_code == httpx2.codes.OK, answer.text
-    choice = answer.json()["choices"][0]
-    return without_ids({**choice["message"], "finish_reason": choice["finish_reason"]})
+    return without_ids(said_in(answer.json()["choices"][0]))
+
+
+def said_in(choice: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the message of a choice, its finish reason in it."""
+    return {**choice["message"], "finish_reason": choice["finish_reason"]}
 
 
 def streamed(url: str, body: Mapping[str, Any], *, says_done: bool = True) -> dict[str, Any]:

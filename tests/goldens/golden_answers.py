@@ -237,7 +237,8 @@ def _written_and_read(analysis: Analysis) -> Json:
 
 def _message(message: ParsedMessage) -> Json:
     spans: list[Json] = [f"{span.kind.name} {span.start}-{span.end}" for span in message.spans]
-    return {**message.to_openai(), "status": message.status.name, "spans": spans}
+    read = {**message.to_openai(), "finish_reason": message.finish_reason}
+    return {**read, "status": message.status.name, "spans": spans}
 
 
 def _findings(subject: Subject) -> Json:

@@ -182,7 +182,9 @@ class Streamed(NamedTuple):
     @property
     def calls(self) -> list[tuple[str, str]]:
         """Names and arguments of the calls, put together from the deltas."""
-        calls = [call["function"] for call in client_sum(self.deltas).get("tool_calls", ())]
+        calls = [
+            call["function"] for call in client_sum(self.deltas)["message"].get("tool_calls", ())
+        ]
         return [(each["name"], each["arguments"]) for each in calls]
 
 
@@ -206,18 +208,21 @@ def disagreement(
         found = streamed(parser, pieces, complete=complete)
         if found.message != whole:
             return f"stream   {found.message} of {pieces}\none shot {whole}"
-        message, sums = found.message.to_openai(), client_sum(found.deltas)
-        if sums != message:
-            return f"deltas   {sums} of {pieces}\nmessage  {message}"
+        choice, sums = found.message.to_openai_choice(), client_sum(found.deltas)
+        if sums != choice:
+            return f"deltas   {sums} of {pieces}\nmessage  {choice}"
     return gaps(whole.spans, text) or _twice(whole, text) or "".join(_invalid(whole))
 
 
 def client_sum(deltas: Sequence[Delta]) -> dict[str, Any]:
-    """Put deltas together as a client of OpenAI does: texts by their keys, calls by their index."""
+    """Return the choice that a client of OpenAI puts together: texts by key, calls by index."""
+    reason: object = None
     message: dict[str, Any] = {"role": "assistant", "content": None}
     calls: list[dict[str, Any]] = []
     for delta in deltas:
-        sent: dict[str, Any] = delta.to_openai()
+        choice: dict[str, Any] = delta.to_openai_choice()
+        assert reason is None, "more comes after the end"
+        reason, sent = choice["finish_reason"], choice["delta"]
         for key, value in sent.items():
             if key != "tool_calls":
                 message[key] = f"{message.get(key) or ''}{value}"
@@ -232,7 +237,8 @@ def client_sum(deltas: Sequence[Delta]) -> dict[str, Any]:
                     assert piece["index"] == len(calls) - 1, "a call was not begun, or is over"
                     assert [*function] == ["arguments"], "a call is begun twice"
                     calls[-1]["function"]["arguments"] += function["arguments"]
-    return {**message, "tool_calls": calls} if calls else message
+    whole = {**message, "tool_calls": calls} if calls else message
+    return {"index": 0, "message": whole, "finish_reason": reason}
 
 
 def _twice(message: ParsedMessage, text: str) -> str:

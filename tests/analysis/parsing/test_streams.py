@@ -42,7 +42,14 @@ def test_the_last_delta_is_the_finish_reason_and_comes_once() -> None:
     stream = analysis_of(JSON).parser(TOOLS).stream()
     stream.feed("Hi.")
     assert (stream.message.status, stream.message.finish_reason) == (Status.OK, None)
-    assert stream.finish() == [Delta(DeltaKind.FINISH, "stop")]
+    (last,) = stream.finish()
+    assert last == Delta(DeltaKind.FINISH, "stop")
+    choice = {"index": 1, "delta": {}, "finish_reason": "stop"}
+    assert (last.to_openai(), last.to_openai_choice(1)) == ({"finish_reason": "stop"}, choice)
+    message = {"role": "assistant", "content": "Hi."}
+    assert stream.message.to_openai() == message
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    assert stream.message.to_openai_choice() == choice
     assert (stream.message.status, stream.message.finish_reason) == (Status.UNFINISHED, "stop")
     assert stream.finish() == stream.feed("more") == []
 

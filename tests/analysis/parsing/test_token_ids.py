@@ -77,7 +77,7 @@ def test_a_marker_in_ordinary_tokens_is_text(case: dict[str, Any]) -> None:
         deltas = [delta for piece, some in pieces for delta in stream.feed(piece, some)]
         deltas += stream.finish()
         assert stream.message == whole
-        assert client_sum(deltas) == stream.message.to_openai()
+        assert client_sum(deltas) == stream.message.to_openai_choice()
     # Ids decide: the same text with its markers in tokens of their own is read as without ids.
     text, ids = ids_of(tokenizer, text)
     assert parser.parse(text, ids=ids) == parser.parse(text)
