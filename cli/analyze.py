@@ -57,8 +57,9 @@ def analyze(
     show: Annotated[
         str | None,
         "WHAT",
-        "Show only one section: summary, findings, markers, switches, settings, call, turn,"
-        " stops, phases, asked or faults; or parser, the grammar that reads a model's output.",
+        "Show only one section: summary, findings, markers, switches, settings, call,"
+        " turn, stops, serve, phases, asked or faults; or parser, the grammar that reads a model's"
+        " output.",
     ] = None,
     tokenizer: TokenizerOption = None,
     tools: ToolsOption = None,

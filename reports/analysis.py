@@ -41,6 +41,7 @@ from .example import (
 from .findings import findings_section, findings_words, own_findings, unwritten_rows
 from .phases import PAIRS, marker_section, phase_entries, phases_section
 from .places import provenance_words
+from .serving import serving_section
 from .settings import settings_section, stops_section, stops_words
 from .summary import NO_FIELD, absent_words, kept_words, limit_words, summary_section, wants_words
 from .switches import screen_switches, switch_section
@@ -112,6 +113,7 @@ SECTIONS: Mapping[str, Callable[[LearnedFormat], Blocks]] = {
     "call": call_section,
     "turn": turn_section,
     "stops": stops_section,
+    "serve": serving_section,
     "phases": phases_section,
     "asked": bounds_section,
     "faults": _faults,

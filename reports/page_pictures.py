@@ -11,7 +11,7 @@ from rich.text import Text
 from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome
-from autoparser.analysis.overview.portrait import MaskCost, Portrait
+from autoparser.analysis.overview.portrait import BYTES, MaskCost, Portrait
 from autoparser.analysis.overview.portrait_conversation import (
     PortraitConversation,
     PortraitStep,
@@ -46,8 +46,8 @@ Bar = tuple[float, str, str]
 
 
 _TRACED = (
-    "An invented conversation as this template renders it, piece by piece. A pointer over a piece"
-    " says which line wrote it; a click marks that line. Lines that did nothing here are gray."
+    "A short conversation as this template renders it. Point at a piece of the prompt to see the"
+    " line that wrote it, or at a line to see what it wrote. Lines that did nothing here are gray."
 )
 
 
@@ -218,18 +218,16 @@ def conversation_section(talk: PortraitConversation) -> Blocks:
         return [title, *lead(f"No conversation can be had: {visible(talk.stopped)}")]
     longest = max(max(step.rendered, step.bridged or 0) for step in talk.steps)
     data = {"longest": longest, "turns": [_turn(step, talk) for step in talk.steps]}
-    figures = _figures(talk)
-    drawn: Blocks = [
-        title,
-        *lead(f"The model takes {len(talk.steps)} turns. {_talk_verdict(talk)}"),
-        Picture("talk", data, []),
-    ]
+    about = f"The model takes {len(talk.steps)} turns. {_talk_verdict(talk)}"
+    if talk.unit == BYTES:
+        about += f" There is no tokenizer, so all of it is counted in {BYTES}."
+    drawn: Blocks = [title, *lead(about), Picture("talk", data, [])]
     if talk.stopped:
         drawn.append(Paragraph(Text(f"It ends there: {visible(talk.stopped)}"), look="note"))
     if broken:
-        drawn.append(Fold(Text("Where it breaks"), rows(map(_break, broken))))
+        drawn.append(Fold(Text("Where it breaks"), rows(map(_break, broken)), opened=True))
     words = prose(f"All figures are {talk.unit}.")
-    return [*drawn, Fold(Text("The figures"), [*words, figures])]
+    return [*drawn, Fold(Text("The figures"), [*words, _figures(talk)])]
 
 
 def _talk_verdict(talk: PortraitConversation) -> str:
@@ -286,9 +284,9 @@ def _break(step: PortraitStep) -> tuple[str, Text]:
         "after ",
         quoted(step.before[-24:]),
         " was ",
-        quoted(step.cached_text),
+        tagged(visible(step.cached_text), "del"),
         " is ",
-        quoted(step.instead),
+        tagged(visible(step.instead) or "the end", "ins"),
     )
 
 

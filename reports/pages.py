@@ -59,6 +59,7 @@ class PageScript(Enum):
     """The scripts that a page may have: files of this package, inlined as they are."""
 
     SURVEY_INDEX = "survey_index.js"
+    TRACED_LINES = "traced_lines.js"
 
 
 @dataclass(frozen=True, slots=True)

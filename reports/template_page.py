@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 
 from rich.text import Text
 
@@ -19,7 +20,12 @@ from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.linting import LintFinding, LintReport
 from autoparser.analysis.lint.rule import Profile
-from autoparser.analysis.overview.portrait import GrammarForms, Portrait, SwitchView
+from autoparser.analysis.overview.portrait import (
+    GrammarForms,
+    PlainPrompt,
+    Portrait,
+    SwitchView,
+)
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .analysis import screen_rows
@@ -54,10 +60,11 @@ from .blocks import (
 )
 from .example import call_section, turn_section
 from .page_pictures import conversation_section, mask_section, round_trip_section, trace_section
-from .pages import PageTop, page
+from .pages import PageScript, PageTop, page
 from .phases import marker_section, phases_section
 from .places import lines_of, short_name, template_place
 from .request_grammar import grammar_rows, turn_expression
+from .serving import serving_section
 from .settings import settings_section
 from .summary import default_mode, summary_rows
 from .switches import NO_EFFECT, switch_section, switch_sentences, unmoved_words
@@ -65,21 +72,24 @@ from .verdict import check_score, check_section, gate_score, gate_section
 from .visible import quoted, setting_words, visible
 from .what_was_asked import bounds_section, tools_in_prompt_section
 
-_OPEN = ("screen", "findings")
-"""Sections that tell first things; the others unfold."""
+_CLOSING = (
+    "This page is one file: it loads nothing, and runs only a script of its own that marks which"
+    " line wrote which piece of a prompt."
+)
 LONGEST_LINE = 240
 """Characters of a template's line that are shown."""
 
 
 def report_page(portrait: Portrait, version: str, index: str | None = None) -> str:
-    """Write the page: one file that asks for nothing and runs nothing.
+    """Write the page: one file that asks for nothing, and runs what marks the traced lines.
 
     `index` names a page beside it that lists this one among others.
     """
     name = short_name(portrait.analysis)
     badges = list(_badges(portrait))
     top = PageTop(f"{name} · autoparser report", "autoparser report", name, badges, index)
-    return page(top, _folded(_sections(portrait, version)), version)
+    blocks = _folded(_sections(portrait, version), portrait.analysis)
+    return page(top, blocks, version, script=PageScript.TRACED_LINES, closing=_CLOSING)
 
 
 def saved_page(
@@ -90,7 +100,8 @@ def saved_page(
     badges = [*_verdict_badges(saved), *_mode_badges(saved)]
     kind = "autoparser report on a saved format"
     blocks = [
-        *_screen(saved),
+        *_screen(saved, _openings(saved)),
+        *serving_section(saved),
         *_summary(saved),
         *_format(saved),
         *phases_section(saved),
@@ -101,13 +112,17 @@ def saved_page(
         *_provenance(saved, "", version),
     ]
     return page(
-        PageTop(f"{name} · autoparser report", kind, name, badges), _folded(blocks), version
+        PageTop(f"{name} · autoparser report", kind, name, badges), _folded(blocks, saved), version
     )
 
 
-def _folded(blocks: Iterable[Block]) -> Iterator[Block]:
+def _folded(blocks: Iterable[Block], learned: LearnedFormat) -> Iterator[Block]:
+    """Fold the sections but those that tell first things, and those that tell what is amiss."""
+    opened = {"screen", "conversation", "serve", "findings"}
+    opened |= {"check"} if not learned.check.ok else set()
+    opened |= {"gate"} if not learned.gate.ok else set()
     for block in blocks:
-        if isinstance(block, Heading) and block.anchor and block.anchor not in _OPEN:
+        if isinstance(block, Heading) and block.anchor and block.anchor not in opened:
             yield replace(block, folded=True)
         else:
             yield block
@@ -117,16 +132,17 @@ def _sections(portrait: Portrait, version: str) -> Blocks:
     """Return the sections in the order of the page."""
     analysis = portrait.analysis
     return [
-        *_screen(analysis),
+        *_screen(analysis, _prompts(portrait.prompts)),
+        *conversation_section(portrait.conversation),
+        *serving_section(analysis),
         *_findings(portrait.lint, analysis.template),
+        *trace_section(portrait.trace),
         *_summary(analysis),
         *_format(analysis),
         *_switch_views(portrait.views),
-        *trace_section(portrait.trace),
         *tools_in_prompt_section(portrait.tools_in_prompt),
         *phases_section(analysis),
         *round_trip_section(portrait),
-        *conversation_section(portrait.conversation),
         *_parser(analysis),
         *_grammar(portrait.grammar, portrait.tools),
         *mask_section(portrait.masks),
@@ -177,19 +193,55 @@ def _mode_badges(learned: LearnedFormat) -> Iterator[Text]:
     return (badge(f"{name} {mode.value}", "plain") for name, mode in modes)
 
 
-def _screen(learned: LearnedFormat) -> Blocks:
-    """Draw a turn, and say what it does not show: what each switch does, where turns stop."""
+def _screen(learned: LearnedFormat, prompts: Blocks) -> Blocks:
+    """Show prompts and a turn, and say what these do not: what switches do, where turns stop."""
     switches = [(code(name), text) for name, text in switch_sentences(learned)]
     if learned.unmoved:
         switches.append((Text(NO_EFFECT), unmoved_words(learned.unmoved)))
     return [
         Heading(Text("At a glance"), "screen"),
+        *prompts,
         *turn_section(learned),
         # Those of the analysis itself: on a page the rules have looked, which find these, too.
         *rows(row for row in screen_rows(learned) if row[0] != "Findings"),
         *(heading("Switches, set as chat_template_kwargs") if switches else []),
         *rows(switches),
     ]
+
+
+def _prompts(prompts: Sequence[PlainPrompt]) -> Blocks:
+    """Show the prompt with nothing set beside the one under another setting; others are folded."""
+    if not prompts:
+        return []
+    usual, *others = prompts
+    if not others:
+        pieces = (DifferencePiece(Side.BOTH, usual.text),)
+        alone = ComparedTexts((_prompt_side(usual),), pieces)
+        return [*heading("The prompt of a short question"), alone]
+    shown, *more = (_beside(usual, each) for each in others)
+    folds = [
+        Fold(_settings_words(prompt), [texts], printed=False)
+        for prompt, texts in zip(others[1:], more, strict=True)
+    ]
+    return [
+        *heading("The prompt of a short question, and what a switch changes in it"),
+        shown,
+        *folds,
+    ]
+
+
+def _beside(usual: PlainPrompt, other: PlainPrompt) -> ComparedTexts:
+    pieces = tuple(compare_texts(usual.text, other.text))
+    return ComparedTexts((_prompt_side(usual), _prompt_side(other)), pieces)
+
+
+def _prompt_side(prompt: PlainPrompt) -> TextSide:
+    words = _settings_words(prompt).plain
+    return TextSide(words, label=f"The prompt, {words}")
+
+
+def _settings_words(prompt: PlainPrompt) -> Text:
+    return Text(" or ".join(setting_words(each) or "nothing set" for each in prompt.settings))
 
 
 def _released(report: LintReport) -> Sequence[LintFinding]:
@@ -241,6 +293,8 @@ def _finding(finding: LintFinding, template: ChatTemplate) -> Entry:
         facts.append(("What fixes it", Text(visible(finding.fix))))
     if finding.also:
         facts.append(("Seen as well by", Text(", ".join(finding.also))))
+    if place is not None:
+        place = replace(place, path=PurePath(place.path).name)
     where = "" if place is None else sentence(" ", small(str(place)))
     return Entry(
         finding.rule.name,

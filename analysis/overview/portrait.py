@@ -44,9 +44,11 @@ from .portrait_conversation import PortraitConversation, TokenStrip, strip_of, t
 # An invented conversation rendered step by step, for the template's source beside its prompt.
 
 
-_THOUGHT = "The user asks about Oslo."
+ANY_TEXT = "any text"
+_QUESTION = "What is the weather in Rio?"
+_THOUGHT = "The user asks about Rio."
 # The id has nine letters and digits, as some templates demand.
-_CALL = ToolCall("get_weather", {"city": "Oslo", "days": 1}, "aB3dE6gH1")
+_CALL = ToolCall("get_weather", {"city": "Rio", "days": 1}, "aB3dE6gH1")
 
 
 def traced_prompt(analysis: Analysis, tools: Sequence[Tool]) -> RenderTrace:
@@ -64,7 +66,7 @@ def traced_prompt(analysis: Analysis, tools: Sequence[Tool]) -> RenderTrace:
 
 
 def _example_entries(*, calls: bool) -> Sequence[Entry]:
-    question = UserMessage("What is the weather in Oslo?")
+    question = UserMessage(_QUESTION)
     if not calls:
         return [question, Message("It is sunny."), UserMessage("Thank you.")]
     return [
@@ -72,6 +74,56 @@ def _example_entries(*, calls: bool) -> Sequence[Entry]:
         Message("", _THOUGHT, (_CALL,)),
         ToolResult('{"sky": "clear"}', _CALL.name, _CALL.id),
     ]
+
+
+# The prompt of a plain question, as each setting makes it.
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPrompt:
+    """A prompt, and the settings under which the template renders it."""
+
+    text: str
+    settings: tuple[Mapping[str, Json], ...]
+    """One switch set in each, or none; the empty one stands first."""
+
+
+def plain_prompts(analysis: Analysis) -> tuple[PlainPrompt, ...]:
+    """Render a question with nothing set, then with each value of each switch; equal ones once.
+
+    Where a switch inserts any text, `ANY_TEXT` is set. Prompts that end otherwise than the first
+    stand before those that begin otherwise, the least different first. A setting that raises is
+    left out.
+    """
+    stage = ReplayStage(analysis)
+    values = [
+        {switch.name: value}
+        for switch in analysis.switches
+        for value in (*switch.values, *[ANY_TEXT] * (switch.inserted and not switch.numeric))
+    ]
+    found: dict[str, list[Mapping[str, Json]]] = {}
+    for setting in ({}, *values):
+        try:
+            text = stage.prompt(
+                (UserMessage(_QUESTION),), (), {**analysis.formats.base, **setting}
+            ).text
+        except AutoparserError:
+            continue
+        found.setdefault(text, []).append(setting)
+    if not found:
+        return ()
+    usual, *others = (PlainPrompt(text, tuple(settings)) for text, settings in found.items())
+    others.sort(
+        key=lambda each: (
+            _after_question(each.text) == _after_question(usual.text),
+            abs(len(each.text) - len(usual.text)),
+        )
+    )
+    return (usual, *others)
+
+
+def _after_question(prompt: str) -> str:
+    return prompt.rpartition(_QUESTION)[2]
 
 
 # A turn as the template writes it under each value of each switch, one at a time.
@@ -268,6 +320,8 @@ class Portrait:
     """What the rules found."""
     trace: RenderTrace
     """An example conversation, rendered step by step."""
+    prompts: tuple[PlainPrompt, ...]
+    """Of a plain question, under every value of every switch."""
     views: tuple[SwitchView, ...]
     """A turn under every value of every switch."""
     tools_in_prompt: ToolsInPrompt
@@ -333,6 +387,7 @@ def portray_template(
         masks,
         report,
         traced_prompt(analysis, example_tools()),
+        plain_prompts(analysis),
         switch_views(analysis, example_tools()),
         analysis.tools_in_prompt(real_shapes() if tools is None else tools),
     )

@@ -108,7 +108,7 @@ def test_nothing_runs_nothing_sticks_out_and_text_stands_out(
         assert page.evaluate(OVERFLOW) <= 0
         assert page.evaluate(CONTRAST) == []
         assert page.locator("iframe, img, object, embed, form, base").count() == 0
-        assert page.locator("script").count() == (name == "survey")
+        assert page.locator("script").count() == (name != "comparison")
         assert page.locator("[onclick], [onerror], [onload], [style], [srcdoc]").count() == 0
         back = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (back == "rgb(246, 247, 249)") == (scheme == "light")
@@ -121,7 +121,8 @@ def test_a_report_begins_with_a_turn_folds_what_is_long_and_its_contents_lead_th
     with opened(browser, pages, "report", viewport={"width": 1280, "height": 900}) as page:
         assert page.locator("main > section").first.locator(".turn").is_visible()
         shown = page.locator("main > section:has(> h2)").all()
-        assert [each.get_attribute("id") for each in shown] == ["screen", "findings"]
+        first = ["screen", "conversation", "serve", "findings"]
+        assert [each.get_attribute("id") for each in shown] == first
         short = page.evaluate("document.documentElement.scrollHeight")
         links = page.locator("nav a")
         assert links.count() == page.locator("main > section").count() > 10
@@ -152,6 +153,25 @@ def test_the_keyboard_opens_a_phase_without_any_script(browser: Any, pages: Path
         page.locator("#phases details details[open] .sides").first.wait_for(state="visible")
         page.keyboard.press("Tab")
         assert page.locator("pre:focus").count() == 1
+
+
+def test_a_pointer_on_a_piece_marks_its_line_and_one_on_a_line_its_pieces(
+    browser: Any, pages: Path
+) -> None:
+    with opened(browser, pages, "report", viewport={"width": 1280, "height": 900}) as page:
+        page.locator("nav a[href^='#lines']").click()
+        piece = page.locator("pre.pieces a", has_text="What is the weather in Rio?")
+        piece.hover()
+        line = page.locator("pre.lines > .marked")
+        assert f"#{line.get_attribute('id')}" == piece.get_attribute("href")
+        page.locator("nav a").first.hover()
+        assert page.locator(".marked").count() == 0
+        line = page.locator(str(piece.get_attribute("href")))
+        line.hover()
+        marked = "".join(page.locator("pre.pieces .marked").all_inner_texts())
+        assert "What is the weather in Rio?" in marked
+        piece.focus()
+        assert page.locator("pre.lines > .marked").count() == 1
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -25,7 +25,12 @@ from autoparser.analysis.learning.template_turns import QUESTION
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.overview.comparison import compare_templates
-from autoparser.analysis.overview.portrait import portray_template, switch_views
+from autoparser.analysis.overview.portrait import (
+    ANY_TEXT,
+    plain_prompts,
+    portray_template,
+    switch_views,
+)
 from autoparser.analysis.overview.survey import SURVEY, SurveyCheck, SurveyRecord, summary_of
 from autoparser.reports import comparison_page, report_page, survey_page
 from autoparser.reports.blocks import (
@@ -98,6 +103,13 @@ class Page(HTMLParser):
         assert self._open.pop() == tag
 
 
+def own_script(name: str) -> str:
+    return (files("autoparser.reports") / "page_templates" / name).read_text("utf-8")
+
+
+TRACED = own_script("traced_lines.js")
+
+
 def checked(text: str, script: str = "", beside: frozenset[str] = frozenset()) -> Page:
     """Read a page; its links lead to places in it, or to the pages beside it."""
     found = Page(text)
@@ -125,7 +137,7 @@ def page_of(name: str, *, tokens: bool = False) -> str:
 def test_a_page_is_whole_and_says_what_it_rests_on(name: str) -> None:
     fixture, _, tokens = name.partition(" with ")
     text = page_of(fixture, tokens=bool(tokens))
-    assert set(TABLE["sections"]) <= set(checked(text).ids)
+    assert set(TABLE["sections"]) <= set(checked(text, TRACED).ids)
     assert [words for words in TABLE["said"][name] if words not in text] == []
     assert bool(tokens) == ("There is no tokenizer" not in text)
 
@@ -140,7 +152,7 @@ def test_the_same_template_gives_the_same_page() -> None:
 def test_a_hostile_template_is_text() -> None:
     analysis = analyze(hostile())
     text = report_page(portray_template(analysis), "1.2.3")
-    checked(text)
+    checked(text, TRACED)
     assert "&lt;script&gt;document.title=&#34;owned&#34;&lt;/script&gt;" in text
     assert "\\u202e\\u200b\\u115f" in text.replace('</span><span class="sign">', "")
     checked(comparison_page(compare_templates(analysis, analyzed("content-plain")), "1"))
@@ -163,7 +175,7 @@ def test_a_hostile_corpus_is_text_and_its_templates_lead_to_their_pages() -> Non
     )
     other = msgspec.structs.replace(record, source="c.jinja", findings={Severity.ERROR: 2})
     records = [failed, record, other]
-    script = (files("autoparser.reports") / "page_templates" / "survey_index.js").read_text("utf-8")
+    script = own_script("survey_index.js")
     checked(survey_page(summary_of(records), records, "1.2.3"), script)
     pages = {"c.jinja": "c-0.html"}
     text = survey_page(summary_of(records), records, "1.2.3", pages)
@@ -187,18 +199,37 @@ def test_every_value_of_a_switch_is_rendered() -> None:
 
 
 @pytest.mark.slow
+def test_prompts_stand_beside_each_other_each_text_once_and_those_that_end_otherwise_first() -> (
+    None
+):
+    source = (
+        "{{ 'Today ' ~ date ~ '.' if date is defined }}{% for m in messages %}"
+        "<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<assistant>"
+        "{{ '<think></think>' if thinking is defined and thinking == false }}{% endif %}"
+    )
+    usual, other, inserted = plain_prompts(analyze(ChatTemplate(source)))
+    assert usual.text.endswith("in Rio?\n<assistant>")
+    assert usual.settings[0] == {}
+    assert (other.text, other.settings) == (usual.text + "<think></think>", ({"thinking": False},))
+    assert inserted.text == f"Today {ANY_TEXT}.{usual.text}"
+    screen = page_of("history-last-query").partition('id="screen"')[2].partition("</section>")[0]
+    assert "enable_thinking=true" in screen
+    assert screen.count('<div class="side ') == 2
+
+
+@pytest.mark.slow
 def test_findings_name_their_place_and_those_not_in_the_usual_profile_are_folded() -> None:
     source = "{% for m in messages %}\n  {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}"
     portrait = portray_template(analyze(ChatTemplate(source, origin="own/x.jinja")))
     shown = [Profile.RELEASE.shows(each.rule, each.severity) for each in portrait.lint.findings]
     folded = shown.count(False)
     text = report_page(portrait, "1")
-    checked(text)
+    checked(text, TRACED)
     head, _, findings = text.partition('id="findings"')
     at_once, _, rest = findings.partition(
         f"<summary>{folded} findings not in the profile release</summary>"
     )
-    assert "<small>own/x.jinja:2:3</small>" in findings
+    assert "<small>x.jinja:2:3</small>" in findings
     tag = '<b class="tag">AP'
     assert at_once.count(tag) == sum(shown) > 0
     assert rest.partition("</section>")[0].count(tag) == folded > 1
@@ -209,8 +240,11 @@ def test_findings_name_their_place_and_those_not_in_the_usual_profile_are_folded
 def test_a_self_check_that_fails_shows_both_texts() -> None:
     source = "{% for m in messages %}{{ m.role }}:{{ m.content|replace('a', 'b') }}\n{% endfor %}"
     text = report_page(portray_template(analyze(ChatTemplate(source))), "1.2.3")
-    checked(text)
+    checked(text, TRACED)
     assert "the analysis writes" in text
+    assert (
+        '<h2 id="check-title">' in text.partition('<section id="check"')[2].partition("<details")[0]
+    )
     assert "fixed messages come out otherwise" in text
 
 

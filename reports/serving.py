@@ -1,0 +1,105 @@
+"""What to pass to the engines, so that they render this template and read what its model writes.
+
+The flags are those of `docs/engines`: vLLM and SGLang read answers by this package's plugin,
+llama.cpp by a parser that it makes of the template itself.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.provenance import Provenance, SourceKind
+from autoparser.analysis.core.switches import SwitchEffect
+from autoparser.analysis.formats.learned_format import LearnedFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
+
+from .blocks import Blocks, Excerpt, Heading, Row, code, heading, lead, rows, sentence
+from .visible import visible
+
+_MODEL = "path/to/model"
+_ABOUT = sentence(
+    "vLLM and SGLang read answers by this template where autoparser is installed in their"
+    " environment; ",
+    code("autoparser plugins check"),
+    " says whether they find it. llama.cpp makes a parser of the template itself; ",
+    code("autoparser probe"),
+    " says whether that reads what the template writes, and ",
+    code("autoparser serve"),
+    " reads in its place.",
+)
+
+
+def serving_section(learned: LearnedFormat) -> Blocks:
+    """List a command line for each engine, and how a request sets a switch.
+
+    Nothing for a template that Python code stands for: no engine renders that.
+    """
+    source = learned.template.source
+    if source is not None and source.kind is SourceKind.ENCODER:
+        return []
+    drawn: Blocks = [Heading(Text("Serve it"), "serve"), *lead(_ABOUT)]
+    for engine, *lines in _commands(learned, source):
+        breaks = [" \\"] * (len(lines) - 1) + [""]
+        shown = [Text(f"{line}{end}") for line, end in zip(lines, breaks, strict=True)]
+        drawn += [*heading(engine), Excerpt(tuple(shown), 2, label=f"The command for {engine}")]
+    return [*drawn, *rows(_notes(learned))]
+
+
+def _commands(learned: LearnedFormat, source: Provenance | None) -> Iterator[list[str]]:
+    """Return the name of each engine and the lines of its command."""
+    format_ = learned.formats.united
+    kind, name = (None, "") if source is None else (source.kind, _typed(source.id))
+    model = name if kind in (SourceKind.DIRECTORY, SourceKind.HUB) else "path/to/model"
+    file = name if kind is SourceKind.FILE and not name.endswith(".json") else ""
+    gguf = name if kind is SourceKind.GGUF else "model.gguf"
+    saved = ""
+    if isinstance(learned, SavedFormat):
+        saved = f"AUTOPARSER_FORMAT={_typed(learned.file)} "
+    calls = "--tool-call-parser autoparser" if format_.calls is not None else ""
+    reasoning = "--reasoning-parser autoparser" if format_.reasoning is not None else ""
+    auto = " --enable-auto-tool-choice" if calls else ""
+    parsers = [f"  {' '.join(filter(None, (calls, reasoning)))}"] if calls or reasoning else []
+    own = [f"  --chat-template {file}"] if file else []
+    yield ["vLLM", f"{saved}vllm serve {model}{auto}", *parsers, *own]
+    yield ["SGLang", f"{saved}sglang serve --model-path {model}", *parsers, *own]
+    own = [f"  --chat-template-file {file}"] if file else []
+    yield ["llama.cpp", f"llama-server -m {gguf} --jinja", *own]
+
+
+def _notes(learned: LearnedFormat) -> Iterator[Row]:
+    setting = _setting(learned)
+    if setting:
+        words = json.dumps({"chat_template_kwargs": setting}, ensure_ascii=False)[1:-1]
+        yield "In a request", code(visible(words))
+    if learned.formats.united.calls is None:
+        yield (
+            "Tool calls",
+            sentence(
+                "The template renders none. If the model writes them all the same, learn how from"
+                " examples with ",
+                code("autoparser learn TEMPLATE --examples FILE -o model.format.json"),
+                ", and name that file to the plugin as AUTOPARSER_FORMAT.",
+            ),
+        )
+
+
+def _typed(name: str) -> str:
+    """Return a name as a shell takes it."""
+    return shlex.quote(visible(name))
+
+
+def _setting(learned: LearnedFormat) -> dict[str, Json]:
+    """Return a setting that changes the prompt's end, else one that changes anything; or empty."""
+    found = [
+        ({switch.name: value}, effects)
+        for switch in learned.switches
+        for value, effects in zip(switch.values, switch.effects, strict=True)
+        if effects and SwitchEffect.RAISES not in effects
+    ]
+    found.sort(key=lambda each: SwitchEffect.GENERATION_PROMPT not in each[1])
+    return found[0][0] if found else {}
