@@ -6,7 +6,6 @@ The screen has what a person wants to know first, each thing once.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -47,11 +46,11 @@ from .summary import NO_FIELD, absent_words, kept_words, limit_words, summary_se
 from .switches import screen_switches, switch_section
 from .terminal import (
     HEADING_STYLE,
-    LABEL_STYLE,
     NARROWEST,
     Lines,
     drawn_lines,
     fact_lines,
+    next_line,
     report_text,
     text_of,
 )
@@ -271,12 +270,7 @@ def _next(learned: LearnedFormat, width: int, unwritten: Sequence[str]) -> Text:
         words = ("learn", " --examples FILE")
     else:
         words = ("lint", "")
-    source = shlex.quote(visible(learned.template.origin or "-"))
-    command = source.join((f"autoparser {words[0]} ", words[1]))
-    if len(command) > width - len("Next") - 2:
-        command = command.replace(source, "TEMPLATE")
-    column = LABEL if len(command) <= width - LABEL - 2 else 0
-    return sentence((f"{'Next':<{column}}", LABEL_STYLE), "  ", command)
+    return next_line(words[0], learned.template.origin, words[1], width, LABEL)
 
 
 MARKUP, PROMPT, VARIABLE, SPOKEN = "cyan", "dim cyan", "italic magenta", ""

@@ -153,8 +153,8 @@ def preserving_report(template: PreservingTemplate, width: int) -> Text:
 
 _LEFT = {
     Culprit.TEMPLATE: "No edit that leaves the rest as it is fixes",
-    Culprit.ENGINE: "The engine puts something else into the history",
-    Culprit.MODEL: "No template can fix what no message holds",
+    Culprit.ENGINE: "The engine changes the message",
+    Culprit.MODEL: "Not representable in a message (no template can fix this)",
 }
 
 

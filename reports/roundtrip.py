@@ -55,7 +55,7 @@ from .blocks import (
     sentence,
 )
 from .places import provenance_words
-from .terminal import report_text
+from .terminal import drawn_lines, next_line, report_text, text_of
 from .verdict import sandbox_words, verdict_with_basis
 from .visible import LEGEND, quoted, setting_words, some_of, visible
 
@@ -140,6 +140,16 @@ def summary_lines(round_trip: RoundTrip) -> Blocks:
         if kind in outcomes
     ]
     drawn = prose(sentence(joined(counts or [Text("no scenario applies")], ", "), "."), indent=0)
+    drawn += _conditions_played(round_trip)
+    drawn += _confirmed(round_trip)
+    if not round_trip.tokenized:
+        drawn += prose("No tokenizer: --tokenizer PATH judges the tokens, too.", indent=0)
+    return drawn
+
+
+def _conditions_played(round_trip: RoundTrip) -> Blocks:
+    """Say under which settings and limits scenarios were played."""
+    drawn: Blocks = []
     if round_trip.beyond:
         ended = "A render was" if round_trip.beyond == 1 else f"{round_trip.beyond} renders were"
         words = f"{ended} ended by a limit: conversations such as these are not among the verdicts."
@@ -153,13 +163,10 @@ def summary_lines(round_trip: RoundTrip) -> Blocks:
         drawn += prose(played, indent=0)
     words = f"The verdicts hold with {setting_words(usual) or 'no switch set'}"
     if tried:
-        words += f"; {tried} more setting{'s' * (tried > 1)} tried, those that differ are named"
+        words += f"; {tried} more setting{'s' * (tried > 1)} tried"
     if round_trip.untried:
         words += f"; {round_trip.untried} not tried"
     drawn += prose(f"{words}.", indent=0)
-    drawn += _confirmed(round_trip)
-    if not round_trip.tokenized:
-        drawn += prose("No tokenizer: --tokenizer PATH judges the tokens, too.", indent=0)
     for stop, size in round_trip.split_stops:
         warning = sentence(
             ("The stop string ", "yellow"),
@@ -187,9 +194,9 @@ def _many(kind: Outcome, count: int) -> str:
 
 
 FAULTS: dict[Culprit, str] = {
-    Culprit.TEMPLATE: "The template writes the message otherwise",
-    Culprit.ENGINE: "The engine puts something else into the history",
-    Culprit.MODEL: "The model writes what no message holds",
+    Culprit.TEMPLATE: "The template rewrites the message",
+    Culprit.ENGINE: "The engine changes the message",
+    Culprit.MODEL: "Not representable in a message (no template can fix this)",
 }
 
 
@@ -337,7 +344,9 @@ def _example(row: Row) -> Blocks:
         tokens = verdict.tokens
         reused = "" if tokens is None else f"{tokens.reused} of {tokens.sampled} tokens reused"
         return prose(f"{title}: the texts agree, {reused}", hang=2)
-    drawn = prose(f"{title}, in {verdict.difference.part}:", hang=2)
+    line = verdict.difference.line
+    where = "" if line is None else f" (line {line} of the template)"
+    drawn = prose(f"{title}, in {verdict.difference.part}{where}:", hang=2)
     return [*drawn, _departure(verdict.difference)]
 
 
@@ -349,31 +358,56 @@ def _departure(difference: Difference) -> Departure:
             DepartureSide(name, Text(visible(text), style), end=Text("(the end)", "dim italic"))
             for name, text, style in sides
         ),
-        () if difference.line is None else (("by line", Text(str(difference.line))),),
         margin=16,
         by_cells=True,
     )
 
 
-SETTINGS_SHOWN = 3
-FULL = "--full shows each scenario, --scenario NAME one of them with its texts."
+SETTINGS_SHOWN = 1
+CAUSES_SHOWN = 3
 
 
 def roundtrip_screen(analysis: Analysis | None, round_trip: RoundTrip, width: int) -> Text:
-    """Report on round trips in few lines of at most ``width`` cells: counts, causes, one example.
+    """Report on round trips on one screen: causes, one example, its advice, the verdict last.
 
     `roundtrip_report` has every scenario. Without the analysis, nothing is said of the template.
     """
     drawn = [
         *([] if analysis is None else template_lines(analysis)),
-        *summary_lines(round_trip),
+        *_conditions_played(round_trip),
         *_why(round_trip),
         *_settings(round_trip),
         *_weightiest(round_trip),
         *blank(),
-        *prose(Text(FULL, style="dim"), indent=0),
+        *rows([("Verdict", _verdict_words(analysis, round_trip))], indent=0),
     ]
-    return report_text(drawn, width)
+    name = None if analysis is None else analysis.template.origin
+    last = next_line(*_next(analysis, round_trip, name or "-"), width, len("Verdict"))
+    return text_of([*drawn_lines(drawn, width), last])
+
+
+def _verdict_words(analysis: Analysis | None, round_trip: RoundTrip) -> Text:
+    outcomes = Counter(row.verdict.outcome for row in round_trip.rows)
+    if not outcomes:
+        return Text("no scenario applies")
+    whole = f"{outcomes[Outcome.HOLDS]} of {outcomes.total()} sampled turns come back exactly"
+    lost = [
+        sentence((f"{outcomes[kind]} {_many(kind, outcomes[kind])}", _STYLES[kind]))
+        for kind in (Outcome.BREAKS, Outcome.RAISES)
+        if outcomes[kind]
+    ]
+    words = sentence((whole, "" if lost else "green"), *(sentence(", ", each) for each in lost))
+    uncalled = analysis is not None and analysis.formats.united.calls is None
+    return words.append("; tool calls are not rendered, so none was tried") if uncalled else words
+
+
+def _next(analysis: Analysis | None, round_trip: RoundTrip, origin: str) -> tuple[str, str, str]:
+    """Return the command that helps most: its verb, its template and its options."""
+    if analysis is not None and analysis.formats.united.calls is None:
+        return "learn", origin, " --examples FILE"
+    if any(row.verdict.fault is Culprit.TEMPLATE for row in round_trip.rows):
+        return "roundtrip", origin, " --to template"
+    return "roundtrip", origin, " --full" if round_trip.tokenized else " --tokenizer PATH"
 
 
 def _causes_of(round_trip: RoundTrip) -> dict[str, Counter[Cause]]:
@@ -390,31 +424,53 @@ def _causes_of(round_trip: RoundTrip) -> dict[str, Counter[Cause]]:
 def _why(round_trip: RoundTrip) -> Blocks:
     drawn: Blocks = []
     for words, causes in _causes_of(round_trip).items():
-        named = joined(
-            [sentence((f"{count} ", "red"), cause.value) for cause, count in causes.items()], ", "
-        )
-        drawn += prose(sentence((f"{words}: {causes.total()}", "bold")), indent=0)
-        drawn += prose(named)
-    return [*blank(), *drawn] if drawn else []
+        named = [sentence((f"{n} ", "red"), cause.value) for cause, n in causes.items()]
+        more = sum([*causes.values()][CAUSES_SHOWN:])
+        listed = joined([*named[:CAUSES_SHOWN], *([Text(f"{more} more")] if more else [])], ", ")
+        title = (f"{words}: {causes.total()}", "bold")
+        drawn += prose(sentence(title, " (", listed, ")"), indent=0, hang=2)
+    return drawn
 
 
 def _settings(round_trip: RoundTrip) -> Blocks:
     """Say under which settings verdicts differ, and for how many scenarios."""
     counted = Counter(words for row in round_trip.rows for words in conditions_of(row, round_trip))
-    if not counted:
-        return []
-    drawn = heading("Under other settings")
+    drawn: Blocks = []
     for words, count in counted.most_common(SETTINGS_SHOWN):
-        drawn += prose(f"{words}: {count} of {len(round_trip.rows)}", hang=2)
-    left_out = len(counted) - SETTINGS_SHOWN
-    return drawn + (prose(f"… {left_out} more: --full") if left_out > 0 else [])
+        left_out = len(counted) - SETTINGS_SHOWN
+        more = f"; {left_out} more: --full" if left_out > 0 else ""
+        total = len(round_trip.rows)
+        drawn += prose(f"Other settings: {words} ({count} of {total}){more}", indent=0, hang=2)
+    return drawn
 
 
 def _weightiest(round_trip: RoundTrip) -> Blocks:
-    """Show one scenario of the most frequent cause, the template's before others'."""
-    for causes in _causes_of(round_trip).values():
-        return cause_lines(round_trip, [next(iter(causes))])
-    return []
+    """Show one scenario of the weightiest cause, the template's before others'."""
+    broken = [row for row in round_trip.rows if row.verdict.fault is not None]
+    if not broken:
+        return []
+    fault = next(each for each in FAULTS if any(row.verdict.fault is each for row in broken))
+    broken = [row for row in broken if row.verdict.fault is fault]
+    counted = Counter(row.verdict.cause for row in broken)
+    row = max(broken, key=lambda row: (_weighty(row.verdict), counted[row.verdict.cause]))
+    cause = row.verdict.cause
+    words = [] if cause is None else _cause_words(cause)
+    return [
+        *blank(),
+        *words,
+        *_example(row),
+        *rows([(each.reader.value, Text(each.text)) for each in advice_of(row)]),
+    ]
+
+
+def _cause_words(cause: Cause) -> Blocks:
+    return prose(sentence((cause.value, "bold"), f": {ABOUT[cause]}"), indent=0, hang=2)
+
+
+def _weighty(verdict: Verdict) -> bool:
+    """Whether the conversation ends, or a call that was read is forgotten."""
+    lost = verdict.cause is Cause.CALL_LOST and verdict.status is Status.OK
+    return lost or verdict.cause is Cause.RAISES
 
 
 CauseCode = Annotated[str, Meta(extra_json_schema={"enum": [code_of(each) for each in Cause]})]

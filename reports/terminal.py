@@ -5,6 +5,7 @@ Contract: the text is broken already, so that with styles or without it is the s
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, assert_never
 
@@ -158,6 +159,16 @@ def fact_lines(
                 line.append_text(right[at])
             found.append(line)
     return found
+
+
+def next_line(verb: str, origin: str | None, options: str, width: int, label: int) -> Text:
+    """Name the next command on one line, so that it can be copied, TEMPLATE for a long name."""
+    source = shlex.quote(visible(origin or "-"))
+    command = f"autoparser {verb} {source}{options}"
+    if len(command) > width - len("Next") - _GAP:
+        command = f"autoparser {verb} TEMPLATE{options}"
+    column = label if len(command) <= width - label - _GAP else 0
+    return sentence((f"{'Next':<{column}}", LABEL_STYLE), " " * _GAP, command)
 
 
 def _excerpt(block: Excerpt, width: int) -> Lines:

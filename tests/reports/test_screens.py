@@ -326,6 +326,26 @@ def test_a_status_says_whether_all_was_read(status: Status) -> None:
     assert not all_read(ParsedMessage("", None, (unknown,), None, status, ()))
 
 
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("reasoning-in-prompt-words", "learn TEMPLATE --examples FILE"),
+        ("content-dropped-beside-calls", "roundtrip TEMPLATE --to template"),
+        pytest.param(
+            "history-last-query", "roundtrip TEMPLATE --to template", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_the_screen_of_round_trips_ends_with_what_to_do(name: str, command: str) -> None:
+    analysis = analyzed(name)
+    lines = roundtrip_screen(analysis, round_trip(analysis, shipped_scenarios()), 80).plain.split(
+        "\n"
+    )
+    assert lines[-1].split(maxsplit=1) == ["Next", f"autoparser {command}"]
+    assert "sampled turns come back exactly" in " ".join(lines[-3:])
+    assert len(lines) <= 22
+
+
 def test_every_cause_of_a_broken_round_trip_is_explained() -> None:
     assert set(ABOUT) == set(Cause)
     assert set(FAULTS) == set(Culprit)
