@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -492,14 +492,23 @@ def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja,
 
 def _run_lint(request: wings.LintRequest) -> wings.LintRun:
     with ExitStack() as stack:
-        return wings.lint_project(
-            request,
-            lambda total: (
-                stack.enter_context(progress_bar(total, "linting"))
-                if total >= MANY
-                else lambda: None
-            ),
-        )
+        return wings.lint_project(request, _bar_in(stack, "linting"))
+
+
+def _bar_in(stack: ExitStack, words: str) -> Callable[[int], Callable[[], object]]:
+    """Return what ends a bar and begins another; of few templates there is none."""
+
+    def start(total: int) -> Callable[[], object]:
+        stack.close()
+        return stack.enter_context(progress_bar(total, words)) if total >= MANY else lambda: None
+
+    return start
+
+
+def _fix_sources(request: wings.LintRequest, *, unsafe: bool) -> wings.FixRun:
+    with ExitStack() as stack:
+        linting, fixing = _bar_in(stack, "linting"), _bar_in(stack, "fixing")
+        return wings.fix_sources(request, fixing, unsafe=unsafe, lint_progress=linting)
 
 
 def _write_baseline(run: wings.LintRun, file: Path) -> int:
@@ -556,7 +565,7 @@ def fix(
         protect_source(source, result.output)
 
     request = options.request(sources, options.settings(), options.cache_folder(), limits)
-    run = wings.fix_sources(request, unsafe=unsafe_fixes)
+    run = _fix_sources(request, unsafe=unsafe_fixes)
     unwritten = write_fixes(run) if write else ()
     _write_result(
         run,
@@ -573,7 +582,7 @@ def fix(
 
 def fix_files(request: wings.LintRequest, *, unsafe: bool) -> None:
     """Change the files of templates in which something can be fixed, and name those that stay."""
-    for each in write_fixes(wings.fix_sources(request, unsafe=unsafe)):
+    for each in write_fixes(_fix_sources(request, unsafe=unsafe)):
         print_note(f"{each.path}: {wings.problem_words(each)}")
 
 

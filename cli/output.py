@@ -1,4 +1,4 @@
-"""Write reports to the terminal, a pipe or a file; show progress on a terminal."""
+"""Write reports to the terminal, a pipe or a file; show progress on a terminal or in a log."""
 
 from __future__ import annotations
 
@@ -238,25 +238,42 @@ def _replace_file(path: Path, content: bytes) -> None:
 
 @contextmanager
 def progress_bar(total: int, words: str = "decoding") -> Generator[Callable[[], object]]:
-    """Show a bar of `total` steps on a terminal, with words beside it.
+    """Show a bar of `total` steps on a terminal, and in a log a line every so often.
 
-    Gives what is to be called after each step.
+    Yields what is to be called after each step.
     """
-    console = wings.Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda: None
+    if not sys.stderr.isatty():
+        yield _log_steps(total, words)
         return
+    console = wings.Console(stderr=True)
     with wings.Progress(console=console, transient=True) as bar:
         task = bar.add_task(words, total=total)
         yield lambda: bar.advance(task)
 
 
+LOG_INTERVAL = 10.0
+"""Seconds between two lines of progress in a log."""
+
+
+def _log_steps(total: int, words: str) -> Callable[[], object]:
+    """Return what counts a step, and prints a line where the last one is long ago."""
+    done, printed = 0, monotonic()
+
+    def step() -> None:
+        nonlocal done, printed
+        done += 1
+        if done < total and monotonic() - printed >= LOG_INTERVAL:
+            printed = monotonic()
+            print_note(f"{words}: {done} of {total}")
+
+    return step
+
+
 @contextmanager
 def status_line(first: str) -> Generator[Callable[[str], object]]:
     """Show a status line on a terminal; yield a function that changes its words."""
-    console = wings.Console(stderr=True)
-    if not console.is_terminal:
+    if not sys.stderr.isatty():
         yield lambda words: None  # noqa: ARG005 - nobody watches
         return
-    with console.status(f"{first} …") as status:
+    with wings.Console(stderr=True).status(f"{first} …") as status:
         yield lambda words: status.update(f"{words} …")

@@ -29,7 +29,7 @@ from .blocks import (
 )
 from .pages import PageScript, PageTop, page
 from .terminal import report_text
-from .visible import marker_text, visible
+from .visible import marker_text, number_of, visible
 
 MOST = 12
 """Families, switches and failures that a terminal shows."""
@@ -42,7 +42,7 @@ def survey_report(summary: SurveySummary, width: int) -> Text:
     analyzed = everything.templates - len(summary.failed)
     words = sentence(
         (f"{everything.templates}", "bold"),
-        " templates, ",
+        " template, " if everything.templates == 1 else " templates, ",
         (f"{analyzed}", "bold"),
         " analyzed, the whole self-check passes for ",
         (f"{everything.ok}", "bold"),
@@ -70,7 +70,7 @@ def survey_page(
 
     `pages` has the names of the templates' own pages, which lie beside it, by their sources.
     """
-    many = f"{summary.all.templates} templates"
+    many = number_of(summary.all.templates, "template")
     folder = shared_folder([each.source for each in records])
     return page(
         PageTop(f"{many} · autoparser survey", "autoparser survey", many, list(_badges(summary))),
@@ -132,7 +132,7 @@ def _sections(summary: SurveySummary, folder: str, most: int) -> Blocks:
         *_pairs(
             Heading(Text("Why round trips break"), "round-trips"),
             [
-                (cause, f"{count} in {templates} templates")
+                (cause, f"{count} in {number_of(templates, 'template')}")
                 for cause, count, templates in summary.causes
             ],
             len(summary.causes),
@@ -187,7 +187,8 @@ def _families(summary: SurveySummary, folder: str, most: int) -> Blocks:
     families = summary.families[:most]
     if not families:
         return []
-    title = f"Families: {len(summary.families)} ways to write a call"
+    ways = "way" if len(summary.families) == 1 else "ways"
+    title = f"Families: {len(summary.families)} {ways} to write a call"
     lead = "Templates are of one family if they write a call alike: the same text around slots."
     asides = tuple(
         visible(f"such as {', '.join(name.removeprefix(folder) for name in each.examples)}")

@@ -147,6 +147,8 @@ _ANY_MEMBER = "..."
 _WHERE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>.*)`$", re.DOTALL)
 _PART = re.compile(r"\[(?P<index>\d+)\]|\[(?P<any>\.\.\.)\]|\.(?P<name>[^.\[]+)")
 _PLAIN = re.compile(r"[\w$-]+")
+_BOUND = re.compile(r"^Expected `\w+`(?P<length> of length)? (?P<sign>[<>]=?) (?P<bound>\S+)$")
+_SIGNS = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
 _FIELD = re.compile(r"^Object (?P<what>contains unknown|missing required) field `(?P<name>.*)`$")
 
 
@@ -254,14 +256,34 @@ def _explain(
     stands = _value_at(value, parts)
     is_what = kind_of(stands)
     if expected.choices and not isinstance(stands, list | dict):
-        near = spelling_hint(str(stands), expected.choices, "write one of them")
-        return parts, f"{stands!r} is none of {', '.join(expected.choices)}", near
+        return parts, *_explain_choice(stands, expected.choices)
     if expected.kind.startswith("a text") and isinstance(stands, bool | int | float | date):
         return parts, f"this is {is_what}, not {expected.kind}", "put it in quotes"
     then = _write_hint(expected.words or ", ".join(expected.keys))
     if not stands and " of length " in statement:
         return parts, "this is empty", then
+    bound = _BOUND.match(statement)
+    if bound is not None:
+        return parts, *_explain_bound(bound, stands)
+    if is_what == expected.kind == "a number":
+        return parts, f"this is {stands}, not a whole number", then
     return parts, f"this is {is_what}, not {expected.kind}", then
+
+
+def _explain_choice(stands: object, choices: Sequence[object]) -> tuple[str, str]:
+    """Explain that a value is not one of those that there are, and what to write."""
+    if len(choices) == 1:
+        return f"this is {stands!r}, not {choices[0]}", f"write {choices[0]}"
+    near = spelling_hint(str(stands), choices, "write one of them")
+    return f"{stands!r} is not one of {', '.join(map(str, choices))}", near
+
+
+def _explain_bound(bound: re.Match[str], stands: Any) -> tuple[str, str]:
+    """Explain that a number or a length is out of its range, and what to write."""
+    size = f"{_SIGNS[bound['sign']]} {bound['bound']}"
+    if bound["length"]:
+        return f"this has a length of {len(stands)}, not of {size}", f"write a length of {size}"
+    return f"this is {stands}, not {size}", f"write {size}"
 
 
 def _unknown_keys(value: object, expected: ExpectedValue) -> list[str]:

@@ -482,12 +482,13 @@ def fix_sources(
     progress: Callable[[int], Callable[[], object]] | None = None,
     *,
     unsafe: bool = False,
+    lint_progress: Callable[[int], Callable[[], object]] | None = None,
 ) -> FixRun:
     """Fix the findings that a run of lint shows; what cannot be looked at is a problem of the run.
 
     A template at which a limit ends the search stays as it is, and its findings are not finished.
     """
-    run = lint_project(request)
+    run = lint_project(request, lint_progress)
     answers = answers_in_order(
         partial(_fix_inspected, unsafe=unsafe),
         run.templates,

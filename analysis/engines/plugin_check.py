@@ -114,12 +114,17 @@ def _environment_of(python: str, *, imports: bool, timeout: float) -> _Environme
     try:
         return convert(json.loads(ran.stdout), _Environment)
     except (ValueError, ValidationError):
-        output = one_line(ran.stderr.strip() or ran.stdout.strip() or "nothing", SHOWN)
+        output = _one_line(ran.stderr or ran.stdout) or "nothing"
         raise AutoparserError(
             f"does not say what it has: {output}",
             file=python,
             hint="name an interpreter of Python 3.10 or newer",
         ) from None
+
+
+def _one_line(text: str) -> str:
+    """Return what a Python said in one line, without its line ends and tabs."""
+    return one_line(" ".join(text.split()), SHOWN)
 
 
 def _answer(what: str, holds: bool, finding: str, way_out: str) -> CheckedPoint:
@@ -169,7 +174,7 @@ def _of_engine(
         yield CheckedPoint(has_names, CheckState.UNKNOWN, "not imported")
     elif engine_facts.failure:
         way_out = f"see whether {engine} itself starts in this environment"
-        yield _answer(has_names, False, one_line(engine_facts.failure, SHOWN), way_out)
+        yield _answer(has_names, False, _one_line(engine_facts.failure), way_out)
     else:
         yield _answer(
             f"{engine} has what the plugin hooks",

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import typer
 
+from autoparser.cli import output
+from autoparser.cli.lint import MANY
 from autoparser.cli.main import DEMO, EXAMPLES, SUMMARIES, app
 
 from .conftest import ROOT, Run
@@ -141,6 +143,25 @@ def test_a_result_goes_to_a_file_as_plain_text(
     printed, written = autoparser(*use), autoparser(*use, "-o", file)
     assert (written.code, written.out) == (printed.code, "")
     assert file.read_text(encoding="utf-8") == printed.out != ""
+
+
+@pytest.mark.parametrize("use", ["survey", "lint --no-cache", "fix --no-cache"])
+def test_progress_in_a_log_is_a_line_every_so_often(
+    use: str, autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, *words = use.split()
+    for number in range(MANY + 1):
+        text = f"{{{{ messages[0].content }}}}{number}"
+        (tmp_path / f"{number}.jinja").write_text(text, "utf-8")
+    # By this variable CI asks for colors.
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "ing: " not in autoparser(command, tmp_path, *words, "-j", "1").err
+    monkeypatch.setattr(output, "LOG_INTERVAL", 0.0)
+    ran = autoparser(command, tmp_path, *words, "-j", "1")
+    word = {"survey": "surveying", "lint": "linting", "fix": "fixing"}[command]
+    assert f"{word}: 4 of {MANY + 1}\n" in ran.err
+    assert f"{word}: {MANY + 1} of" not in ran.err
+    assert "\r" not in ran.err
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])

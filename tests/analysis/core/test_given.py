@@ -35,6 +35,9 @@ class Leaf(Struct, forbid_unknown_fields=True, rename="kebab"):
     leaf_edge: Literal["smooth", "toothed"] | None = None
     sizes: Annotated[tuple[float, ...], Meta(description="a list of widths in mm")] = ()
     falls: bool = False
+    count: Annotated[int, Meta(ge=1, le=128)] = 1
+    code: Annotated[str, Meta(max_length=2)] = ""
+    trees: Literal[1] = 1
 
 
 class Tree(Struct):

@@ -77,7 +77,7 @@ def test_a_file_that_is_no_survey_or_has_a_wrong_line_is_refused() -> None:
     lines = "".join(map(line_of, RECORDS))
     for old, new, words in (
         ('"total": 44', '"total": "44"', r"line \d\.check\.total: this is a text, not a number"),
-        ("survey/1", "survey/2", r"line 1\.schema: 'autoparser.survey/2' is none of"),
+        ("survey/1", "survey/2", r"line 1\.schema: this is 'autoparser.survey/2', not "),
     ):
         with pytest.raises(AutoparserError, match=words):
             journal_of(lines.replace(old, new).encode(), "s.jsonl")
