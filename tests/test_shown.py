@@ -16,10 +16,21 @@ import pytest
 from rich.console import Console
 from tokenizers import Tokenizer, models
 
-from autoparser import Analysis, ChatTemplate, analyze, load_format, round_trip
+from autoparser import (
+    Analysis,
+    ChatTemplate,
+    Example,
+    Message,
+    Renderer,
+    analyze,
+    learn,
+    load_format,
+    round_trip,
+)
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.registry import rules_of
 from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.sources.token_bytes import byte_tokenizer
 from autoparser.errors import TemplateNotFoundError
 from autoparser.reports import screen_report
 from autoparser.roundtrip import shipped_scenarios
@@ -28,6 +39,7 @@ from autoparser.shown import Shown
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "fixtures/templates/j1-json-in-tags.jinja"
 TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
+ASKED = [{"role": "user", "content": "Hello."}]
 HOSTILE = "<b>&amp; [red]x[/red]\x1b[31m"
 
 
@@ -65,6 +77,34 @@ def test_a_value_shows_itself(name: str) -> None:
     console = Console(file=StringIO(), width=80, record=True)
     console.print(value)
     assert console.export_text().split() == report.split()
+
+
+def test_what_an_analysis_holds_and_makes_is_one_line() -> None:
+    of, parser = analysis(), analysis().parser(TOOLS)
+    renderer = Renderer(of, byte_tokenizer(()))
+    stream = parser.stream()
+    stream.feed("Hello.")
+    taught = learn(of, [Example("Hello.<|im_end|>", Message("Hello."))])
+    values = [
+        *(of.template, of.format, of.formats, of.view, parser, stream, renderer),
+        *(renderer.render(ASKED), taught, of.markers, of.phases[0], of.phases[0].evidence[0]),
+    ]
+    turn = "<TurnFormat: '<|im_start|>assistant\\n' reasoning, content, calls until '<|im_end|>'>"
+    assert [repr(value) for value in values] == [
+        f"<ChatTemplate of {FILE}: 57 lines>",
+        turn,
+        f"<Formats: 1, by default {turn}>",
+        "<View: reasoning TAG_BASED, content PLAIN, tools JSON_NATIVE>",
+        "<OutputParser of 'look_up'>",
+        "<StreamParser: <ParsedMessage ok: content 'Hello.'>>",
+        f"<Renderer by {of!r}>",
+        "<RenderedTokens: 34, 0 in the loss mask>",
+        "<TaughtFormat: uses template, reads 1 of 1 examples>",
+        "<MarkerRegistry: reasoning_start '<think>', reasoning_end '</think>',"
+        " per_call_start '<tool_call>', per_call_end '</tool_call>'>",
+        "<Finding R1 reasoning: reasoning is written before the content (field reasoning_content)>",
+        "<Evidence: no reasoning / reasoning>",
+    ]
 
 
 class Words(HTMLParser):

@@ -34,6 +34,13 @@ class TurnFormat(TurnShape, frozen=True):
     It is answered once: what opens and closes a part, what ends a turn.
     """
 
+    def __repr__(self) -> str:
+        """Return the parts that a turn has, and its stop strings, in one line."""
+        parts = ", ".join(part.value for part in TurnPart if part in self.shown_parts)
+        stops = ", ".join(map(repr, self.stop_strings))
+        ends = f" until {stops}" if stops else ""
+        return f"<{type(self).__name__}: {self.header!r} {parts or 'nothing'}{ends}>"
+
     @cached_property
     def reasoning(self) -> MarkerBlock | None:
         """What opens and closes reasoning; None where nothing does."""
@@ -341,6 +348,10 @@ class Formats(Struct, frozen=True):
     def of(cls, format_: TurnFormat) -> Formats:
         """Return the formats of a template whose switches change nothing."""
         return cls((format_,), format_.setting, fullest=format_)
+
+    def __repr__(self) -> str:
+        """Return how many there are, and the default one, in one line."""
+        return f"<{type(self).__name__}: {len(self)}, by default {self.default.format!r}>"
 
     def __iter__(self) -> Iterator[TurnFormat]:
         """Go through the formats, the default's first."""

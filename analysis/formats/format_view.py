@@ -61,7 +61,7 @@ class CallIdPosition(StrEnum):
 # The registry of markers, read off a format.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MarkerRegistry:
     """Every marker by its name; cores, without the whitespace at their edges."""
 
@@ -89,6 +89,11 @@ class MarkerRegistry:
     code_block_marker: str = ""
     code_block_language: str = ""
     function_namespace: str = ""
+
+    def __repr__(self) -> str:
+        """Return the markers that are there, in one line."""
+        markers = ", ".join(f"{name} {text!r}" for name, text in self.items().items())
+        return f"<{type(self).__name__}: {markers or 'none'}>"
 
     def items(self) -> Mapping[str, str]:
         """Return the markers that are there, by name."""
@@ -411,7 +416,7 @@ class FormatFlags:
     tools_array_wrapped: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class View:
     """A format in the words of reports."""
 
@@ -424,6 +429,11 @@ class View:
     flags: FormatFlags
     preserved_tokens: tuple[str, ...]
     """Markers that a tokenizer must keep, so that they can be seen in the output."""
+
+    def __repr__(self) -> str:
+        """Return the modes of its parts, in one line."""
+        modes = f"reasoning {self.reasoning}, content {self.content}, tools {self.tools}"
+        return f"<{type(self).__name__}: {modes}>"
 
 
 def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:

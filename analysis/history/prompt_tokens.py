@@ -332,7 +332,7 @@ class TokenOwner(NamedTuple):
     loss: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RenderedTokens:
     """Token ids, and the origin of each; all sequences have the same length.
 
@@ -352,6 +352,10 @@ class RenderedTokens:
 
     def __len__(self) -> int:
         return len(self.token_ids)
+
+    def __repr__(self) -> str:
+        """Return how many there are, and how many a loss counts, in one line."""
+        return f"<{type(self).__name__}: {len(self)}, {sum(self.loss_mask)} in the loss mask>"
 
     @cached_property
     def message_indices(self) -> tuple[int, ...]:

@@ -106,6 +106,10 @@ class Renderer:
             retention_of(thinking_retention),
         )
 
+    def __repr__(self) -> str:
+        """Return which analysis it renders by, in one line."""
+        return f"<{type(self).__name__} by {self.analysis!r}>"
+
     def render(
         self,
         messages: Sequence[object],

@@ -392,7 +392,7 @@ class Prober:
 # The findings of phases, and their evidence.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evidence:
     """The renders of two conversations that differ in one thing."""
 
@@ -401,13 +401,17 @@ class Evidence:
     left: Probe
     right: Probe
 
+    def __repr__(self) -> str:
+        """Return what differs, in one line."""
+        return f"<{type(self).__name__}: {self.difference}>"
+
     @property
     def split(self) -> DiffSplit:
         """The difference of the renders; a refused render counts as an empty text."""
         return diff_split(self.left.text, self.right.text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """The conclusion of one phase."""
 
@@ -420,6 +424,10 @@ class Finding:
     """The members of the marker registry whose source is this phase."""
     kind: EvidenceKind = EvidenceKind.RENDER
     """What says so."""
+
+    def __repr__(self) -> str:
+        """Return the phase and its conclusion, in one line."""
+        return f"<{type(self).__name__} {self.phase} {self.title}: {self.conclusion}>"
 
     @property
     def confirmed(self) -> bool:

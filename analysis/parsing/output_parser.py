@@ -81,6 +81,10 @@ class StreamParser:
             self._leave_lane()
             collector.forget(self._tape)
 
+    def __repr__(self) -> str:
+        """Return the message so far, in one line."""
+        return f"<{type(self).__name__}: {self.message!r}>"
+
     def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
         """Read a piece of text; return the deltas that it adds.
 
@@ -287,6 +291,12 @@ class OutputParser:
         self._whole_calls = whole_calls
         self._make_id = call_ids if callable(call_ids) else CallIds(call_ids)
         self._tokens = None if tokenizer is None else MarkerTokens(turn, tokenizer)
+
+    def __repr__(self) -> str:
+        """Return which tools may be called, in one line."""
+        offered = self.turn.offered
+        tools = "any tool" if offered is None else ", ".join(map(repr, sorted(offered)))
+        return f"<{type(self).__name__} of {tools or 'no tool'}>"
 
     def may_hold_call(self, text: str) -> bool:
         """Return whether a text may contain a call; False is certain.

@@ -72,7 +72,7 @@ class ExampleVerdict:
         return prefix_length(self.written or "", self.expected)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TaughtFormat:
     """The result of learning from examples, and the format in use."""
 
@@ -88,6 +88,10 @@ class TaughtFormat:
     """Why this one is used, in words."""
     misread: tuple[str, ...] = ()
     """The locations of the examples that the learned format, used or not, does not read."""
+
+    def __repr__(self) -> str:
+        """Return which format is used, and the examples that are read, in one line."""
+        return f"<{type(self).__name__}: uses {self.used.value}, reads {self.score}>"
 
     @property
     def odd(self) -> tuple[ExampleVerdict, ...]:

@@ -107,7 +107,7 @@ class ReadFormat:
         return called, len(read), -sum(_free(each.message) for each in read if each.message)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class InferredFormat:
     """The format learned from a template and unlabeled outputs."""
 
@@ -123,6 +123,10 @@ class InferredFormat:
     """Which format is used: the template's own, the learned one, or both side by side."""
     refusal: str = ""
     """Why the learned format is not used, in words; empty if it is, or nothing was learned."""
+
+    def __repr__(self) -> str:
+        """Return which format is used, and why, in one line."""
+        return f"<{type(self).__name__}: uses {self.used.value}, since {self.reason}>"
 
     @property
     def widened(self) -> bool:

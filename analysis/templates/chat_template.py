@@ -137,7 +137,7 @@ LONGEST_REASON = 200_000
 """Characters of a template's own message that an error keeps."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChatTemplate:
     """The text of a chat template with the variables of its renders."""
 
@@ -158,6 +158,12 @@ class ChatTemplate:
 
     sandbox: SandboxKind = SandboxKind.IMMUTABLE
     """Where it runs; the mutable sandbox may render what that of transformers refuses."""
+
+    def __repr__(self) -> str:
+        """Return where it came from and its length, in one line."""
+        lines = len(self.text.splitlines())
+        of = self.origin or self.name or "a text"
+        return f"<{type(self).__name__} of {of}: {lines} line{'s' * (lines != 1)}>"
 
     def render(
         self,
