@@ -18,8 +18,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render an answer as the last message and as an earlier one."""
     word = subject.marks.content
     last, later = render_answer(subject), render_earlier(subject)
+    once = " once a user message follows" if last.holds(word) else ""
     for render, words in (
-        (later, "an answer is not in the prompt once a user message follows"),
+        (later, f"an answer is not in the prompt{once}"),
         (last, "an answer is not in the text that ends with it"),
     ):
         if render.rendered and render.text.strip() and not render.holds(word):

@@ -3,13 +3,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from autoparser.analysis.core.text_alignment import TemplateLiteral
+from autoparser.analysis.core.text_alignment import TemplateLiteral, common_suffix
 from autoparser.analysis.lint.conversation_matrix import Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier
+from autoparser.analysis.lint.rule_conversations import (
+    render_answer,
+    render_earlier,
+    render_with,
+)
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -27,8 +31,18 @@ def _plain(subject: Subject) -> Iterator[Hit]:
     if subject.marks.next_user not in later.text:
         return
     behind = later.text.rpartition(content)[2].partition(subject.marks.next_user)[0]
-    if content in last.text and content in later.text:
+    if content in last.text and content in later.text and not _always_prompts(subject, last):
         yield from _differing(subject, "a turn", (last, content), (later, content, behind))
+
+
+def _always_prompts(subject: Subject, last: Render) -> bool:
+    """Whether a prompt that is written unasked stands behind the answer, where AP204 sees it.
+
+    So it is with a judge's instructions. They are not the end of the turn.
+    """
+    bare = render_with(subject, (subject.user,), {})
+    prompt = render_with(subject, (subject.user,), {}, generation=True)
+    return prompt.text == bare.text and bool(common_suffix(bare.text, last.text).strip())
 
 
 TWINS = (

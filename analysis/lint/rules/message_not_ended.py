@@ -109,12 +109,14 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
         for usual, others in ((chat, prompts), *_result_scenes(played_chats)):
             for each in others if usual else ():
                 if usual and _surplus(each, begin, end) != _surplus(usual, begin, end):
-                    text = each.render.text
+                    even = _begun(each, begin) == each.render.text.count(end)
+                    shown, other = (usual, each) if even else (each, usual)
                     yield Hit(
-                        f"'{each.name}' begins {text.count(begin)} messages with"
-                        f" {quote_text(begin)} and ends {text.count(end)} with {quote_text(end)}",
-                        each.against(usual),
-                        line=each.render.line_of(begin),
+                        f"'{shown.name}' begins {_begun(shown, begin)} messages with"
+                        f" {quote_text(begin)} and ends {shown.render.text.count(end)} with"
+                        f" {quote_text(end)}",
+                        shown.against(other),
+                        line=shown.render.line_of(begin),
                     )
                     return
         unended = chat and _unended_before(chat.render.text, begin, end)
@@ -125,6 +127,11 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
                 chat.render.line_at(unended),
             )
             return
+
+
+def _begun(played_chat: PlayedConversation, begin: str) -> int:
+    """Return how many messages a conversation begins, without the one that a prompt opens."""
+    return played_chat.render.text.count(begin) - played_chat.conversation.generation
 
 
 def _surplus(played_chat: PlayedConversation, begin: str, end: str) -> int:

@@ -12,7 +12,9 @@ from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import prepared_messages
 
 KEYS = ("tool_calls", "function_call", "refusal", "audio", "name")
-"""What the client library's messages hold beside role and content."""
+"""What the client library's messages hold beside role and content.
+
+Content beside calls is the affair of AP109 and AP110."""
 
 
 @rule("AP806")
@@ -30,6 +32,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         ]
         offered = subject.usual_tools if tools else None
         prepared = cast("list[dict[str, Json]]", prepared_messages(messages))
+        for each, message in zip(prepared, messages, strict=True):
+            each |= {key: value for key, value in message.items() if key == "content"}
         given, without = (
             subject.render(each, tools=offered, as_given=True)
             # Prepared here, so that the evidence shows what the template is given.
@@ -61,7 +65,4 @@ def _engine_answers(subject: Subject, what: str, usual: Render, without: Render)
 def _with_null_keys(message: dict[str, Json]) -> dict[str, Json]:
     if message["role"] != "assistant":
         return message
-    every: dict[str, Json] = {**dict.fromkeys(KEYS), **message}
-    if message.get("tool_calls") and not message.get("content"):
-        every["content"] = None
-    return every
+    return {**dict.fromkeys(KEYS), **message}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
+from autoparser.analysis.lint.lint_renders import Render, failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_with
 from autoparser.analysis.lint.subject import Subject
@@ -24,13 +24,18 @@ def check(subject: Subject) -> Iterator[Hit]:
         # What is written into the text is words of the caller's, as a system message is.
         if switch.inserted or not switch.changes & OF_REASONING:
             continue
-        for value in PLAIN:
-            render = render_with(subject, (subject.user,), {switch.name: value}, generation=True)
+        asked: list[tuple[Json, Render]] = [
+            (value, render_with(subject, (subject.user,), {switch.name: value}, generation=True))
+            for value in PLAIN
+        ]
+        # Whoever refuses one of them in words of their own takes a few values and no others.
+        if any(not render.rendered and not render.crashed for _, render in asked):
+            continue
+        for value, render in asked:
             if render.crashed:
-                words = f"{switch.name}={value}"
                 yield raising_hit(
                     f"a request {failure_words(render)}",
-                    (render, words),
+                    (render, f"{switch.name}={value}"),
                     (unset, "unset"),
                     setting={switch.name: value},
                 )

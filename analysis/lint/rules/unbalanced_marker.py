@@ -27,6 +27,8 @@ class _TurnMarkers:
     pairs: frozenset[MarkerPair]
     open_ended: bool
     """Turns begin with what says so, and nothing says that it ends."""
+    open_tags: bool
+    """Turns begin with tags, as in ``<user>Hi<bot>Yes``, and nothing says that they end."""
 
 
 @rule("AP201")
@@ -34,6 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Count the markers between two user messages; what opens there must close there."""
     seen: set[MarkerPair] = set()
     opens, of_turns = _opens_anywhere(subject), _in_plain_chats(subject)
+    closing, end = _closed_by_prompts(subject), subject.tokens.get("eos_token", "")
     looked_at: set[str] = set()
     for name, render, text in _between_questions(subject):
         if text in looked_at:
@@ -44,6 +47,11 @@ def check(subject: Subject) -> Iterator[Hit]:
             opened, closed = found.opened[pair], found.closed[pair]
             # What never opens after a user message begins the whole text.
             loose = opened != closed and bool(closed) and bool(opens[pair])
+            if closed > opened and pair in closing:
+                continue
+            # Another token that ends turns may be spelled like the one that closes this.
+            if end and pair in of_turns.pairs and opened - closed == text.count(end) > 0:
+                continue
             # A tag that has the value in it, ``<city="Oslo">``, has nothing to close.
             whole = any(each in found.spelled[pair] for each in subject.marks.values)
             never = not whole and _never_closes(found, pair, of_turns)
@@ -54,6 +62,23 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield from islice(
             chain(_in_calls(subject), _in_results(subject, of_turns), _doubled(subject)), 1
         )
+
+
+def _closed_by_prompts(subject: Subject) -> frozenset[MarkerPair]:
+    """Return what a generation prompt closes and does not open, as the model begins a turn then."""
+    lasts = {
+        (text.before, text.after)
+        for each in subject.matrix
+        if each.render.rendered and each.conversation.generation
+        for text in each.written_texts[-1:]
+        if text.spoken.voice is Voice.USER
+    }
+    found: set[MarkerPair] = set()
+    for before, prompt in lasts:
+        # The question itself may end with what closes its header.
+        header, written = _balance(subject, before), _balance(subject, prompt)
+        found |= (written.closed - written.opened - header.opened).keys()
+    return frozenset(found)
 
 
 def _in_calls(subject: Subject) -> Iterator[Hit]:
@@ -177,7 +202,7 @@ def _never_closes(balance: MarkerBalance, pair: MarkerPair, of_turns: _TurnMarke
     if balance.within[pair] - of_turns.pairs:
         return bool(_TAG.fullmatch(spelled)) and any(each in spelled for each in "= ")
     begins = len(pair.name) > 1 and not of_turns.open_ended
-    return begins or bool(_TAG.fullmatch(spelled))
+    return begins or (not of_turns.open_tags and bool(_TAG.fullmatch(spelled)))
 
 
 def _in_plain_chats(subject: Subject) -> _TurnMarkers:
@@ -194,13 +219,17 @@ def _in_plain_chats(subject: Subject) -> _TurnMarkers:
     whole = [_balance(subject, text) for text in dict.fromkeys(texts)]
     histories = dict.fromkeys(text.partition(first)[2] for text in texts)
     chat_balances = [_balance(subject, text) for text in histories]
+    unclosed = {
+        pair: found.spelled[pair]
+        for found in chat_balances
+        for pair in found.opened
+        if not found.closed[pair]
+    }
+    closed = {pair for found in chat_balances for pair in found.closed}
     return _TurnMarkers(
         frozenset(pair for found in whole for pair in found.opened | found.closed),
-        any(
-            len(pair.name) > 1 and not found.closed[pair]
-            for found in chat_balances
-            for pair in found.opened
-        ),
+        any(len(pair.name) > 1 for pair in unclosed),
+        any(_TAG.fullmatch(unclosed[pair]) for pair in unclosed.keys() - closed),
     )
 
 
