@@ -28,7 +28,14 @@ from autoparser.analysis.learning.continuations import (
 )
 from autoparser.analysis.learning.format_assembly import format_under, learn_formats
 from autoparser.analysis.learning.found_switches import MOST_VARIABLES, find_switches
-from autoparser.analysis.learning.prober import Finding, Prober, Sentinels, choose_sentinels
+from autoparser.analysis.learning.plain_words import evidence_in_plain_words
+from autoparser.analysis.learning.prober import (
+    Evidence,
+    Finding,
+    Prober,
+    Sentinels,
+    choose_sentinels,
+)
 from autoparser.analysis.learning.self_check import self_check
 from autoparser.analysis.learning.shape_negotiation import (
     Negotiated,
@@ -145,6 +152,11 @@ class Analysis(LearnedFormat):
             shape=self.shape,
             setting=self.formats.base,
         )
+
+    def shown_evidence(self, finding: Finding) -> tuple[Evidence, ...]:
+        """Return the renders behind a conclusion, in plain words where the template allows it."""
+        prober = self.prober()
+        return tuple(evidence_in_plain_words(each, prober) for each in finding.evidence)
 
     @property
     def gate(self) -> Gate:

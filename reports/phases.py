@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from rich.text import Text
 
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, UserMessage
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.formats.learned_format import LearnedFormat
@@ -45,8 +46,8 @@ from .visible import (
 )
 
 PAIRS = (
-    "Each phase renders two conversations that differ in one thing. Their words are invented so"
-    " that a render shows where each of them went; what only one of the renders has is marked."
+    "Each phase renders two conversations that differ in one thing; what only one of the renders"
+    " has is marked."
 )
 RENDERS_SHOWN = "--phase T3 shows the renders behind one, --diffs those behind all."
 NO_RENDERS = "The renders behind them are not in a saved format: pass the template for those."
@@ -76,7 +77,9 @@ def phase_entries(learned: LearnedFormat, opened: Collection[str] = ()) -> Itera
             if name in markers
         ]
         behind: Blocks = prose(sentence("markers: ", joined(found, ", "))) if found else []
-        evidence = finding.evidence if isinstance(finding, Finding) else ()
+        evidence: Sequence[Evidence] = ()
+        if isinstance(learned, Analysis) and isinstance(finding, Finding):
+            evidence = learned.shown_evidence(finding)
         yield Entry(
             finding.title,
             words if finding.confirmed else sentence(words, doubt()),

@@ -398,7 +398,7 @@ _CHANGES = {
 
 def _long(subject: Subject) -> Iterator[ProofConversation]:
     """Return what is empty in a chat in other words, and a chat of many messages and long texts."""
-    texts = texts_for(subject.template.text, subject.marks)
+    texts = texts_for(subject.template.text)
     first, second, _ = texts.users
     answer = Message(texts.answers[0])
     many = (first, answer, *(UserMessage("And?"), Message("So.")) * (LONG // 2), second)
@@ -427,7 +427,7 @@ def _lengthen(message: Mapping[str, Json], padding: str) -> Mapping[str, Json]:
 
 def _written_out(subject: Subject) -> Iterator[ProofConversation]:
     """Return messages whose content holds all that was written, as servers without a parser do."""
-    texts = texts_for(subject.template.text, subject.marks)
+    texts = texts_for(subject.template.text)
     system = texts.system if subject.shape.system else ""
     answer = Message(texts.answers[0], texts.reasonings[0])
     told: Dialogue = (texts.users[0], answer)

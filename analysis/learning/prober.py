@@ -98,6 +98,15 @@ def choose_sentinels(template_text: str) -> Sentinels:
         attempt += 1
 
 
+def sentinel_sets(template_text: str, count: int) -> tuple[Sentinels, ...]:
+    """Choose several sets of sentinels for a template that have no word in common."""
+    found: list[Sentinels] = []
+    for _ in range(count):
+        known = (word for each in found for word in each.words())
+        found.append(choose_sentinels("\n".join((template_text, *known))))
+    return tuple(found)
+
+
 @lru_cache(maxsize=8)
 def _sentinels(seed: int) -> Sentinels:
     source = random.Random(seed)

@@ -32,7 +32,8 @@ from autoparser.analysis.core.conversation import (
 )
 from autoparser.analysis.core.message_shape import ContentForm, MessageShape
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
+from autoparser.analysis.learning.plain_words import sentence_of
+from autoparser.analysis.learning.prober import Sentinels, sentinel_sets
 
 from .hit import Hit, HitEvidence
 from .lint_renders import Render, compare_renders, show_render
@@ -58,11 +59,9 @@ class ConversationTexts:
         return Message(content, reasoning, tuple(self.calls[place] for place in places))
 
 
-def texts_for(template_text: str, marks: Sentinels) -> ConversationTexts:
-    """Choose texts for a template whose tools have the names and keys of `marks`."""
-    second = choose_sentinels("\n".join((template_text, *marks.words())))
-    third = choose_sentinels("\n".join((template_text, *marks.words(), *second.words())))
-    sets = (marks, second, third)
+def texts_for(template_text: str) -> ConversationTexts:
+    """Choose texts for a template whose tools have the names and keys of its sentinels."""
+    sets = marks, second, _ = sentinel_sets(template_text, 3)
     calls = tuple(
         ToolCall(marks.names[at], {marks.keys[0]: marks.values[at]}, marks.ids[at])
         for at in range(3)
@@ -72,27 +71,22 @@ def texts_for(template_text: str, marks: Sentinels) -> ConversationTexts:
     second_call = ToolCall(second_call.name, two, second_call.id)
     given = (first_call, second_call, third_call)
     answered = [
-        ToolResult(_sentence(each.answer), call.name, call.id)
+        ToolResult(sentence_of(each.answer), call.name, call.id)
         for each, call in zip(sets, given, strict=True)
     ]
     return ConversationTexts(
-        system=_sentence(marks.system),
+        system=sentence_of(marks.system),
         users=(
-            UserMessage(_sentence(marks.user)),
-            UserMessage(_sentence(marks.next_user)),
-            UserMessage(_sentence(second.user)),
+            UserMessage(sentence_of(marks.user)),
+            UserMessage(sentence_of(marks.next_user)),
+            UserMessage(sentence_of(second.user)),
         ),
-        answers=(_sentence(marks.content), _sentence(second.content)),
-        preface=_sentence(second.system),
-        reasonings=(_sentence(marks.reasoning), _sentence(second.reasoning)),
+        answers=(sentence_of(marks.content), sentence_of(second.content)),
+        preface=sentence_of(second.system),
+        reasonings=(sentence_of(marks.reasoning), sentence_of(second.reasoning)),
         calls=given,
         results=(answered[0], answered[1], answered[2]),
     )
-
-
-def _sentence(word: str) -> str:
-    """Return a text with a capital, a space and a full stop, so that what alters texts shows."""
-    return f"{word.capitalize()} {word[::-1]}."
 
 
 # One conversation of the matrix: what is said, what is sent beside it, what must be read of it.

@@ -24,6 +24,7 @@ from typing import NamedTuple
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
 from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.analysis.templates.chat_template import (
     ChatTemplate,
     prepared_messages,
@@ -58,6 +59,8 @@ class Render:
     """Renders again, once, and tells what wrote the text, which costs more than to render."""
     walk: Callable[[], RenderTrace] = field(default=_no_trace, compare=False, repr=False)
     """Renders again step by step, which costs more still."""
+    plain: Callable[[], Render | None] = field(default=lambda: None, compare=False, repr=False)
+    """Renders again, once, in plain words for those who read it; None where they differ."""
 
     @property
     def origins(self) -> tuple[tuple[int, int], ...]:
@@ -82,6 +85,7 @@ class Render:
 
     def shown_text(self, label: str) -> ShownText:
         """Return it as one half of evidence."""
+        label = label if self.plain() else f"{label}, in invented words"
         reason = "" if self.error is None else self.error.reason
         return ShownText(label, self.text, reason, tuple(dict(each) for each in self.messages))
 
@@ -109,8 +113,17 @@ class Render:
         return self.retrace().line_at(position)
 
 
+def in_plain_words(one: Render, other: Render) -> tuple[Render, Render]:
+    """Return two renders in plain words, or as they are if either is not the same in them."""
+    plain, other_plain = one.plain(), other.plain()
+    if plain is None or other_plain is None:
+        return one, other
+    return plain, other_plain
+
+
 def compare_renders(one: Render, label: str, other: Render, other_label: str) -> HitEvidence:
-    """Put two renders side by side."""
+    """Put two renders side by side, both in plain words or both in sentinels."""
+    one, other = in_plain_words(one, other)
     shown, other_shown = one.shown_text(label), other.shown_text(other_label)
     if not (one.rendered and other.rendered) or one.text == other.text:
         return HitEvidence(shown, other_shown)
@@ -120,8 +133,8 @@ def compare_renders(one: Render, label: str, other: Render, other_label: str) ->
 
 
 def show_render(render: Render, label: str) -> HitEvidence:
-    """Show one render."""
-    return HitEvidence(render.shown_text(label))
+    """Show one render, in plain words where it is the same in them."""
+    return HitEvidence((render.plain() or render).shown_text(label))
 
 
 class AskedRender(NamedTuple):
@@ -208,14 +221,32 @@ class LintRenders:
         try:
             text = self._template.render_prepared(variables)
         except TemplateRenderError as error:
-            return Render(messages, error=error)
-        return Render(
-            messages,
-            text,
-            None,
-            cache(partial(self._template.source_map, variables)),
-            partial(self._template.step_through, variables),
-        )
+            found = Render(messages, error=error)
+        else:
+            found = Render(
+                messages,
+                text,
+                None,
+                cache(partial(self._template.source_map, variables)),
+                partial(self._template.step_through, variables),
+            )
+        return replace(found, plain=cache(partial(self._plain, found, variables)))
+
+    def _plain(self, render: Render, variables: Mapping[str, object]) -> Render | None:
+        """Render a conversation in plain words; None where the template tells them apart."""
+        words = plain_words(self._template.text)
+        found = self._render(words.value(render.messages), words.variables(variables))
+        if found.text != words.text(render.text) or found.reason != words.text(render.reason):
+            return None
+
+        def retrace() -> SourceMap:
+            # To map what is known costs less than to trace again.
+            spans = [each._replace(text=words.text(each.text)) for each in render.retrace().spans]
+            same = "".join(each.text for each in spans) == found.text
+            return SourceMap((*spans,)) if same else found.retrace()
+
+        shown: Render = replace(found, retrace=cache(retrace), plain=lambda: shown)
+        return shown
 
 
 def parting_line(one: Render, other: Render) -> int | None:

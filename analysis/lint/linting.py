@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.shown import Shown
 
 from .hit import Confidence, Hit, HitCause, HitEvidence, Severity
@@ -223,7 +224,7 @@ def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
 
 def _hits(rule: Rule, subject: Subject) -> list[Hit]:
     """Let a rule look; what it sees only under the switches of the format says so."""
-    hits = list(run_check(rule, subject))
+    hits = [_in_plain_words(hit, subject) for hit in run_check(rule, subject)]
     if not hits or rule.needs is RuleNeed.SOURCE:
         # A source says the same under every switch, and may be one whose renders never end.
         return hits
@@ -231,3 +232,13 @@ def _hits(rule: Rule, subject: Subject) -> list[Hit]:
     if not usual or next(run_check(rule, subject.with_nothing_set), None) is not None:
         return hits
     return [hit if hit.setting else replace(hit, setting=usual) for hit in hits]
+
+
+def _in_plain_words(hit: Hit, subject: Subject) -> Hit:
+    """Return a hit whose message quotes the conversation in the words in which it is shown."""
+    words = plain_words(subject.template.text)
+    message = words.text(hit.message)
+    texts = [text.text for each in hit.evidence for text in (each.one, each.other) if text]
+    if message == hit.message or any(words.text(each) != each for each in texts):
+        return hit
+    return replace(hit, message=message)

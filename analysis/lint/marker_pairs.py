@@ -16,7 +16,7 @@ from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
 
 from .hit import Hit, Severity
-from .lint_renders import Render, compare_renders, quote_text
+from .lint_renders import Render, compare_renders, in_plain_words, quote_text
 from .rule_conversations import render_with
 from .subject import Subject
 
@@ -215,9 +215,10 @@ class TurnBeginning:
     def where(self, *, reasoned: bool = False) -> str:
         """Quote the prompt's end and the turn's beginning, from where they part."""
         turn = self.reasoned if reasoned or not self.plain.rendered else self.plain
-        at = prefix_length(self.prompt.text, turn.text)
-        start = min(at, len(self.prompt.text) - len(self.opening.text))
-        begun = quote_text(self.prompt.text[start:])
+        prompt, turn = in_plain_words(self.prompt, turn)
+        at = prefix_length(prompt.text, turn.text)
+        start = min(at, len(prompt.text) - len(self.opening.text))
+        begun = quote_text(prompt.text[start:])
         return f"{begun} against {quote_text(turn.text[start:][:_SHOWN])}"
 
 

@@ -6,9 +6,9 @@ came with 4.42, the generation tag with 4.43, loop controls and `strftime_now` w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from types import CodeType
 
 from jinja2 import Environment, Template, Undefined, nodes
@@ -19,6 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.analysis.templates.environment import GenerationTag, chat_environment
 from autoparser.analysis.templates.source_text import failure_line
 from autoparser.analysis.templates.worker_limits import LimitReached, current_guard
@@ -105,6 +106,8 @@ class OtherRender:
     """Why it fails there; empty where it does not."""
     failed_at: int | None = None
     """The template's line where it fails there."""
+    plain: Callable[[], OtherRender | None] = field(default=lambda: None, compare=False, repr=False)
+    """Renders both again in plain words; None where they differ."""
 
     @property
     def differs(self) -> bool:
@@ -120,8 +123,9 @@ class OtherRender:
 
     def evidence(self, label: str, other_label: str) -> HitEvidence:
         """Put what is rendered here beside what is rendered there."""
-        other = ShownText(other_label, self.text, self.error)
-        return HitEvidence(self.usual.shown_text(label), other)
+        shown = self.plain() or self
+        other = ShownText(other_label, shown.text, shown.error)
+        return HitEvidence(shown.usual.shown_text(label), other)
 
 
 class OpenTag(GenerationTag):
@@ -172,18 +176,31 @@ def render_elsewhere(
     code = subject.template.code if code is None else code
     guard = current_guard()
     template = Template.from_code(environment, code, dict(environment.globals))
-    for what, usual, variables in ordinary_conversations(subject):
+    words = plain_words(subject.template.text)
+
+    def rendered(what: str, usual: Render, variables: Mapping[str, object]) -> OtherRender:
         given = {key: value for key, value in variables.items() if clock or key != CLOCK}
         try:
             pieces = template.root_render_func(template.new_context(given))
             text = "".join(pieces if guard is None else guard.collect(pieces, len))
         except LimitReached as reached:
-            yield OtherRender(what, usual, error=reached.words)
+            return OtherRender(what, usual, error=reached.words)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
-            words = one_line(f"{type(error).__name__}: {error}").rstrip(".")
-            yield OtherRender(what, usual, error=words, failed_at=failure_line(error))
-        else:
-            yield OtherRender(what, usual, text)
+            reason = one_line(f"{type(error).__name__}: {error}").rstrip(".")
+            return OtherRender(what, usual, error=reason, failed_at=failure_line(error))
+        return OtherRender(what, usual, text)
+
+    def plain(found: OtherRender, variables: Mapping[str, object]) -> OtherRender | None:
+        usual = found.usual.plain()
+        if usual is None:
+            return None
+        other = rendered(found.what, usual, words.variables(variables))
+        same = other.text == words.text(found.text) and other.error == words.text(found.error)
+        return other if same else None
+
+    for what, usual, variables in ordinary_conversations(subject):
+        found = rendered(what, usual, variables)
+        yield replace(found, plain=partial(plain, found, variables))
 
 
 def first_difference(

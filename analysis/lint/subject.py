@@ -295,7 +295,7 @@ class Subject:
     @cached_property
     def texts(self) -> ConversationTexts:
         """The texts of the matrix."""
-        return texts_for(self.template.text, self.marks)
+        return texts_for(self.template.text)
 
     @property
     def takes_parallel_calls(self) -> bool:

@@ -7,7 +7,7 @@ from autoparser.analysis.core.conversation import ToolResult
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.conversation_matrix import Voice, WholeConversation
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
+from autoparser.analysis.lint.lint_renders import compare_renders, in_plain_words, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -27,13 +27,14 @@ def check(subject: Subject) -> Iterator[Hit]:
         for begun in _beginnings(conversation) if whole.rendered else ():
             render = subject.play_whole(begun).render
             if render.rendered and not whole.text.startswith(render.text):
-                at = prefix_length(render.text, whole.text)
+                one, longer = in_plain_words(render, whole)
+                at = prefix_length(one.text, longer.text)
                 yield Hit(
                     f"in '{played.name}' the prompt of its first {len(begun.dialogue)} messages"
-                    f" changes: {quote_text(render.text[at : at + CONTEXT])} becomes"
-                    f" {quote_text(whole.text[at : at + CONTEXT])}",
-                    (compare_renders(render, "the beginning", whole, "the whole conversation"),),
-                    line=render.line_at(at),
+                    f" changes: {quote_text(one.text[at : at + CONTEXT])} becomes"
+                    f" {quote_text(longer.text[at : at + CONTEXT])}",
+                    (compare_renders(one, "the beginning", longer, "the whole conversation"),),
+                    line=one.line_at(at),
                     setting=conversation.setting,
                 )
                 return

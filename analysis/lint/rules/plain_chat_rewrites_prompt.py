@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders
+from autoparser.analysis.lint.lint_renders import compare_renders, in_plain_words
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -21,11 +21,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     for render, what in zip(renders, ("a question", "a question and its answer"), strict=True):
         # A template may write nothing of a question until it is answered.
         if render.rendered and not whole.text.startswith(render.text):
-            at = len(common_prefix(render.text, whole.text))
+            one, longer = in_plain_words(render, whole)
+            at = len(common_prefix(one.text, longer.text))
             yield Hit(
                 f"with a later message the prompt of {what} changes:"
-                f" {render.text[at : at + CONTEXT]!r} becomes {whole.text[at : at + CONTEXT]!r}",
-                (compare_renders(render, what, whole, "a longer conversation"),),
-                line=render.line_at(at),
+                f" {one.text[at : at + CONTEXT]!r} becomes {longer.text[at : at + CONTEXT]!r}",
+                (compare_renders(one, what, longer, "a longer conversation"),),
+                line=one.line_at(at),
             )
             return

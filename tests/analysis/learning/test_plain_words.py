@@ -1,0 +1,65 @@
+"""What people read of renders: the same conversations in plain words, where they are the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from autoparser import ChatTemplate, analyze
+from autoparser.analysis.learning.plain_words import PlainWords, sentence_of
+from autoparser.analysis.learning.prober import choose_sentinels
+from autoparser.analysis.lint.lint_renders import compare_renders
+from autoparser.analysis.lint.subject import Subject
+from tests.analysis.tiny import CONTENT, turn
+
+MARKS = choose_sentinels("")
+WORDS = PlainWords("")
+COUNTED = ChatTemplate(
+    "{% for m in messages %}{{ m.content }}|{{ m.content | length }}\n{% endfor %}"
+)
+
+
+def test_names_keys_and_values_sort_as_the_sentinels_do() -> None:
+    keys = [*MARKS.keys, *MARKS.typed_keys.values()]
+    for words in (keys, MARKS.names, MARKS.values):
+        assert [*map(WORDS.text, sorted(words))] == sorted(map(WORDS.text, words))
+
+
+def test_no_two_sentinels_become_one_text() -> None:
+    words = {*MARKS.words()}
+    assert len({*map(WORDS.text, words)}) == len(words)
+
+
+def test_what_is_made_of_a_sentinel_is_plain_and_a_damaged_one_stays() -> None:
+    word = MARKS.content
+    assert WORDS.text(f"<a>{sentence_of(word)}</a>") == "<a>Let me look.</a>"
+    assert WORDS.text(word.upper()) == "LET ME LOOK."
+    assert WORDS.text(word[:-1]) == word[:-1]
+    assert WORDS.value({"n": [MARKS.integer, True, None]}) == {"n": [3, True, None]}
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [(turn(CONTENT), "What is the weather in Rio?"), (COUNTED, MARKS.user)],
+    ids=["written whole", "counted"],
+)
+def test_a_render_is_shown_in_plain_words_if_it_is_the_same_in_them(
+    template: ChatTemplate, said: str
+) -> None:
+    subject = Subject(template)
+    one, other = subject.play(subject.chat[:1]), subject.play(subject.chat)
+    shown = compare_renders(one, "one", other, "other").one
+    assert said in shown.text
+    assert shown.messages == ({"role": "user", "content": said},)
+    assert shown.label == ("one" if said != MARKS.user else "one, in invented words")
+    assert [line for _, line in shown.origins] == [line for _, line in one.origins] != []
+
+
+def test_the_evidence_of_phases_is_shown_likewise() -> None:
+    analysis = analyze(turn(CONTENT))
+    shown = [each for finding in analysis.phases for each in analysis.shown_evidence(finding)]
+    assert any("What is the weather in Rio?" in each.left.text for each in shown)
+    assert not any(MARKS.user in repr(each) for each in shown)
+    counted = analyze(COUNTED)
+    labels = [e.difference for each in counted.phases for e in counted.shown_evidence(each)]
+    assert labels
+    assert all(label.endswith("in invented words") for label in labels)
