@@ -17,7 +17,7 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_format import ContentParts, TurnPart
-from autoparser.analysis.core.turn_format import Begun
+from autoparser.analysis.core.turn_format import PromptFormat
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.formats.format_file import SavedTemplate
 from autoparser.analysis.formats.learned_format import LearnedFormat
@@ -81,7 +81,7 @@ class Analysis(LearnedFormat):
         from autoparser.analysis.parsing.expression_document import expression_document  # noqa: PLC0415 - few analyses are written
 
         turn = build_expression(self.formats, request_of(None))
-        return {**document(self), "parser": expression_document(turn)}
+        return {**analysis_document(self), "parser": expression_document(turn)}
 
     def turns(
         self,
@@ -120,7 +120,7 @@ class Analysis(LearnedFormat):
         prober = self.prober().using(setting=self.formats.united.setting)
         return find_tools_in_prompt(prober, [*map(function_of, tools)])
 
-    def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
+    def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> PromptFormat:
         draft = Draft(
             suggestions_of(self.template),
             TurnPart.REASONING in self.formats.fullest.shown_parts,
@@ -366,14 +366,14 @@ def _repeatable(prober: Prober, template: ChatTemplate) -> None:
         )
 
 
-def document(analysis: Analysis) -> dict[str, Json]:
+def analysis_document(analysis: Analysis) -> dict[str, Json]:
     """Return all of an analysis as values that JSON can hold, always in the same order.
 
     The same analysis gives the same document, byte for byte, in any process.
     """
     # Few analyses are written, and the classes of their documents are many.
     from autoparser.analysis.formats.analysis_document import (  # noqa: PLC0415
-        SCHEMA,
+        ANALYSIS_SCHEMA,
         AnalysisDocument,
         AnalyzedTemplateDocument,
         SandboxDocument,
@@ -392,7 +392,7 @@ def document(analysis: Analysis) -> dict[str, Json]:
     markers = dict(analysis.markers.items())
     whole = AnalysisDocument(
         **describe_format(analysis),
-        schema=SCHEMA,
+        schema=ANALYSIS_SCHEMA,
         template=copy_fields(
             AnalyzedTemplateDocument,
             template,

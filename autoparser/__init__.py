@@ -28,22 +28,27 @@ present_by(_presenter)
 
 _MOVED = {
     "errors": (
-        "GrammarError Limit RefusedMessageError RequestError ScenarioError TaskLimitError "
-        "TemplateLimitError TemplateNeededError TemplateNotFoundError TemplateReadError "
-        "TemplateRenderError TemplateSyntaxError TemplateUnusableError WorkerDiedError"
+        "GrammarError Limit=LimitKind RefusedMessageError RequestError ScenarioError "
+        "TaskLimitError TemplateLimitError TemplateNeededError TemplateNotFoundError "
+        "TemplateReadError TemplateRenderError TemplateSyntaxError TemplateUnusableError "
+        "WorkerDiedError"
     ),
     "formats": (
-        "Begun Check document Evidence Export Failure Finding Formats Gate GateFault "
-        "given_examples given_outputs MarkerRegistry Presence Provenance SCHEMA Switch View"
+        "Begun=PromptFormat Check document=analysis_document Evidence Export Failure Finding "
+        "Formats Gate GateFault given_examples given_outputs MarkerRegistry Presence Provenance "
+        "SCHEMA=ANALYSIS_SCHEMA Switch View=FormatView"
     ),
     "grammar": "Constraint GrammarBackend ReasoningGate",
     "parsing": "CallIds ReasoningEnd ReasoningState RequestOptions",
-    "render": "BridgeRefusal CallTokens Reason RenderedTokens TrainingSample TrajectoryStep",
+    "render": (
+        "BridgeRefusal CallTokens Reason=RefusalReason RenderedTokens TrainingSample TrajectoryStep"
+    ),
     "roundtrip": (
         "Advice advice_of Cause Difference Outcome Row Scenario scenarios_of shipped_scenarios "
         "TokenVerdict Verdict"
     ),
 }
-"""Names that were here until 0.1 and that a module has now. They go with 0.2."""
+"""Names that were here until 0.1 and that a module has now, some by a new name after the sign of
+equality. They go with 0.2."""
 
 __getattr__, __dir__ = stub_names(__name__, _MOVED)

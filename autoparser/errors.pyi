@@ -1,5 +1,5 @@
 from autoparser.analysis.core.errors import (
-    Limit as Limit,
+    LimitKind as LimitKind,
     TaskLimitError as TaskLimitError,
     TemplateLimitError as TemplateLimitError,
     TemplateNeededError as TemplateNeededError,

@@ -1,5 +1,5 @@
 from autoparser.analysis.analysis import (
-    document as document,
+    analysis_document as analysis_document,
 )
 from autoparser.analysis.core.conversation import (
     Presence as Presence,
@@ -11,8 +11,8 @@ from autoparser.analysis.core.switches import (
     Switch as Switch,
 )
 from autoparser.analysis.core.turn_format import (
-    Begun as Begun,
     Formats as Formats,
+    PromptFormat as PromptFormat,
 )
 from autoparser.analysis.core.verdicts import (
     Check as Check,
@@ -24,11 +24,11 @@ from autoparser.analysis.export.export_limits import (
     Export as Export,
 )
 from autoparser.analysis.formats.analysis_document import (
-    SCHEMA as SCHEMA,
+    ANALYSIS_SCHEMA as ANALYSIS_SCHEMA,
 )
 from autoparser.analysis.formats.format_view import (
+    FormatView as FormatView,
     MarkerRegistry as MarkerRegistry,
-    View as View,
 )
 from autoparser.analysis.learning.examples import (
     given_examples as given_examples,

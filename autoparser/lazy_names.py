@@ -30,11 +30,12 @@ def stub_names(
         if name == "__all__":
             return sorted(homes)
         for module, names in (moved or {}).items():
-            if name in names.split():
+            now = {each.partition("=")[0]: each.rpartition("=")[2] for each in names.split()}
+            if name in now:
                 place = f"{package}.{module}"
-                words = f"{package}.{name} is deprecated: use {place}.{name}"
+                words = f"{package}.{name} is deprecated: use {place}.{now[name]}"
                 warnings.warn(words, DeprecationWarning, stacklevel=2)
-                return getattr(import_module(place), name)
+                return getattr(import_module(place), now[name])
         return _import_name(package, homes, name)
 
     def list_names() -> list[str]:

@@ -1,6 +1,6 @@
 from autoparser.analysis.history.history_renders import (
     BridgeRefusal as BridgeRefusal,
-    Reason as Reason,
+    RefusalReason as RefusalReason,
 )
 from autoparser.analysis.history.prompt_tokens import (
     RenderedTokens as RenderedTokens,

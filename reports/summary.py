@@ -17,7 +17,7 @@ from autoparser.analysis.core.text_format import (
     PartsOutcome,
     TurnPart,
 )
-from autoparser.analysis.core.turn_format import Begun, Formats
+from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, ReasoningRetention
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.formats.format_view import (
@@ -279,7 +279,7 @@ def _ids(analysis: LearnedFormat) -> Text:
     return sentence(words.get(position.value, "written"), " ", _mode(position))
 
 
-def _prompt(beginning: Begun) -> Text:
+def _prompt(beginning: PromptFormat) -> Text:
     """Say what `add_generation_prompt` adds with nothing set, and how much of the turn that is."""
     opening = beginning.opening
     if opening is None or not opening.text:

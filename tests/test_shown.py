@@ -94,7 +94,7 @@ def test_what_an_analysis_holds_and_makes_is_one_line() -> None:
         f"<ChatTemplate of {FILE}: 57 lines>",
         turn,
         f"<Formats: 1, by default {turn}>",
-        "<View: reasoning TAG_BASED, content PLAIN, tools JSON_NATIVE>",
+        "<FormatView: reasoning TAG_BASED, content PLAIN, tools JSON_NATIVE>",
         "<OutputParser of 'look_up'>",
         "<StreamParser: <ParsedMessage ok: content 'Hello.'>>",
         f"<Renderer by {of!r}>",

@@ -122,7 +122,7 @@ def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
     return escape_text(text)
 
 
-class Limit(StrEnum):
+class LimitKind(StrEnum):
     """What a worker's task is held to; the words by which messages name it."""
 
     RENDER_TIME = "time of one render"
@@ -190,7 +190,7 @@ class TemplateSyntaxError(AutoparserError):
         line: int | None = None,
         column: int | None = None,
         excerpt: str = "",
-        limit: Limit | None = None,
+        limit: LimitKind | None = None,
         hint: str | None = None,
     ) -> None:
         super().__init__(message, file=file, place=_line_place(line, column), hint=hint)
@@ -250,7 +250,7 @@ class TemplateLimitError(TemplateRenderError):
 
     def __init__(
         self,
-        limit: Limit,
+        limit: LimitKind,
         reason: str,
         *,
         file: str | None = None,
@@ -267,7 +267,7 @@ class TaskLimitError(AutoparserError):
 
     def __init__(
         self,
-        limit: Limit,
+        limit: LimitKind,
         message: str,
         *,
         file: str | None = None,

@@ -321,7 +321,7 @@ def _between(format_: TurnFormat, layout: TurnLayout) -> Iterator[str]:
 # All formats of a template: which of them a prompt or a setting belongs to is answered here.
 
 
-class Begun(Struct, frozen=True):
+class PromptFormat(Struct, frozen=True):
     """A format, and the generation prompt that begins its turns."""
 
     format: TurnFormat
@@ -362,9 +362,9 @@ class Formats(Struct, frozen=True):
         return len(self.each)
 
     @property
-    def default(self) -> Begun:
+    def default(self) -> PromptFormat:
         """What a prompt belongs to for which nothing was set, tools being offered."""
-        return self.under(self.base) or Begun(self.each[0], None)
+        return self.under(self.base) or PromptFormat(self.each[0], None)
 
     @property
     def openings(self) -> tuple[TurnOpening, ...]:
@@ -376,7 +376,7 @@ class Formats(Struct, frozen=True):
         """The fullest format with every setting's openings, to be looked at as a whole."""
         return replace(self.fullest, openings=self.openings)
 
-    def under(self, setting: Mapping[str, Json], *, tools: bool = True) -> Begun | None:
+    def under(self, setting: Mapping[str, Json], *, tools: bool = True) -> PromptFormat | None:
         """Find what belongs to exactly this setting, or None if it was not learned.
 
         Switches that change neither a turn nor its beginning make no difference.
@@ -388,7 +388,7 @@ class Formats(Struct, frozen=True):
             {**self.base, **{name: setting[name] for name in setting if name in switch_names}}
         )
         found = [
-            Begun(each, opening)
+            PromptFormat(each, opening)
             for each in self.each
             for opening in each.openings
             if _key(opening.setting) == wanted
@@ -405,14 +405,14 @@ class Formats(Struct, frozen=True):
             return None
         return begun.opening.text
 
-    def behind(self, prompt: str) -> tuple[Begun, ...]:
+    def behind(self, prompt: str) -> tuple[PromptFormat, ...]:
         """Find what a rendered prompt, or any tail of it, may belong to, by how it ends.
 
         Of the openings that it ends with, the longest one counts; formats whose openings are
         alike are all given, the default's first, unless what stands before tells them apart.
         None where it ends with no opening.
         """
-        found: list[Begun] = []
+        found: list[PromptFormat] = []
         longest = 0
         for each in self.each:
             best = opening_at_end(each, prompt)
@@ -422,31 +422,31 @@ class Formats(Struct, frozen=True):
             if size > longest:
                 found, longest = [], size
             if size == longest:
-                found.append(Begun(each, best))
+                found.append(PromptFormat(each, best))
         signed = [each for each in found if each.opening and _signed(each.opening, prompt)]
         return tuple(signed if len(found) > 1 and signed else found)
 
-    def within(self, prompt: str) -> tuple[Begun, ...]:
+    def within(self, prompt: str) -> tuple[PromptFormat, ...]:
         """Find what a prompt may belong to that has gone on after a generation prompt.
 
         The opening counts that begins last in it, of several the longest one.
         """
-        found: list[tuple[int, int, Begun]] = []
+        found: list[tuple[int, int, PromptFormat]] = []
         for each in self.each:
             for opening in each.openings:
                 core = opening.text.strip()
                 at = prompt.rfind(core) if any(map(str.isalnum, core)) else -1
                 if at >= 0:
-                    found.append((at, len(core), Begun(each, opening)))
+                    found.append((at, len(core), PromptFormat(each, opening)))
         last = max((place[:2] for place in found), default=None)
-        latest: dict[int, Begun] = {}
+        latest: dict[int, PromptFormat] = {}
         for at, size, begun in found:
             if (at, size) == last:
                 latest.setdefault(id(begun.format), begun)
         return tuple(latest.values())
 
     @property
-    def alike(self) -> tuple[tuple[Begun, ...], ...]:
+    def alike(self) -> tuple[tuple[PromptFormat, ...], ...]:
         """Return the groups of formats that a generation prompt's text does not tell apart."""
         texts = dict.fromkeys(opening.text for opening in self.openings if opening.text.strip())
         groups = (self.behind(text) for text in texts)

@@ -27,7 +27,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.schema_document import Validate, schema_validator
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.turn_format import Begun, TurnFormat
+from autoparser.analysis.core.turn_format import PromptFormat, TurnFormat
 from autoparser.analysis.grammar.grammar_rules import (
     ChoiceNode,
     FreeTextNode,
@@ -363,7 +363,7 @@ HASTE = (0.05, 0.2, 0.5)
 class DecodingTrial:
     """A request with its grammar, its parser, and the tokenizer of the model."""
 
-    begun_turn: Begun
+    begun_turn: PromptFormat
     """The format that the request's prompt belongs to."""
     grammar: Grammar
     parser: OutputParser

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.schema_keywords import schema_map
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.core.turn_format import Begun, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_format import PromptFormat, RefusedMessageError, TurnFormat
 from autoparser.analysis.learning.template_turns import WrittenTurn
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, message_of
@@ -251,7 +251,7 @@ class TurnWriter(Protocol):
 class FormatTurns:
     """Writes turns by a format, to explain what was read by it."""
 
-    begun_turn: Begun
+    begun_turn: PromptFormat
 
     def written_turn(self, message: Message) -> WrittenTurn:
         """Write a message after the generation prompt alone."""

@@ -36,7 +36,7 @@ from autoparser.analysis.core.message_battery import (
     loose_tools,
 )
 from autoparser.analysis.core.schema_document import Validate, schema_validator
-from autoparser.analysis.core.turn_format import Begun
+from autoparser.analysis.core.turn_format import PromptFormat
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.learning.continuations import ASKED, turns_after
 from autoparser.analysis.parsing.output_parser import OutputParser
@@ -155,10 +155,12 @@ def asked_texts(analysis: Analysis) -> AskedTexts:
     return AskedTexts(tuple(texts), not_asked)
 
 
-def _prompts(analysis: Analysis) -> Iterator[tuple[Begun, TurnOpening]]:
+def _prompts(analysis: Analysis) -> Iterator[tuple[PromptFormat, TurnOpening]]:
     """Return the formats and their openings, the default's first, each text of a prompt once."""
     found = [analysis.begun(loose_tools())[0]]
-    found += [Begun(format_, each) for format_ in analysis.formats for each in format_.openings]
+    found += [
+        PromptFormat(format_, each) for format_ in analysis.formats for each in format_.openings
+    ]
     seen: set[str] = set()
     for begun in found:
         opening = begun.opening
@@ -170,7 +172,7 @@ def _prompts(analysis: Analysis) -> Iterator[tuple[Begun, TurnOpening]]:
 class _Turns:
     """The turns after one prompt."""
 
-    def __init__(self, analysis: Analysis, turn_start: Begun, opening: TurnOpening) -> None:
+    def __init__(self, analysis: Analysis, turn_start: PromptFormat, opening: TurnOpening) -> None:
         self._analysis, self._opening = analysis, opening
         self._format = turn_start.format
         self._others = tuple(

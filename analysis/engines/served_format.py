@@ -30,7 +30,7 @@ from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError, is_mapping
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.turn_format import Begun
+from autoparser.analysis.core.turn_format import PromptFormat
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.formats.format_file import file_read, file_text
@@ -154,7 +154,7 @@ class SharedFormat(SavedFormat):
         """What becomes of the template's own texts; the shared file does not hold it."""
         return self._analysis.gate
 
-    def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
+    def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> PromptFormat:
         return self._analysis.under(setting, tools=tools)
 
 

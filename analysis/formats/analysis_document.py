@@ -3,7 +3,7 @@
 Contract: the same analysis gives the same document, byte for byte, in any process; it holds
 no time, no machine and nothing that a JSON writer refuses. `docs/json-schema.md` explains it;
 `docs/analysis.schema.json` describes it, and is made of the classes here. A change that is more
-than an addition counts `SCHEMA` up.
+than an addition counts `ANALYSIS_SCHEMA` up.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def _switch_document(switch: Switch, formats: Formats) -> SwitchDocument:
     )
 
 
-SCHEMA: Final = "autoparser.analysis/2"
+ANALYSIS_SCHEMA: Final = "autoparser.analysis/2"
 """Name and version of the document's schema."""
 
 

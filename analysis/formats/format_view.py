@@ -417,7 +417,7 @@ class FormatFlags:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class View:
+class FormatView:
     """A format in the words of reports."""
 
     reasoning: ReasoningMode
@@ -436,7 +436,7 @@ class View:
         return f"<{type(self).__name__}: {modes}>"
 
 
-def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:
+def view_of(formats: Formats, *, requires_nonnull_content: bool) -> FormatView:
     """Compute the view of the format that shows most; modes go by all generation prompts."""
     format_ = formats.fullest
     calls = format_.calls
@@ -459,7 +459,7 @@ def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:
         if kind is ToolFormat.TAG_WITH_TAGGED:
             parts.append(argument_markers(calls))
     markers = marker_registry(*parts)
-    return View(
+    return FormatView(
         reasoning=reasoning_mode(format_, formats.openings),
         content=mode,
         tools=kind,

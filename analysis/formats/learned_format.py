@@ -15,7 +15,7 @@ from msgspec import convert, structs
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.switches import Switch, UnmovedVariable
-from autoparser.analysis.core.turn_format import Begun, Formats, TurnFormat
+from autoparser.analysis.core.turn_format import Formats, PromptFormat, TurnFormat
 from autoparser.analysis.core.verdicts import AskedForm, Check, Gate
 from autoparser.analysis.parsing.output_parser import EitherParser, OutputParser, after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression, formats_of_request
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.sources.tokenizer import ModelTokenizer
     from autoparser.analysis.templates.chat_template import ChatTemplate
 
-    from .format_view import MarkerRegistry, View
+    from .format_view import FormatView, MarkerRegistry
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,7 +73,7 @@ class LearnedFormat(Shown, ABC):
     writes the template's. None: nothing but what the template writes is read."""
 
     @cached_property
-    def view(self) -> View:
+    def view(self) -> FormatView:
         """The fullest of the formats in other words."""
         # No parser and no grammar reads it.
         from .format_view import view_of  # noqa: PLC0415
@@ -93,7 +93,7 @@ class LearnedFormat(Shown, ABC):
         """Whether what the template writes after its prompts is accepted and read back."""
 
     @abstractmethod
-    def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
+    def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> PromptFormat:
         """Find what belongs to a setting that was not learned."""
 
     def parser(
@@ -233,7 +233,7 @@ class LearnedFormat(Shown, ABC):
         with self.backend(tokenizer, workers=1) as backend:
             return reasoning_gate_of(format_, turn, constraint, backend)
 
-    def under(self, setting: Mapping[str, object], *, tools: bool = True) -> Begun:
+    def under(self, setting: Mapping[str, object], *, tools: bool = True) -> PromptFormat:
         """Find how turns are written under a setting of the switches, and how its prompt begins.
 
         Callers know the setting as `chat_template_kwargs`. A setting that was not learned is
@@ -250,7 +250,7 @@ class LearnedFormat(Shown, ABC):
         *,
         prompt: str | None = None,
         chat_template_kwargs: Mapping[str, object] | None = None,
-    ) -> tuple[Begun, ...]:
+    ) -> tuple[PromptFormat, ...]:
         """Say which formats a request's prompt may belong to, and where in the turn it ends.
 
         The arguments are those of `parser`. More than one is given where the prompt ends alike
@@ -270,7 +270,7 @@ class LearnedFormat(Shown, ABC):
 
     def _setting_format(
         self, tools: Sequence[object] | None, setting: Mapping[str, object] | None
-    ) -> Begun | None:
+    ) -> PromptFormat | None:
         return None if setting is None else self.under(setting, tools=tools is None or bool(tools))
 
     @property
@@ -358,7 +358,9 @@ class LearnedFormat(Shown, ABC):
         return next((check.spoiled for check in self.checks if check.spoiled is not None), None)
 
 
-def _same(prompt_format: Begun | None, formats: Formats, also: Formats) -> Begun | None:
+def _same(
+    prompt_format: PromptFormat | None, formats: Formats, also: Formats
+) -> PromptFormat | None:
     """Return what belongs to a setting among formats that stand in the same order."""
     if prompt_format is None:
         return None

@@ -15,7 +15,7 @@ from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import nearest_word
 from autoparser.analysis.core.text_alignment import edge_units, is_unit, prefix_length
-from autoparser.analysis.core.turn_format import Begun
+from autoparser.analysis.core.turn_format import PromptFormat
 from autoparser.analysis.decoding.message_rendering import AnswerRewriter, FormatTurns
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
@@ -251,7 +251,7 @@ _OF_ANOTHER_PROMPT = (
 class OutputReading:
     """How an output was read."""
 
-    prompt_format: Begun
+    prompt_format: PromptFormat
     """What the prompt belongs to."""
     parser: OutputParser
     """It keeps the reasoning apart from the content."""

@@ -15,7 +15,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import json_of, text_digest
 from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError
 from autoparser.analysis.core.provenance import SourceKind
-from autoparser.analysis.core.turn_format import Begun, Formats
+from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.core.verdicts import Gate
 
 from .format_document import check_read, format_read
@@ -64,7 +64,7 @@ class SavedFormat(LearnedFormat):
     def _saved_template(self) -> SavedTemplate:
         return self.template
 
-    def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
+    def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> PromptFormat:
         del tools
         words = ", ".join(f"{name}={json.dumps(value)}" for name, value in setting.items())
         self._refuse(f"how turns are written with {words} was not learned")

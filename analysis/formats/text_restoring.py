@@ -17,7 +17,7 @@ from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.turn_format import Begun
+from autoparser.analysis.core.turn_format import PromptFormat
 from autoparser.analysis.decoding.message_rendering import (
     AnswerRewriter,
     FormatTurns,
@@ -73,7 +73,7 @@ def without_markers(text: str, markers: Iterable[str]) -> str:
 class PromptedParser:
     """A generation prompt of the template, and the parser of what follows it."""
 
-    prompt_format: Begun
+    prompt_format: PromptFormat
     parser: OutputParser
 
 

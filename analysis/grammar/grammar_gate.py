@@ -17,7 +17,7 @@ from msgspec import structs
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_battery import loose_tools
-from autoparser.analysis.core.turn_format import Begun, Formats
+from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.core.verdicts import Gate, GateFault, GateQuestion
 from autoparser.analysis.learning.continuations import Earlier, TemplateContinuation, turns_after
@@ -112,7 +112,7 @@ def _wrong(
 def _reader_of(
     formats: Formats,
     tools: Sequence[Json],
-    begun_turn: Begun,
+    begun_turn: PromptFormat,
     prompt: str | None,
     readers: list[_PromptReader],
 ) -> _PromptReader:
@@ -152,9 +152,9 @@ def _title(continuation: TemplateContinuation) -> str:
     return f"{continuation.title}{behind}{sent}"
 
 
-def _begun_turn(formats: Formats, opening: TurnOpening) -> Begun:
+def _begun_turn(formats: Formats, opening: TurnOpening) -> PromptFormat:
     owner = next(each for each in formats if any(one == opening for one in each.openings))
-    return Begun(owner, opening)
+    return PromptFormat(owner, opening)
 
 
 def _refusal(grammar: Grammar) -> Callable[[str], str]:

@@ -28,7 +28,7 @@ from autoparser.analysis.core.schema_keywords import (
     without_free_names,
 )
 from autoparser.analysis.core.text_alignment import TemplateLiteral as FormatLiteral
-from autoparser.analysis.core.turn_format import Begun, Formats
+from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import (
@@ -326,7 +326,7 @@ def grammar_of(
     formats: Formats,
     tools: Sequence[object] | None = None,
     *,
-    begun: Begun | None = None,
+    begun: PromptFormat | None = None,
     strict: bool | None = None,
     lazy: bool = False,
     loosen: bool | None = None,

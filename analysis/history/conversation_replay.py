@@ -14,7 +14,7 @@ from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.text_format import PartsOutcome
-from autoparser.analysis.core.turn_format import Begun, TurnFormat, opening_at_end
+from autoparser.analysis.core.turn_format import PromptFormat, TurnFormat, opening_at_end
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
@@ -162,13 +162,15 @@ class ReplayStage:
         asked = prober.variables(messages, tools=bool(tools), generation=True, setting=setting)
         return prober.template.step_through(asked)
 
-    def prompt_format(self, prompt: Prompt, tools: tuple[Tool, ...], setting: Setting) -> Begun:
+    def prompt_format(
+        self, prompt: Prompt, tools: tuple[Tool, ...], setting: Setting
+    ) -> PromptFormat:
         """Say how turns are written under a setting, and how much of one a prompt has written."""
         key = repr((bool(tools), dict(setting)))
         if key not in self._formats:
             self._formats[key] = self.analysis.under(setting, tools=bool(tools)).format
         format_ = self._formats[key]
-        return Begun(format_, opening_at_end(format_, prompt.text))
+        return PromptFormat(format_, opening_at_end(format_, prompt.text))
 
     def read(self, exchange: Exchange) -> ParsedMessage:
         """Parse what was sampled. Raises TemplateRenderError if there is no prompt."""
@@ -276,7 +278,9 @@ class ReplayStage:
             history += messages.conversation(coming)
         return history
 
-    def _parser(self, prompt_format: Begun, prompt: Prompt, exchange: Exchange) -> OutputParser:
+    def _parser(
+        self, prompt_format: PromptFormat, prompt: Prompt, exchange: Exchange
+    ) -> OutputParser:
         opening, tools = prompt_format.opening, exchange.tools
         tail = prompt.text if opening is None else opening.text
         key = (tail, repr(tools), id(prompt_format.format))

@@ -38,7 +38,7 @@ class Retention(StrEnum):
         return self is Retention.ALL
 
 
-class Reason(StrEnum):
+class RefusalReason(StrEnum):
     """Why there is no bridge."""
 
     NOTHING_NEW = "there is no new message"
@@ -59,7 +59,7 @@ class Reason(StrEnum):
 class BridgeRefusal:
     """No bridge, and the reason: render the whole conversation instead. False in a condition."""
 
-    reason: Reason
+    reason: RefusalReason
     detail: str = ""
     """What of the conversation it is about, or the template's own words."""
 
@@ -75,7 +75,7 @@ class BridgeRefusal:
 class RefusedBridge(Exception):
     """Carries a refusal out of the steps of a bridge."""
 
-    def __init__(self, reason: Reason, detail: str = "") -> None:
+    def __init__(self, reason: RefusalReason, detail: str = "") -> None:
         """Refuse."""
         super().__init__(reason.value)
         self.refusal = BridgeRefusal(reason, detail)
@@ -92,19 +92,19 @@ class Purpose:
     """Whether all that can be kept is, not only reasoning."""
     notes: list[str]
 
-    def keep_reasoning(self, reason: Reason, detail: str) -> None:
+    def keep_reasoning(self, reason: RefusalReason, detail: str) -> None:
         """Note that reasoning is kept. Raises RefusedBridge if nobody asked for that."""
         self._keep(reason, detail, on_purpose=self.force or self.retention.keeps(self.roles))
 
-    def keep_end(self, reason: Reason, detail: str) -> None:
+    def keep_end(self, reason: RefusalReason, detail: str) -> None:
         """Note that another end of the turn is kept. Raises RefusedBridge."""
         self._keep(reason, detail, on_purpose=self.force or self.retention is Retention.ALL)
 
-    def keep(self, reason: Reason, detail: str = "") -> None:
+    def keep(self, reason: RefusalReason, detail: str = "") -> None:
         """Note that other text is kept. Raises RefusedBridge."""
         self._keep(reason, detail, on_purpose=self.force)
 
-    def _keep(self, reason: Reason, detail: str, *, on_purpose: bool) -> None:
+    def _keep(self, reason: RefusalReason, detail: str, *, on_purpose: bool) -> None:
         if not on_purpose:
             raise RefusedBridge(reason, detail)
         self.notes.append(f"kept, although {BridgeRefusal(reason, detail)}")

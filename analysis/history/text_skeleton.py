@@ -49,7 +49,7 @@ from .history_renders import (
     HistoryRenders,
     Message,
     Messages,
-    Reason,
+    RefusalReason,
     RefusedBridge,
 )
 from .message_attribution import Segment, common_length
@@ -391,11 +391,11 @@ class Skeletons:
         format_ = self._format_from(number)
         layout = format_.layouts[turn.presence]
         if not layout.parts:
-            raise RefusedBridge(Reason.END_UNKNOWN, str(turn.presence))
+            raise RefusedBridge(RefusalReason.END_UNKNOWN, str(turn.presence))
         try:
             *before, last, end = format_.pieces(turn)
         except RefusedMessageError as error:
-            raise RefusedBridge(Reason.REFUSED, str(error)) from error
+            raise RefusedBridge(RefusalReason.REFUSED, str(error)) from error
         ends = [each.text for each in format_.ends if each.after is layout.parts[-1]]
         known = any(end.endswith(each) for each in ends)
         close = end.removesuffix(ends[0]) if known else ""

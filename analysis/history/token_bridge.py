@@ -26,7 +26,14 @@ from autoparser.analysis.core.text_alignment import edge_units
 from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
 
 from .earlier_turns import EarlierTurns, History, dropped_block
-from .history_renders import BridgeRefusal, Messages, Purpose, Reason, RefusedBridge, Retention
+from .history_renders import (
+    BridgeRefusal,
+    Messages,
+    Purpose,
+    RefusalReason,
+    RefusedBridge,
+    Retention,
+)
 from .media_tokens import media_parts
 from .message_attribution import (
     TEMPLATE,
@@ -185,7 +192,7 @@ class Bridge:
         """The notes of each kind of turn that stays after all bases that are possible."""
         self._answer_bases: dict[tuple[object, ...], Sequence[Base]] = {}
         """By the kind of turn: bases with an answer, if reasoning stays only after an answer."""
-        self._kept_turns: dict[tuple[object, ...], Reason | None] = {}
+        self._kept_turns: dict[tuple[object, ...], RefusalReason | None] = {}
         """By the kind of turn and the text before its last text: why it does not stay, or None."""
         self._patterns: dict[tuple[object, ...], tuple[RenderPattern, ...]] = {}
 
@@ -205,16 +212,18 @@ class Bridge:
             past = PromptPast(self._text, prompt)
         self._text.check(completion, "prev_completion_ids")
         if not new:
-            return BridgeRefusal(Reason.NOTHING_NEW)
+            return BridgeRefusal(RefusalReason.NOTHING_NEW)
         messages = messages_of(new, "new_messages")
         roles = tuple(str(message.get("role")) for message in messages)
         if "assistant" in roles:
-            return BridgeRefusal(Reason.ASSISTANT, f"new_messages[{roles.index('assistant')}]")
+            return BridgeRefusal(
+                RefusalReason.ASSISTANT, f"new_messages[{roles.index('assistant')}]"
+            )
         counted = self._numbered_part(messages)
         if counted is not None:
-            return BridgeRefusal(Reason.DEPENDS, counted)
+            return BridgeRefusal(RefusalReason.DEPENDS, counted)
         response = self._responses.parse(completion, prompt, tools=tools)
-        refusal = BridgeRefusal(Reason.NOTHING_NEW)
+        refusal = BridgeRefusal(RefusalReason.NOTHING_NEW)
         for forced in (False, True) if force else (False,):
             purpose = Purpose(self._retention, roles, forced, [])
             try:
@@ -222,7 +231,7 @@ class Bridge:
             except RefusedBridge as refused:
                 refusal = refused.refusal
             except TemplateRenderError as error:
-                return BridgeRefusal(Reason.REFUSED, error.reason)
+                return BridgeRefusal(RefusalReason.REFUSED, error.reason)
         return refusal
 
     def _numbered_part(self, new: Messages) -> str | None:
@@ -260,7 +269,7 @@ class Bridge:
         self._check_history(found, place, past, end.opening, purpose)
         self._note_spelling(found, response, purpose)
         if response.stop is None and not found.last.ends:
-            raise RefusedBridge(Reason.END_UNKNOWN, str(found.added.turn.presence))
+            raise RefusedBridge(RefusalReason.END_UNKNOWN, str(found.added.turn.presence))
         stop, behind = self._text_to_add(found.text[place:], completion, response, purpose)
         added = self._encode_addition(found, stop, behind)
         until = len(completion) if response.stop is None else response.stop + 1
@@ -287,7 +296,7 @@ class Bridge:
         found = (self._skeletons.with_calls(base, calls) for base in bases if calls <= len(numbers))
         counted = [each for each in found if each is not None]
         if not counted:
-            raise RefusedBridge(Reason.DEPENDS, "the number of the call")
+            raise RefusedBridge(RefusalReason.DEPENDS, "the number of the call")
         return counted
 
     def _bases_after_answer(
@@ -387,7 +396,7 @@ class Bridge:
         messages = [*base.messages, self._skeletons.message(turn), *added.new]
         text = base.renders.text(messages, generation=True)
         if not turn.calls and any(message.get("role") == "tool" for message in added.new):
-            raise RefusedBridge(Reason.NO_CALL)
+            raise RefusedBridge(RefusalReason.NO_CALL)
         last = self._skeletons.last_text(turn, added.number)
         return Continued(base, whole, added, messages, text, last)
 
@@ -403,19 +412,21 @@ class Bridge:
         if not (stays or plain) and self._without_reasoning(
             text[:start]
         ) != self._without_reasoning(base.prompt[:first]):
-            purpose.keep(Reason.HISTORY_REWRITTEN, "what stands before the turn")
+            purpose.keep(RefusalReason.HISTORY_REWRITTEN, "what stands before the turn")
         if not text.startswith(own, start):
-            purpose.keep(Reason.HISTORY_REWRITTEN, "the end of the message before the turn")
+            purpose.keep(RefusalReason.HISTORY_REWRITTEN, "the end of the message before the turn")
         at = text.find(continuation.last.text, start)
         if at < 0:
-            purpose.keep(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
+            purpose.keep(RefusalReason.HISTORY_REWRITTEN, "the turn that the model wrote")
             return self._end_of_turn(continuation)
         place = at + len(continuation.last.text) - self._closer_length(continuation)
         thought = self._skeletons.marks.reasoning
         if continuation.added.turn.reasoning and thought not in text[start:place]:
-            purpose.keep_reasoning(Reason.REASONING_DROPPED, "of the turn that the model wrote")
+            purpose.keep_reasoning(
+                RefusalReason.REASONING_DROPPED, "of the turn that the model wrote"
+            )
         elif not text.startswith(base.tail, start):
-            purpose.keep_reasoning(Reason.PROMPT_REWRITTEN, repr(base.tail[len(own) :]))
+            purpose.keep_reasoning(RefusalReason.PROMPT_REWRITTEN, repr(base.tail[len(own) :]))
         else:
             self._check_turn(continuation, text[start + len(base.tail) : at], place, purpose)
         return place
@@ -469,13 +480,13 @@ class Bridge:
         if key not in self._kept_turns:
             self._kept_turns[key] = self._change_reason(continuation, continuation.text[:place])
         reason, whose = self._kept_turns[key], "the turn that the model wrote"
-        if reason is Reason.HISTORY_REWRITTEN:
+        if reason is RefusalReason.HISTORY_REWRITTEN:
             purpose.keep(reason, whose)
         elif reason is not None:
             is_empty = not continuation.added.turn.reasoning
             purpose.keep_reasoning(reason, dropped_block(f"of {whose}", is_empty=is_empty))
 
-    def _change_reason(self, continuation: Continued, text: str) -> Reason | None:
+    def _change_reason(self, continuation: Continued, text: str) -> RefusalReason | None:
         """Return what changes if the turn is the last one, or None; `text` is up to its end."""
         alone = continuation.base.renders.attempt(
             continuation.messages[: -len(continuation.added.new)]
@@ -483,8 +494,8 @@ class Bridge:
         if alone is None or alone.startswith(text):
             return None
         if self._without_reasoning(alone).startswith(self._without_reasoning(text)):
-            return Reason.REASONING_DROPPED
-        return Reason.HISTORY_REWRITTEN
+            return RefusalReason.REASONING_DROPPED
+        return RefusalReason.HISTORY_REWRITTEN
 
     def _end_of_turn(self, continuation: Continued) -> int:
         """Return the offset of a turn's end that the template wrote differently than the model."""
@@ -498,7 +509,7 @@ class Bridge:
         )
         own = [each for each in whole.segments if each.message == turn]
         if not own:
-            raise RefusedBridge(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
+            raise RefusedBridge(RefusalReason.HISTORY_REWRITTEN, "the turn that the model wrote")
         start, end = own[0].start, own[-1].end
         texts = [stop.text for stop in self._stops]
         stops = [at for text in texts if (at := continuation.text.rfind(text, start, end)) >= 0]
@@ -522,13 +533,13 @@ class Bridge:
         ):
             return
         if kept is EarlierTurns.DEPENDS:
-            purpose.keep(Reason.DEPENDS)
+            purpose.keep(RefusalReason.DEPENDS)
         elif kept is EarlierTurns.CHANGED:
-            purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
+            purpose.keep(RefusalReason.HISTORY_REWRITTEN, "turns before the last one")
         elif (
             words := self._history.dropped_words(kept, continuation.whole, past, opening)
         ) and not (kept is EarlierTurns.NOT_AT_FIRST and self._history.has_answer(past, opening)):
-            purpose.keep_reasoning(Reason.REASONING_DROPPED, words)
+            purpose.keep_reasoning(RefusalReason.REASONING_DROPPED, words)
 
     def _note_spelling(
         self, continuation: Continued, response: ReadOutput, purpose: Purpose
@@ -607,7 +618,7 @@ class Bridge:
             close = next(filter(rest.startswith, historic_closes(self._format)), "")
             end = ended.text if ended else close
             wanted = f"not {end!r}" if end else "which it does not write"
-            purpose.keep_end(Reason.END_DIFFERS, f"{stop_text!r}, {wanted}")
+            purpose.keep_end(RefusalReason.END_DIFFERS, f"{stop_text!r}, {wanted}")
             if ended is None:
                 # The end that the model wrote replaces that of the history.
                 closed = rest.removeprefix(close)
@@ -617,7 +628,7 @@ class Bridge:
             return stop, closed
         extra_text = self._text.decode(extra, completion[: response.stop + 1])
         if not closed.startswith(extra_text):
-            raise RefusedBridge(Reason.BEHIND_STOP, repr(extra_text[:40]))
+            raise RefusedBridge(RefusalReason.BEHIND_STOP, repr(extra_text[:40]))
         return "", closed[len(extra_text) :]
 
     def _encode_addition(self, continuation: Continued, stop: str, behind: str) -> RenderedTokens:
@@ -628,7 +639,7 @@ class Bridge:
         stop_id = self._text.single(stop) if stop else None
         context = () if stop_id is None else (stop_id,)
         if not self._text.gives_back(tokens, behind, context):
-            raise RefusedBridge(Reason.NOT_ENCODED)
+            raise RefusedBridge(RefusalReason.NOT_ENCODED)
         return self._owned_tokens(
             continuation, tokens, len(continuation.text) - len(behind), len(stop)
         )

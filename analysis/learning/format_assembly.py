@@ -22,8 +22,8 @@ from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import diff_split
 from autoparser.analysis.core.text_format import TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import (
-    Begun,
     Formats,
+    PromptFormat,
     TurnFormat,
     share_settings,
     written_alike,
@@ -559,7 +559,7 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> LearnedForm
 
 def format_under(
     prober: Prober, draft: Draft, formats: Formats, setting: Setting, *, tools: bool = True
-) -> Begun:
+) -> PromptFormat:
     """Find the format of any setting, by renders if it is not one of those learned.
 
     `draft` is the draft before the phases. Raises AutoparserError if the template raises on the
@@ -588,12 +588,12 @@ def format_under(
             draft, settings=known_settings, prompts=prompts_under(prober, known_settings)
         )
         format_ = _under(prober, draft, group, formats.fullest)
-        return Begun(format_, next(iter(format_.openings), None))
+        return PromptFormat(format_, next(iter(format_.openings), None))
     prompts = prompts_under(prober, (setting,))
     openings = describe_openings(prompts, format_.header, format_.reasoning)
     fitting = (opening for opening in openings if opening.tools is tools)
     opening = next(fitting, None) or next(iter(openings), None)
-    return Begun(format_, opening)
+    return PromptFormat(format_, opening)
 
 
 def _beginning(prober: Prober, turn: str) -> str:

@@ -25,7 +25,7 @@ from autoparser.analysis.core.conversation import (
     ToolResult,
     UserMessage,
 )
-from autoparser.analysis.core.errors import Limit, TemplateLimitError, TemplateRenderError
+from autoparser.analysis.core.errors import LimitKind, TemplateLimitError, TemplateRenderError
 from autoparser.analysis.core.message_shape import MessageShape, Setting, offered_tools
 from autoparser.analysis.core.question_bounds import AskedTally
 from autoparser.analysis.core.schema_keywords import JsonType
@@ -308,10 +308,12 @@ class Prober:
         except TemplateRenderError as error:
             if isinstance(error, TemplateLimitError):
                 # If no render has ended, the next would not either, and each takes its whole time.
-                endless = error.limit is Limit.RENDER_TIME and not self.meter.characters
+                endless = error.limit is LimitKind.RENDER_TIME and not self.meter.characters
                 if endless or self.meter.beyond > MOST_BEYOND:
                     raise
-                if error.limit is Limit.RENDER_TIME and (slow is None or len(messages) < slow[0]):
+                if error.limit is LimitKind.RENDER_TIME and (
+                    slow is None or len(messages) < slow[0]
+                ):
                     self.meter.slow = len(messages), error
             return Probe(dialogue, tools, generation, setting, error=error)
         return Probe(dialogue, tools, generation, setting, text=text)

@@ -21,7 +21,7 @@ from autoparser.analysis.core.conversation import (
 )
 from autoparser.analysis.core.errors import (
     AutoparserError,
-    Limit,
+    LimitKind,
     TemplateLimitError,
     TemplateRenderError,
     TemplateSyntaxError,
@@ -101,7 +101,7 @@ class Subject:
         try:
             return analyze(self.template)
         except (TemplateRenderError, TemplateSyntaxError, TemplateUnusableError) as error:
-            if isinstance(error, TemplateLimitError) and error.limit is Limit.RENDER_TIME:
+            if isinstance(error, TemplateLimitError) and error.limit is LimitKind.RENDER_TIME:
                 # No conversation ends; each rule would wait for its own.
                 raise
             return error

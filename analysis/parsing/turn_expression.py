@@ -21,7 +21,7 @@ from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral, common_suffix
 from autoparser.analysis.core.text_format import StrippedEdges, TurnLayout, TurnPart
-from autoparser.analysis.core.turn_format import Begun, Formats, TurnFormat, opening_at_end
+from autoparser.analysis.core.turn_format import Formats, PromptFormat, TurnFormat, opening_at_end
 from autoparser.analysis.core.turn_shape import TurnOpening
 
 from .turn_request import (
@@ -382,7 +382,7 @@ def build_expression(formats: Formats, request: ParserRequest) -> TurnTree:
     return replace(first, strict=StrictTurn(tuple(rows), calls), ends=tuple(ends.values()))
 
 
-def formats_of_request(formats: Formats, request: ParserRequest) -> tuple[Begun, ...]:
+def formats_of_request(formats: Formats, request: ParserRequest) -> tuple[PromptFormat, ...]:
     """Return the formats that a request may be about: several if its prompt is ambiguous.
 
     A format comes with its opening if the prompt ends with that.
@@ -401,20 +401,20 @@ def formats_of_request(formats: Formats, request: ParserRequest) -> tuple[Begun,
         return found
     inside = formats.within(prompt)
     if inside:
-        return tuple(Begun(each.format, None) for each in inside)
+        return tuple(PromptFormat(each.format, None) for each in inside)
     return (_after(formats.under({}, tools=tools) or formats.default, prompt),)
 
 
-def _after(begun_turn: Begun, prompt: str) -> Begun:
+def _after(begun_turn: PromptFormat, prompt: str) -> PromptFormat:
     """Return a format whose setting is known with the opening that the prompt ends with."""
     opening = opening_at_end(begun_turn.format, prompt)
     if opening is None and begun_turn.opening is not None and not begun_turn.opening.text.strip():
         # The template writes an empty generation prompt, and every prompt ends with it.
         opening = begun_turn.opening
-    return Begun(begun_turn.format, opening)
+    return PromptFormat(begun_turn.format, opening)
 
 
-def _turn(begun_turn: Begun, request: ParserRequest) -> TurnTree:
+def _turn(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
     format_, calls, frame = _FRAMES.of(
         (begun_turn.format,), None, lambda: _frame(begun_turn.format.whole)
     )

@@ -24,7 +24,7 @@ from autoparser.analysis.core.conversation import Json, Presence, function_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_format import StrippedEdges, TurnPart
-from autoparser.analysis.core.turn_format import Begun, TurnFormat
+from autoparser.analysis.core.turn_format import PromptFormat, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 # The cache of values made of formats.
@@ -225,7 +225,7 @@ class ParserRequest(Struct, frozen=True):
     json: bool = False
     """Whether the answer is JSON."""
     prompt: str | None = None
-    begun_turn: Begun | None = None
+    begun_turn: PromptFormat | None = None
     """The format and opening if the caller named the settings, or None to infer them."""
     required: bool = False
     """Whether a call has to be written."""
@@ -249,7 +249,7 @@ def request_of(
     tools: Sequence[object] | None = None,
     *,
     prompt: str | None = None,
-    begun_turn: Begun | None = None,
+    begun_turn: PromptFormat | None = None,
     tool_choice: object = "auto",
     parallel_tool_calls: bool = True,
     json_schema: Mapping[str, object] | None = None,

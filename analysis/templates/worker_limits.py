@@ -26,7 +26,12 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from autoparser.analysis.core.errors import AutoparserError, Limit, TaskLimitError, WorkerDiedError
+from autoparser.analysis.core.errors import (
+    AutoparserError,
+    LimitKind,
+    TaskLimitError,
+    WorkerDiedError,
+)
 
 MEGABYTE = 1_000_000
 
@@ -59,7 +64,7 @@ NO_LIMITS = Limits(render_seconds=None, seconds=None, memory=None, characters=No
 class LimitReached(BaseException):
     """A render is beyond a limit. No Exception: Jinja swallows those here and there."""
 
-    def __init__(self, limit: Limit, words: str) -> None:
+    def __init__(self, limit: LimitKind, words: str) -> None:
         super().__init__(limit, words)
         self.limit = limit
         self.words = words
@@ -74,32 +79,32 @@ class TaskLimitReached(BaseException):
 
 
 _OPTIONS = {
-    Limit.RENDER_TIME: "--timeout",
-    Limit.TASK_TIME: "--timeout",
-    Limit.MEMORY: "--memory",
-    Limit.OUTPUT: "--max-output",
+    LimitKind.RENDER_TIME: "--timeout",
+    LimitKind.TASK_TIME: "--timeout",
+    LimitKind.MEMORY: "--memory",
+    LimitKind.OUTPUT: "--max-output",
 }
 
 
-def raise_limit_hint(limit: Limit) -> str:
+def raise_limit_hint(limit: LimitKind) -> str:
     """Return how to go beyond a limit."""
     return f"if it needs more, raise the limit with {_OPTIONS[limit]}"
 
 
-def limit_error(limit: Limit, limits: Limits, file: str | None) -> TaskLimitError:
+def limit_error(limit: LimitKind, limits: Limits, file: str | None) -> TaskLimitError:
     """Return the error of a task that went beyond a limit."""
     return TaskLimitError(limit, _too_much(limit, limits), file=file, hint=raise_limit_hint(limit))
 
 
-def _too_much(limit: Limit, limits: Limits) -> str:
+def _too_much(limit: LimitKind, limits: Limits) -> str:
     match limit:
-        case Limit.MEMORY:
+        case LimitKind.MEMORY:
             return memory_words(limits.memory)
-        case Limit.RENDER_TIME:
+        case LimitKind.RENDER_TIME:
             return f"one step of a render takes more than {limits.render_seconds or 0:.3g} s"
-        case Limit.OUTPUT:
+        case LimitKind.OUTPUT:
             return f"it writes more than {limits.characters} characters"
-        case Limit.TASK_TIME:
+        case LimitKind.TASK_TIME:
             return f"it takes more than {limits.seconds or 0:.3g} s"
 
 
@@ -114,9 +119,9 @@ def death_error(status: int, limits: Limits, file: str | None) -> AutoparserErro
     """Return the error of a task whose worker ended with this exit code, as `subprocess` has it."""
     name = _signal_name(status)
     if name == "SIGPROF":
-        return limit_error(Limit.RENDER_TIME, limits, file)
+        return limit_error(LimitKind.RENDER_TIME, limits, file)
     if name == "SIGXCPU":
-        return limit_error(Limit.TASK_TIME, limits, file)
+        return limit_error(LimitKind.TASK_TIME, limits, file)
     if name is None:
         words = f"its worker ended with exit code {status}"
     elif name == "SIGKILL":
@@ -139,10 +144,10 @@ def fault_error(fault: BaseException, file: str | None) -> WorkerDiedError:
 def silence_error(seconds: float, file: str | None) -> AutoparserError:
     """Return the error of a task whose worker was killed since it did not answer."""
     return TaskLimitError(
-        Limit.TASK_TIME,
+        LimitKind.TASK_TIME,
         f"its worker gave no answer in {seconds:.3g} s and was killed",
         file=file,
-        hint=raise_limit_hint(Limit.TASK_TIME),
+        hint=raise_limit_hint(LimitKind.TASK_TIME),
     )
 
 
@@ -271,7 +276,7 @@ class RenderGuard:
     @property
     def memory_reached(self) -> LimitReached:
         """What a render is ended by where Python finds no more memory."""
-        return LimitReached(Limit.MEMORY, memory_words(self.limits.memory))
+        return LimitReached(LimitKind.MEMORY, memory_words(self.limits.memory))
 
     def begin(self) -> None:
         """Begin a render."""
@@ -305,7 +310,7 @@ class RenderGuard:
         # It comes again with each tick until the render has ended: where an exception comes out
         # of a finalizer, Python throws it away.
         if most is not None and now - self._seen_at > most:
-            raise LimitReached(Limit.RENDER_TIME, f"it takes more than {most:.3g} s")
+            raise LimitReached(LimitKind.RENDER_TIME, f"it takes more than {most:.3g} s")
 
 
 def _collect_bounded(
@@ -318,7 +323,7 @@ def _collect_bounded(
     while some := list(islice(source, size)):
         total += sum(map(length, some))
         if total > most:
-            raise LimitReached(Limit.OUTPUT, f"its text has more than {most} characters")
+            raise LimitReached(LimitKind.OUTPUT, f"its text has more than {most} characters")
         kept += some
         size *= 2
     return kept

@@ -29,7 +29,7 @@ from typing import Any, Protocol, cast
 
 from msgspec import Struct
 
-from autoparser.analysis.core.errors import Limit
+from autoparser.analysis.core.errors import LimitKind
 
 from .worker_limits import (
     LimitReached,
@@ -186,9 +186,9 @@ def _answer(content: bytes, has: int | None, parent: int) -> WorkerReply:
             # Pickled here, so that the limits hold for a result too large to send, too.
             return WorkerReply(value=pickle_value(value))
     except (TaskLimitReached, LimitReached):
-        error: BaseException = limit_error(Limit.TASK_TIME, limits, file)
+        error: BaseException = limit_error(LimitKind.TASK_TIME, limits, file)
     except MemoryError:
-        error = limit_error(Limit.MEMORY, limits, file)
+        error = limit_error(LimitKind.MEMORY, limits, file)
     except (KeyboardInterrupt, SystemExit):
         raise
     except Exception as raised:  # noqa: BLE001 - a fault of the task is not the worker's

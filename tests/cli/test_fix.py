@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.core.errors import Limit, TemplateLimitError
+from autoparser.analysis.core.errors import LimitKind, TemplateLimitError
 from tests.analysis.sources.gguf_files import write_model
 from tests.cli.conftest import ROOT, Run
 
@@ -45,7 +45,7 @@ def test_a_limit_that_ends_the_search_is_named(
     autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ended(*_: object, **__: object) -> None:
-        raise TemplateLimitError(Limit.TASK_TIME, "this took more than 60 s")
+        raise TemplateLimitError(LimitKind.TASK_TIME, "this took more than 60 s")
 
     monkeypatch.setattr("autoparser.analysis.editing.lint_fixes.fix_template", ended)
     ran = autoparser("fix", LINT / "AP109" / "fires.jinja", "--select", "AP109")

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser.analysis.core.documents import json_value_of
-from autoparser.formats import document
+from autoparser.formats import analysis_document
 from tests.fixture_analyses import TEMPLATES, analyzed
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -25,7 +25,7 @@ def test_the_document_of_each_fixture_is_as_the_schema_says(name: str) -> None:
     whole: dict[str, Any] = json.loads(json.dumps(analysis.to_dict(), allow_nan=False))
     Draft202012Validator(SCHEMA).validate(whole)
     assert {**whole, "parser": None} == {
-        **json.loads(json.dumps(document(analysis))),
+        **json.loads(json.dumps(analysis_document(analysis))),
         "parser": None,
     }
     assert (whole["parser"]["calls"] is None) is (analysis.format.calls is None)
@@ -39,7 +39,7 @@ def test_the_document_of_each_fixture_is_as_the_schema_says(name: str) -> None:
 
 def test_the_messages_of_a_render_give_its_text() -> None:
     analysis = analyzed("j1-json-in-tags")
-    evidence: Any = document(analysis)
+    evidence: Any = analysis_document(analysis)
     evidence = evidence["phases"][0]["evidence"][0]["right"]
     assert not evidence["add_generation_prompt"]
     text = analysis.template.render(evidence["messages"], **evidence["setting"])

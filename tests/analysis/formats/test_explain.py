@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.turn_format import Begun, RefusedMessageError
+from autoparser.analysis.core.turn_format import PromptFormat, RefusedMessageError
 from autoparser.analysis.formats.output_explanation import (
     CauseKind,
     DeviationExplanation,
@@ -39,7 +39,7 @@ def explained(
     """Explain what follows a prompt, or the template's default one."""
     analysis = analysis_of(fixture)
     others = [
-        PromptedParser(Begun(each, opening), analysis.parser(TOOLS, prompt=opening.text))
+        PromptedParser(PromptFormat(each, opening), analysis.parser(TOOLS, prompt=opening.text))
         for each in analysis.formats
         for opening in each.openings
     ]
@@ -109,6 +109,6 @@ def test_what_the_template_writes_needs_no_explanation(name: str) -> None:
             text, parser = generated(format_, format_.write(message))
         except RefusedMessageError:
             continue
-        begun = Begun(format_, next(iter(format_.openings), None))
+        begun = PromptFormat(format_, next(iter(format_.openings), None))
         found = explain_output(OutputReading(begun, parser), text)
         assert not found or not text.strip(), (text, found)

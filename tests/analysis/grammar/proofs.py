@@ -11,7 +11,12 @@ from random import Random
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_battery import battery_messages
-from autoparser.analysis.core.turn_format import Begun, Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_format import (
+    Formats,
+    PromptFormat,
+    RefusedMessageError,
+    TurnFormat,
+)
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 from autoparser.analysis.decoding.answer_judge import HASTE, AnswerJudge, closing_texts
 from autoparser.analysis.decoding.constraints import Constraint, ConstraintError
@@ -147,9 +152,9 @@ def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[
     if default is not None and default.text and turn.startswith(default.text):
         return request_of(tools, prompt=default.text), len(default.text)
     if turn.startswith(format_.header):
-        return request_of(tools, begun_turn=Begun(format_, None)), len(format_.header)
+        return request_of(tools, begun_turn=PromptFormat(format_, None)), len(format_.header)
     at_once = TurnOpening({}, "", PromptProgress.NOTHING, tools=True)
-    return request_of(tools, begun_turn=Begun(format_, at_once)), 0
+    return request_of(tools, begun_turn=PromptFormat(format_, at_once)), 0
 
 
 def completeness(format_: TurnFormat, load: Load, offer: Offer) -> Iterator[Fault | None]:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.core.errors import Limit, TemplateLimitError
+from autoparser.analysis.core.errors import LimitKind, TemplateLimitError
 from autoparser.analysis.overview import comparison
 from autoparser.analysis.overview.comparison import (
     Comparison,
@@ -137,7 +137,7 @@ class Endless(ChatTemplate):
     """A template whose renders all run into a limit."""
 
     def render_prepared(self, variables: Mapping[str, object]) -> str:  # noqa: ARG002
-        raise TemplateLimitError(Limit.RENDER_TIME, "it took too long")
+        raise TemplateLimitError(LimitKind.RENDER_TIME, "it took too long")
 
 
 @pytest.mark.slow

@@ -19,7 +19,12 @@ from autoparser.analysis.core.message_battery import BatteryCase, battery_messag
 from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.turn_format import Begun, Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_format import (
+    Formats,
+    PromptFormat,
+    RefusedMessageError,
+    TurnFormat,
+)
 from autoparser.analysis.export.response_template import trial_tools
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Delta, ParsedMessage, Status
@@ -127,7 +132,7 @@ def generated(
     if default is not None and default.text and turn.startswith(default.text):
         request, written = request_of(tools, prompt=default.text), default.text
     else:
-        request, written = request_of(tools, begun_turn=Begun(format_, None)), format_.header
+        request, written = request_of(tools, begun_turn=PromptFormat(format_, None)), format_.header
     expression = build_expression(Formats.of(format_), request)
     return turn.removeprefix(written), OutputParser(expression)
 

@@ -24,13 +24,13 @@ from autoparser import (
 )
 from autoparser.analysis.templates.worker_pool import close_workers
 from autoparser.errors import (
-    Limit,
+    LimitKind,
     TemplateRenderError,
     TemplateSyntaxError,
     TemplateUnusableError,
     WorkerDiedError,
 )
-from autoparser.formats import document
+from autoparser.formats import analysis_document
 from autoparser.reports import analysis_report, json_text
 from tests.fixture_analyses import TEMPLATES
 
@@ -75,7 +75,7 @@ CANARY = "canary-5f2c71"
 MOST_GROWTH = 100_000_000
 """Bytes by which this process may have grown after all of them; one worker may take twice that."""
 
-TIMES = {Limit.RENDER_TIME, Limit.TASK_TIME}
+TIMES = {LimitKind.RENDER_TIME, LimitKind.TASK_TIME}
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def test_an_attack_ends_as_it_should_and_shows_nothing_but_signs(
         assert shown[0].startswith((f"{name}: ", "template: "))
     else:
         report = analysis_report(outcome.value, 80, diffs=True)
-        shown = [report.plain, json_text(document(outcome.value), indent=2)]
+        shown = [report.plain, json_text(analysis_document(outcome.value), indent=2)]
     for text in shown:
         assert not [character for character in {*text} - {"\n"} if is_hidden(character)]
         assert CANARY not in text

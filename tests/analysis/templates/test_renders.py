@@ -19,7 +19,7 @@ from autoparser import ChatTemplate, analyze, isolated
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.environment import GENERATION_OPEN, SandboxKind
-from autoparser.errors import Limit, TemplateLimitError, TemplateRenderError
+from autoparser.errors import LimitKind, TemplateLimitError, TemplateRenderError
 from tests.case_tables import case_tables
 
 table = case_tables(__file__, "renders.yaml")
@@ -234,7 +234,7 @@ class _Endless(ChatTemplate):
     def render_prepared(self, variables: Mapping[str, object]) -> str:
         del variables
         type(self).asked += 1
-        raise TemplateLimitError(Limit.RENDER_TIME, "it takes more than 5 s")
+        raise TemplateLimitError(LimitKind.RENDER_TIME, "it takes more than 5 s")
 
 
 @pytest.mark.parametrize("look", [analyze, lambda template: lint(Subject(template))])

@@ -30,7 +30,7 @@ from autoparser.analysis.templates.encoded_template import IsolatedTemplate
 from autoparser.analysis.templates.environment import GENERATION_OPEN
 from autoparser.analysis.templates.worker_pool import TaskWorker, close_workers, run_task
 from autoparser.errors import (
-    Limit,
+    LimitKind,
     TaskLimitError,
     TemplateLimitError,
     TemplateRenderError,
@@ -77,13 +77,13 @@ POWER = "{{ 7 ** (messages | length * 99999999) % 3 }}"
 @pytest.mark.parametrize(
     ("text", "limit", "words"),
     [
-        pytest.param(ENDLESS, Limit.RENDER_TIME, "more than 0.2 s", marks=slow),
-        pytest.param(POWER, Limit.RENDER_TIME, "more than 0.2 s", marks=slow),
-        ("{{ ('x' * (messages | length * 10 ** 9)) | length }}", Limit.MEMORY, "100 MB"),
-        ("{{ 'x' * (messages | length * 100_001) }}", Limit.OUTPUT, "100000 characters"),
+        pytest.param(ENDLESS, LimitKind.RENDER_TIME, "more than 0.2 s", marks=slow),
+        pytest.param(POWER, LimitKind.RENDER_TIME, "more than 0.2 s", marks=slow),
+        ("{{ ('x' * (messages | length * 10 ** 9)) | length }}", LimitKind.MEMORY, "100 MB"),
+        ("{{ 'x' * (messages | length * 100_001) }}", LimitKind.OUTPUT, "100000 characters"),
     ],
 )
-def test_a_render_beyond_a_limit_names_it(text: str, limit: Limit, words: str) -> None:
+def test_a_render_beyond_a_limit_names_it(text: str, limit: LimitKind, words: str) -> None:
     template = isolated(ChatTemplate(text, origin="bad.jinja"), structs.replace(SHORT, seconds=2))
     with pytest.raises(TemplateLimitError, match=words) as caught:
         template.render(MESSAGES)
@@ -100,14 +100,14 @@ def test_a_constant_that_takes_too_long_to_compile_is_an_error_of_syntax() -> No
     template = isolated(ChatTemplate("{{ 7 ** 99999999 % 3 }}"), structs.replace(SHORT, seconds=5))
     with pytest.raises(TemplateSyntaxError, match=r"cannot compile .*more than 0\.2 s") as caught:
         template.check_syntax()
-    assert caught.value.limit is Limit.RENDER_TIME
+    assert caught.value.limit is LimitKind.RENDER_TIME
 
 
 def test_a_trace_beyond_a_limit_keeps_what_was_written() -> None:
     text = "a{% for x in range(n) %}{% if x %}-{% endif %}{% endfor %}"
     trace = isolated(ChatTemplate(text), Limits(characters=100)).step_through({"n": 500})
     assert isinstance(trace.failure, TemplateLimitError)
-    assert trace.failure.limit is Limit.OUTPUT
+    assert trace.failure.limit is LimitKind.OUTPUT
     assert trace.prompt.startswith("a---")
 
 
@@ -136,7 +136,7 @@ def test_an_isolated_analysis_is_the_same_and_goes_on_to_render_in_a_worker() ->
     assert replace(found, template=plain) == analyze(plain)
     with pytest.raises(TemplateLimitError) as caught:
         analyze(ChatTemplate(ENDLESS), isolate=SHORT)
-    assert caught.value.limit is Limit.RENDER_TIME
+    assert caught.value.limit is LimitKind.RENDER_TIME
 
 
 @slow
@@ -285,7 +285,7 @@ def test_an_error_comes_out_of_a_worker_as_it_was() -> None:
         AutoparserError("wrong", file="a", place="line 1", hint="fix it"),
         TemplateRenderError("no", file="a", line=3, refused=True),
         TemplateSyntaxError("no", file="a", line=3, column=4, excerpt="x\n^", hint="fix it"),
-        TaskLimitError(Limit.MEMORY, "too much", file="a"),
+        TaskLimitError(LimitKind.MEMORY, "too much", file="a"),
     ):
         with pytest.raises(type(error)) as caught:
             run_task(_raise, error)
@@ -308,10 +308,10 @@ def test_a_task_beyond_its_limits_is_ended(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(worker_pool, "START_SECONDS", 600.0)
     with pytest.raises(TaskLimitError, match=r"endless: .*more than 0\.5 s") as caught:
         run_task(sum, range(10**12), limits=SHORT, file="endless")
-    assert caught.value.limit is Limit.TASK_TIME
+    assert caught.value.limit is LimitKind.TASK_TIME
     with pytest.raises(TaskLimitError, match="more than 100 MB") as caught:
         run_task(bytearray, 200_000_000, limits=SHORT)
-    assert caught.value.limit is Limit.MEMORY
+    assert caught.value.limit is LimitKind.MEMORY
     # Memory is counted from what the worker has.
     assert len(run_task(bytearray, 10_000_000, limits=SHORT)) == 10_000_000
 
