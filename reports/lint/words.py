@@ -115,17 +115,18 @@ def notes(run: LintRun) -> Iterator[str]:
         each = [{rule.code for rule, it in one.left_out if it is need} for one in run.templates]
         lacking = [codes for codes in each if codes]
         if lacking:
-            rules = number_of(len(frozenset[str]().union(*lacking)), "rule")
-            places = number_of(len(lacking), "template")
-            left_out.append(f"{rules} without {need.value} ({hint}) at {places}")
+            rules = len(frozenset[str]().union(*lacking))
+            at = f" at {number_of(len(lacking), 'template')}" if len(each) > 1 else ""
+            verb = "needs" if rules == 1 else "need"
+            left_out.append(f"{number_of(rules, 'rule')} {verb} {hint}{at}")
     if left_out:
-        yield f"could not look: {', '.join(left_out)}"
+        yield f"Skipped: {', '.join(left_out)}"
 
 
 _HINTS = {
-    RuleNeed.ANALYSIS: "autoparser analyze says why",
-    RuleNeed.TOKENIZER: "see --tokenizer",
-    RuleNeed.DIRECTORY: "name it instead of a file",
-    RuleNeed.OTHER_JINJAS: "see --engines",
+    RuleNeed.ANALYSIS: "a template that can be analyzed (autoparser analyze says why)",
+    RuleNeed.TOKENIZER: "--tokenizer",
+    RuleNeed.DIRECTORY: "a model directory instead of a file",
+    RuleNeed.OTHER_JINJAS: "--engines",
 }
-"""What to do about what is lacking; of all else a template has it or has it not."""
+"""What rules need that a run can be given; all else a template has or has not."""

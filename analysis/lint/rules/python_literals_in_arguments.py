@@ -37,9 +37,15 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not found or written_as_python(subject):
         return
     words = [f"{each.text.strip()} for {word}" for word, each in found.items()]
+    kinds = ["booleans"] * (found.keys() != {"null"}) + ["null"] * ("null" in found)
+    verb = (
+        "is rendered as a Python literal"
+        if kinds == ["null"]
+        else "are rendered as Python literals"
+    )
     first = next(iter(found.values()))
     yield Hit(
-        f"the model reads {', '.join(words)} in its own calls",
+        f"{' and '.join(kinds)} {verb} in calls: {', '.join(words)}",
         tuple(show_render(each.render, f"a call with {word}") for word, each in found.items()),
         line=first.render.line_of(first.text),
     )

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
@@ -35,7 +34,7 @@ class _TurnMarkers:
 def check(subject: Subject) -> Iterator[Hit]:
     """Count the markers between two user messages; what opens there must close there."""
     seen: set[MarkerPair] = set()
-    opens, of_turns = _opens_anywhere(subject), _in_plain_chats(subject)
+    anywhere, of_turns = _opened_anywhere(subject), _in_plain_chats(subject)
     closing, end = _closed_by_prompts(subject), subject.tokens.get("eos_token", "")
     looked_at: set[str] = set()
     for name, render, text in _between_questions(subject):
@@ -46,7 +45,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         for pair in found.opened | found.closed:
             opened, closed = found.opened[pair], found.closed[pair]
             # What never opens after a user message begins the whole text.
-            loose = opened != closed and bool(closed) and bool(opens[pair])
+            loose = opened != closed and bool(closed) and pair in anywhere
             if closed > opened and pair in closing:
                 continue
             # Another token that ends turns may be spelled like the one that closes this.
@@ -57,7 +56,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             never = not whole and _never_closes(found, pair, of_turns)
             if pair not in seen and (loose or never):
                 seen.add(pair)
-                yield _hit(name, render, found, pair)
+                yield _hit(name, render, found, pair, anywhere.get(pair, ""))
     if not seen:
         yield from islice(
             chain(_in_calls(subject), _in_results(subject, of_turns), _doubled(subject)), 1
@@ -233,27 +232,39 @@ def _in_plain_chats(subject: Subject) -> _TurnMarkers:
     )
 
 
-def _opens_anywhere(subject: Subject) -> Counter[MarkerPair]:
-    """Count the opening markers after the user's message, in prompts and in turns."""
+def _opened_anywhere(subject: Subject) -> dict[MarkerPair, str]:
+    """Return the opening markers after the user's message, in prompts and in turns."""
     renders: list[Render] = [
         subject.play((subject.user,), generation=True),
         render_answer(subject, reasoning=subject.marks.reasoning),
     ]
-    opened: Counter[MarkerPair] = Counter()
+    spelled: dict[MarkerPair, str] = {}
     for render in renders:
         _, _, behind = render.text.rpartition(subject.marks.user)
-        opened += _balance(subject, behind).opened
-    return opened
+        balance = _balance(subject, behind)
+        spelled |= {pair: balance.spelled[pair] for pair in balance.opened}
+    return spelled
 
 
-def _hit(name: str, render: Render, balance: MarkerBalance, pair: MarkerPair) -> Hit:
-    spelled = balance.spelled[pair]
-    return Hit(
-        f"'{name}' opens {balance.opened[pair]} and closes {balance.closed[pair]} of the pair of"
-        f" {quote_text(spelled)}",
-        (show_render(render, name),),
-        line=render.line_of(spelled),
-    )
+def _hit(
+    name: str, render: Render, balance: MarkerBalance, pair: MarkerPair, opening: str = ""
+) -> Hit:
+    """Return a finding; `opening` is the pair's opening marker where others have it."""
+    opened, closed = balance.opened[pair], balance.closed[pair]
+    spelled = quote_text(balance.spelled[pair])
+    if not opened and opening:
+        words = f"{spelled} is written without {quote_text(opening)} in '{name}'"
+    elif not closed:
+        words = f"{spelled} is never closed in '{name}'"
+    else:
+        counts = f"is opened {_times(opened)} and closed {_times(closed)}"
+        words = f"the pair of {spelled} {counts} in '{name}'"
+    line = render.line_of(balance.spelled[pair])
+    return Hit(words, (show_render(render, name),), line=line)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _balance(subject: Subject, text: str) -> MarkerBalance:
