@@ -83,5 +83,6 @@ def import_part(module: str, package: str | None = None) -> ModuleType:
         if not (error.name or "").startswith(f"{__package__}."):
             raise
         raise ImportError(
-            f"{error.name} is not in autoparser-core: pip install autoparser-chat", name=error.name
+            f"{error.name} is not in autoparser-core; install autoparser-chat in its place",
+            name=error.name,
         ) from None

@@ -51,7 +51,7 @@ def debug(
     if not _has_textual():
         raise AutoparserError(
             "the debugger needs the package textual, which is not installed",
-            hint="pip install 'autoparser-chat[debug]', or use autoparser render --trace",
+            hint="pip install '.[debug]' in a checkout, or use autoparser render --trace",
         )
     if source.source == STANDARD_INPUT or not _has_terminal():
         raise AutoparserError(

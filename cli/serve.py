@@ -15,7 +15,7 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
-from . import DISTRIBUTION, wings
+from . import wings
 from .options import (
     EngineName,
     LoosenOption,
@@ -174,7 +174,7 @@ def _require_extra() -> None:
             import_module(module)
         except ModuleNotFoundError as error:
             raise AutoparserError(
-                f"serve needs the package {error.name}", hint=f"pip install '{DISTRIBUTION}[serve]'"
+                f"serve needs the package {error.name}", hint="pip install '.[serve]' in a checkout"
             ) from error
 
 

@@ -81,7 +81,7 @@ def load_model(directory: Path, device: str) -> LoadedModel:
     except ImportError as error:
         raise DeviceError(
             "asking a model needs transformers, which is not installed",
-            hint="install the extra: pip install 'autoparser-chat[gpu]'",
+            hint="install the extra: pip install '.[gpu]' in a checkout",
         ) from error
     if not (directory / "config.json").is_file():
         raise ModelError(

@@ -359,5 +359,5 @@ def _torch() -> Any:
     except ImportError as error:
         raise DeviceError(
             "asking a model needs torch, which is not installed",
-            hint="install the extra: pip install 'autoparser-chat[gpu]'",
+            hint="install the extra: pip install '.[gpu]' in a checkout",
         ) from error

@@ -70,7 +70,7 @@ def test_a_plugin_works_where_the_core_alone_is_installed(tmp_path: Path) -> Non
     look = "import importlib.util as i, sys; print([n for n in sys.argv[1:] if i.find_spec(n)])"
     assert run("-c", look, *NOT_IN_CORE).stdout.strip() == "[]"
     said = run("-c", "from autoparser import Renderer", check=False).stderr
-    assert "is not in autoparser-core: pip install autoparser-chat" in said
+    assert "is not in autoparser-core; install autoparser-chat in its place" in said
 
 
 def test_grammars_load_in_the_oldest_llguidance_that_is_allowed(tmp_path: Path) -> None:
