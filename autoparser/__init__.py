@@ -44,8 +44,8 @@ _MOVED = {
         "BridgeRefusal CallTokens Reason=RefusalReason RenderedTokens TrainingSample TrajectoryStep"
     ),
     "roundtrip": (
-        "Advice advice_of Cause Difference Outcome Row Scenario scenarios_of shipped_scenarios "
-        "TokenVerdict Verdict"
+        "Advice advice_of Cause Difference Outcome Row=TripRow Scenario scenarios_of "
+        "shipped_scenarios TokenVerdict Verdict"
     ),
 }
 """Names that were here until 0.1 and that a module has now, some by a new name after the sign of

@@ -1,6 +1,6 @@
 from autoparser.analysis.history.round_trips import (
     Advice as Advice,
-    Row as Row,
+    TripRow as TripRow,
     advice_of as advice_of,
 )
 from autoparser.analysis.history.scenario_files import (

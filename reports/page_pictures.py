@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 
 from rich.text import Text
 
-from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of
+from autoparser.analysis.history.round_trips import RoundTrip, TripRow, advice_of
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome
 from autoparser.analysis.overview.portrait import BYTES, MaskCost, Portrait
@@ -80,7 +80,7 @@ FIRST = 3
 """Strips of one cause that are shown; the others open."""
 _OUTCOMES = {Outcome.HOLDS: "good", Outcome.BREAKS: "bad", Outcome.RAISES: "bad"}
 
-NumberedTrip = tuple[int, Row, TokenStrip]
+NumberedTrip = tuple[int, TripRow, TokenStrip]
 
 
 def round_trip_section(portrait: Portrait) -> Blocks:
@@ -111,7 +111,7 @@ def round_trip_section(portrait: Portrait) -> Blocks:
     return drawn + _left_out(found)
 
 
-def _cause(row: Row) -> Cause:
+def _cause(row: TripRow) -> Cause:
     return row.verdict.cause or Cause.REWRITTEN
 
 
@@ -153,7 +153,7 @@ def _verdicts(round_trip: RoundTrip) -> Table:
     return Table(tuple(map(TableColumn, heads)), tuple(cells), caption="Round trips")
 
 
-def _verdict_cells(row: Row, at: int, round_trip: RoundTrip) -> tuple[Text, ...]:
+def _verdict_cells(row: TripRow, at: int, round_trip: RoundTrip) -> tuple[Text, ...]:
     verdict = row.verdict
     tokens = verdict.tokens
     cause = "" if verdict.cause is None else verdict.cause.value
@@ -182,7 +182,7 @@ def _of_cause(cause: Cause, trips: Sequence[NumberedTrip], total: int) -> Blocks
     ]
 
 
-def _strip(at: int, row: Row, strip: TokenStrip) -> Block:
+def _strip(at: int, row: TripRow, strip: TokenStrip) -> Block:
     verdict = row.verdict
     unit = "tokens" if strip.tokens else "pieces"
     about = small(f" {visible(row.scenario.about)}") if row.scenario.about else ""

@@ -28,7 +28,7 @@ from autoparser.analysis.formats.format_document import CheckCounts, check_count
 from autoparser.analysis.history.round_trips import (
     Advice,
     RoundTrip,
-    Row,
+    TripRow,
     advice_of,
     changed_switches,
     code_of,
@@ -220,7 +220,7 @@ def _table_title(words: str) -> Blocks:
     return excerpt([Text(words, style="bold")], broken=False)
 
 
-def _scenario_names(rows_: Sequence[Row]) -> str:
+def _scenario_names(rows_: Sequence[TripRow]) -> str:
     """Name scenarios, each once, with whose message comes next where it is played with several."""
     comers: dict[str, list[str]] = {}
     for row in rows_:
@@ -233,7 +233,7 @@ def _scenario_names(rows_: Sequence[Row]) -> str:
 
 def _conditions(round_trip: RoundTrip) -> Blocks:
     """Say once of each setting under which verdicts differ which those are."""
-    notes: dict[str, list[Row]] = {}
+    notes: dict[str, list[TripRow]] = {}
     for row in round_trip.rows:
         for words in conditions_of(row, round_trip):
             notes.setdefault(words, []).append(row)
@@ -246,7 +246,7 @@ def _conditions(round_trip: RoundTrip) -> Blocks:
     return drawn
 
 
-def _verdict_table(trip_rows: Sequence[Row]) -> Table:
+def _verdict_table(trip_rows: Sequence[TripRow]) -> Table:
     cells = (
         (
             Text(visible(row.scenario.name)),
@@ -267,7 +267,7 @@ def _tokens(verdict: Verdict) -> Text:
     return Text(f"{tokens.reused}/{tokens.sampled}", style="green" if tokens.holds else "red")
 
 
-def conditions_of(row: Row, round_trip: RoundTrip) -> Iterator[str]:
+def conditions_of(row: TripRow, round_trip: RoundTrip) -> Iterator[str]:
     """Say under which settings the verdict is another one."""
     usual = round_trip.settings[0]
     if row.verdict.setting != usual:
@@ -335,7 +335,7 @@ def cause_lines(
     return drawn
 
 
-def _example(row: Row) -> Blocks:
+def _example(row: TripRow) -> Blocks:
     verdict = row.verdict
     title = f"{visible(row.scenario.name)}, next {row.next.value}"
     if verdict.outcome is Outcome.RAISES:
@@ -596,7 +596,7 @@ def roundtrip_document(analysis: Analysis, round_trip: RoundTrip) -> dict[str, J
     return json_of(document)
 
 
-def _row(row: Row) -> RowDocument:
+def _row(row: TripRow) -> RowDocument:
     return copy_fields(
         RowDocument,
         row.scenario,

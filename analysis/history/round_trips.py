@@ -1,7 +1,7 @@
 """Play all scenarios under all settings of switches and next roles, and advise how to fix breaks.
 
-`round_trip` gives each scenario with each next role a `Row` of verdicts, one for each setting of
-`settings_of`; `advice_of` returns how to fix a row: by the template, the engine, or the caller.
+`round_trip` gives each scenario with each next role a `TripRow` of verdicts, one for each setting
+of `settings_of`; `advice_of` returns how to fix a row: by the template, the engine, or the caller.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TripRow:
     """One scenario with one next role: the usual verdict, and those under other settings."""
 
     scenario: Scenario
@@ -72,7 +72,7 @@ class RoundTrip(Shown):
 
     shown_as: ClassVar[str] = "round trip"
 
-    rows: tuple[Row, ...]
+    rows: tuple[TripRow, ...]
     """Scenarios that apply, in their order."""
     left_out: tuple[tuple[Scenario, Next, str], ...]
     """Those that do not, and why."""
@@ -116,7 +116,7 @@ def round_trip(
     usual = analysis.formats.base
     every = [{**usual, **setting}] if setting else list(settings_of(analysis))
     chosen = tuple(every[:MOST_SETTINGS])
-    rows: list[Row] = []
+    rows: list[TripRow] = []
     left_out: list[tuple[Scenario, Next, str]] = []
     for at, given in enumerate(scenarios):
         scenario = given if profile is None else replace(given, engine=profile.engine)
@@ -128,7 +128,7 @@ def round_trip(
             verdicts = [judge_scenario(stage, scenario, coming, each, encoder) for each in chosen]
             applying = [verdict for verdict in verdicts if verdict.applies]
             if applying:
-                rows.append(Row(scenario, applying[0], tuple(applying[1:])))
+                rows.append(TripRow(scenario, applying[0], tuple(applying[1:])))
             else:
                 left_out.append((scenario, coming, verdicts[0].reason))
         if progress is not None:
@@ -203,7 +203,7 @@ def _switch_values(switch: Switch) -> Iterator[tuple[Json, tuple[SwitchEffect, .
                 yield value, effects
 
 
-def failing_rows(rows: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
+def failing_rows(rows: Sequence[TripRow], wanted: Sequence[str]) -> list[TripRow]:
     """Return the rows whose usual verdict is one of these: `any`, `string`, `tokens`, causes."""
     return [row for row in rows if _verdict_kinds(row.verdict) & set(wanted)]
 
@@ -269,7 +269,7 @@ def cause_advice(cause: Cause | str, setting: Setting | None = None) -> tuple[Ad
     return (*advice[:-1], Advice(AdviceReader.CALLER, f"set {words}: it holds then"))
 
 
-def fixing_settings(rows: Iterable[Row], causes: Collection[Cause]) -> dict[Cause, Setting]:
+def fixing_settings(rows: Iterable[TripRow], causes: Collection[Cause]) -> dict[Cause, Setting]:
     """Return for each cause the setting under which most of the rows hold that break by it."""
     seen: dict[Cause, Counter[str]] = {cause: Counter() for cause in causes}
     settings: dict[str, Setting] = {}
@@ -282,7 +282,7 @@ def fixing_settings(rows: Iterable[Row], causes: Collection[Cause]) -> dict[Caus
     return {cause: settings[found.most_common(1)[0][0]] for cause, found in seen.items() if found}
 
 
-def advice_of(row: Row) -> tuple[Advice, ...]:
+def advice_of(row: TripRow) -> tuple[Advice, ...]:
     """Return the advice that would fix a row, empty if it holds.
 
     A setting under which it was seen to hold comes first.
@@ -297,7 +297,7 @@ def advice_of(row: Row) -> tuple[Advice, ...]:
     return cause_advice("call unread, text kept" if kept else "call unread", fixing_setting(row))
 
 
-def fixing_setting(row: Row) -> Setting | None:
+def fixing_setting(row: TripRow) -> Setting | None:
     """Return the setting nearest to the usual one under which the row holds."""
     usual = row.verdict.setting
     holding = [each.setting for each in row.others if each.holds]

@@ -12,7 +12,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.question_bounds import AskedBounds, AskedTally
 from autoparser.analysis.formats.format_document import check_counts
-from autoparser.analysis.history.round_trips import Row, round_trip
+from autoparser.analysis.history.round_trips import TripRow, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.scenarios import Next, Scenario
 from autoparser.analysis.learning.shape_negotiation import switch_candidates
@@ -416,7 +416,7 @@ def _trip_verdicts(
     return {(row.scenario.name, row.next): _verdict_words(row) for row in played.rows}
 
 
-def _verdict_words(row: Row) -> str:
+def _verdict_words(row: TripRow) -> str:
     verdict = row.verdict
     return "holds" if verdict.cause is None else verdict.cause.value
 

@@ -29,7 +29,7 @@ from autoparser.analysis.core.turn_format import opening_at_end
 from autoparser.analysis.history.conversation_replay import ReplayStage
 from autoparser.analysis.history.prompt_tokens import RenderedTokens
 from autoparser.analysis.history.renderer import Renderer
-from autoparser.analysis.history.round_trips import Row
+from autoparser.analysis.history.round_trips import TripRow
 from autoparser.analysis.history.sampled_turns import NotWrittenError, sample_turn
 from autoparser.analysis.history.trip_verdict import (
     AT_NEWLINES,
@@ -72,7 +72,7 @@ class TokenStrip:
     """Whether the pieces are tokens; else they are words and signs of the text."""
 
 
-def strip_of(stage: ReplayStage, row: Row, tokens: TokenText | None) -> TokenStrip:
+def strip_of(stage: ReplayStage, row: TripRow, tokens: TokenText | None) -> TokenStrip:
     """Cut the turn of a row, as its usual verdict has it."""
     if tokens is not None:
         try:
@@ -87,7 +87,7 @@ def strip_of(stage: ReplayStage, row: Row, tokens: TokenText | None) -> TokenStr
 
 
 def _cut_strip(
-    stage: ReplayStage, row: Row, cut: Callable[[str], list[str]], *, tokens: bool
+    stage: ReplayStage, row: TripRow, cut: Callable[[str], list[str]], *, tokens: bool
 ) -> TokenStrip:
     verdict, scenario = row.verdict, row.scenario
     try:
