@@ -102,9 +102,10 @@ def round_trip_section(portrait: Portrait) -> Blocks:
             f"The stop string {visible(stop)} is {size} tokens: is this the model's own tokenizer?"
         )
         drawn.append(Paragraph(Text(words), look="note"))
-    drawn.append(_verdicts(found))
     for cause, group in groupby(broken, key=lambda each: _cause(each[1])):
         drawn += _of_cause(cause, list(group), len(trips))
+    if trips:
+        drawn.append(Fold(Text(f"All {len(trips)} verdicts"), [_verdicts(found)]))
     if holding:
         strips: Blocks = [_strip(*each) for each in holding]
         drawn.append(Fold(Text(f"The {len(holding)} that hold"), strips, printed=False))
@@ -148,7 +149,8 @@ def _counts(round_trip: RoundTrip) -> Blocks:
 
 
 def _verdicts(round_trip: RoundTrip) -> Table:
-    heads = ("scenario", "next", "text", "tokens", "why it breaks")
+    tokens = ("tokens",) if round_trip.tokenized else ()
+    heads = ("scenario", "next", "text", *tokens, "why it breaks")
     cells = (_verdict_cells(row, at, round_trip) for at, row in enumerate(round_trip.rows))
     return Table(tuple(map(TableColumn, heads)), tuple(cells), caption="Round trips")
 
@@ -157,13 +159,15 @@ def _verdict_cells(row: TripRow, at: int, round_trip: RoundTrip) -> tuple[Text, 
     verdict = row.verdict
     tokens = verdict.tokens
     cause = "" if verdict.cause is None else verdict.cause.value
-    kind = "green" if tokens is None or tokens.holds else "red"
+    reused = Text("–")
+    if tokens is not None:
+        reused = Text(f"{tokens.reused}/{tokens.sampled}", "green" if tokens.holds else "red")
     others = [small(words) for words in conditions_of(row, round_trip)]
     return (
         link(visible(row.scenario.name), f"#trip-{at}"),
         Text(row.next.value),
         badge(verdict.outcome.value, _OUTCOMES.get(verdict.outcome, "plain")),
-        Text("–") if tokens is None else Text(f"{tokens.reused}/{tokens.sampled}", kind),
+        *([reused] if round_trip.tokenized else []),
         sentence(cause, *(each for words in others for each in (" ", words))),
     )
 
@@ -217,10 +221,12 @@ def conversation_section(talk: PortraitConversation) -> Blocks:
     if not talk.steps:
         return [title, *lead(f"No conversation can be had: {visible(talk.stopped)}")]
     longest = max(max(step.rendered, step.bridged or 0) for step in talk.steps)
+    alike = all(step.bridged == step.rendered and not step.breaks for step in talk.steps)
     data = {"longest": longest, "turns": [_turn(step, talk) for step in talk.steps]}
-    about = f"The model takes {len(talk.steps)} turns. {_talk_verdict(talk)}"
+    data |= {"breaks": bool(broken), "alike": alike}
+    about = f"A short conversation of {len(talk.steps)} turns. {_talk_verdict(talk)}"
     if talk.unit == BYTES:
-        about += f" There is no tokenizer, so all of it is counted in {BYTES}."
+        about += f" There is no tokenizer, so sizes are in {BYTES}."
     drawn: Blocks = [title, *lead(about), Picture("talk", data, [])]
     if talk.stopped:
         drawn.append(Paragraph(Text(f"It ends there: {visible(talk.stopped)}"), look="note"))
@@ -231,17 +237,21 @@ def conversation_section(talk: PortraitConversation) -> Blocks:
 
 
 def _talk_verdict(talk: PortraitConversation) -> str:
-    if not talk.breaks:
-        return (
-            "Each prompt that is rendered from the messages begins with all that was computed"
-            " before, so a prefix cache holds, and a bridge is as good."
-        )
-    return (
-        f"After {talk.breaks} of them the prompt that is rendered from the messages does not begin"
-        f" with what was computed: {talk.thrown_away:,} {_unit(talk)} of it are thrown away. A"
-        " bridge goes on from the tokens as they are, and keeps reasoning that the template would"
-        " drop."
+    broken = [step for step in talk.steps if step.breaks]
+    if not broken:
+        words = "The next prompt, rendered from the messages, always begins with what is cached"
+        bridged = all(step.bridged is not None for step in talk.steps)
+        return f"{words}{', and a token bridge gives as much' if bridged else ''}."
+    words = (
+        f"After {len(broken)} of them the next prompt, rendered from the messages, does not begin"
+        f" with what is cached: {talk.thrown_away:,} {_unit(talk)} of the cache are thrown away."
     )
+    avoided = sum(step.bridged is not None for step in broken)
+    if not avoided:
+        return f"{words} No token bridge avoids that."
+    some = "" if avoided == len(broken) else f" avoids {avoided} of these breaks: it"
+    keeps = ", and keeps reasoning that the template drops" if any(s.note for s in broken) else ""
+    return f"{words} A token bridge{some} continues the tokens as they are{keeps}."
 
 
 def _unit(talk: PortraitConversation) -> str:
@@ -283,9 +293,9 @@ def _break(step: PortraitStep) -> tuple[str, Text]:
     return f"After turn {step.turn}", sentence(
         "after ",
         quoted(step.before[-24:]),
-        " was ",
+        " the cache has ",
         tagged(visible(step.cached_text), "del"),
-        " is ",
+        " and the prompt ",
         tagged(visible(step.instead) or "the end", "ins"),
     )
 

@@ -94,12 +94,11 @@ def _typed(name: str) -> str:
 
 
 def _setting(learned: LearnedFormat) -> dict[str, Json]:
-    """Return a setting that changes the prompt's end, else one that changes anything; or empty."""
-    found = [
-        ({switch.name: value}, effects)
+    """Return the first setting that changes how prompts end, or an empty one."""
+    found = (
+        {switch.name: value}
         for switch in learned.switches
         for value, effects in zip(switch.values, switch.effects, strict=True)
-        if effects and SwitchEffect.RAISES not in effects
-    ]
-    found.sort(key=lambda each: SwitchEffect.GENERATION_PROMPT not in each[1])
-    return found[0][0] if found else {}
+        if SwitchEffect.GENERATION_PROMPT in effects and SwitchEffect.RAISES not in effects
+    )
+    return next(found, {})

@@ -69,13 +69,15 @@ from .settings import settings_section
 from .summary import default_mode, summary_rows
 from .switches import NO_EFFECT, switch_section, switch_sentences, unmoved_words
 from .verdict import check_score, check_section, gate_score, gate_section
-from .visible import quoted, setting_words, visible
+from .visible import quoted, setting_words, some_of, visible
 from .what_was_asked import bounds_section, tools_in_prompt_section
 
 _CLOSING = (
     "This page is one file: it loads nothing, and runs only a script of its own that marks which"
     " line wrote which piece of a prompt."
 )
+MOST_ALIKE = 3
+"""Settings that are named beside the one whose prompt is shown."""
 LONGEST_LINE = 240
 """Characters of a template's line that are shown."""
 
@@ -220,7 +222,7 @@ def _prompts(prompts: Sequence[PlainPrompt]) -> Blocks:
         return [*heading("The prompt of a short question"), alone]
     shown, *more = (_beside(usual, each) for each in others)
     folds = [
-        Fold(_settings_words(prompt), [texts], printed=False)
+        Fold(Text(" or ".join(_settings_words(prompt))), [texts], printed=False)
         for prompt, texts in zip(others[1:], more, strict=True)
     ]
     return [
@@ -236,12 +238,13 @@ def _beside(usual: PlainPrompt, other: PlainPrompt) -> ComparedTexts:
 
 
 def _prompt_side(prompt: PlainPrompt) -> TextSide:
-    words = _settings_words(prompt).plain
-    return TextSide(words, label=f"The prompt, {words}")
+    words, *alike = _settings_words(prompt)
+    note = f"also with {some_of(alike, MOST_ALIKE)}" if alike else ""
+    return TextSide(words, note, label=f"The prompt, {words}")
 
 
-def _settings_words(prompt: PlainPrompt) -> Text:
-    return Text(" or ".join(setting_words(each) or "nothing set" for each in prompt.settings))
+def _settings_words(prompt: PlainPrompt) -> list[str]:
+    return [setting_words(each) or "nothing set" for each in prompt.settings]
 
 
 def _released(report: LintReport) -> Sequence[LintFinding]:

@@ -123,7 +123,7 @@ def _cut_strip(
     )
 
 
-CITIES = ("Oslo", "Quito", "Rio", "Ulm", "Hanoi", "Lagos", "Lima", "Turin", "Osaka", "Accra")
+CITIES = ("Rio", "Quito", "Oslo", "Ulm", "Hanoi", "Lagos", "Lima", "Turin", "Osaka", "Accra")
 TURNS = len(CITIES)
 ROUND = 4
 """Turns from one user message to the next: three calls, and an answer."""
@@ -214,6 +214,9 @@ def _city_question(turn: int) -> UserMessage:
     return UserMessage(f"What is the weather in {CITIES[turn % TURNS]}?")
 
 
+_WORD_BEGUN = re.compile(r"(?<=\s)\S{1,8}\Z")
+
+
 class _TenTurns:
     """One conversation, turn by turn."""
 
@@ -261,6 +264,9 @@ class _TenTurns:
         verdict = self._encoder.compare(prompt.text, text, after, newlines=False)
         bridge = self._bridge(self._bridged or tuple(asked), completion, new)
         place = prefix_length(written, after)
+        # What both begin a word with belongs to what differs: `<think>` and `<tool_call>`.
+        begun = _WORD_BEGUN.search(written, max(0, place - BREAK_CONTEXT), place)
+        place -= len(begun.group()) if begun else 0
         broken = not verdict.holds
         return PortraitStep(
             turn + 1,

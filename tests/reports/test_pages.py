@@ -31,6 +31,7 @@ from autoparser.analysis.overview.portrait import (
     portray_template,
     switch_views,
 )
+from autoparser.analysis.overview.portrait_conversation import PortraitConversation, PortraitStep
 from autoparser.analysis.overview.survey import SURVEY, SurveyCheck, SurveyRecord, summary_of
 from autoparser.reports import comparison_page, report_page, survey_page
 from autoparser.reports.blocks import (
@@ -53,7 +54,7 @@ from autoparser.reports.blocks import (
     small,
     tagged,
 )
-from autoparser.reports.page_pictures import trace_section
+from autoparser.reports.page_pictures import conversation_section, trace_section
 from autoparser.reports.pages import PageTop, address, page
 from autoparser.reports.visible import quoted
 from tests.analysis.history.vocabularies import tiny
@@ -215,6 +216,30 @@ def test_prompts_stand_beside_each_other_each_text_once_and_those_that_end_other
     screen = page_of("history-last-query").partition('id="screen"')[2].partition("</section>")[0]
     assert "enable_thinking=true" in screen
     assert screen.count('<div class="side ') == 2
+
+
+STEP = PortraitStep(1, True, cached=9, rendered=9, reused=9, bridged=9)
+BROKEN = replace(STEP, reused=4, note="keeps reasoning")
+TALKS = [
+    ((STEP, STEP), "always begins with what is cached, and a token bridge gives as much."),
+    ((STEP, replace(STEP, bridged=None)), "always begins with what is cached."),
+    ((STEP, BROKEN), "5 tokens of the cache are thrown away. A token bridge continues"),
+    ((STEP, BROKEN), "continues the tokens as they are, and keeps reasoning that"),
+    ((BROKEN, replace(BROKEN, bridged=None)), "A token bridge avoids 1 of these breaks: it"),
+    ((replace(BROKEN, bridged=None), STEP), "thrown away. No token bridge avoids that."),
+]
+
+
+@pytest.mark.parametrize(("steps", "words"), TALKS)
+def test_ten_turns_say_what_the_cache_loses_and_what_a_bridge_avoids(
+    steps: tuple[PortraitStep, ...], words: str
+) -> None:
+    section = conversation_section(PortraitConversation(steps, "tokens"))
+    shown = page(PageTop("t", "k", "n", []), section, "1")
+    assert words in shown
+    assert ("computed from the break on" in shown) == any(step.breaks for step in steps)
+    alike = all(step.bridged == step.rendered and not step.breaks for step in steps)
+    assert ("rendered again, or by bridge" in shown) == alike
 
 
 @pytest.mark.slow

@@ -69,6 +69,9 @@ def test_the_prefix_breaks_where_reasoning_is_dropped_unless_bridged(
     for step in found.steps:
         assert 0 < step.reused <= min(step.cached, step.rendered)
         assert (step.cached_text != "") == step.breaks
+        # A word that both begin alike is shown whole.
+        assert step.cached_text.startswith("<think>") == step.breaks
+        assert step.instead.startswith("<tool_call>") == step.breaks
     lengths = [step.bridged or 0 for step in found.steps]
     assert lengths == sorted(lengths)
     assert lengths[0] > 0
