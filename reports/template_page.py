@@ -18,7 +18,7 @@ from autoparser.analysis.core.turn_format import joints_of
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.linting import LintFinding, LintReport
+from autoparser.analysis.lint.linting import FindingFilter, LintFinding, LintReport
 from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.overview.portrait import (
     GrammarForms,
@@ -249,7 +249,7 @@ def _settings_words(prompt: PlainPrompt) -> list[str]:
 
 def _released(report: LintReport) -> Sequence[LintFinding]:
     """Return the findings that a page shows at once: those of lint's usual profile."""
-    return [each for each in report.findings if Profile.RELEASE.shows(each.rule, each.severity)]
+    return [each for each in report.findings if FindingFilter(Profile.RELEASE).shows(each)]
 
 
 _KINDS = {Severity.ERROR: "bad", Severity.WARNING: "doubt", Severity.INFO: "plain"}

@@ -93,3 +93,5 @@ class Hit:
     """What installed engines make of it, a sentence each; empty where none was asked."""
     column: int | None = None
     """The place in that line, from 1; None: the line as a whole."""
+    loses: bool = False
+    """Whether what somebody said is lost; that is shown even where the rule is of a convention."""

@@ -180,7 +180,9 @@ class FindingFilter:
         """Whether a finding is shown; one that is not does not count either."""
         if _WEIGHTS.index(finding.severity) > _WEIGHTS.index(self.min_severity):
             return False
-        return finding.code in self.always or self.profile.shows(finding.rule, finding.severity)
+        return finding.code in self.always or self.profile.shows(
+            finding.rule, finding.severity, loses=finding.hit.loses
+        )
 
 
 SHOWING_ALL = FindingFilter()

@@ -244,19 +244,20 @@ class Profile(StrEnum):
     """For whom a template is looked at."""
 
     RELEASE = "release"
-    """Its author, before it ships: errors, and warnings that are not of a convention."""
+    """Its author, before it ships: errors, and warnings that lose something that was said or are
+    not of a convention."""
     STRICT = "strict"
     """Whoever wants everything."""
     ENGINES = "engines"
     TRAINING = "training"
     CACHE = "cache"
 
-    def shows(self, rule: Rule, severity: Severity) -> bool:
+    def shows(self, rule: Rule, severity: Severity, *, loses: bool = False) -> bool:
         """Whether a finding of a rule is shown in this profile, if it has this severity."""
         if self is Profile.STRICT:
             return True
         if self is Profile.RELEASE:
-            usual = rule.convention and severity is not Severity.ERROR
+            usual = rule.convention and not loses and severity is not Severity.ERROR
             return not usual and severity is not Severity.INFO
         return RuleConcern(self.value) in rule.concerns
 

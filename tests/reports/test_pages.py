@@ -23,6 +23,7 @@ from autoparser import ChatTemplate, analyze
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.learning.template_turns import QUESTION
 from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.linting import FindingFilter
 from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.overview.comparison import compare_templates
 from autoparser.analysis.overview.portrait import (
@@ -246,7 +247,7 @@ def test_ten_turns_say_what_the_cache_loses_and_what_a_bridge_avoids(
 def test_findings_name_their_place_and_those_not_in_the_usual_profile_are_folded() -> None:
     source = "{% for m in messages %}\n  {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}"
     portrait = portray_template(analyze(ChatTemplate(source, origin="own/x.jinja")))
-    shown = [Profile.RELEASE.shows(each.rule, each.severity) for each in portrait.lint.findings]
+    shown = [FindingFilter(Profile.RELEASE).shows(each) for each in portrait.lint.findings]
     folded = shown.count(False)
     text = report_page(portrait, "1")
     checked(text, TRACED)

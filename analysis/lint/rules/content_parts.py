@@ -80,4 +80,5 @@ def _hit(outcome: TextPartOutcome, cases: list[tuple[str, Render, Render]]) -> H
         tuple(evidence),
         line=line,
         cause=parts.cause,
+        loses=outcome is TextPartOutcome.DROPPED,
     )

@@ -33,11 +33,17 @@ def check(subject: Subject) -> Iterator[Hit]:
         ]
         if each.outcome is PartsOutcome.WRITTEN and dropped:
             names = list_words([form.name for form in dropped])
+            words = f"is written, but dropped as {names}"
+            if dropped[0].name == each.kind:
+                named = (form.name for form in MEDIA_FORMS if form.kind is each.kind)
+                taken = [name for name in named if each.forms[name] is PartsOutcome.WRITTEN]
+                words = f"is dropped, but written as {list_words(taken)}"
             pairs = [_with_and_without(subject, form) for form in dropped]
             yield Hit(
-                f"a part of type {each.kind} is written, but dropped as {names}",
+                f"a part of type {each.kind} {words}",
                 tuple(map(_evidence, dropped, pairs)),
                 line=parting_line(*pairs[0]),
+                loses=True,
             )
 
 

@@ -38,6 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             "a tool's result that is a list of parts is not in the prompt",
             evidence,
             line=parting_line(parts, text),
+            loses=True,
         )
     elif str(part) in parts.text:
         yield Hit(

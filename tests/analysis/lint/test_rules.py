@@ -19,7 +19,7 @@ import yaml
 
 from autoparser import AutoparserError, ChatTemplate, load_template
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.lint.linting import LintReport, lint
+from autoparser.analysis.lint.linting import FindingFilter, LintReport, lint
 from autoparser.analysis.lint.other_renders import OtherJinja, installed_jinjas
 from autoparser.analysis.lint.registry import UnknownRuleError, all_rules, rule_of
 from autoparser.analysis.lint.rule import Profile, Rule, RuleNeed, profiles_of, read_rule
@@ -97,6 +97,9 @@ def test_a_rule_says_of_a_small_template_what_the_table_says(case: dict[str, Any
     for finding in findings:
         assert finding.line == case.get("line", finding.line)
         assert finding.hit.setting == case.get("setting", finding.hit.setting)
+    if "shown" in case:
+        release = FindingFilter(Profile.RELEASE)
+        assert [each.message for each in findings if release.shows(each)] == case["shown"]
     if "severity" in case:
         assert sorted(each.severity.value for each in findings) == case["severity"]
 
