@@ -163,13 +163,21 @@ def _write_message(
     if as_json:
         outlet.json(wings.message_document(message, text, analysis.template, why))
     elif why is None:
-        outlet.report(wings.message_report(message, text, outlet.width))
+        advice = _advice(analysis, message)
+        outlet.report(wings.message_report(message, text, outlet.width, advice))
     else:
-        # What was asked for comes first.
-        outlet.report(wings.parsed_report(message, outlet.width))
+        # What was asked for comes last.
+        outlet.report(wings.message_report(message, text, outlet.width))
         _write_explanations(why, text, outlet)
-        outlet.report(wings.spans_report(message, text, outlet.width))
     return message
+
+
+def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage) -> str:
+    """Say what helps where a message was not read, or the format has no calls to read."""
+    if analysis.formats.united.calls is None:
+        return "autoparser learn TEMPLATE --examples FILE (it renders no tool calls)"
+    read = wings.all_read(message) and not message.missing_end
+    return "" if read else "--explain says where the text differs from the template, and why"
 
 
 def _write_explanations(

@@ -311,7 +311,6 @@ from autoparser.reports import (
     saved_report as saved_report,
     screen_report as screen_report,
     section_report as section_report,
-    spans_report as spans_report,
     survey_page as survey_page,
     survey_report as survey_report,
     template_diff as template_diff,

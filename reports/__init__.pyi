@@ -64,7 +64,6 @@ from .message import (
     message_document as message_document,
     message_report as message_report,
     parsed_report as parsed_report,
-    spans_report as spans_report,
 )
 from .places import provenance_words as provenance_words
 from .probe import (

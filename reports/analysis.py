@@ -51,6 +51,7 @@ from .terminal import (
     drawn_lines,
     fact_lines,
     next_line,
+    packed_lines,
     report_text,
     text_of,
 )
@@ -325,17 +326,6 @@ def prose_lines(words: str, width: int) -> Lines:
 def _drawn(parts: Sequence[Part], width: int, column: int) -> Lines:
     rows_ = [("" if at else name, line) for name, lines in parts for at, line in enumerate(lines)]
     return fact_lines(rows_, width, words=False, label=column)
-
-
-def packed_lines(lines: Lines, width: int) -> Lines:
-    """Join lines, as many as are at most `width` cells."""
-    packed: Lines = []
-    for line in lines:
-        if packed and packed[-1].cell_len + line.cell_len <= width:
-            packed[-1] = sentence(packed[-1], line)
-        else:
-            packed.append(line)
-    return packed
 
 
 def _title(learned: LearnedFormat) -> str:

@@ -34,8 +34,8 @@ from autoparser.analysis.parsing.parsed_message import (
 )
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
 
-from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
-from .terminal import report_text
+from .blocks import Blocks, Row, blank, heading, joined, prose, rows, sentence
+from .terminal import packed_lines, report_text
 from .visible import LEGEND, lines, literal, quoted, visible
 
 if TYPE_CHECKING:
@@ -84,23 +84,18 @@ def status_text(message: ParsedMessage) -> Text:
     return sentence((status.value, style), f": {_STATUS_WORDS[status]}")
 
 
-def message_report(message: ParsedMessage, text: str, width: int) -> Text:
-    """Show a message, and every part of the text that it was read from."""
-    return report_text([*_message(message), *_parts_of(message, text)], width)
-
-
-def spans_report(message: ParsedMessage, text: str, width: int) -> Text:
-    """Show every part of the text that a message was read from, without the message."""
-    return report_text(_parts_of(message, text), width)
-
-
-def _parts_of(message: ParsedMessage, text: str) -> Blocks:
-    spans = list(_span_rows(message.spans, text))
-    return [
+def message_report(message: ParsedMessage, text: str, width: int, advice: str = "") -> Text:
+    """Show every part of a text, and below it the message that was read from it."""
+    spans = list(_span_rows(message.spans, text, width))
+    drawn = [
         *heading("Which part of the text was what"),
         *prose(Text(LEGEND, style="dim")),
         *(rows(spans, words=False) if spans else prose("The text is empty.")),
+        *blank(),
+        *_message(message),
     ]
+    drawn += rows([("Next", Text(advice))], indent=0, label=_LABEL) if advice else []
+    return report_text(drawn, width, first_gap=False)
 
 
 def parsed_report(message: ParsedMessage, width: int) -> Text:
@@ -111,8 +106,8 @@ def parsed_report(message: ParsedMessage, width: int) -> Text:
 
 def _message(message: ParsedMessage) -> Blocks:
     return [
-        *rows([("Status", status_text(message))], indent=0, label=_LABEL),
         *rows(list(_parts(message)), indent=0, words=False, label=_LABEL),
+        *rows([("Status", status_text(message))], indent=0, label=_LABEL),
     ]
 
 
@@ -139,23 +134,38 @@ def _call(label: str, call: ParsedCall) -> Iterator[Row]:
         head = sentence(head, "  id ", quoted(call.id))
     if call.status is not Status.OK:
         head = sentence(head, "  ", (call.status.value, "red"))
-    yield label, head
-    for line in _pretty(call.arguments).split("\n"):
-        yield "", Text(visible(line), style=ARGUMENTS_STYLE)
+    first, *more = (
+        Text(visible(line), style=ARGUMENTS_STYLE) for line in _pretty(call.arguments).split("\n")
+    )
+    together = not more and head.cell_len + first.cell_len <= ONE_LINE
+    yield label, sentence(head, "  ", first) if together else head
+    for line in () if together else (first, *more):
+        yield "", line
+
+
+ONE_LINE = 60
+"""Cells of arguments that stand on one line, beside the name where that fits, too."""
 
 
 def _pretty(arguments: str) -> str:
-    """Return JSON text broken into lines; what is cut stays as it is."""
+    """Return JSON text broken into lines where it is long; what is cut stays as it is."""
     try:
-        return json.dumps(json.loads(arguments), indent=2, ensure_ascii=False)
+        value = json.loads(arguments)
     except (ValueError, RecursionError):
         return arguments
+    short = json.dumps(value, ensure_ascii=False)
+    return short if len(short) <= ONE_LINE else json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _span_rows(spans: tuple[Span, ...], text: str) -> Iterator[Row]:
+def _span_rows(spans: tuple[Span, ...], text: str, width: int) -> Iterator[Row]:
+    """Return the spans with their lines, those of markup side by side."""
+    room = width - len("  reasoning  ")
     for span in spans:
         style = _SPAN_STYLES.get(span.kind, WRITTEN_STYLE)
-        for at, line in enumerate(lines(text[span.start : span.end], style)):
+        drawn = lines(text[span.start : span.end], style)
+        if span.kind is SpanKind.MARKUP:
+            drawn = packed_lines(drawn, room)
+        for at, line in enumerate(drawn):
             yield ("" if at else span.kind.value), line
 
 

@@ -384,6 +384,17 @@ def wrapped(text: Text, width: int, *, words: bool) -> Lines:
     return pieces
 
 
+def packed_lines(lines: Lines, width: int) -> Lines:
+    """Join lines, as many as are at most `width` cells."""
+    packed: Lines = []
+    for line in lines:
+        if packed and packed[-1].cell_len + line.cell_len <= width:
+            packed[-1] = sentence(packed[-1], line)
+        else:
+            packed.append(line)
+    return packed
+
+
 _OPENERS = "<[{("
 """Brackets: a line is better broken before one than inside of what it opens."""
 
