@@ -288,7 +288,14 @@ class DebuggerApp(App[None]):
 
     def action_help(self) -> None:
         """Show the keys."""
-        self.push_screen(HelpScreen())
+        rows: list[tuple[str, str]] = []
+        for binding in DebuggerApp.BINDINGS:
+            if isinstance(binding, Binding):
+                keys = [self.get_key_display(each) for each in binding.make_bindings([binding])]
+                rows.append((" ".join(keys), binding.tooltip))
+        rows += [("click", "go to that piece, or to what that line of the template wrote")]
+        rows += [("esc", "back from what stands over the panes")]
+        self.push_screen(HelpScreen(rows))
 
     def action_view(self, view: str) -> None:
         """Show or hide the tokens, or the loss mask."""
@@ -354,16 +361,13 @@ class HelpScreen(ModalScreen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q,question_mark,enter", "dismiss", "back")]
 
+    def __init__(self, keys: Sequence[tuple[str, str]]) -> None:
+        super().__init__()
+        self.keys = keys
+
     def compose(self) -> ComposeResult:
         """Draw the list."""
-        rows: list[tuple[str, str]] = []
-        for binding in DebuggerApp.BINDINGS:
-            if isinstance(binding, Binding):
-                keys = [self.app.get_key_display(each) for each in binding.make_bindings([binding])]
-                rows.append((" ".join(keys), binding.tooltip))
-        rows += [("click", "go to that piece, or to what that line of the template wrote")]
-        rows += [("esc", "back from what stands over the panes")]
-        lines = [Text.assemble((f"{keys:<10}", "bold"), about) for keys, about in rows]
+        lines = [Text.assemble((f"{keys:<10}", "bold"), about) for keys, about in self.keys]
         yield Static(Text("\n").join(lines), id="keys")
 
 
