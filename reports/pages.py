@@ -251,11 +251,11 @@ def _edges(text: str, *, breaks: bool = True) -> Markup:
 
 def _shared_text(text: str, *, first: bool, last: bool) -> Markup:
     """Return what two texts share: of a long one what stands beside their differences."""
-    if len(text) <= _CONTEXT * (2 - first - last):
+    left_out = len(text) - _CONTEXT * (2 - first - last)
+    if left_out <= _CONTEXT:
         return signs(text)
     head = Markup() if first else signs(text[:_CONTEXT]) + Markup("\n")
     tail = Markup() if last else Markup("\n") + signs(text[-_CONTEXT:])
-    left_out = len(text) - _CONTEXT * (2 - first - last)
     return head + _left_out(left_out, "characters that both have") + tail
 
 

@@ -133,11 +133,16 @@ def _folded(blocks: Iterable[Block], learned: LearnedFormat) -> Iterator[Block]:
 def _sections(portrait: Portrait, version: str) -> Blocks:
     """Return the sections in the order of the page."""
     analysis = portrait.analysis
+    verdicts = (
+        (analysis.check.ok, check_section(analysis)),
+        (analysis.gate.ok, gate_section(analysis)),
+    )
     return [
         *_screen(analysis, _prompts(portrait.prompts)),
         *conversation_section(portrait.conversation),
         *serving_section(analysis),
         *_findings(portrait.lint, analysis.template),
+        *(block for passes, section in verdicts if not passes for block in section),
         *trace_section(portrait.trace),
         *_summary(analysis),
         *_format(analysis),
@@ -148,8 +153,7 @@ def _sections(portrait: Portrait, version: str) -> Blocks:
         *_parser(analysis),
         *_grammar(portrait.grammar, portrait.tools),
         *mask_section(portrait.masks),
-        *check_section(analysis),
-        *gate_section(analysis),
+        *(block for passes, section in verdicts if passes for block in section),
         *bounds_section(analysis),
         *_provenance(analysis, portrait.tokenizer, version),
     ]

@@ -268,9 +268,10 @@ def test_a_self_check_that_fails_shows_both_texts() -> None:
     text = report_page(portray_template(analyze(ChatTemplate(source))), "1.2.3")
     checked(text, TRACED)
     assert "the analysis writes" in text
-    assert (
-        '<h2 id="check-title">' in text.partition('<section id="check"')[2].partition("<details")[0]
-    )
+    places = [text.index(f'<section id="{name}"') for name in ("findings", "check", "lines")]
+    assert places == sorted(places)
+    check = text[places[1] :].partition("<details")[0]
+    assert '<h2 id="check-title">' in check
     assert "fixed messages come out otherwise" in text
 
 
@@ -355,6 +356,10 @@ def test_words_have_their_looks_and_signs_are_shown_apart() -> None:
     )
     shown = body(ShownDifference(tuple(compare_texts("", "a\n<b>"))))
     assert '<ins>a<span class="sign">↵</span>\n&lt;b&gt;</ins>' in shown
+    long = "a" * 300
+    assert long in body(ShownDifference(tuple(compare_texts(f"{long}b", f"{long}c"))))
+    cut = body(ShownDifference(tuple(compare_texts(f"{long * 2}b", f"{long * 2}c"))))
+    assert "360 characters that both have" in cut
 
 
 ADDRESSES = ("http://example.org", "//x.html", "javascript:alert(1)", "data:text/html,x")
