@@ -307,7 +307,9 @@ class DebuggerApp(App[None]):
         self._ask_views()
 
     def _ask_views(self) -> None:
-        if self.views and not self.marks.text:
+        if self.views and self.traced.failure is not None:
+            self._drop_views("only a whole prompt has tokens and a loss mask")
+        elif self.views and not self.marks.text:
             if self.analysis is None:
                 self.notify("analyzing the template …", timeout=2)
             self.run_worker(self._ask_marks, thread=True, exclusive=True)
@@ -317,7 +319,7 @@ class DebuggerApp(App[None]):
         try:
             marks = mark_prompt(self._analyze(), conversation, self.tokenizer)
         except AutoparserError as error:
-            self.call_from_thread(self.notify, visible(str(error)), severity="error")
+            self.call_from_thread(self._drop_views, visible(error.message))
             return
         self.call_from_thread(self._mark, conversation, marks)
 
@@ -326,10 +328,14 @@ class DebuggerApp(App[None]):
         if conversation is not self.conversation:
             return
         if marks.text != self.traced.prompt:
-            self.notify("the analysis renders this conversation otherwise", severity="error")
+            self._drop_views("the analysis renders this conversation otherwise")
             return
         self.marks = marks
         self.draw()
+
+    def _drop_views(self, reason: str) -> None:
+        self.views.clear()
+        self.notify(reason, severity="error")
 
     def _analyze(self) -> wings.Analysis:
         if self.analysis is None:

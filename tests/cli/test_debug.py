@@ -70,6 +70,7 @@ async def take_step(app: DebuggerApp, pilot: Any, step: dict[str, Any]) -> None:
         assert any(part in line for line in reasons), reasons
     assert app.current == before + step.get("moves", app.current - before)
     assert app.current == step.get("piece", app.current)
+    assert len(app.views) == step.get("views", len(app.views))
     if "narrow" in step:
         assert app.current == len(app.traced.pieces) - 1
         for pane in ("prompt", "source"):
