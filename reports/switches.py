@@ -14,7 +14,7 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .blocks import Blocks, Heading, Row, Words, code, heading, joined, lead, prose, sentence, table
 from .terminal import LABEL_STYLE, Lines, drawn_lines
-from .visible import quoted, value_words, visible
+from .visible import quoted, some_of, value_words, visible
 
 ROOMY = 4
 """Lines of switches beside which variables without effect are named, too."""
@@ -28,6 +28,7 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     of_turn = _of_turn(learned)
     shown = sorted(switch_sentences(learned), key=lambda row: row[0] not in of_turn)
     left = len(shown) - most + 1 if len(shown) > most else 0
+    folded = [str(name) for name, _ in shown[len(shown) - left :]]
     shown = shown[: len(shown) - left]
     widest = max((len(str(name)) for name, _ in shown), default=0)
     lines = [
@@ -37,7 +38,9 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     lines += none[: most // ROOMY]
     cut = any(line.cell_len > width for line in lines) or len(none) > most // ROOMY
     if left:
-        lines.insert(len(shown), Text(f"  … {left} more: --show switches", style="dim"))
+        told = [f"  … {some_of(folded, most)}: --show switches" for most in range(left, 0, -1)]
+        more = next((words for words in told if len(words) <= width), told[-1])
+        lines.insert(len(shown), Text(more, style="dim"))
     whole = "; in full: --show switches" if cut and not left else ""
     for line in lines:
         line.truncate(width, overflow="ellipsis")
