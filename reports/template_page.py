@@ -7,6 +7,7 @@ shows too. What only a page draws is a `Picture`, whose data is gathered in `pag
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -14,6 +15,7 @@ from pathlib import PurePath
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Tool
+from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 from autoparser.analysis.core.turn_format import joints_of
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
@@ -30,6 +32,7 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .analysis import screen_rows
 from .blocks import (
+    SHORTEST_MATCH,
     Block,
     Blocks,
     ComparedTexts,
@@ -237,8 +240,31 @@ def _prompts(prompts: Sequence[PlainPrompt]) -> Blocks:
 
 
 def _beside(usual: PlainPrompt, other: PlainPrompt) -> ComparedTexts:
-    pieces = tuple(compare_texts(usual.text, other.text))
-    return ComparedTexts((_prompt_side(usual), _prompt_side(other)), pieces)
+    left, right = usual.text, other.text
+    pieces = compare_texts(left, right)
+    own = [each for each in pieces if each.side is not Side.BOTH]
+    if len(own) == 1 and len(own[0].text) < SHORTEST_MATCH:
+        # A sign more, as where one prompt opens what the other closes: both are shown whole.
+        start, end = prefix_length(left, right), 0
+        start -= _matched(_MARKER_BEGUN.search(left, 0, start))
+        end = suffix_length(left[start:], right[start:])
+        end -= _matched(_MARKER_LEFT.match(left, len(left) - end))
+        pieces = [
+            DifferencePiece(Side.BOTH, left[:start]),
+            DifferencePiece(Side.LEFT, left[start : len(left) - end]),
+            DifferencePiece(Side.RIGHT, right[start : len(right) - end]),
+            DifferencePiece(Side.BOTH, left[len(left) - end :]),
+        ]
+    shown = tuple(each for each in pieces if each.text)
+    return ComparedTexts((_prompt_side(usual), _prompt_side(other)), shown)
+
+
+_MARKER_BEGUN = re.compile(r"[^\w\s]*\Z")
+_MARKER_LEFT = re.compile(r"\w*[^\w\s]*")
+
+
+def _matched(match: re.Match[str] | None) -> int:
+    return len(match.group()) if match else 0
 
 
 def _prompt_side(prompt: PlainPrompt) -> TextSide:
@@ -441,13 +467,13 @@ def _modes(learned: LearnedFormat) -> Blocks:
 
 
 def _switch_views(views: Sequence[SwitchView]) -> Blocks:
-    """Fold a view for each setting that changes something; the first is what nothing set gives."""
+    """Fold the turn under each setting that changes it; the first is what nothing set gives."""
     if not views:
         return []
     usual, *others = views
-    alike = [each for each in others if _view_texts(each) == _view_texts(usual)]
+    alike = [each for each in others if _turn_text(each) == _turn_text(usual)]
     changing = [each for each in others if each not in alike]
-    words = "What follows the question in the prompt, and what the template writes of a turn."
+    words = "What the template writes of a turn, one switch set at a time."
     drawn = [Heading(Text("A turn per switch"), "views", str(len(others))), *lead(words)]
     drawn += [_view(each) for each in (usual, *changing)]
     if alike:
@@ -456,30 +482,18 @@ def _switch_views(views: Sequence[SwitchView]) -> Blocks:
     return drawn
 
 
-def _view_texts(view: SwitchView) -> tuple[str, str, str]:
-    return view.prompt, view.turn.text, view.turn.refusal
+def _turn_text(view: SwitchView) -> tuple[str, str]:
+    return view.turn.text, view.turn.refusal
 
 
 def _view(view: SwitchView) -> Fold:
     name = setting_words(view.setting) or "nothing set"
-    refusal = visible(view.turn.refusal)
-    return Fold(
-        tagged(name, "b", **{"class": "what"}),
-        [
-            *heading("The prompt ends with"),
-            _shown_text(view.prompt, f"The prompt's end, {name}"),
-            *heading("The turn in the history"),
-            Paragraph(Text(refusal), look="bad")
-            if refusal
-            else _shown_text(view.turn.text, f"The turn, {name}"),
-        ],
-    )
-
-
-def _shown_text(text: str, label: str) -> Block:
-    if text:
-        return ShownDifference((DifferencePiece(Side.BOTH, text),), label=label)
-    return Paragraph(Text("nothing", style="dim"))
+    text, refusal = _turn_text(view)
+    shown: Block = Paragraph(Text(visible(refusal)), look="bad")
+    if not refusal:
+        whole = (DifferencePiece(Side.BOTH, text),)
+        shown = ShownDifference(whole, label=f"The turn, {name}")
+    return Fold(tagged(name, "b", **{"class": "what"}), [shown])
 
 
 def _parser(learned: LearnedFormat) -> Blocks:

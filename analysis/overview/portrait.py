@@ -30,7 +30,7 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.history.conversation_replay import ReplayStage
 from autoparser.analysis.history.round_trips import RoundTrip, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
-from autoparser.analysis.learning.template_turns import QUESTION, WrittenTurn
+from autoparser.analysis.learning.template_turns import WrittenTurn
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 from autoparser.analysis.lint.conversation_matrix import real_shapes
 from autoparser.analysis.lint.linting import LintReport, lint
@@ -138,8 +138,6 @@ class SwitchView:
     setting: Mapping[str, Json]
     """Empty: nothing is set but what the template cannot do without."""
     turn: WrittenTurn
-    prompt: str
-    """What stands after the question, in the prompt that the model goes on from."""
 
 
 def switch_views(analysis: Analysis, tools: Sequence[Tool]) -> tuple[SwitchView, ...]:
@@ -172,7 +170,7 @@ def _switch_view(
         turn = turns.written_turn(message)
     except AutoparserError:
         return None
-    return SwitchView(setting, turn, turn.prompt.rpartition(QUESTION)[2])
+    return SwitchView(setting, turn)
 
 
 # A request's grammar in every form, and why a form cannot say it.

@@ -194,9 +194,16 @@ def test_every_value_of_a_switch_is_rendered() -> None:
     for view in views:
         question = {"messages": [{"role": "user", "content": QUESTION}], **view.setting}
         rendered = analysis.template.render_prepared({**question, "add_generation_prompt": True})
-        assert rendered.endswith(QUESTION + view.prompt)
+        assert rendered == view.turn.prompt
+    for prompt, setting in (
+        (each, one) for each in plain_prompts(analysis) for one in each.settings
+    ):
+        question = {"messages": [{"role": "user", "content": "What is the weather in Rio?"}]}
+        asked = {**question, **setting, "add_generation_prompt": True}
+        assert prompt.text == analysis.template.render_prepared(asked)
     section = page_of("history-last-query").partition('id="views"')[2].partition("</section>")[0]
-    assert section.count("<details") == len({each.prompt for each in views}) + 1 == 3
+    assert section.count("<details") == len({each.turn.text for each in views}) + 1 == 2
+    assert "The same as with nothing set: " in section
     assert switch_views(analyzed("content-plain"), ()) == ()
 
 
@@ -214,6 +221,12 @@ def test_prompts_stand_beside_each_other_each_text_once_and_those_that_end_other
     assert usual.settings[0] == {}
     assert (other.text, other.settings) == (usual.text + "<think></think>", ({"thinking": False},))
     assert inserted.text == f"Today {ANY_TEXT}.{usual.text}"
+    signs = source.replace("<think></think>", "</think>").replace(
+        "== false", "== false else '<think>'"
+    )
+    text = report_page(portray_template(analyze(ChatTemplate(signs))), "1")
+    assert "&lt;assistant<del>&gt;&lt;think&gt;</del>" in text
+    assert "&lt;assistant<ins>&gt;&lt;/think&gt;</ins>" in text
     screen = page_of("history-last-query").partition('id="screen"')[2].partition("</section>")[0]
     assert "enable_thinking=true" in screen
     assert screen.count('<div class="side ') == 2
