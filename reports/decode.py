@@ -55,11 +55,11 @@ def decode_report(
     """Show what came of all answers; with `answers`, each of them as well."""
     style = "red" if not report.ok else "green" if setting.usual_form is None else ""
     words = f"{report.clean} of {report.answers}"
-    proved = " answers: accepted, ended, read, valid, rendered the same"
+    proved = " outputs: accepted, ended, parsed, valid, rendered the same"
     counted: list[Row] = [
         ("Clean", sentence((words, style), proved)),
         *_apart(report),
-        ("Calls", Text(f"{report.calls}, in {report.calling} of the answers")),
+        ("Calls", Text(f"{report.calls}, in {report.calling} of the outputs")),
         ("Tokens", Text(_tokens(report))),
     ]
     drawn: Blocks = [
@@ -75,7 +75,7 @@ def decode_report(
 
 def _tokens(report: DecodingReport) -> str:
     if report.tokens is None:
-        return "not known: the server does not say how many it wrote"
+        return "unknown: the server does not say how many it wrote"
     if report.served:
         return f"{report.tokens}, as the server counts them"
     return f"{report.tokens}, of which {report.forced} were forced"
@@ -84,12 +84,15 @@ def _tokens(report: DecodingReport) -> str:
 def _apart(report: DecodingReport) -> Iterator[Row]:
     """Count what is neither clean nor wrong."""
     if report.reformed:
-        yield "Reformed", Text(f"{report.reformed}, which the template writes a little otherwise")
+        yield (
+            "Rewritten",
+            Text(f"{report.reformed}, which the template renders slightly differently"),
+        )
     if report.not_asked:
-        yield "Not asked", Text(f"{report.not_asked}, of which the template does not tell")
+        yield "Unchecked", Text(f"{report.not_asked}, which the template cannot check")
     if report.unknown_formats:
         names = ", ".join(report.unknown_formats)
-        yield "Formats", Text(visible(f"not asserted, since no check of them is known: {names}"))
+        yield "Formats", Text(visible(f"not checked, since no check of them is known: {names}"))
 
 
 def _setting(setting: DecodeSetting) -> Iterator[Row]:
@@ -99,7 +102,7 @@ def _setting(setting: DecodeSetting) -> Iterator[Row]:
     sampler = f"{setting.sampler}, seed {setting.seed}, at most {setting.limit} tokens"
     yield "Sampler", Text(visible(sampler))
     if setting.free_reasoning:
-        yield "Reasoning", Text("free until it is closed; the grammar holds from there on")
+        yield "Reasoning", Text("unconstrained until it closes; the grammar starts there")
 
 
 def _model(report: DecodingReport, figures: ModelFigures | None) -> Blocks:
@@ -107,11 +110,11 @@ def _model(report: DecodingReport, figures: ModelFigures | None) -> Blocks:
         return []
     free = figures.unmasked
     pairs = [
-        ("device", Text(visible(f"{figures.device}, {figures.batch} answers at once"))),
+        ("device", Text(visible(f"{figures.device}, {figures.batch} outputs at once"))),
         ("with it", _share(report, figures.tokens_per_second)),
         ("without", _share(free, figures.unmasked_tokens_per_second)),
     ]
-    return [*heading("What the model writes with the mask and without"), *rows(pairs)]
+    return [*heading("What the model writes with and without the mask"), *rows(pairs)]
 
 
 def _share(report: DecodingReport, speed: float) -> Text:

@@ -38,9 +38,9 @@ _MARGINS = 4
 
 def engines_report(engine_trial: EnginesTried, width: int) -> Text:
     """Show what to pass to each engine, then the best pairs of each."""
-    words = f"{engine_trial.texts} texts, {engine_trial.hostile} of them hostile"
+    words = f"{engine_trial.texts} texts, {engine_trial.hostile} of them adversarial"
     if engine_trial.not_asked:
-        words += f"; {engine_trial.not_asked} messages were not asked about"
+        words += f"; {engine_trial.not_asked} messages were skipped"
     title = Text(visible(engine_trial.template), style="bold")
     drawn = [*excerpt([title], broken=False), *prose(words), *blank()]
     drawn += [Fitted(partial(_to_pass, engine_trial.rankings))]
@@ -82,14 +82,14 @@ def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Blocks:
 def _flag_words(ranking: EngineRanking, score: PairScore) -> str:
     if ranking.offered.has_parsers:
         return parser_flags(score.pair)
-    return "no flag: it makes its own parser of the template"
+    return "no flag needed: it derives its parser from the template"
 
 
 def _engine(ranking: EngineRanking) -> Blocks:
     offered = ranking.offered
-    counts = f"{len(offered.tools)} parsers of calls, {len(offered.reasoning)} of reasoning"
+    counts = f"{len(offered.tools)} tool-call parsers, {len(offered.reasoning)} reasoning parsers"
     if not offered.has_parsers:
-        counts = "its own parser, which it makes of the template"
+        counts = "its own parser, derived from the template"
     drawn = heading(visible(ranking.engine))
     drawn += prose(visible(f"{counts}; {ranking.python}"))
     for score in ranking.pairs[:SHOWN]:
@@ -108,7 +108,7 @@ def _engine(ranking: EngineRanking) -> Blocks:
     if ranking.left_out:
         first = next(iter(ranking.left_out.values()))
         lines.append(
-            f"{len(ranking.left_out)} texts not asked, one of them: {shortened(first, _LONGEST)}"
+            f"{len(ranking.left_out)} texts skipped, one of them: {shortened(first, _LONGEST)}"
         )
     return [*drawn, *(blank() if lines else []), *_sentences(lines)]
 

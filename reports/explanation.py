@@ -28,27 +28,27 @@ _BESIDE = 28
 """Characters of a line that an excerpt shows on each side of its place."""
 
 _TITLES = {
-    OutputDeviation.STRAY: "A closer stands where nothing that it closes is open; it is left out.",
-    OutputDeviation.BEHIND_END: "Text stands after the end of the turn; it is left out.",
-    OutputDeviation.LEFT_OUT: "Text stands where the template writes none; it is left out.",
-    OutputDeviation.UNREADABLE: "A call cannot be read from here on; it stays in the content.",
-    OutputDeviation.UNKNOWN_TOOL: "The function is none of the tools that were offered.",
-    OutputDeviation.CUT: "The output ends within a call.",
+    OutputDeviation.STRAY: "A stray closing marker; it is dropped.",
+    OutputDeviation.BEHIND_END: "Text after the end of the turn; it is dropped.",
+    OutputDeviation.LEFT_OUT: "Text where the template writes none; it is dropped.",
+    OutputDeviation.UNREADABLE: "A tool call cannot be parsed from here; it stays in the content.",
+    OutputDeviation.UNKNOWN_TOOL: "The function is not one of the tools that were offered.",
+    OutputDeviation.CUT: "The output ends inside a tool call.",
     OutputDeviation.NO_END: "No end of the turn was seen.",
-    OutputDeviation.MISSING: "The template writes something here that is missing.",
+    OutputDeviation.MISSING: "Something that the template writes here is missing.",
     OutputDeviation.SURPLUS: "The template writes nothing here.",
     OutputDeviation.OTHER: "The template writes something else here.",
     OutputDeviation.ORDER: "The template writes the same in another order.",
     OutputDeviation.SPACE: "The template writes other whitespace.",
-    OutputDeviation.FOREIGN: "This looks like markup, and the format has none of it.",
+    OutputDeviation.FOREIGN: "This looks like markup, but not of this format.",
 }
 
 
 def explanation_report(explanations: Sequence[DeviationExplanation], text: str, width: int) -> Text:
     """Show what is not as the template writes it, in the order of the text."""
-    drawn: Blocks = heading("What is not as the template writes it")
+    drawn: Blocks = heading("Deviations from the template")
     if not explanations:
-        drawn += prose("Nothing: all was read as the template writes it.")
+        drawn += prose("Nothing: the output is as the template writes it.")
     causes = [None, *(each.cause for each in explanations)]
     for at, (before, explanation) in enumerate(zip(causes, explanations[:MOST], strict=False)):
         drawn += blank() if at else []
@@ -110,17 +110,17 @@ def cause_words(cause: PossibleCause, deviation: OutputDeviation) -> Text:
             return sentence(
                 "special tokens were stripped: with ",
                 markers,
-                " put back, it is read without trouble; ask the engine to keep special tokens",
+                " put back, it parses cleanly; ask the engine to keep special tokens",
             )
         case CauseKind.OTHER_PROMPT:
             setting = setting_words(cause.setting) or "the defaults"
             return sentence(
                 "the output follows another prompt: after the template's prompt for ",
                 (setting, "bold"),
-                ", it is read without trouble",
+                ", it parses cleanly",
             )
         case CauseKind.OTHER_FORMAT:
-            return Text("the model writes another format than this template")
+            return Text("the model writes another format than this template's")
 
 
 def _place_lines(text: str, offset: int, line: int, column: int) -> list[Text]:

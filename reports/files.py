@@ -68,18 +68,18 @@ def _limits(export: Export) -> Blocks:
         pairs = [(each.piece.value, Text(visible(each.reason))) for each in export.limits]
         found += rows(pairs)
     if export.needs_tools:
-        words = "Arguments are typed by the tools' schemas: without the tools, they are texts."
+        words = "Arguments are typed by the tools' schemas: without tools, they are strings."
         found += prose(words, indent=0)
     if export.plain_names:
-        words = "Names of arguments are read where they are plain words."
+        words = "Argument names are read only if they are plain words."
         found += prose(words, indent=0)
     return found
 
 
 def _trial(trial: ExportTrial | None) -> Blocks:
     if trial is None:
-        return prose(Text("Not checked with the target's own parser.", style="dim"), 0)
-    words = f"The target's own parser gives back {trial.passed} of {trial.total} messages"
+        return prose(Text("Not checked with transformers' own parser.", style="dim"), 0)
+    words = f"transformers' own parser returns {trial.passed} of {trial.total} messages"
     kinds = ", ".join(f"{number} with {kind}" for kind, number in trial.kinds.items())
     words += f": {kinds}." if kinds else "."
     found = prose(Text(words, style="green" if trial.ok else "red"), 0)
@@ -95,7 +95,7 @@ def _trial(trial: ExportTrial | None) -> Blocks:
     for each in trial.mismatches:
         kind_of.setdefault(each.kind, []).append(each)
     for kind, alike in kind_of.items():
-        found += heading(f"Comes back otherwise: {kind}, {len(alike)}; {alike[0].title}")
+        found += heading(f"Comes back changed: {kind}, {len(alike)}; {alike[0].title}")
         found += rows(list(_mismatch(alike[0])), words=False)
     return found
 

@@ -57,7 +57,7 @@ def _template(target: FixTarget) -> Blocks:
         sign, style = ("fixed", "green") if fix.reason is None else ("stays", "yellow")
         head = sentence((sign, style), f" {fix.finding.code} ", (fix.finding.rule.name, "bold"))
         if fix.hidden:
-            head.append(" (an unsafe fix is there)", style="dim")
+            head.append(" (unsafe fix available)", style="dim")
         drawn += prose(head)
         drawn += rows([*_facts(fix)], indent=4)
         for each in () if fix.proof is None else fix.proof.examples:
@@ -72,7 +72,7 @@ def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
     proof = fix.proof
     if proof is None:
         if fix.reason is None:
-            yield "edits", Text("none of its own: it went with another")
+            yield "edits", Text("none needed: another fix removed it")
         return
     yield "edits", Text(f"{len(fix.edits)}; {fix.tried} were tried")
     yield "proven", Text(f"{proof_words(proof)} No rule finds anything new.")
@@ -80,7 +80,9 @@ def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
         words = f"no finding that is shown calls {proof.beyond} of the {proof.changed} wrong"
         yield "unsafe", Text(words)
     if proof.spoiled:
-        words = f"{proof.spoiled} of the {proof.changed} raised, and are rendered as nobody means"
+        words = (
+            f"{proof.spoiled} of the {proof.changed} raised, and now render to what nobody means"
+        )
         yield "unsafe", Text(words)
 
 
@@ -176,13 +178,13 @@ def proof_words(proof: ProvenEdit) -> str:
     """Say what the renders of a proof came to, of which kinds they are, and which raise."""
     kinds = ", ".join(f"{number} with {kind}" for kind, number in proof.kinds.items())
     rendered = proof.conversations - proof.changed - proof.raising
-    same = f"{rendered} conversations are rendered to the same text"
+    same = f"{rendered} conversations render to the same text"
     if proof.crashed == proof.changed > 0:
-        same += f"; {proof.changed} crashed, and are rendered"
+        same += f"; {proof.changed} crashed, and now render"
     elif proof.changed:
-        same += f"; {proof.changed} are not, and in each of them less is wrong than before"
+        same += f"; {proof.changed} change, and each is less wrong than before"
     raising = f"; {proof.raising} raise in both" if proof.raising else ""
-    return f"{same}{raising}; none raises that did not. Of them {kinds}."
+    return f"{same}{raising}; none newly raises. Of them {kinds}."
 
 
 def _end(text: str) -> str:

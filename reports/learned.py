@@ -109,20 +109,20 @@ def _taught_lines(learning: TaughtFormat) -> Iterator[Block]:
     exact = sum(each.exact for each in learning.examples)
     read = sum(each.read for each in learning.examples)
     total = len(learning.examples)
-    words = f"{read} of {total} examples are read as what they mean,"
-    words += f" and {exact} written as they are."
+    words = f"{read} of {total} examples parse to their messages,"
+    words += f" and {exact} re-render exactly."
     yield from prose(Text(words, style="green" if learning.ok else "yellow"), indent=0)
     yield from _used_lines(learning)
     yield from _evidence_lines(learning)
     yield from _guess_lines(learning.guesses, "example")
     odd = [(each.example.place, _departing_example(each)) for each in learning.odd]
-    yield from _odd_lines("Examples that are not as the others", odd)
+    yield from _odd_lines("Examples that differ from the others", odd)
 
 
 def _inferred_lines(learning: InferredFormat) -> Iterator[Block]:
     total = len(learning.readings)
     fitting = total - len(learning.odd)
-    words = f"{fitting} of {total} outputs are read whole and written back as they are,"
+    words = f"{fitting} of {total} outputs parse completely and re-render exactly,"
     words += f" with {learning.calls} calls that fit the tools."
     yield from prose(Text(words, style="green" if learning.ok else "yellow"), indent=0)
     yield from _used_lines(learning)
@@ -130,7 +130,7 @@ def _inferred_lines(learning: InferredFormat) -> Iterator[Block]:
     call = next((each.message for each in learning.readings if _is_call(each)), None)
     learned = _learned_format(learning)
     if call is not None and learned.calls is not None:
-        yield from heading("A call as the format writes it")
+        yield from heading("A tool call as the format writes it")
         yield from prose(Text(visible(learned.calls.write(call.calls[:1]))))
     yield from _guess_lines(learning.guesses, "output")
     odd = [(each.output.place, _departing_output(each)) for each in learning.odd]
@@ -177,9 +177,9 @@ def _is_call(reading: LoggedReading) -> bool:
 
 def _departing_example(each: ExampleVerdict) -> Text:
     if each.exact:
-        return Text("is written so, and read as something else")
+        return Text("is written so, and parses to something else")
     if each.written is None:
-        return Text("no example of the others has such parts")
+        return Text("no other example has such parts")
     at = each.departs
     usual = _departing(each.written, at) or "the end"
     if each.cut:

@@ -49,8 +49,8 @@ _OUTRANKED = (*_READ, Status.STRAY)
 _STATUS_WORDS = {
     Status.OK: "all was read",
     Status.UNFINISHED: "all was read, but no end of the turn was seen",
-    Status.REPAIRED: "closers were missing",
-    Status.STRAY: "a closer of what was not open is left out as junk",
+    Status.REPAIRED: "closing markers were missing",
+    Status.STRAY: "a stray closing marker was dropped",
     Status.MALFORMED: "a call that could not be read stays in the content",
     Status.UNKNOWN_TOOL: "a call of a tool that was not offered",
     Status.CUT: "the text was cut before it ended",

@@ -48,14 +48,14 @@ RANKED = 6
 """Parsers that are shown of each ranking."""
 
 _RUNGS = {
-    TextRoute.GIVEN: "given: the server is handed the texts, and nothing is generated",
-    TextRoute.FORCED: "forced: the model is made to write the texts",
-    TextRoute.SAMPLED: "sampled: the model writes what it likes",
+    TextRoute.GIVEN: "given: the parser is called directly; nothing is generated",
+    TextRoute.FORCED: "forced: the model is made to output the texts",
+    TextRoute.SAMPLED: "sampled: the model writes freely",
 }
 _ADVICE = {
     AdviceKind.TEMPLATE: "The prompts differ: start the server with the template that was"
     " probed, or probe the one that it serves.",
-    AdviceKind.JINJA: "The server serves this template, and does not render it: start it with",
+    AdviceKind.JINJA: "The server has this template but does not render it: start it with",
     AdviceKind.INSTALLED: "Of the engine's own parsers, these read most of the template's turns:",
     AdviceKind.ENGINES: "See which of the engine's own parsers read most of the template's turns,"
     " where the engine is installed:",
@@ -100,22 +100,22 @@ def _parsers(served: ServedModel) -> str:
 
 def _counted(probe: ServerProbe) -> Iterator[Row]:
     same = sum(each.same for each in probe.prompts)
-    prompts = f"{same} of {len(probe.prompts)} as the template renders them"
+    prompts = f"{same} of {len(probe.prompts)} match the template"
     if probe.prompts_refused:
-        prompts += f"; {len(probe.prompts_refused)} that the template refuses"
+        prompts += f"; {len(probe.prompts_refused)} that the template rejects"
     yield "Prompts", Text(prompts, style="" if probe.prompts_differ else "green")
     yield "Texts", _verdicts(probe)
     streams = [each.stream_verdict for each in probe.texts if each.stream_verdict is not None]
     if streams:
         same = streams.count(ReadVerdict.EXACT)
-        words = f"{same} of {len(streams)} give what the answer at once does"
+        words = f"{same} of {len(streams)} equal the answer at once"
         if ReadVerdict.EDGES in streams:
-            words += f", {streams.count(ReadVerdict.EDGES)} but for whitespace at edges"
+            words += f", {streams.count(ReadVerdict.EDGES)} except for whitespace at the edges"
         yield "Streams", Text(words, style="red" if probe.streams_differ else "green")
     for reason, group in groupby(probe.not_asked, lambda each: each.reason):
         titles = ", ".join(each.title for each in group)
-        yield "Not asked", Text(visible(f"{titles}: {reason}"))
-    yield "Rung", Text(_RUNGS[probe.rung])
+        yield "Skipped", Text(visible(f"{titles}: {reason}"))
+    yield "Method", Text(_RUNGS[probe.rung])
 
 
 def _verdicts(probe: ServerProbe) -> Text:
@@ -123,11 +123,11 @@ def _verdicts(probe: ServerProbe) -> Text:
     right = count[ReadVerdict.EXACT] + count[ReadVerdict.EDGES]
     wrong = len(probe.texts) - right
     style = "green" if probe.texts and not wrong else "red"
-    found = sentence((f"{right} of {len(probe.texts)}", style), " read as they are meant")
+    found = sentence((f"{right} of {len(probe.texts)}", style), " read correctly")
     if count[ReadVerdict.EDGES]:
-        found.append(f", {count[ReadVerdict.EDGES]} of them but for whitespace at edges")
+        found.append(f", {count[ReadVerdict.EDGES]} of them except for whitespace at the edges")
     if count[ReadVerdict.REFUSED]:
-        found.append(f"; at {count[ReadVerdict.REFUSED]} the server fails")
+        found.append(f"; the server fails on {count[ReadVerdict.REFUSED]}")
     return found
 
 
@@ -153,10 +153,10 @@ def _read_otherwise(probe: ServerProbe) -> Blocks:
     drawn: Blocks = []
     for each in probe.texts:
         if each.verdict is ReadVerdict.REFUSED:
-            drawn += heading(f"The server fails at {each.known_text.title}")
+            drawn += heading(f"The server fails on {each.known_text.title}")
             drawn += rows([_text(each), ("it says", Text(visible(each.refusal)))])
         elif each.verdict is ReadVerdict.DIFFERENT:
-            drawn += heading(f"Read otherwise: {each.known_text.title}")
+            drawn += heading(f"Misread: {each.known_text.title}")
             drawn += rows([_text(each), *_parts(each.differences)], words=False)
     return drawn
 
@@ -167,7 +167,7 @@ def _text(text: ProbedText) -> Row:
 
 def _parts(differences: Sequence[PartDifference]) -> Iterator[Row]:
     for each in differences:
-        yield f"{each.part} meant", Text(_value(each.meant))
+        yield f"{each.part} expected", Text(_value(each.meant))
         yield f"{each.part} read", Text(_value(each.came))
 
 
@@ -188,7 +188,7 @@ def _at_edges(probe: ServerProbe) -> Blocks:
     if not first:
         return []
     return [
-        *heading("Whitespace at edges, the first of each part"),
+        *heading("Whitespace at the edges, first case of each part"),
         *rows(list(_parts(list(first.values()))), words=False),
     ]
 
@@ -197,10 +197,10 @@ def _streams(probe: ServerProbe) -> Blocks:
     drawn: Blocks = []
     for each in probe.texts:
         if each.stream_refusal:
-            drawn += heading(f"The server fails at the stream of {each.known_text.title}")
+            drawn += heading(f"The server fails on the stream of {each.known_text.title}")
             drawn += prose(visible(each.stream_refusal))
         elif each.stream_differences:
-            drawn += heading(f"The stream is otherwise: {each.known_text.title}")
+            drawn += heading(f"The stream differs: {each.known_text.title}")
             pairs: list[Row] = []
             for found in each.stream_differences:
                 pairs.append((f"{found.part} at once", Text(_value(found.meant))))
@@ -212,7 +212,7 @@ def _streams(probe: ServerProbe) -> Blocks:
 def _blind(probe: ServerProbe) -> Blocks:
     if not probe.blind:
         return []
-    drawn = heading("What cannot be seen so")
+    drawn = heading("What this method cannot see")
     for each in probe.blind:
         drawn += prose(each, hang=2)
     return drawn
@@ -223,11 +223,11 @@ def _ranking(probe: ServerProbe) -> Blocks:
     if ranked is None:
         return []
     drawn = [
-        *_scores("Parsers of reasoning", ranked.reasoning, served.reasoning_parser),
-        *_scores("Parsers of calls", ranked.calls, served.tool_parser),
+        *_scores("Reasoning parsers", ranked.reasoning, served.reasoning_parser),
+        *_scores("Tool-call parsers", ranked.calls, served.tool_parser),
     ]
     if ranked.unknown:
-        drawn += prose(f"{len(ranked.unknown)} names that it refuses whatever the text")
+        drawn += prose(f"{len(ranked.unknown)} names that it rejects for any text")
     return drawn
 
 
@@ -235,10 +235,10 @@ def _installed(probe: ServerProbe) -> Blocks:
     best = probe.installed
     if best is None:
         return []
-    counts = f"{best.right} of {best.texts} as meant, streamed {best.streamed}"
+    counts = f"{best.right} of {best.texts} correct, streamed {best.streamed}"
     named = visible(best.flags or "neither parser")
     return [
-        *heading("The engine's own parsers, as it is installed"),
+        *heading("The engine's own parsers, as installed"),
         *rows([("best", Text(named)), ("reads", Text(counts))]),
     ]
 
@@ -251,7 +251,7 @@ def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -
         (
             visible(each.name),
             sentence(
-                f"{each.right} as meant, {each.edges} of them but for edges;"
+                f"{each.right} correct, {each.edges} of them except at the edges;"
                 f" {each.different} otherwise, {each.refused} failures",
                 ("  the server's" if each.name == configured else "", "bold"),
             ),
@@ -263,7 +263,7 @@ def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -
 
 def _advice(probe: ServerProbe) -> Blocks:
     found = probe_advice(probe)
-    drawn: Blocks = heading("What may be done") if found else []
+    drawn: Blocks = heading("What to do") if found else []
     for each in found:
         drawn += prose(_ADVICE[each.kind])
         drawn += prose(Text(visible(each.command), style="cyan"), indent=4)
@@ -328,7 +328,7 @@ class ProbeDocument(JsonDocument, frozen=True):
     rung: TextRoute
     """How the texts came before the server's parser."""
     blind: tuple[str, ...]
-    """What cannot be seen so."""
+    """What this method cannot see."""
     texts: tuple[ProbedTextDocument, ...]
     not_asked: tuple[NotAsked, ...]
     ranking: ParserRanking | None

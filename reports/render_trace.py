@@ -125,7 +125,7 @@ def _tests(trace: RenderTrace) -> Blocks:
     every = [site for site in trace.sites if site.kind is StepKind.TEST]
     if not every:
         return []
-    drawn = heading(f"Tests: {len(asked)} of {len(every)} were made")
+    drawn = heading(f"Conditions: {len(asked)} of {len(every)} were tested")
     for site, steps in asked:
         drawn += _site_row(trace, site)
         for words, count, style in steps_words(steps):

@@ -44,11 +44,11 @@ def survey_report(summary: SurveySummary, width: int) -> Text:
         (f"{everything.templates}", "bold"),
         " template, " if everything.templates == 1 else " templates, ",
         (f"{analyzed}", "bold"),
-        " analyzed, the whole self-check passes for ",
+        " analyzed, the self-check passes for ",
         (f"{everything.ok}", "bold"),
-        "; of the round trips ",
+        "; ",
         (_percent(everything.trips_holding, everything.trip_count), "bold"),
-        " hold.",
+        " of the round trips hold.",
     )
     folder = shared_folder([each.source for each in (*summary.failed, *summary.crashing)])
     return report_text([*prose(words, indent=0), *_sections(summary, folder, MOST)], width)

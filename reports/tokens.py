@@ -25,7 +25,7 @@ _GOES_ON = "‥"
 _NAME = 13
 _LEGEND = (
     f"{_BETWEEN} stands between two tokens, {_GOES_ON} for a token that goes on in a character;"
-    " loss: the model writes it; text: the message brought it"
+    " loss: the model writes it; text: it comes from the message"
 )
 
 

@@ -31,15 +31,15 @@ def traffic_report(
     ``settings`` are those of the switches under which nothing is lost by a cause, where known.
     """
     unit = "tokens" if traffic.tokenized else "characters"
-    words = f"{traffic.records} requests, {traffic.continued} of which go on from an earlier one."
+    words = f"{traffic.records} requests, {traffic.continued} of which continue an earlier one."
     if traffic.repeats:
-        ask = "more asks" if traffic.repeats == 1 else "more ask"
-        words += f" {traffic.repeats} {ask} what was asked before; that loses nothing."
+        ask = "more repeats" if traffic.repeats == 1 else "more repeat"
+        words += f" {traffic.repeats} {ask} an earlier prompt, which loses nothing."
     drawn = prose(words, indent=0)
     if not traffic.continued:
         return Text("\n").join(drawn_lines(drawn, width))
     whole = traffic.reused_units + traffic.lost
-    words = f"{traffic.lost} of {whole} {unit} that were computed for those are lost"
+    words = f"{traffic.lost} of {whole} {unit} computed for those are lost"
     words += f" ({100 * traffic.lost / whole:.1f} %), in {_requests(traffic.losses)}."
     drawn += prose(words, indent=0)
     for each in traffic.by_cause:

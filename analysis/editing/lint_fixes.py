@@ -196,7 +196,7 @@ class FindingFix:
     def why(self) -> str:
         """Why the finding stays, in words, or empty if it is fixed."""
         if self.reason is UnfixedReason.MISSING:
-            return f"{self.reason}: {self.finding.rule.why_unfixed}"
+            return f"{self.finding.code} has no automatic fix: {self.finding.rule.why_unfixed}"
         return self.reason or ""
 
 

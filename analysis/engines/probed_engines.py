@@ -400,7 +400,7 @@ class LlamaProbe(EngineServer):
             version=build if isinstance(build, str) else None,
             template=text_of(props.get("chat_template")) or None,
             special_tokens={name: text for name, text in tokens.items() if isinstance(text, str)},
-            notes=("it has one parser, which it makes of its template itself",),
+            notes=("one, which the server derives from its template",),
         )
         return cls(client, served)
 

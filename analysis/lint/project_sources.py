@@ -121,7 +121,9 @@ def gather_sources(
         if not sources and is_pattern(argument):
             problems.append(
                 InputProblem(
-                    argument, "this pattern meets no template", "correct it, or quote less"
+                    argument,
+                    "no template matches this pattern",
+                    "correct it, or leave out the quotes",
                 )
             )
         elif not sources:
@@ -146,7 +148,7 @@ def nothing_below(directory: str) -> InputProblem:
     """Return the problem of a directory that holds no template: to pass it would check nothing."""
     return InputProblem(
         directory,
-        "there is no template below this directory",
+        "there is no template in this directory or below",
         f"a template is named *{', *'.join(SUFFIXES)}, {' or '.join(MODEL_FILES[1:3])};"
         " name another file itself",
     )

@@ -66,7 +66,7 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
         path = Path(place)
         if not path.exists():
             raise TemplateNotFoundError(
-                "there is no file or directory of this name",
+                "no such file or directory",
                 file=place,
                 hint="name directories with templates, or template files",
             )

@@ -134,7 +134,7 @@ def _refusal_error(error: BaseException, question: HubQuestion) -> AutoparserErr
         ),
         "RepositoryNotFoundError": (
             TemplateNotFoundError,
-            f"there is no file of this name, and no such repository on {_endpoint()}",
+            f"no such file, and no such repository on {_endpoint()}",
             "check the spelling; if the repository is private, log in with 'hf auth login' or set"
             " HF_TOKEN",
         ),
@@ -172,7 +172,7 @@ def _network_error(error: BaseException, question: HubQuestion) -> AutoparserErr
         )
     elif any_of(UNREACHABLE):
         words, hint = (
-            f"there is no file of this name, and {_endpoint()} cannot be reached",
+            f"no such file, and {_endpoint()} cannot be reached",
             "check the network, the proxy and HF_ENDPOINT, or pass a local file",
         )
     elif any_of(CUT) or "Consistency check failed" in str(error):
@@ -190,9 +190,9 @@ def offline_error(question: HubQuestion) -> AutoparserError:
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
     return TemplateNotFoundError(
-        f"there is no file of this name, and the cache at {constants.HF_HUB_CACHE} does not hold"
-        f" this model at revision {question.revision or 'main'!r}, while HF_HUB_OFFLINE forbids to"
-        " ask the Hub",
+        f"no such file, and the cache at {constants.HF_HUB_CACHE} does not have"
+        f" this model at revision {question.revision or 'main'!r}, while HF_HUB_OFFLINE keeps"
+        " the Hub from being asked",
         file=question.repository,
         place=question.file,
         hint="unset HF_HUB_OFFLINE, or run 'autoparser fetch' once while online",

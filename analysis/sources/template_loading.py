@@ -111,7 +111,7 @@ def _templates_at(source_name: str, revision: str | None) -> FoundTemplates:
     if name is not None:
         return templates_on_hub(name, name.at(revision))
     raise TemplateNotFoundError(
-        "there is no file or directory of this name",
+        "no such file or directory",
         file=source_name,
         hint="pass a template file, a model directory, a tokenizer_config.json, a GGUF file, a"
         " model on the Hub such as org/name, or - to read standard input",

@@ -33,8 +33,8 @@ def vllm() -> Generator[EngineStub]:
 def test_what_is_read_otherwise_is_exit_code_1(autoparser: Run, vllm: EngineStub) -> None:
     ran = autoparser("probe", vllm.url, TEMPLATE)
     assert (ran.code, ran.err) == (1, "")
-    assert "Prompts   4 of 4 as the template renders them" in ran.out
-    assert "Read otherwise: 1 call" in ran.out
+    assert "Prompts   4 of 4 match the template" in ran.out
+    assert "Misread: 1 call" in ran.out
     assert "--tool-call-parser autoparser --reasoning-parser autoparser" in ran.out
     assert autoparser("probe", vllm.url, TEMPLATE, "--exit-zero").code == 0
 
@@ -93,7 +93,7 @@ def test_all_read_as_it_is_meant_is_exit_code_0(
         plain = autoparser("probe", stub.url, TEMPLATE)
         edges = autoparser("probe", stub.url, TEMPLATE, "--edges")
     assert (plain.code, edges.code) == codes
-    assert "What may be done" not in plain.out
+    assert "What to do" not in plain.out
 
 
 def test_the_template_is_the_servers_where_none_is_named(autoparser: Run, vllm: EngineStub) -> None:

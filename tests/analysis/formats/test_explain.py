@@ -1,4 +1,4 @@
-"""What is not as the template writes it: where, what was expected, why it may be.
+"""Deviations from the template: where, what was expected, why it may be.
 
 The outputs and their places are in `explanations.yaml`.
 """
