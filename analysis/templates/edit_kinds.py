@@ -48,7 +48,8 @@ class KeptValue(NamedTuple):
 def kept_values(text: str) -> Iterator[KeptValue]:
     """Return the values that loops set and that are read elsewhere, each with its edits.
 
-    They are read by their name after the loop, or as an attribute of a namespace that has it.
+    They are read by their name after the loop and not in it, or as an attribute of a namespace that
+    has it.
     """
     tokens = [each for each in template_tokens(text) if each.kind != "whitespace"]
     names = {each.value for each in tokens if each.kind == "name"}
@@ -56,6 +57,9 @@ def kept_values(text: str) -> Iterator[KeptValue]:
     for loop in _outermost_loops(statement_tree(text).items):
         for tag in _tags_in(loop):
             read = [each.start for each in _read_places(tokens, tag.name)]
+            if any(tag.end < each < loop.end for each in read):
+                # A value of the pass, which only has the name of one outside.
+                continue
             if any(each > loop.end for each in read):
                 yield KeptValue(tag.name, tag.start, _keeping_edits(text, loop, tag, holder))
             elif not read:

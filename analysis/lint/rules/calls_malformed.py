@@ -10,7 +10,7 @@ from autoparser.analysis.lint.call_texts import (
     call_spans,
     document_kind,
 )
-from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import quote_text
 from autoparser.analysis.lint.marker_pairs import crossed_marker
@@ -83,11 +83,21 @@ def _span_flaw(span: CallSpan, usual: DocumentKind | None) -> str:
             return f"a call is JSON only up to {broken}"
         kind = document_kind(span, text)
         if usual is not None and kind is not usual:
-            return f"a call is not in {usual.value} as it is elsewhere: {quote_text(span.text)}"
+            written = quote_text(_written_call(span, text))
+            return f"a call is not in {usual.value} as it is elsewhere: {written}"
     for joint, name in span.joints:
         if not re.sub(r"[\"'\])}\s]", "", joint.partition(name)[0]) and _GLUED.search(joint):
             return GLUED
     return ""
+
+
+def _written_call(span: CallSpan, text: WrittenText) -> str:
+    """Return a call from its name to its last value, or all of a span that lacks the name."""
+    call = text.spoken.call
+    name = "" if call is None else call.name
+    last = [each for each in span.texts if each.spoken.call is call][-1].spoken.text
+    start, end = span.text.find(name), span.text.rfind(last) + len(last)
+    return span.text[start:end] if 0 <= start < end else span.text
 
 
 _GLUED = re.compile(r"[\"'\])}]\w|[\])}][\[{]")
