@@ -155,8 +155,8 @@ class DebuggerApp(App[None]):
         """Name the template, the conversation and its length; of a long path the end is shown."""
         details = f"  ·  {self.conversation.name}  ·  {len(self.traced.prompt)} characters"
         shown = self._shown_marks()
-        details += f", {len(shown.tokens)} tokens" if shown.tokens else ""
         details += "" if shown.learned is None else f", {learned_length(shown)} trained on"
+        details += f", {len(shown.tokens)} tokens" if shown.tokens else ""
         room = max(self.size.width - len(details) - 2, 20)
         label = self.label if len(self.label) <= room else f"…{self.label[1 - room :]}"
         return label + details
