@@ -32,7 +32,7 @@ _KEYS = ("city", "capital", "about")
 _FIRST = Sentinels(
     system="Answer in one sentence.",
     user="What is the weather in Rio?",
-    next_user="And tomorrow?",
+    next_user="And tomorrow, please!",
     answer="It has 22 degrees.",
     reasoning="I need the forecast.",
     content="Let me look.",
@@ -80,6 +80,7 @@ class PlainWords:
         """Choose the words for a template, whose sentinels its text alone decides."""
         self._sets = sentinel_sets(template_text, len(_PLAIN_SETS))
         self._tools: tuple[object, object] = (None, None)
+        self._short: dict[str, str] = {}
 
     @cached_property
     def _spellings(self) -> Mapping[str, Sequence[tuple[str, str]]]:
@@ -100,23 +101,30 @@ class PlainWords:
 
     def text(self, text: str) -> str:
         """Return a text in plain words; a sentinel that was altered stays as it is."""
-        lowered = text.lower()
+        if len(text) < _SHORTEST:
+            return text
+        known = self._short.get(text)
+        if known is not None:
+            return known
+        given, lowered = text, text.lower()
         for word, spellings in self._spellings.items():
             if word in lowered:
                 for spelling, plain in spellings:
                     text = text.replace(spelling, plain)
+        if len(given) <= _SHORT:
+            self._short[given] = text
         return text
 
     def variables(self, variables: Mapping[str, object]) -> dict[str, object]:
         """Return what a template is rendered with, its messages and tools in plain words."""
         tools = variables["tools"]
-        if self._tools[0] is not tools:
+        if tools is not None and self._tools[0] is not tools:
             # Most conversations have the same ones, which are longer than the messages.
             self._tools = tools, self.value(tools)
         return {
             **variables,
             "messages": self.value(variables["messages"]),
-            "tools": self._tools[1],
+            "tools": None if tools is None else self._tools[1],
         }
 
     def value(self, value: Value) -> Value:
@@ -140,6 +148,11 @@ class PlainWords:
             )
         return value
 
+
+_SHORTEST = 7
+"""The digits of the integer; all other sentinels are longer."""
+_SHORT = 80
+"""Texts up to this length come again and again: keys, roles, single sentinels."""
 
 plain_words = lru_cache(maxsize=8)(PlainWords)
 
@@ -186,8 +199,10 @@ def _spellings(word: str, plain: str) -> Iterator[tuple[str, str]]:
     if word.isalpha():
         sentence = sentence_of(word)
         yield sentence, plain
+        yield sentence.upper(), plain.upper()
+        yield sentence.lower(), plain.lower()
         # Rules lengthen it.
-        yield sentence.rstrip("."), plain.rstrip(".?")
+        yield sentence.rstrip("."), plain.rstrip(".?!")
         yield word.upper(), plain.upper()
         yield word.capitalize(), plain
     yield word, plain

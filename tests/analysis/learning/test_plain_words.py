@@ -26,12 +26,14 @@ def test_names_keys_and_values_sort_as_the_sentinels_do() -> None:
 
 def test_no_two_sentinels_become_one_text() -> None:
     words = {*MARKS.words()}
+    assert all(WORDS.text(word) != word for word in words)
     assert len({*map(WORDS.text, words)}) == len(words)
 
 
 def test_what_is_made_of_a_sentinel_is_plain_and_a_damaged_one_stays() -> None:
     word = MARKS.content
     assert WORDS.text(f"<a>{sentence_of(word)}</a>") == "<a>Let me look.</a>"
+    assert WORDS.text(sentence_of(word).upper()) == "LET ME LOOK."
     assert WORDS.text(word.upper()) == "LET ME LOOK."
     assert WORDS.text(word[:-1]) == word[:-1]
     assert WORDS.value({"n": [MARKS.integer, True, None]}) == {"n": [3, True, None]}
