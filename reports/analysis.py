@@ -314,13 +314,9 @@ def screen_turn(learned: LearnedFormat, width: int, height: int, *, cut: bool = 
     if cut and len(drawn) > room:
         left = len(drawn) - room + 1
         at = max(room // 2, 1)
-        drawn[at : at + left] = prose_lines(f"… {left} more lines: --show turn", width)
+        words = Text(f"… {left} more lines: --show turn", style="dim")
+        drawn[at : at + left] = drawn_lines(prose(words), width)
     return [title, *drawn, *notes]
-
-
-def prose_lines(words: str, width: int) -> Lines:
-    """Draw a dim note."""
-    return drawn_lines(prose(Text(words, style="dim")), width)
 
 
 def _drawn(parts: Sequence[Part], width: int, column: int) -> Lines:

@@ -469,6 +469,4 @@ def _varying(format_: TurnFormat, message: Message) -> Iterator[Text]:
         for other in [pair == most and len(kinds) > 1]
     ]
     if type_meanings:
-        yield sentence(
-            "A word depends on the type of the value: ", joined(type_meanings, ", "), "."
-        )
+        yield sentence("A word says the value's type: ", joined(type_meanings, ", "), ".")

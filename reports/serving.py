@@ -101,4 +101,5 @@ def _setting(learned: LearnedFormat) -> dict[str, Json]:
         for value, effects in zip(switch.values, switch.effects, strict=True)
         if SwitchEffect.GENERATION_PROMPT in effects and SwitchEffect.RAISES not in effects
     )
-    return next(found, {})
+    empty: dict[str, Json] = {}
+    return next(found, empty)

@@ -267,6 +267,31 @@ def test_a_turn_that_is_too_high_keeps_its_markers_on_joined_lines() -> None:
     assert f"{call}</parameter>↵</function>↵</tool_call>" in shown
 
 
+def test_the_turn_alone_says_which_words_vary() -> None:
+    turn_alone = section_report(analyzed("a4-type-flags"), "turn", 80).plain
+    assert "A word says the value's type: `true` for string, `false` for any other." in turn_alone
+    source = (
+        "{{ m.content or '' }}{% for c in m.tool_calls or [] %}<use {{ c.function.name }} as"
+        " {{ c.function.kind or 'json' }}>{{ c.function.arguments | tojson }}</use>{% endfor %}"
+    )
+    turn_alone = section_report(analyze(turn(source, "", prompt="A:")), "turn", 80).plain
+    assert "`json` is the usual word at its place." in turn_alone
+
+
+def test_switches_that_change_the_turn_come_first_and_each_takes_a_line() -> None:
+    texts = "".join(f"{{{{ 'on' if says_{at} else 'off' }}}} " for at in range(5))
+    source = texts + TABLE["templates"]["switched"].partition("{{ bos_token }}")[2].replace(
+        "\n", ""
+    )
+    prompt = "{% if add_generation_prompt %}assistant:{{ '<fast>' if quick else '' }}{% endif %}"
+    screen = screen_report(analyze(ChatTemplate(source + prompt)), 80).plain.split("\n")
+    at = screen.index("Switches (chat_template_kwargs)")
+    assert screen[at + 1].startswith(
+        "  quick   default false; true: the prompt ends with `assistant:<fast>`"
+    )
+    assert screen[at + 4].endswith(": --show switches")
+
+
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 
 
