@@ -39,6 +39,17 @@ def render_call(subject: Subject, **arguments: Json) -> Render:
     return subject.play(subject.turn(Message(calls=(call,))), tools=True)
 
 
+WHOLE_NUMBERS = (7, -40, 1234567, 9007199254740993)
+FRACTIONS = (2.75, -1234.0625)
+"""Numbers that a format to two digits, groups of thousands or a cast alter, the plainest first."""
+
+
+def call_numbers(subject: Subject) -> dict[str, float]:
+    """Return the arguments of a call that has a whole number and a fraction."""
+    keys = subject.marks.typed_keys
+    return {keys[JsonType.INTEGER]: WHOLE_NUMBERS[-1], keys[JsonType.NUMBER]: FRACTIONS[-1]}
+
+
 def value_writing(
     subject: Subject, value: Json, kind: JsonType = JsonType.STRING
 ) -> WrittenValue | None:

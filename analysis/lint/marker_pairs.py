@@ -23,7 +23,7 @@ from .subject import Subject
 # Markers that come in pairs, as their looks tell: how often a text opens and closes each.
 
 
-_MARKER = re.compile(r"([<\[|｜]+)(/?)([|｜]*)([\w.:\-▁]+)")
+_MARKER = re.compile(r"([<\[|｜]+)(/?)([|｜]*)([\w.:\-▁]+(?:[|｜][\w.:\-▁]+)*)")
 _JOINT = re.compile(r"([_\-▁.:]+)")
 _OPENS, _CLOSES = frozenset({"begin", "start", "bos"}), frozenset({"end", "eos"})
 

@@ -40,23 +40,26 @@ class SystemRenders(NamedTuple):
     later: Render
     before_first: str
     before_later: str
-    """From the last answer on."""
+    """From the text before it on."""
 
 
-def render_system_messages(subject: Subject) -> SystemRenders | None:
+def render_system_messages(subject: Subject, *, otherwise: bool = False) -> SystemRenders | None:
     """Render a system message before all others, and one before the last question.
 
-    None if either render does not have its text exactly once.
+    Otherwise, where none may follow an answer, the later one is put behind the first question. None
+    if either render does not have its text exactly once.
     """
     marks, shape = subject.marks, subject.shape
     system = role_message("system", shape.user_text(marks.system))
     chat = shape.messages(subject.chat)
     first = subject.render([system, *chat], generation=True)
-    later = subject.render([*chat[:-1], system, chat[-1]], generation=True)
+    said, later = marks.content, subject.render([*chat[:-1], system, chat[-1]], generation=True)
+    if not later.rendered and otherwise:
+        said, later = marks.user, subject.render([chat[0], system, *chat[1:]], generation=True)
     if {render.text.count(marks.system) for render in (first, later)} != {1}:
         return None
     one, other = (render.text.partition(marks.system)[0] for render in (first, later))
-    return SystemRenders(first, later, one, other.rpartition(marks.content)[2])
+    return SystemRenders(first, later, one, other.rpartition(said)[2])
 
 
 # A few steps of a conversation, played under the template's usual setting.

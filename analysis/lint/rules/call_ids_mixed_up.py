@@ -22,7 +22,11 @@ def check(subject: Subject) -> Iterator[Hit]:
     played = _three_calls(subject)
     if not played.render.rendered:
         return
-    words = _sent_ids(played, subject.marks.ids[:3]) or _written_ids(played)
+    words = (
+        _sent_ids(played, subject.marks.ids[:3])
+        or _wrong_ids(played, *(_id_words(played, each) for each in _SIDES))
+        or next(filter(None, (_wrong_ids(played, *each) for each in _keyed_numbers(played))), "")
+    )
     calls = played.written_of(Voice.CALL)
     if len(calls) < _CALLS:
         return  # what is lost is of other rules
@@ -81,9 +85,8 @@ def _sent_ids(played: PlayedConversation, ids: Sequence[str]) -> str:
     return f"results have the ids of other calls: {', '.join(ids[at] for at in order)}"
 
 
-def _written_ids(played: PlayedConversation) -> str:
-    """Say what is wrong with ids that the template makes: words with a digit beside the name."""
-    calls, results = (_id_words(played, voice) for voice in (Voice.CALL, Voice.RESULT))
+def _wrong_ids(played: PlayedConversation, calls: Sequence[str], results: Sequence[str]) -> str:
+    """Say what is wrong with the ids that a template makes."""
     if len(calls) != _CALLS or len(results) != _CALLS:
         return ""
     if len(set(calls)) < _CALLS:
@@ -97,7 +100,22 @@ def _written_ids(played: PlayedConversation) -> str:
 
 
 _CALLS = 3
+_SIDES = (Voice.CALL, Voice.RESULT)
 _ID = re.compile(r"[\w.:\-]*\d[\w.:\-]*")
+
+
+def _keyed_numbers(played: PlayedConversation) -> Iterator[tuple[list[str], list[str]]]:
+    """Return numbers under a key that calls and results share: ``"call": 0``, ``"call": "0"``."""
+    calls, results = (
+        [dict(_NUMBER.findall(text.before)) for text in played.written_of(each)] for each in _SIDES
+    )
+    for key in calls[0] if calls else ():
+        found = [[text.get(key, "") for text in side] for side in (calls, results)]
+        if all(map(all, found)) and len({*found[0], *found[1]}) > 1:
+            yield found[0], found[1]
+
+
+_NUMBER = re.compile(r"([^\W\d]\w*)[^\w\n]{1,6}(\d+)\b")
 
 
 def _id_words(played: PlayedConversation, voice: Voice) -> list[str]:

@@ -85,6 +85,8 @@ def _span_flaw(span: CallSpan, usual: DocumentKind | None) -> str:
         if usual is not None and kind is not usual:
             written = quote_text(_written_call(span, text))
             return f"a call is not in {usual.value} as it is elsewhere: {written}"
+    if any(map(_is_bare, span.texts)):
+        return "strings of a call that is written as in Python have no quotes"
     for joint, name in span.joints:
         if not re.sub(r"[\"'\])}\s]", "", joint.partition(name)[0]) and _GLUED.search(joint):
             return GLUED
@@ -100,5 +102,12 @@ def _written_call(span: CallSpan, text: WrittenText) -> str:
     return span.text[start:end] if 0 <= start < end else span.text
 
 
+def _is_bare(text: WrittenText) -> bool:
+    """Whether a word is written as in ``call(key=word)``."""
+    before = text.spoken.call and text.before.rpartition(f"{text.spoken.call.name}(")[2]
+    return bool(before) and bool(_BARE.fullmatch(f"{before}){text.after[:1]}"))
+
+
+_BARE = re.compile(r"\w+=\)[,)]")
 _GLUED = re.compile(r"[\"'\])}]\w|[\])}][\[{]")
 """What closes one call, and the next call right after it."""

@@ -46,7 +46,7 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
     for constant, (play, plain) in product(constants, zip(place.plays, usual, strict=True)):
         render = play(f"{before}{constant}{behind}")
         lost = [each for each in (before, behind) if each not in render.text]
-        if render.rendered and lost:
+        if render.rendered and lost and not _lost_unmarked(subject, play, constant, lost):
             what = "all" if len(lost) > 1 else _SIDES[lost[0] == before]
             opened = what == _SIDES[False] and (
                 constant.strip() in markers.reasoning_start
@@ -64,6 +64,15 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
             line=render.line_of(before if behind not in render.text else behind),
             severity=None if meant else Severity.ERROR,
         )
+
+
+def _lost_unmarked(
+    subject: Subject, play: Callable[[str], Render], constant: str, lost: Sequence[str]
+) -> bool:
+    """Whether the same is lost where another word stands for the marker: at its line breaks."""
+    word = constant.replace(constant.strip(), subject.marks.next_user)
+    other = play(f"{subject.marks.reasoning}{word}{subject.marks.content}").text
+    return not any(each in other for each in lost)
 
 
 _SIDES = {True: "what stands before it", False: "what stands behind it"}

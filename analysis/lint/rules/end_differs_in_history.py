@@ -7,7 +7,7 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral, common_suff
 from autoparser.analysis.lint.conversation_matrix import Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
-from autoparser.analysis.lint.marker_pairs import last_line
+from autoparser.analysis.lint.marker_pairs import closes_marker, last_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import (
     render_answer,
@@ -20,7 +20,9 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP203")
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the text after the last message and after an earlier one, of each kind of turn."""
-    hits = chain(_plain(subject), _in_loops(subject), _against_answers(subject))
+    hits = chain(
+        _plain(subject), _in_loops(subject), _against_answers(subject), _unended_calls(subject)
+    )
     yield from islice(hits, 1)
 
 
@@ -111,6 +113,31 @@ def _against_answers(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"{kind} ends in {quote_text(written.after)}, and other answers in"
                 f" {quote_text(stops[-1])}",
+                (compare_renders(render, kind, usual[0], "an answer"),),
+                line=last_line(render),
+            )
+
+
+def _unended_calls(subject: Subject) -> Iterator[Hit]:
+    """Search after calls for the stop of answers, or for any marker but what closes the calls."""
+    plain = _ends(subject, "an answer", Voice.ANSWER)
+    kind, voice, *scenes = TWINS[0]
+    last, later = (_ends(subject, scene, voice) for scene in scenes)
+    several = _ends(subject, "two calls in one message and their results", voice)
+    for key in plain.keys() & last.keys() & later.keys():
+        usual, (render, written) = plain[key], last[key]
+        stops = _markers(usual[1].after)
+        # What also ends questions is of AP216, and what ends two calls of AP522.
+        elsewhere = usual[1].before + "".join(each.after for _, each in several.values())
+        if (
+            stops
+            and stops[-1] not in written.after + later[key][1].after + elsewhere
+            and all(map(closes_marker, _markers(written.after)))
+        ):
+            yield Hit(
+                f"{kind} ends in {quote_text(written.after)}, which closes the calls, and answers"
+                f" in {quote_text(stops[-1])}: what stops there lets the model write the result"
+                " itself",
                 (compare_renders(render, kind, usual[0], "an answer"),),
                 line=last_line(render),
             )

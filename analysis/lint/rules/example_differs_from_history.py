@@ -28,7 +28,13 @@ def check(subject: Subject) -> Iterator[Hit]:
     spans = [] if played is None else call_spans(played)
     if played is None or not spans:
         return
-    written = TemplateLiteral.of(spans[0].text).markers
+    # Of no call is what stands in a chat without tools.
+    headers = TemplateLiteral.of(subject.play((subject.user,), generation=True).text).markers
+
+    def markers_of(text: str) -> list[str]:
+        return [each for each in TemplateLiteral.of(text).markers if each not in headers]
+
+    written = markers_of(spans[0].text)
     one, two, other = (
         render_offer(subject, *each)
         for each in (subject.functions[:1], subject.functions[:2], subject.functions[1:2])
@@ -40,7 +46,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         one.text[prefix_length(one.text, two.text) :].partition(subject.marks.user)[0],
     )
     for text in around:
-        found = _near_miss(TemplateLiteral.of(text).markers, written)
+        found = _near_miss(markers_of(text), written)
         if found is not None:
             wrong, right = found
             yield Hit(
@@ -79,7 +85,10 @@ def _near_miss(told: Sequence[str], written: Sequence[str]) -> tuple[str, str] |
             if mark == word or not _is_near(mark, word) or mark.replace("/", "") == word:
                 continue
             alike = _alike(names, place, beside)
-            if all(alike) if own else any(alike):
+            # The last of each has nothing after it; a slash is what it lacks.
+            last = at + 1 == len(marks) and place + 1 == len(names)
+            last = last and mark == word.replace("/", "")
+            if all(alike) or (any(alike) and (last or not own)):
                 return told[at], written[place]
     return None
 

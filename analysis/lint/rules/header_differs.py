@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
-from itertools import islice
+from itertools import chain, islice
 
-from autoparser.analysis.core.text_alignment import TemplateLiteral, common_prefix
+from autoparser.analysis.core.text_alignment import (
+    TemplateLiteral,
+    common_prefix,
+    prefix_length,
+    suffix_length,
+)
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
+from autoparser.analysis.lint.marker_pairs import closes_marker
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_system_messages
 from autoparser.analysis.lint.subject import Subject
@@ -23,7 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     answer = subject.scene("an answer")
     end = answer.written_texts[-1].after if answer and answer.written_texts else ""
     yield from islice(_questions(subject, end), 1)
-    yield from _system_messages(subject, end)
+    yield from islice(chain(_system_messages(subject, end), _broken_frame(subject, end)), 1)
 
 
 def _questions(subject: Subject, end: str) -> Iterator[Hit]:
@@ -40,13 +47,81 @@ def _questions(subject: Subject, end: str) -> Iterator[Hit]:
             continue
         begun = chat.render.text[: asked[0].start]
         ended = bool(end.strip()) and begun.rstrip().endswith(end.rstrip())
-        missing = ended or (bool(end.strip()) and not _begins(begun, header))
+        marked = bool(TemplateLiteral.of(header).markers)
+        known = bool(end.strip()) or _beside_system(subject, header)
+        missing = marked and (ended or (known and not _begins(begun, header)))
         if missing or _misspelled(_plain(subject, begun), header):
             yield chat.hit(
                 f"the first question stands under {quote_text(begun[-_SHOWN:])} in '{chat.name}',"
                 f" and later ones under {quote_text(header)}",
                 chat.render.line_of(asked[0].spoken.text),
             )
+
+
+def _beside_system(subject: Subject, header: str) -> bool:
+    """Whether the first question has this header where a system message stands before it."""
+    return not closes_marker(header) and any(
+        each.written_of(Voice.USER)[:1] and header in each.written_of(Voice.USER)[0].before
+        for each in subject.matrix
+        if each.beside == (True, False) and each.conversation.scene == "a question"
+    )
+
+
+def _broken_frame(subject: Subject, end: str) -> Iterator[Hit]:
+    """Search before the first system message for what nearly frames a word as other headers do.
+
+    In ``<|user|>`` and ``<|bot|>`` these are ``<|`` and ``|>``; ``<system|>`` lacks a part of them.
+    """
+    for chat in subject.matrix:
+        if chat.beside != (True, False) or chat.conversation.scene != "a second question":
+            continue
+        texts = chat.written_texts
+        if not chat.usual or len(texts) < 4:  # noqa: PLR2004 - the system's, a question, its answer
+            return
+        begun = texts[0].before
+        heads = [
+            # What follows in another line, as an empty block of reasoning, is no header.
+            each.before[len(common_prefix(end.rstrip(), each.before)) :].strip().partition("\n")[0]
+            for each in texts[-2:]
+        ]
+        # Two names may begin or end alike.
+        frame = (
+            re.sub(r"\w+$", "", heads[0][: prefix_length(*heads)]),
+            re.sub(r"^\w+", "", heads[0][len(heads[0]) - suffix_length(*heads) :]),
+        )
+        flawed = _flawed_frame(frame)
+        usual = rf"{re.escape(frame[0])}\w+{re.escape(frame[1])}"
+        wrong = flawed.search(begun) if flawed and not re.search(usual, begun) else None
+        if wrong is not None:
+            yield chat.hit(
+                f"the first system message stands under {quote_text(wrong.group())}, and other"
+                f" messages under such as {quote_text(heads[0])}",
+                chat.render.line_of(wrong.group()),
+            )
+        return
+
+
+def _flawed_frame(frame: tuple[str, str]) -> re.Pattern[str] | None:
+    """Return a pattern of what is around a word with one letter too few; or None."""
+    left, right = frame
+    if len(left + right) < _FRAME:
+        return None
+    wrong = [rf"{each}\w+{re.escape(right)}" for each in _flawed(left)]
+    wrong += [rf"{re.escape(left)}\w+{each}" for each in _flawed(right)]
+    if not wrong:
+        return None
+    return re.compile("|".join(wrong))
+
+
+def _flawed(text: str) -> Iterator[str]:
+    for at in range(len(text) if len(text) >= _SIDE else 0):
+        yield rf"{re.escape(text[:at])}[^\w\s]?{re.escape(text[at + 1 :])}"
+
+
+_FRAME = 4
+_SIDE = 2
+"""A shorter frame, or side of one, may stand around a word by chance."""
+_COUNT = re.compile(r"\d+")
 
 
 def _system_messages(subject: Subject, end: str) -> Iterator[Hit]:
@@ -70,8 +145,11 @@ def _header(subject: Subject, before: str, end: str) -> str:
     header = before[len(common_prefix(end.rstrip(), before)) :]
     header = _plain(subject, header).strip()
     markers = TemplateLiteral.of(header).markers
-    if not markers or len(header) > _SHOWN:
+    if len(header) > _SHOWN:
         return ""
+    if not markers:
+        # Words alone are a header where what ends answers parts them from the answer.
+        return header if end.strip() and len(header) >= _FRAME else ""
     # Where nothing tells an end, the last marker alone is sure to begin a message.
     return header if end.strip() else header[header.rfind(markers[-1]) :]
 
@@ -93,6 +171,8 @@ def _begins(text: str, header: str) -> bool:
 def _misspelled(text: str, header: str) -> bool:
     """Whether a text ends in what is nearly a header, and no other speaker's."""
     last = text.rstrip()[-len(header) :]
-    words = header.rpartition(TemplateLiteral.of(header).markers[-1])[2]
-    alike = last.endswith(words) and last != header
+    markers = TemplateLiteral.of(header).markers
+    words = header.rpartition(markers[-1])[2] if markers else header[-1]
+    # A header may count the messages.
+    alike = last.endswith(words) and _COUNT.sub("", last) != _COUNT.sub("", header)
     return alike and SequenceMatcher(None, last, header).ratio() >= _ALIKE

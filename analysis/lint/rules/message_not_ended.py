@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 
-from autoparser.analysis.core.text_alignment import TemplateLiteral
+from autoparser.analysis.core.text_alignment import TemplateLiteral, prefix_length
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import quote_text
-from autoparser.analysis.lint.marker_pairs import closes_marker
+from autoparser.analysis.lint.marker_pairs import closes_marker, marker_balance
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -23,11 +24,56 @@ def check(subject: Subject) -> Iterator[Hit]:
         for each in subject.matrix
         if each.render.rendered and each.usual and not any(each.texts_of(Voice.REASONING))
     ]
-    hits = [*_unended(played), *_uncounted(played)]
+    header = _markers(subject.format.header)
+    hits = [
+        *_ended_at_times(played),
+        *_unended(played, header),
+        *_repeated_headers(played),
+        *_uncounted(played),
+    ]
     yield from hits[:1]
 
 
-def _unended(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
+def _ended_at_times(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
+    """Search a long chat for a message that lacks what ends others of its speaker."""
+    longest = max(played_chats, key=lambda each: len(each.conversation.dialogue), default=None)
+    texts = longest.written_of(Voice.USER, Voice.ANSWER) if longest is not None else ()
+    if longest is None or len(texts) < _LONG:
+        return
+    # Behind the last question stands the generation prompt.
+    sides = [[each for each in texts[:-1] if each.spoken.voice is voice] for voice in _CHAT]
+    ends = {_stop(played_chats)} | (_markers(texts[0].after) & _markers(texts[1].after))
+    ends |= _markers(texts[-2].after) & _markers(texts[-3].after)
+    for side, end in product(sides, sorted(filter(None, ends))):
+        ended = [end in each.after for each in side]
+        if any(ended) and not all(ended):
+            text = side[ended.index(False)]
+            where = f"in message {text.spoken.entry + 1}"
+            if sorted(ended, reverse=True) == ended:
+                where = f"from message {text.spoken.entry + 1} on"
+            yield longest.hit(
+                f"{text.spoken.voice} is not ended by {quote_text(end)}, which ends others,"
+                f" {where} in '{longest.name}'",
+                longest.render.line_of(text.spoken.text),
+            )
+            return
+
+
+_CHAT = (Voice.USER, Voice.ANSWER)
+
+
+def _stop(played_chats: Sequence[PlayedConversation]) -> str:
+    """Return the last marker after an answer, or all that stands there; empty for nothing."""
+    answers = (each for each in played_chats if each.conversation.scene == "an answer")
+    after = next((each.written_texts[-1].after for each in answers if each.written_texts), "")
+    return next(reversed(TemplateLiteral.of(after).markers), after.strip())
+
+
+_LONG = 6
+"""From so many questions and answers on a chat is long."""
+
+
+def _unended(played_chats: Sequence[PlayedConversation], header: frozenset[str]) -> Iterator[Hit]:
     """Find a voice that lacks the marker after all other voices."""
     after: dict[Voice, frozenset[str]] = {}
     before: list[frozenset[str]] = []
@@ -52,11 +98,11 @@ def _unended(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
                 f"{voice} is not ended by {quote_text(end)}, which ends all other messages",
                 shown.render.line_of(next(shown.texts_of(voice)).text),
             )
-    yield from _unended_calls(played_chats, _common(after.values()))
+    yield from _unended_calls(played_chats, _common(after.values()), header)
 
 
 def _unended_calls(
-    played_chats: Sequence[PlayedConversation], usual: frozenset[str]
+    played_chats: Sequence[PlayedConversation], usual: frozenset[str], header: frozenset[str]
 ) -> Iterator[Hit]:
     """Search for the end of a message between a call and its result, if that is a message, too."""
     shown, joint = next(_after_calls(played_chats, Voice.RESULT), (None, ""))
@@ -66,15 +112,60 @@ def _unended_calls(
     own = {unit for _, text in _after_calls(played_chats, Voice.CALL) for unit in _markers(text)}
     units = TemplateLiteral.of(joint).markers
     begins = next((at for at, unit in enumerate(units) if unit in usual), None)
-    # Another marker than those that close the call may be how a message with calls ends.
-    if begins is None or not all(each in own or closes_marker(each) for each in units[:begins]):
-        return
-    for end in sorted(usual - set(units)):
+    others = [each for each in units[:begins] if each not in own and not closes_marker(each)]
+    missing = usual - header - set(units)
+    if others:
+        # Another marker may be how a message with calls ends, but not where it begins with the
+        # other half of the usual one's pair.
+        missing = frozenset(each for each in missing if _closes_one_of(each, usual))
+    for end in sorted(missing) if begins is not None else ():
         yield shown.hit(
             f"a message with calls is not ended by {quote_text(end)}, which ends all other"
-            " messages",
+            f" messages{f', but by {quote_text(others[0])}' if others else ''}",
             shown.render.line_at(shown.render.text.index(joint)),
         )
+
+
+def _repeated_headers(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
+    """Search between two results for the header of both, and for what ends answers behind it."""
+    stop = _stop(played_chats)
+    for _, several in _result_scenes(played_chats) if stop else ():
+        for each in several:
+            results = each.written_of(Voice.RESULT)
+            if len(results) != 2 or results[0].after != results[1].before:  # noqa: PLR2004 - two calls
+                continue
+            first, last = results
+            header = first.before.rpartition(stop)[2].strip()
+            answer = last.after.partition(stop)[2].strip()
+            closer, again, _ = first.after.rpartition(header or first.after)
+            shared = header[: prefix_length(header, answer)]
+            begins = next(iter(TemplateLiteral.of(header).markers), "")
+            opened = marker_balance(begins if header.startswith(begins) else "").opened
+            if (
+                header
+                and again
+                and stop in first.before
+                and stop in last.after
+                and stop not in first.after
+                and len(re.sub(r"[\w\s]", "", shared)) >= _SHARED
+                and not opened.keys() & marker_balance(closer).closed.keys()
+            ):
+                yield each.hit(
+                    f"the header {quote_text(header)} is repeated for each result in"
+                    f" '{each.name}', and {quote_text(stop)} ends the last alone",
+                    each.render.line_at(last.start - 1),
+                )
+                return
+
+
+_SHARED = 2
+"""So much of a header's brackets at least is that of other headers, too."""
+
+
+def _closes_one_of(marker: str, others: Iterable[str]) -> bool:
+    balance = marker_balance(marker)
+    opened = marker_balance("".join(others)).opened
+    return any(pair in opened for pair in balance.closed)
 
 
 def _after_calls(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
-from autoparser.analysis.lint.marker_pairs import empty_blocks, last_line
+from autoparser.analysis.lint.marker_pairs import empty_blocks, last_line, marker_balance
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_with
 from autoparser.analysis.lint.subject import Subject
@@ -24,6 +24,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             continue
         blocks = empty_blocks(_tail(subject, on))
         block = next((each for each in blocks if _is_named_like(switch.name, each)), "")
+        block = block or _lone_closer(switch.name, _tail(subject, on), _tail(subject, off))
         if block and block not in _tail(subject, off):
             yield Hit(
                 f"{switch.name}=true closes reasoning before it begins ({quote_text(block)}), and"
@@ -36,6 +37,10 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _prompt(subject: Subject, setting: dict[str, bool]) -> Render:
+    # Beside another switch of the same purpose, as one that it is an alias of, it may do nothing.
+    alone = render_with(subject, (subject.user,), setting, generation=True)
+    if alone.rendered:
+        return alone
     return render_with(
         subject, (subject.user,), {**subject.usual_setting, **setting}, generation=True
     )
@@ -43,6 +48,16 @@ def _prompt(subject: Subject, setting: dict[str, bool]) -> Render:
 
 def _tail(subject: Subject, render: Render) -> str:
     return render.text.rpartition(subject.marks.user)[2]
+
+
+def _lone_closer(name: str, on: str, off: str) -> str:
+    """Return a marker that closes in one tail what the other opens, if a name is like it."""
+    closed, opened = marker_balance(on), marker_balance(off)
+    for pair in closed.closed:
+        opens = opened.opened[pair] > opened.closed[pair]
+        if opens and not closed.opened[pair] and _is_named_like(name, closed.spelled[pair]):
+            return closed.spelled[pair]
+    return ""
 
 
 def _is_named_like(name: str, block: str) -> bool:

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.core.text_alignment import common_suffix
-from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
+from autoparser.analysis.lint.conversation_matrix import (
+    PlayedConversation,
+    Voice,
+    WholeConversation,
+    WrittenText,
+)
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_system_messages
 from autoparser.analysis.lint.subject import Subject
@@ -31,6 +37,15 @@ def check(subject: Subject) -> Iterator[Hit]:
     if headers is None:
         return
     user, assistant = headers.user, headers.assistant
+    if not assistant:
+        yield from _later_system(subject, headers)
+        return
+    if user == assistant and _prompted(subject, user) and _differs_elsewhere(subject, user):
+        yield Hit(
+            f"questions stand under the header of answers, {quote_text(user)}",
+            tuple(show_render(each.render, each.name) for each in _chats(subject)[:1]),
+        )
+        return
     if user in assistant or assistant in user:
         if len(min(user, assistant, key=len)) > 1 and not _prompted(subject, user):
             yield Hit(
@@ -42,7 +57,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             )
         return
     seen: set[Voice] = set()
-    for played in subject.matrix:
+    for played in (*subject.matrix, *_question_after_result(subject)):
         # Where a text is lost, two headers stand before the next one.
         whole = all(played.holds(each) for each in played.texts_of(*OWN, *OTHERS))
         texts = played.written_texts if whole and not played.conversation.other_form else ()
@@ -55,13 +70,42 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield from _later_system(subject, headers)
 
 
+_WORD = re.compile(r"[^\W\d_]{3}")
+
+
+def _chats(subject: Subject) -> list[PlayedConversation]:
+    """Return two questions without and with a system message."""
+    scene = "a second question"
+    return [each for each in subject.matrix if each.usual and each.conversation.scene == scene]
+
+
+def _differs_elsewhere(subject: Subject, header: str) -> bool:
+    """Whether a system message stands under another header than all others."""
+    befores = [each.before for chat in _chats(subject) for each in chat.written_of(Voice.SYSTEM)]
+    words = _WORD.search(header) is not None
+    return words and any(header not in each and _WORD.search(each) for each in befores)
+
+
+def _question_after_result(subject: Subject) -> Iterator[PlayedConversation]:
+    """Play a question that a result is not answered before, as where a user breaks in."""
+    if subject.format.calls is not None:
+        texts = subject.texts
+        first, second, _ = texts.users
+        dialogue = (first, texts.calling_message(0), texts.results[0], second)
+        yield subject.play_whole(
+            WholeConversation("a call, its result and a question", dialogue, tools=True)
+        )
+
+
 def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
     """Render a system message before the last question, and look at the header before it."""
-    renders = render_system_messages(subject)
+    renders = render_system_messages(subject, otherwise=True)
     if renders is None:
         return
     first, later, usual, before = renders
     for header, whose in ((headers.assistant, "answers"), (headers.user, "questions")):
+        if not header:
+            continue
         text = before.rstrip()
         if whose == "answers" and headers.lead:
             text = text.removesuffix(headers.lead).rstrip()
@@ -112,8 +156,11 @@ def _headers(subject: Subject) -> _Headers | None:
     chat = subject.scene("a second question")
     befores = [each.before for each in chat.written_of(Voice.USER)] if chat is not None else []
     assistant = subject.format.header.strip()
-    if chat is None or not assistant or len(befores) < 2:  # noqa: PLR2004 - two questions
+    if chat is None or len(befores) < 2:  # noqa: PLR2004 - two questions
         return None
+    if not assistant:
+        user = common_suffix(*befores).strip()
+        return _Headers(user, "") if user else None
     leads = [each.before.rpartition(assistant) for each in chat.written_of(*OWN)]
     lead = next((rest.strip() for _, found, rest in leads if found), "")
     first, *_, last = (each.rstrip().removesuffix(lead).rstrip() for each in befores)

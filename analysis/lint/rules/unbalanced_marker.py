@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 
 from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
-from autoparser.analysis.lint.call_texts import CallSpan, call_spans
+from autoparser.analysis.lint.call_texts import CallSpan, call_numbers, call_spans, render_call
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import Render, quote_text, show_render
@@ -17,6 +18,8 @@ from autoparser.analysis.lint.rule_conversations import render_answer
 from autoparser.analysis.lint.subject import Subject
 
 _TAG = re.compile(r"<[\w:.\-]+([ =][^<>]*)?>")
+_Found = tuple[MarkerPair | None, Hit]
+"""A hit, and the pair that it is about; None for no pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     anywhere, of_turns = _opened_anywhere(subject), _in_plain_chats(subject)
     closing, end = _closed_by_prompts(subject), subject.tokens.get("eos_token", "")
     looked_at: set[str] = set()
+    of_loops = False
     for name, render, text in _between_questions(subject):
         if text in looked_at:
             continue
@@ -56,11 +60,12 @@ def check(subject: Subject) -> Iterator[Hit]:
             never = not whole and _never_closes(found, pair, of_turns)
             if pair not in seen and (loose or never):
                 seen.add(pair)
+                of_loops |= any(each in text for each in subject.marks.values)
                 yield _hit(name, render, found, pair, anywhere.get(pair, ""))
-    if not seen:
-        yield from islice(
-            chain(_in_calls(subject), _in_results(subject, of_turns), _doubled(subject)), 1
-        )
+    # What is wrong with a block of reasoning says nothing of calls and their results.
+    of_calls = chain(_in_calls(subject), _in_numbers(subject), _in_results(subject, of_turns))
+    others = () if of_loops else of_calls if seen else chain(of_calls, _doubled(subject))
+    yield from islice((hit for pair, hit in others if pair not in seen), 1)
 
 
 def _closed_by_prompts(subject: Subject) -> frozenset[MarkerPair]:
@@ -80,7 +85,7 @@ def _closed_by_prompts(subject: Subject) -> frozenset[MarkerPair]:
     return frozenset(found)
 
 
-def _in_calls(subject: Subject) -> Iterator[Hit]:
+def _in_calls(subject: Subject) -> Iterator[_Found]:
     """Compare the markers of several calls with those of one: each must close what it opens."""
     usual: Mapping[MarkerPair, int] | None = None
     for played in subject.matrix:
@@ -103,8 +108,26 @@ def _in_calls(subject: Subject) -> Iterator[Hit]:
             uneven = {pair for pair, extra in several if extra != usual.get(pair, extra)}
             for pair in found.opened:
                 if pair in uneven or _one_an_argument(found, pair, span):
-                    yield _hit(played.name, played.render, found, pair)
+                    yield pair, _hit(played.name, played.render, found, pair)
                     return
+
+
+def _in_numbers(subject: Subject) -> Iterator[_Found]:
+    """Compare the markers of a call with numbers with those of one with a word."""
+    if subject.format.calls is None:
+        return
+    keys = subject.marks.typed_keys
+    words = {keys[JsonType.STRING]: subject.marks.values[0]}
+    usual, render = render_call(subject, **words), render_call(subject, **call_numbers(subject))
+    if not (usual.rendered and render.rendered):
+        return
+    one, two = (
+        _balance(subject, each.text.partition(subject.marks.user)[2]) for each in (usual, render)
+    )
+    for pair, count in one.opened.items():
+        if count == one.closed[pair] and two.opened[pair] != two.closed[pair]:
+            yield pair, _hit("a call with two numbers", render, two, pair)
+            return
 
 
 def _one_an_argument(balance: MarkerBalance, pair: MarkerPair, span: CallSpan) -> bool:
@@ -126,7 +149,7 @@ def _one_an_argument(balance: MarkerBalance, pair: MarkerPair, span: CallSpan) -
     )
 
 
-def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[Hit]:
+def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_Found]:
     """Compare the markers around two results with those around one."""
     balances = [
         (each, _balance(subject, each.render.text))
@@ -140,7 +163,7 @@ def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[Hit]:
             for pair in found.opened.keys() - of_turns.pairs:
                 opened, closed = found.opened[pair], found.closed[pair]
                 if closed and opened - closed != usual.opened[pair] - usual.closed[pair]:
-                    yield _hit(two.name, two.render, found, pair)
+                    yield pair, _hit(two.name, two.render, found, pair)
                     return
 
 
@@ -148,7 +171,7 @@ ONE_RESULT = "a call and its result"
 TWO_RESULTS = ("two calls one after the other", "two calls in one message and their results")
 
 
-def _doubled(subject: Subject) -> Iterator[Hit]:
+def _doubled(subject: Subject) -> Iterator[_Found]:
     """Search before each result for a marker that is written twice in a row."""
     for played in subject.matrix:
         for text in played.written_of(Voice.RESULT) if played.usual else ():
@@ -156,10 +179,13 @@ def _doubled(subject: Subject) -> Iterator[Hit]:
             for size in range(1, len(units) // 2 + 1):
                 last = units[-size:]
                 if last == units[-2 * size : -size] and is_unit(last[0]):
-                    yield played.hit(
-                        f"{quote_text(''.join(last))} is written twice in a row before"
-                        f" {text.spoken.voice} in '{played.name}'",
-                        played.render.line_at(text.start - 1),
+                    yield (
+                        None,
+                        played.hit(
+                            f"{quote_text(''.join(last))} is written twice in a row before"
+                            f" {text.spoken.voice} in '{played.name}'",
+                            played.render.line_at(text.start - 1),
+                        ),
                     )
                     return
 
