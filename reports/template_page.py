@@ -182,18 +182,24 @@ def _badges(portrait: Portrait) -> Iterator[Text]:
     if verdicts:
         held = sum(verdict.holds for verdict in verdicts)
         kind = "good" if held == len(verdicts) else "doubt"
-        yield badge(f"round trip {held}/{len(verdicts)}", kind)
+        yield _badge(f"round trip {held}/{len(verdicts)}", kind, "round-trip-inside")
     count = len(_released(portrait.lint))
-    yield badge(f"{count} finding{'s' * (count != 1)}", "doubt" if count else "good")
+    yield _badge(f"{count} finding{'s' * (count != 1)}", "doubt" if count else "good", "findings")
     yield from _mode_badges(portrait.analysis)
 
 
 def _verdict_badges(learned: LearnedFormat) -> Iterator[Text]:
     check, gate = learned.check, learned.gate
-    yield badge(check_score(check), "good" if check.ok else "bad")
+    place = "check-inside" if check.ok else "check"
+    yield _badge(check_score(check), "good" if check.ok else "bad", place)
     if gate.asked:
         kind = "bad" if not gate.ok else "plain" if learned.spoiled else "good"
-        yield badge(gate_score(gate), kind)
+        yield _badge(gate_score(gate), kind, "gate-inside" if gate.ok else "gate")
+
+
+def _badge(words: str, kind: str, place: str) -> Text:
+    """Return a verdict that leads to its section."""
+    return tagged(words, "a", href=f"#{place}", **{"class": f"badge {kind}"})
 
 
 def _mode_badges(learned: LearnedFormat) -> Iterator[Text]:
