@@ -159,6 +159,24 @@ def _failures(code: str) -> str:
     return "".join(told) if failed else ""
 
 
+def test_the_readme_has_the_figures_of_the_scoreboard() -> None:
+    board = (ROOT / "docs" / "neutral-cases.md").read_text("utf-8")
+    readme = README.read_text("utf-8")
+    assert len(readme.splitlines()) <= 50
+    for reader in ("autoparser", "vLLM", "SGLang", r"llama\.cpp"):
+        ((passed, soft, failed),) = re.findall(
+            rf"^{reader}\b.* (\d+) +(\d+) +(\d+) +\d+$", board, re.MULTILINE
+        )
+        assert f"{passed} of {sum(map(int, (passed, soft, failed)))}" in readme, reader
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_no_page_installs_from_an_index_what_none_has(page: Path) -> None:
+    assert not re.findall(
+        r"(?:pipx?|uvx?) (?:tool )?install .*autoparser-c", page.read_text("utf-8")
+    )
+
+
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_links_lead_somewhere(page: Path) -> None:
     for link in _LINK.findall(page.read_text("utf-8")):
