@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateRenderError, TemplateSyntaxError
 from autoparser.analysis.lint.conversation_matrix import Voice
-from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
+from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting, in_plain_words
 from autoparser.analysis.lint.rule import FaultKind, MendedFault
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import ChatTemplate
@@ -402,6 +402,7 @@ class EditProof:
         around = self.reached.around(edits)
         changed = better = crashed = healed = beyond = spoiled = 0
         examples: dict[tuple[bool, tuple[str, ...]], ChangedRender] = {}
+        renders: dict[tuple[bool, tuple[str, ...]], tuple[Render, Render]] = {}
         # What is sent in other words, in the conversations that change.
         sent: set[str] = set()
         for at in [*self._order]:
@@ -436,7 +437,12 @@ class EditProof:
             # The shortest shows it best, whatever order they are asked in.
             known = examples.setdefault((asked_for, words), example)
             examples[asked_for, words] = min(known, example, key=_length)
-        shown = tuple(_one_of_each(examples.values()))
+            if examples[asked_for, words] is example:
+                renders[asked_for, words] = before, after
+        shown = tuple(
+            _in_plain_words(each, *renders[each.asked_for, each.mended])
+            for each in _one_of_each(examples.values())
+        )
         refused, kinds = self._counts
         return ProvenEdit(
             len(self.conversations),
@@ -626,6 +632,11 @@ def _one_of_each(examples: Iterable[ChangedRender]) -> Iterator[ChangedRender]:
         if not kinds <= seen:
             seen |= kinds
             yield each
+
+
+def _in_plain_words(example: ChangedRender, before: Render, after: Render) -> ChangedRender:
+    before, after = in_plain_words(before, after)
+    return replace(example, before=example.before and before.text, after=after.text)
 
 
 def _length(each: ChangedRender) -> tuple[int, str]:

@@ -17,6 +17,7 @@ import yaml
 from autoparser import AutoparserError, ChatTemplate, load_encoder
 from autoparser.analysis.editing.edit_proof import EditProof, ReachedBodies
 from autoparser.analysis.editing.lint_fixes import FixedTemplate, fix_template, fixes_apart
+from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.subject import Subject
@@ -145,6 +146,7 @@ def test_an_edit_passes_where_nothing_gets_worse(title: str) -> None:
     assert PROOFS["template"].count(old) == 1
     edited = ChatTemplate(PROOFS["template"].replace(old, new))
     found = proof().proven(edited)
+    words = plain_words(edited.text)
     at = PROOFS["template"].index(old)
     # Where its place is known, nothing else is proven.
     assert proof().proven(edited, [TemplateEdit(at, at + len(old), new)]) == found
@@ -152,6 +154,9 @@ def test_an_edit_passes_where_nothing_gets_worse(title: str) -> None:
     if found is not None:
         assert (found.better > 0) == (found.changed > 0) == better
         assert found.conversations == len(proof().conversations) > 200
+        texts = [text for each in found.examples for text in (each.before, each.after)]
+        # What is shown of a proof is in plain words.
+        assert not any(words.text(text) != text for text in texts if text)
 
 
 def test_a_conversation_that_does_not_reach_an_edit_is_not_rendered(
