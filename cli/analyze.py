@@ -92,7 +92,7 @@ def analyze(
         raise refuse_full(form)
     if form is AnalysisForm.JSON and (phase or diffs):
         raise AutoparserError(
-            "JSON holds every phase in full already", hint="leave out --phase and --diffs"
+            "JSON always has every phase in full", hint="leave out --phase and --diffs"
         )
     source.check()
     protect_source(source.source, output)
@@ -106,7 +106,7 @@ def analyze(
     offered = None if tools is None else read_functions(tools)
     if of_file and (phase or diffs):
         raise AutoparserError(
-            "a saved format holds no renders, which --phase and --diffs show",
+            "a saved format has no renders for --phase and --diffs to show",
             hint="leave them out, or report on the template itself",
         )
     analysis = source.learned_format(tokenizer, noted=False)
@@ -164,7 +164,8 @@ def _check_show(show: str | None, *, alone: bool) -> None:
     known_name(show, known, f"there is no {show!r} to show")
     if not alone:
         raise AutoparserError(
-            f"--show {show} shows nothing else", hint="leave out JSON, --phase, --full and --diffs"
+            f"--show {show} shows only that section",
+            hint="leave out JSON, --phase, --full and --diffs",
         )
 
 

@@ -153,7 +153,7 @@ def _with_limits(
         asked = timeout or memory or characters
         if trusted and asked:
             raise AutoparserError(
-                "--no-isolation leaves no worker to hold to a limit",
+                "--no-isolation runs without limits",
                 hint="leave out --timeout, --memory and --max-output, or it",
             )
         if trusted or not isolation.get() or (not asked and harmless(values)):
@@ -195,7 +195,7 @@ def with_watch(*beside: str, to_file: bool = False) -> Callable[[Command], Comma
                 return command(**values)
             if to_file and values.get("output") is None:
                 raise AutoparserError(
-                    "--watch writes the result again and again", hint="name its file with -o FILE"
+                    "--watch needs a file for the result", hint="name its file with -o FILE"
                 )
             files = [values.get(name) for name in beside]
             # Without a source, an encoder takes its place.

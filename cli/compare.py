@@ -123,7 +123,7 @@ def _compare_formats(
     """Compare what was learned, where not both are templates; return the exit code."""
     if switch_options.given:
         raise AutoparserError(
-            "a saved format has no template to render: it is compared with no switch set",
+            "a saved format has no template to render with these variables",
             hint=f"leave out {' and '.join(switch_options.given)}, or compare the templates",
         )
     with status_line("analyzing"):

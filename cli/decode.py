@@ -111,9 +111,7 @@ def decode(
     turns: wings.TemplateTurns | wings.NoTurns
     if isinstance(analysis, wings.SavedFormat):
         turns = wings.NoTurns("a saved format has no template that would write it again")
-        print_warning(
-            source.label, "a saved format has no template that could judge the answers, too"
-        )
+        print_warning(source.label, "a saved format has no template to re-render the outputs")
     else:
         turns = analysis.turns(offered, prompt=given, chat_template_kwargs=setting)
         if given is None and turns.prompted.rendered:
@@ -178,35 +176,35 @@ def _check_use(
     modeled = sampler is SamplerName.TRANSFORMERS
     if modeled and model is None:
         raise AutoparserError(
-            "--sampler transformers has no model to ask", hint="name one with --model DIR"
+            "--sampler transformers needs a model", hint="name one with --model DIR"
         )
     if modeled and backend.server is not None:
         raise AutoparserError(
-            "--sampler transformers and --server both write the answers", hint="give one of them"
+            "--sampler transformers and --server both sample the outputs", hint="give one of them"
         )
     of_model = {"--model": model, "--device": device, "--batch": batch}
     for option, value in of_model.items():
         if value is not None and not modeled:
             raise AutoparserError(
-                f"{option} is for a model that runs here", hint="add --sampler transformers"
+                f"{option} is only for --sampler transformers", hint="add --sampler transformers"
             )
     if backend.server is not None and tokenizer is not None:
         raise AutoparserError(
-            "--server answers with text, which is judged without a tokenizer",
+            "--server returns text, which is checked without a tokenizer",
             hint="leave out --tokenizer",
         )
     if backend.server is not None and free_reasoning:
         raise AutoparserError(
-            "--free-reasoning is for a mask that is made here", hint="leave out --server"
+            "--free-reasoning does not work with --server", hint="leave out --server"
         )
     if backend.server is not None and backend.engine is None:
         names = ", ".join(EngineName)
         raise AutoparserError(
-            "--server needs to know what runs there, as each engine takes a grammar otherwise",
+            "--server needs --engine, since each engine takes grammars in its own way",
             hint=f"add --engine, one of {names}",
         )
     if backend.server is None and backend.engine is not None:
-        raise AutoparserError("--engine is what runs behind --server", hint="add --server URL")
+        raise AutoparserError("--engine needs --server", hint="add --server URL")
 
 
 MADE = "one token a byte, and one for each marker of the template"

@@ -75,7 +75,7 @@ def _find_engines(pythons: list[str]) -> list[tuple[str, str]]:
     found = [(engine, python) for python in pythons for engine in wings.engines_of(python)]
     if not found:
         raise AutoparserError(
-            f"there is no engine to ask in {', '.join(pythons)}",
+            f"no engine is installed in {', '.join(pythons)}",
             hint=f"name a Python that has {' or '.join(wings.ENGINES)}: --python PATH/bin/python",
         )
     return found
@@ -171,7 +171,8 @@ def _probed_template(
     named = source.source or served.template_place
     if named is None:
         raise AutoparserError(
-            "the server does not say which template it serves", hint="name it after the address"
+            "the server does not say which template it serves",
+            hint="pass the template after the URL",
         )
     if source.source is None:
         print_note(f"the template is that of {named}, which the server says it serves")
@@ -195,7 +196,9 @@ def _with_installed(
     if engine not in wings.engines_of(path):
         if python is None:
             return probe_result
-        raise AutoparserError(f"has no {engine}", file=path, hint=f"name a Python of {engine}")
+        raise AutoparserError(
+            f"this Python has no {engine}", file=path, hint=f"name a Python of {engine}"
+        )
     with status_line("asking the engine's own parsers") as show_step:
         tried = wings.try_engines("", analysis, [(engine, path)], show_step)
     best = wings.InstalledParsers.of_ranking(tried.rankings[0])

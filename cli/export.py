@@ -121,7 +121,7 @@ def _try_export(
         if not required:
             return None
         raise AutoparserError(
-            "the check takes renders, and a saved format has no template",
+            "--check needs renders, and a saved format has no template",
             hint="leave out --check, or pass the template",
         )
     # It advises to install a framework, of which its parser has no need.
@@ -132,6 +132,6 @@ def _try_export(
     if not required:
         return None
     raise AutoparserError(
-        "there is no transformers whose parser could check the export",
+        "transformers is not installed, so the export cannot be checked",
         hint="install transformers 5.15 or later, or leave out --check",
     )

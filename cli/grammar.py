@@ -148,7 +148,7 @@ def _write_acceptance(
     """Report whether the grammar accepts a text; return the exit code."""
     if form is GrammarFormat.STRUCTURAL_TAG:
         raise AutoparserError(
-            "a structural tag leaves text free, and no reader here says where it refuses some",
+            "--accepts cannot check a structural tag",
             hint="give --format lark, gbnf or json",
         )
     by_bytes = form in (GrammarFormat.GBNF, GrammarFormat.EBNF)
@@ -171,7 +171,7 @@ def _opaque_tokens(
         tokenizer,
         analysis.template,
         segmenting=False,
-        needed="Lark is made for a tokenizer" if needed else None,
+        needed="Lark needs the tokenizer" if needed else None,
     )
     return None if loaded is None else wings.tokenizer_of(loaded).opaque
 

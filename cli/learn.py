@@ -76,12 +76,12 @@ def learn(
     """
     if examples is None and outputs is None:
         raise AutoparserError(
-            "there are no examples",
+            "there is nothing to learn from",
             hint="add --examples FILE, with outputs and what they mean, or --outputs and --tools",
         )
     if examples is not None and outputs is not None:
         raise AutoparserError(
-            "examples and outputs are two ways to learn", hint="leave one of them out"
+            "--examples and --outputs cannot be combined", hint="leave one of them out"
         )
     source.check()
     protect_source(source.source, output)
@@ -139,7 +139,7 @@ def _name_contradictions(analysis: wings.Analysis, examples: Sequence[wings.Exam
     reader = _label_reader(analysis)
     odd = () if reader is None else reader.contradicted(examples)
     if reader is not None and odd:
-        words = f"its {reader.key} reads {len(odd)} of {len(examples)} examples otherwise"
+        words = f"its {reader.key} reads {len(odd)} of {len(examples)} examples differently"
         print_note(f"{reader.file}: {words}, the first {odd[0].place}: the examples count")
 
 
@@ -176,7 +176,7 @@ def _from_suggestions(
     reader = _label_reader(analysis)
     if reader is None:
         raise AutoparserError(
-            "outputs say nothing without the tools that were offered",
+            "outputs say nothing without the tools",
             hint="add --tools FILE, or a response_template to the tokenizer_config.json beside"
             " the template, which is read where transformers is installed, or a response_schema",
         )

@@ -136,7 +136,7 @@ class LintOptions:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise AutoparserError(
-                f"this cannot be the folder of the cache ({reason})",
+                f"this cannot be the cache directory ({reason})",
                 file=str(self.cache_dir),
                 hint="name another one with --cache-dir, or give --no-cache",
             ) from None
@@ -175,7 +175,7 @@ class LintOptions:
         )
         rules = choice.rules
         if not rules:
-            raise AutoparserError("no rule is left to look", hint="select more, or ignore less")
+            raise AutoparserError("no rule is selected", hint="select more, or ignore less")
         for given in (self.tokenizer, settings.tokenizer):
             if given is not None:
                 # Read once here, so that it is an error of its own and not one of every template.
@@ -453,24 +453,24 @@ def _check_use(
 ) -> None:
     """Raise AutoparserError for options that contradict each other."""
     if unsafe:
-        raise AutoparserError("--unsafe-fixes is of --fix", hint="add --fix")
+        raise AutoparserError("--unsafe-fixes needs --fix", hint="add --fix")
     if write and options.baseline is None:
-        raise AutoparserError(
-            "--write-baseline does not say which file", hint="add --baseline FILE"
-        )
+        raise AutoparserError("--write-baseline needs a file", hint="add --baseline FILE")
     options.check()
     if statistics and form not in (FindingForm.TEXT, FindingForm.JSON):
         raise AutoparserError(
-            f"--statistics is not of {form}", hint="JSON has them in any case, text shows them"
+            f"--statistics does not work with --format {form}",
+            hint="use text, or json, which always has them",
         )
     if explain and form is not FindingForm.TEXT:
         raise AutoparserError(
-            "--explain and --show-evidence are of text",
+            "--explain and --show-evidence work only with text",
             hint=f"{form} holds what it can; 'autoparser rule' shows a rule's page",
         )
     if explain and statistics:
         raise AutoparserError(
-            "--statistics shows no finding to explain", hint="leave out one of the two"
+            "--statistics cannot be combined with --explain or --show-evidence",
+            hint="leave out one of the two",
         )
 
 
@@ -478,7 +478,7 @@ def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja,
     """Return the programs to ask. Raises AutoparserError where there is none, or none is wanted."""
     if not wanted:
         if pythons:
-            raise AutoparserError("--python is of --engines", hint="add --engines")
+            raise AutoparserError("--python needs --engines", hint="add --engines")
         return ()
     found = wings.installed_jinjas([sys.executable, *pythons])
     if not found:
@@ -595,7 +595,7 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
     for each in changed:
         if not each.writable:
             raise AutoparserError(
-                "--write changes files that hold a template alone",
+                "--write changes only files that hold nothing but a template",
                 file=each.inspected.path,
                 hint="take the diff, or the text of --json, and put it there",
             )
@@ -604,7 +604,7 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
         path = each.inspected.path
         if each.inspected.linked_out:
             # Who names a folder means what is in it.
-            words = "not changed: a link leads out of the folder that was named"
+            words = "not changed: a link leads out of the folder"
             problems.append(wings.InputProblem(path, words, "name the file itself"))
         else:
             write_file(Path(each.fixed.original.origin or path), each.fixed.template.text)

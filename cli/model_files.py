@@ -38,7 +38,7 @@ def demo(
     for path, text in texts.items():
         if path.exists() and (path.is_dir() or path.read_bytes() != text.encode()):
             raise AutoparserError(
-                "this is there already, and is another file",
+                "this file is there already and differs",
                 file=str(path),
                 hint="name a new directory with -o DIR",
             )
@@ -46,9 +46,9 @@ def demo(
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise AutoparserError(
-            f"cannot be made ({error.strerror or type(error).__name__})",
+            f"cannot be created ({error.strerror or type(error).__name__})",
             file=str(output),
-            hint="name a directory that may be made with -o DIR",
+            hint="name another directory with -o DIR",
         ) from None
     for path, text in texts.items():
         write_file(path, text)

@@ -280,7 +280,9 @@ def known_name(name: str, known_names: Collection[str], problem: str, usual: str
 
 def refuse_full(form: str) -> AutoparserError:
     """Return the error for `--full` beside a form that leaves nothing out."""
-    return AutoparserError(f"--full is of text, and {form} holds all", hint="leave out one")
+    return AutoparserError(
+        f"--full is only for text; {form} always has everything", hint="leave one out"
+    )
 
 
 @dataclass(frozen=True, slots=True)

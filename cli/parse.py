@@ -85,10 +85,10 @@ def parse(
     marker was dropped, or the output was cut off, 2 if there is nothing to parse.
     """
     if chunk is not None and not stream:
-        raise AutoparserError("--chunk is the size of --stream's chunks", hint="add --stream")
+        raise AutoparserError("--chunk needs --stream", hint="add --stream")
     if strip_code_fence and request_options.json_schema is None:
         raise AutoparserError(
-            "--strip-code-fence is for an answer by a JSON schema", hint="add --json-schema FILE"
+            "--strip-code-fence needs --json-schema", hint="add --json-schema FILE"
         )
     if source.source == STANDARD_INPUT and (
         input_file is None or str(input_file) == STANDARD_INPUT

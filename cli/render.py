@@ -191,14 +191,14 @@ def _check_use(chosen_options: set[str], form: RenderForm) -> None:
         raise AutoparserError("there is no conversation to render", hint="give --messages FILE")
     if {"--tokens", "--trace"} <= chosen_options:
         raise AutoparserError(
-            "--tokens and --trace show other things", hint="leave one of them out"
+            "--tokens and --trace cannot be combined", hint="leave one of them out"
         )
     if form is RenderForm.JSON and not {"--tokens", "--trace"} & chosen_options:
         raise AutoparserError(
-            f"--format {form} is about tokens or a trace", hint="add --tokens or --trace"
+            f"--format {form} needs --tokens or --trace", hint="add --tokens or --trace"
         )
     if "--tokenizer" in chosen_options and "--tokens" not in chosen_options:
-        raise AutoparserError("--tokenizer is about tokens", hint="add --tokens")
+        raise AutoparserError("--tokenizer needs --tokens", hint="add --tokens")
 
 
 def _write_tokens(

@@ -186,7 +186,7 @@ def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
     words = ", ".join(CHOICES)
     wanted = f"or a tool: {', '.join(names)}" if names else "or a tool of --tools"
     raise AutoparserError(
-        f"the tool choice {choice!r} names no tool that is offered",
+        f"the tool choice {choice!r} is not one of the tools",
         hint=spelling_hint(choice, [*CHOICES, *names], f"give {words}, {wanted}"),
     )
 
@@ -197,7 +197,7 @@ def warn_of_request(
     """Warn of what may make the message wrong."""
     warn_of_check(source, analysis, "the message may be wrong")
     if request.tools and all(each.calls is None for each in analysis.formats):
-        print_warning(source, "this template writes no tool calls, so none is found")
+        print_warning(source, "this template renders no tool calls, so none are parsed")
     if request.prompt is not None:
         warning = wings.prompt_warning(analysis.formats, request.prompt)
         if warning is not None:
@@ -282,7 +282,7 @@ def check_standard_input(*files: object) -> None:
     """Raise AutoparserError where more than one of these is standard input."""
     if [str(each) for each in files].count(STANDARD_INPUT) > 1:
         raise AutoparserError(
-            "standard input holds one file, and - stands for several here",
+            "standard input holds one file, and - is given for several",
             hint="name the others",
         )
 

@@ -171,10 +171,10 @@ def _report_log(
 
 
 def _refuse_beside(options: Mapping[str, object], beside: str) -> None:
-    """Raise AutoparserError where an option says nothing beside another one."""
+    """Raise AutoparserError where an option has no effect with another one."""
     for option, value in options.items():
         if value:
-            words = f"{option} says nothing beside {beside}"
+            words = f"{option} has no effect with {beside}"
             raise AutoparserError(words, hint="leave one of them out")
 
 

@@ -97,7 +97,7 @@ def serve(
     if backend.server is None or backend.engine is None:
         names = ", ".join(EngineName)
         raise AutoparserError(
-            "there is no server to ask", hint=f"add --server URL and --engine, one of {names}"
+            "serve needs a server", hint=f"add --server URL and --engine, one of {names}"
         )
     source.check()
     switches = switch_options.values()

@@ -58,12 +58,12 @@ class NamedSource:
             )
         if self.encoder is not None and self.name is not None:
             raise AutoparserError(
-                "--encoder takes the place of a template, which --name chooses",
+                "--encoder and --name cannot be combined",
                 hint="leave one of them out",
             )
         if self.template_place is not None and not self.saved:
             raise AutoparserError(
-                "--template says where the template of a saved format is, and this is none",
+                "--template is only for a saved format",
                 file=self.label,
                 hint="leave it out",
             )

@@ -237,7 +237,7 @@ def grammar_document(
     lark = None if tokenizer is None else attempt("lark", lambda: grammar.lark(tokenizer))
     tag = attempt("structural_tag", grammar.structural_tag)
     if tokenizer is None:
-        refused["lark"] = "Lark is made for a tokenizer; name one with --tokenizer"
+        refused["lark"] = "Lark needs the tokenizer; name one with --tokenizer"
     forms: dict[GrammarForm, object] = {"gbnf": gbnf, "lark": lark, "structural_tag": tag}
     loosened: dict[GrammarForm, tuple[LooseningDocument, ...]] = {
         form: tuple(_loosened(grammar, form)) for form, text in forms.items() if text is not None

@@ -297,7 +297,7 @@ def load_targets(
     sources = tuple(sources)
     if template_place is not None and not any(map(_is_saved, sources)):
         raise AutoparserError(
-            "--template says where the template of a saved format is, and none is given",
+            "--template is only for a saved format",
             hint="leave it out",
         )
     # A directory and a file in it may hold the same template.

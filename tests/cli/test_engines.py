@@ -66,5 +66,5 @@ def test_no_engine_is_an_error_with_a_way_out(
     monkeypatch.setattr(engine_process, "ENGINES", ())
     ran = autoparser("engines", TEMPLATE)
     assert (ran.code, ran.out) == (2, "")
-    assert f"there is no engine to ask in {sys.executable}" in ran.err
+    assert f"no engine is installed in {sys.executable}" in ran.err
     assert "--python" in ran.err
