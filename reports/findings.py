@@ -125,7 +125,7 @@ def _crashing(crash: TemplateCrash, words: str) -> OwnFinding:
 
 
 _STYLES = {FindingLevel.ERROR: "red", FindingLevel.WARNING: "yellow", FindingLevel.INFO: "dim"}
-NONE = "none by the analysis itself"
+NONE = "none found by the analysis itself"
 
 
 def findings_words(learned: LearnedFormat) -> Text:
@@ -151,7 +151,7 @@ def findings_section(learned: LearnedFormat) -> Blocks:
     return [
         *heading("Findings"),
         *(rows(finding_rows) if finding_rows else prose(NONE)),
-        *prose(f"autoparser lint {origin} asks far more."),
+        *prose(f"autoparser lint {origin} checks far more."),
     ]
 
 
