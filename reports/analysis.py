@@ -224,7 +224,7 @@ def _verdict(learned: LearnedFormat) -> Text:
     if learned.ok:
         return verdict.append(": exact match")
     own_form = learned.gate.own_form_ok and not any(check.failures for check in learned.checks)
-    return verdict.append(": spoiled as users send it" if own_form else ": mismatch")
+    return verdict.append(": usual form spoiled" if own_form else ": mismatch")
 
 
 def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
