@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.text_alignment import TemplateLiteral, prefix_length
 from autoparser.analysis.core.turn_shape import TurnOpening
+from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
 
 from .hit import Hit, Severity
@@ -137,6 +139,10 @@ class MarkedRender:
     """The texts of the generation blocks, in order."""
     behind: str
     """The text after the last block; all of it where there is none."""
+    plain: Callable[[], MarkedRender | None] = field(
+        default=lambda: None, compare=False, repr=False
+    )
+    """Renders again in plain words; None where they differ."""
 
 
 def render_marked(
@@ -147,11 +153,29 @@ def render_marked(
     if not render.rendered:
         return None
     given = subject.variables(render, tools=tools, generation=False)
+    found = _read_blocks(subject, render, given)
+    return found and replace(found, plain=partial(_plain_blocks, subject, found, given))
+
+
+def _read_blocks(
+    subject: Subject, render: Render, given: Mapping[str, object]
+) -> MarkedRender | None:
     try:
         text = subject.rendering.render_generation(given)
     except TemplateRenderError:
         return None
     return MarkedRender(render, tuple(_BLOCK.findall(text)), text.rpartition(GENERATION_CLOSE)[2])
+
+
+def _plain_blocks(
+    subject: Subject, found: MarkedRender, given: Mapping[str, object]
+) -> MarkedRender | None:
+    words, render = plain_words(subject.template.text), found.render.plain()
+    plain = None if render is None else _read_blocks(subject, render, words.variables(given))
+    same = plain is not None and (plain.blocks, plain.behind) == words.value(
+        (found.blocks, found.behind)
+    )
+    return plain if same else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,12 +25,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         if found is None or word not in found.render.text:
             continue
         if not any(word in block for block in found.blocks):
+            shown = found.plain() or found
             yield Hit(
                 f"a model that is trained on the marked text never learns to write {what}",
                 (
                     HitEvidence(
-                        found.render.shown_text(f"with {what}"),
-                        ShownText("marked as generated", "".join(found.blocks)),
+                        shown.render.shown_text(f"with {what}"),
+                        ShownText("marked as generated", "".join(shown.blocks)),
                     ),
                 ),
                 line=found.render.line_of(word),

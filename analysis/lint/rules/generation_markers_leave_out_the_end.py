@@ -20,13 +20,14 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     inside = found.blocks[-1].rpartition(content)[2].strip()
     if found.behind.strip() and not inside:
+        shown = found.plain() or found
         yield Hit(
             f"a model that is trained on the marked text never learns to write"
             f" {found.behind.strip()!r}, which ends its turn",
             (
                 HitEvidence(
-                    ShownText("marked as generated", found.blocks[-1]),
-                    ShownText("not marked", found.behind),
+                    ShownText("marked as generated", shown.blocks[-1]),
+                    ShownText("not marked", shown.behind),
                 ),
             ),
             line=found.render.line_of(found.behind.strip()),

@@ -23,11 +23,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     added = prompt.text[len(alone.text) :].strip()
     before = found.blocks[-1].partition(content)[0]
     if added and content in found.blocks[-1] and before.strip().startswith(added):
+        shown = found.plain() or found
         yield Hit(
             f"the loss counts {added!r}, which the generation prompt writes and no model does",
             (
                 HitEvidence(
-                    ShownText("marked as generated", found.blocks[-1]),
+                    ShownText("marked as generated", shown.blocks[-1]),
                     ShownText("the generation prompt", added),
                 ),
             ),

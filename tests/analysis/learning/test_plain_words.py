@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.learning.plain_words import PlainWords, sentence_of
 from autoparser.analysis.learning.prober import choose_sentinels
 from autoparser.analysis.lint.lint_renders import compare_renders
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.subject import Subject
 from tests.analysis.tiny import CONTENT, turn
 
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "lint"
 MARKS = choose_sentinels("")
 WORDS = PlainWords("")
 COUNTED = ChatTemplate(
@@ -54,6 +59,16 @@ def test_a_render_is_shown_in_plain_words_if_it_is_the_same_in_them(
     assert shown.messages == ({"role": "user", "content": said},)
     assert shown.label == ("one" if said != MARKS.user else "one, in invented words")
     assert [line for _, line in shown.origins] == [line for _, line in one.origins] != []
+
+
+@pytest.mark.parametrize("code", ["AP306", "AP601", "AP702", "AP703", "AP706", "AP802"])
+def test_findings_show_and_quote_plain_words(code: str) -> None:
+    text = (FIXTURES / code / "fires.jinja").read_text("utf-8")
+    (found,) = lint(Subject(ChatTemplate(text)), [rule_of(code)]).findings
+    words = PlainWords(text)
+    shown = repr((found.message, found.evidence))
+    assert words.text(shown) == shown
+    assert found.evidence
 
 
 def test_the_evidence_of_phases_is_shown_likewise() -> None:
