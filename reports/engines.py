@@ -22,7 +22,7 @@ from autoparser.analysis.engines.engine_ranking import (
 from autoparser.analysis.engines.plugin_check import CheckedPoint, CheckState, PluginCheck
 
 from .blocks import Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence
-from .terminal import report_text
+from .terminal import drawn_lines, next_line, report_text, text_of
 from .visible import marker_text, shortened, visible
 
 SHOWN = 3
@@ -46,7 +46,9 @@ def engines_report(engine_trial: EnginesTried, width: int) -> Text:
     drawn += [Fitted(partial(_to_pass, engine_trial.rankings))]
     for ranking in engine_trial.rankings:
         drawn += _engine(ranking)
-    return report_text(drawn, width)
+    # The flags of this package's plugins stand beside those of built-in parsers.
+    last = next_line("analyze", engine_trial.template, " --show serve", width, 0)
+    return text_of([*drawn_lines([*drawn, *blank()], width), last])
 
 
 def parser_flags(pair: ParserPair) -> str:

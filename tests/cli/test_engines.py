@@ -31,6 +31,7 @@ def test_the_ranking_says_what_to_pass(autoparser: Run) -> None:
     assert "quick here reads like quick_too" in ran.out
     assert "dying not asked: ValueError: dying is not here" in ran.out
     assert "expected" in ran.out
+    assert lines[-1] == f"Next  autoparser analyze {TEMPLATE} --show serve"
 
 
 @pytest.mark.slow
