@@ -146,7 +146,8 @@ def _survey_records(
     before = {each: journal.records[each] for each in waiting if each in journal.records}
     known = {each: record for each, record in before.items() if wanted.is_complete(record)}
     if known:
-        print_note(f"{len(known)} of {len(waiting)} were surveyed before, see {file}")
+        many, verb = wings.number_of(len(waiting), "template"), "was" if len(known) == 1 else "were"
+        print_note(f"{len(known)} of {many} {verb} surveyed before, see {file}")
     left = [each for each in waiting if each not in known]
     with (
         # First of all: workers are forked, and the bar is drawn by a thread.

@@ -46,10 +46,11 @@ def survey_report(summary: SurveySummary, width: int) -> Text:
         (f"{analyzed}", "bold"),
         " analyzed, the self-check passes for ",
         (f"{everything.ok}", "bold"),
-        "; ",
-        (_percent(everything.trips_holding, everything.trip_count), "bold"),
-        " of the round trips hold.",
     )
+    if everything.trip_count:
+        share = _percent(everything.trips_holding, everything.trip_count)
+        words.append("; ").append(share, style="bold").append(" of the round trips hold")
+    words.append(".")
     folder = shared_folder([each.source for each in (*summary.failed, *summary.crashing)])
     return report_text([*prose(words, indent=0), *_sections(summary, folder, MOST)], width)
 

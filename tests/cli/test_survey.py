@@ -41,7 +41,10 @@ def test_a_survey_goes_on_where_it_was_and_asks_anew_what_has_changed(
     # Half of the last line: as if it was interrupted.
     kept.write_bytes(b"".join(lines[:2]) + lines[2][:40])
     again = autoparser(*use)
-    assert (again.err, again.out) == (f"2 of 3 were surveyed before, see {kept}\n", first.out)
+    assert (again.err, again.out) == (
+        f"2 of 3 templates were surveyed before, see {kept}\n",
+        first.out,
+    )
     assert kept.read_bytes() == whole
     assert autoparser(*use).err.startswith("3 of 3")
     assert kept.read_bytes() == whole
