@@ -55,7 +55,12 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
                 )
             )
             # A text may be a command, and a block of reasoning may have been left in the content.
-            meant = what == "all" or (place.answers and (opened or what == _SIDES[True]))
+            # Where that is split off at its known end, what another marker splits is none.
+            known = (markers.reasoning_start, markers.reasoning_end)
+            of_block = any(constant.strip() in each or each.strip() in constant for each in known)
+            first = losses.get((_SIDES[True], True), ("",))[0]
+            split = what == _SIDES[True] and (of_block or first != markers.reasoning_end)
+            meant = what == "all" or (place.answers and (opened or split))
             losses.setdefault((what, meant), (constant, render, plain))
     for (what, meant), (constant, render, plain) in losses.items():
         yield Hit(

@@ -37,8 +37,10 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _ended_at_times(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
     """Search a long chat for a message that lacks what ends others of its speaker."""
     longest = max(played_chats, key=lambda each: len(each.conversation.dialogue), default=None)
-    texts = longest.written_of(Voice.USER, Voice.ANSWER) if longest is not None else ()
-    if longest is None or len(texts) < _LONG:
+    if longest is None:
+        return
+    texts = longest.written_of(Voice.USER, Voice.ANSWER)
+    if len(texts) < _LONG:
         return
     # Behind the last question stands the generation prompt.
     sides = [[each for each in texts[:-1] if each.spoken.voice is voice] for voice in _CHAT]
