@@ -292,7 +292,6 @@ from autoparser.reports import (
     message_document as message_document,
     message_report as message_report,
     number_of as number_of,
-    parsed_report as parsed_report,
     phases_report as phases_report,
     plugins_document as plugins_document,
     plugins_report as plugins_report,
