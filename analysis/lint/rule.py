@@ -244,8 +244,8 @@ class Profile(StrEnum):
     """For whom a template is looked at."""
 
     RELEASE = "release"
-    """Its author, before it ships: errors, and warnings that lose something that was said or are
-    not of a convention."""
+    """Its author, before it ships: errors, and warnings that are not of a convention or
+    show that something that was said is lost."""
     STRICT = "strict"
     """Whoever wants everything."""
     ENGINES = "engines"

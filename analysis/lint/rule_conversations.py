@@ -40,21 +40,23 @@ class SystemRenders(NamedTuple):
     later: Render
     before_first: str
     before_later: str
-    """From the text before it on."""
+    """From the end of the message before it on."""
 
 
-def render_system_messages(subject: Subject, *, otherwise: bool = False) -> SystemRenders | None:
+def render_system_messages(
+    subject: Subject, *, after_question: bool = False
+) -> SystemRenders | None:
     """Render a system message before all others, and one before the last question.
 
-    Otherwise, where none may follow an answer, the later one is put behind the first question. None
-    if either render does not have its text exactly once.
+    With `after_question`, the later one follows the first question where none may follow an answer.
+    None if either render does not have its text exactly once.
     """
     marks, shape = subject.marks, subject.shape
     system = role_message("system", shape.user_text(marks.system))
     chat = shape.messages(subject.chat)
     first = subject.render([system, *chat], generation=True)
     said, later = marks.content, subject.render([*chat[:-1], system, chat[-1]], generation=True)
-    if not later.rendered and otherwise:
+    if not later.rendered and after_question:
         said, later = marks.user, subject.render([chat[0], system, *chat[1:]], generation=True)
     if {render.text.count(marks.system) for render in (first, later)} != {1}:
         return None

@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     spans = [] if played is None else call_spans(played)
     if played is None or not spans:
         return
-    # Of no call is what stands in a chat without tools.
+    # What a chat without tools has, too, belongs to no call.
     headers = TemplateLiteral.of(subject.play((subject.user,), generation=True).text).markers
 
     def markers_of(text: str) -> list[str]:
@@ -70,7 +70,8 @@ def _near_miss(told: Sequence[str], written: Sequence[str]) -> tuple[str, str] |
     """Return a marker that is nearly one of the history's and stands beside the same, and that.
 
     A marker that the history has as well, such as the opening one of a pair, must stand between
-    the same two, and not beside its own neighbors. A closing one that the history never writes
+    the same two, and not beside its own neighbors; the last one, beside one of them, if all it
+    lacks is a slash. A closing one that the history never writes
     is of AP201.
     """
     names = [_name(each) for each in written]

@@ -76,7 +76,7 @@ def _broken_frame(subject: Subject, end: str) -> Iterator[Hit]:
         if chat.beside != (True, False) or chat.conversation.scene != "a second question":
             continue
         texts = chat.written_texts
-        if not chat.usual or len(texts) < 4:  # noqa: PLR2004 - the system's, a question, its answer
+        if not chat.usual or len(texts) < _TEXTS:
             return
         begun = texts[0].before
         heads = [
@@ -102,22 +102,25 @@ def _broken_frame(subject: Subject, end: str) -> Iterator[Hit]:
 
 
 def _flawed_frame(frame: tuple[str, str]) -> re.Pattern[str] | None:
-    """Return a pattern of what is around a word with one letter too few; or None."""
+    """Return a pattern of a frame with one character missing or wrong, or None if it is short."""
     left, right = frame
     if len(left + right) < _FRAME:
         return None
-    wrong = [rf"{each}\w+{re.escape(right)}" for each in _flawed(left)]
-    wrong += [rf"{re.escape(left)}\w+{each}" for each in _flawed(right)]
+    wrong = [rf"{each}\w+{re.escape(right)}" for each in _flawed_sides(left)]
+    wrong += [rf"{re.escape(left)}\w+{each}" for each in _flawed_sides(right)]
     if not wrong:
         return None
     return re.compile("|".join(wrong))
 
 
-def _flawed(text: str) -> Iterator[str]:
+def _flawed_sides(text: str) -> Iterator[str]:
+    """Return a pattern for each character of a text that may be missing or another."""
     for at in range(len(text) if len(text) >= _SIDE else 0):
         yield rf"{re.escape(text[:at])}[^\w\s]?{re.escape(text[at + 1 :])}"
 
 
+_TEXTS = 4
+"""A system message, a question, its answer and the second question."""
 _FRAME = 4
 _SIDE = 2
 """A shorter frame, or side of one, may stand around a word by chance."""

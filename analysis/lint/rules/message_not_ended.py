@@ -202,10 +202,10 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
         for usual, others in ((chat, prompts), *_result_scenes(played_chats)):
             for each in others if usual else ():
                 if usual and _surplus(each, begin, end) != _surplus(usual, begin, end):
-                    even = _begun(each, begin) == each.render.text.count(end)
+                    even = _begun_messages(each, begin) == each.render.text.count(end)
                     shown, other = (usual, each) if even else (each, usual)
                     yield Hit(
-                        f"'{shown.name}' begins {_begun(shown, begin)} messages with"
+                        f"'{shown.name}' begins {_begun_messages(shown, begin)} messages with"
                         f" {quote_text(begin)} and ends {shown.render.text.count(end)} with"
                         f" {quote_text(end)}",
                         shown.against(other),
@@ -222,7 +222,7 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
             return
 
 
-def _begun(played_chat: PlayedConversation, begin: str) -> int:
+def _begun_messages(played_chat: PlayedConversation, begin: str) -> int:
     """Return how many messages a conversation begins, without the one that a prompt opens."""
     return played_chat.render.text.count(begin) - played_chat.conversation.generation
 

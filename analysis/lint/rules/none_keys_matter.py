@@ -14,7 +14,8 @@ from autoparser.analysis.templates.chat_template import prepared_messages
 KEYS = ("tool_calls", "function_call", "refusal", "audio", "name")
 """What the client library's messages hold beside role and content.
 
-Content beside calls is the affair of AP109 and AP110."""
+Content beside calls is checked by AP109 and AP110.
+"""
 
 
 @rule("AP806")

@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             (value, render_with(subject, (subject.user,), {switch.name: value}, generation=True))
             for value in PLAIN
         ]
-        # Whoever refuses one of them in words of their own takes a few values and no others.
+        # A template that refuses one of them in its own words takes a few values and no others.
         if any(not render.rendered and not render.crashed for _, render in asked):
             continue
         for value, render in asked:

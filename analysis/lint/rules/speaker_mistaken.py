@@ -74,7 +74,7 @@ _WORD = re.compile(r"[^\W\d_]{3}")
 
 
 def _chats(subject: Subject) -> list[PlayedConversation]:
-    """Return two questions without and with a system message."""
+    """Return the plays of a second question, without and with a system message."""
     scene = "a second question"
     return [each for each in subject.matrix if each.usual and each.conversation.scene == scene]
 
@@ -87,7 +87,7 @@ def _differs_elsewhere(subject: Subject, header: str) -> bool:
 
 
 def _question_after_result(subject: Subject) -> Iterator[PlayedConversation]:
-    """Play a question that a result is not answered before, as where a user breaks in."""
+    """Play a question right after a result, as where a user breaks in."""
     if subject.format.calls is not None:
         texts = subject.texts
         first, second, _ = texts.users
@@ -99,7 +99,7 @@ def _question_after_result(subject: Subject) -> Iterator[PlayedConversation]:
 
 def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
     """Render a system message before the last question, and look at the header before it."""
-    renders = render_system_messages(subject, otherwise=True)
+    renders = render_system_messages(subject, after_question=True)
     if renders is None:
         return
     first, later, usual, before = renders

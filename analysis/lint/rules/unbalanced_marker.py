@@ -18,7 +18,7 @@ from autoparser.analysis.lint.rule_conversations import render_answer
 from autoparser.analysis.lint.subject import Subject
 
 _TAG = re.compile(r"<[\w:.\-]+([ =][^<>]*)?>")
-_Found = tuple[MarkerPair | None, Hit]
+_PairHit = tuple[MarkerPair | None, Hit]
 """A hit, and the pair that it is about; None for no pair."""
 
 
@@ -69,7 +69,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _closed_by_prompts(subject: Subject) -> frozenset[MarkerPair]:
-    """Return what a generation prompt closes and does not open, as the model begins a turn then."""
+    """Return what a generation prompt closes and does not open: the model's turn begins with it."""
     lasts = {
         (text.before, text.after)
         for each in subject.matrix
@@ -85,7 +85,7 @@ def _closed_by_prompts(subject: Subject) -> frozenset[MarkerPair]:
     return frozenset(found)
 
 
-def _in_calls(subject: Subject) -> Iterator[_Found]:
+def _in_calls(subject: Subject) -> Iterator[_PairHit]:
     """Compare the markers of several calls with those of one: each must close what it opens."""
     usual: Mapping[MarkerPair, int] | None = None
     for played in subject.matrix:
@@ -112,7 +112,7 @@ def _in_calls(subject: Subject) -> Iterator[_Found]:
                     return
 
 
-def _in_numbers(subject: Subject) -> Iterator[_Found]:
+def _in_numbers(subject: Subject) -> Iterator[_PairHit]:
     """Compare the markers of a call with numbers with those of one with a word."""
     if subject.format.calls is None:
         return
@@ -149,7 +149,7 @@ def _one_an_argument(balance: MarkerBalance, pair: MarkerPair, span: CallSpan) -
     )
 
 
-def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_Found]:
+def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit]:
     """Compare the markers around two results with those around one."""
     balances = [
         (each, _balance(subject, each.render.text))
@@ -171,7 +171,7 @@ ONE_RESULT = "a call and its result"
 TWO_RESULTS = ("two calls one after the other", "two calls in one message and their results")
 
 
-def _doubled(subject: Subject) -> Iterator[_Found]:
+def _doubled(subject: Subject) -> Iterator[_PairHit]:
     """Search before each result for a marker that is written twice in a row."""
     for played in subject.matrix:
         for text in played.written_of(Voice.RESULT) if played.usual else ():
