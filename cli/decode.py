@@ -84,7 +84,7 @@ def decode(
     Each output must be accepted by the grammar, come to an end, parse as a message with nothing
     left over, and have arguments that fit their schemas, formats included. The template then
     renders the message as the next turn: an output is clean if the same text follows the prompt.
-    What a template drops or rewrites, and what it cannot be asked, is counted separately. Without
+    What a template drops, rewrites or cannot render is counted separately. Without
     --tools no calls are sampled; without a tokenizer, one is made of the bytes and the template's
     markers.
 

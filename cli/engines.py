@@ -134,7 +134,7 @@ def probe(
     the server has many parsers, all of them are ranked. Without TEMPLATE, uses the one that the
     server says it serves.
 
-    Exit code: 0 if everything matches, 1 if something differs or nothing could be asked, 2 if
+    Exit code: 0 if everything matches, 1 if something differs or nothing could be tested, 2 if
     there is no server to probe.
     """
     as_json = result.is_json
@@ -175,7 +175,7 @@ def _probed_template(
             hint="pass the template after the URL",
         )
     if source.source is None:
-        print_note(f"the template is that of {named}, which the server says it serves")
+        print_note(f"comparing with the template of {named}, which the server says it serves")
     source = replace(source, source=named)
     found = source.template()
     tokens = {**served.special_tokens, **found.special_tokens}
@@ -249,7 +249,7 @@ def plugins(
     names are registered once an engine has loaded its plugins, and whether llguidance has a
     version that all of them take; for each no, says what to do.
 
-    Exit code: 0 if nothing is missing, 1 if something is, 2 if the environment cannot be asked.
+    Exit code: 0 if nothing is missing, 1 if something is, 2 if the environment cannot be checked.
     """
     del task
     as_json = result.is_json

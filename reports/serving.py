@@ -18,7 +18,7 @@ from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 
-from .blocks import Blocks, Excerpt, Heading, Row, code, heading, lead, rows, sentence
+from .blocks import Blocks, Excerpt, Heading, Row, blank, code, heading, lead, rows, sentence
 from .visible import visible
 
 _MODEL = "path/to/model"
@@ -46,15 +46,17 @@ def serving_section(learned: LearnedFormat) -> Blocks:
     for engine, *lines in _commands(learned, source):
         breaks = [" \\"] * (len(lines) - 1) + [""]
         shown = [Text(f"{line}{end}") for line, end in zip(lines, breaks, strict=True)]
-        drawn += [*heading(engine), Excerpt(tuple(shown), 2, label=f"The command for {engine}")]
-    return [*drawn, *rows(_notes(learned))]
+        words = f"The command for {engine}"
+        drawn += [*heading(engine), Excerpt(tuple(shown), 2, broken=False, label=words)]
+    notes = rows(_notes(learned))
+    return [*drawn, *blank(), *notes] if notes else drawn
 
 
 def _commands(learned: LearnedFormat, source: Provenance | None) -> Iterator[list[str]]:
     """Return the name of each engine and the lines of its command."""
     format_ = learned.formats.united
     kind, name = (None, "") if source is None else (source.kind, _typed(source.id))
-    model = name if kind in (SourceKind.DIRECTORY, SourceKind.HUB) else "path/to/model"
+    model = name if kind in (SourceKind.DIRECTORY, SourceKind.HUB) else _MODEL
     file = name if kind is SourceKind.FILE and not name.endswith(".json") else ""
     gguf = name if kind is SourceKind.GGUF else "model.gguf"
     saved = ""

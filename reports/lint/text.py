@@ -14,7 +14,7 @@ from autoparser.analysis.lint.hit import HitEvidence, ShownText
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.project_sources import InputProblem
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Profile, Rule
 from autoparser.reports.blocks import (
     Blocks,
     Fitted,
@@ -30,7 +30,7 @@ from autoparser.reports.blocks import (
 )
 from autoparser.reports.findings import unwritten_words
 from autoparser.reports.places import FilePlace, lines_of, place_text
-from autoparser.reports.terminal import report_text
+from autoparser.reports.terminal import drawn_lines, next_line, report_text, text_of
 from autoparser.reports.verdict import evidence_words
 from autoparser.reports.visible import LEGEND, lines, marker_text, visible
 
@@ -77,7 +77,17 @@ def lint_report(
     for words in notes(run):
         drawn += prose(f"{words}.", indent=0)
     drawn += prose(_summary(run), indent=0)
-    return report_text(drawn, width)
+    return text_of([*drawn_lines(drawn, width), *_next_lines(run, width)])
+
+
+def _next_lines(run: LintRun, width: int) -> Iterator[Text]:
+    """Name the command that may fix what is shown of a single template; no fix is tried here."""
+    codes = sorted({finding.code for _, finding in run.findings if finding.rule.fixable})
+    if codes and len(run.templates) == 1:
+        profile = run.finding_filter.profile
+        options = f" --select {codes[0]}" if len(codes) == 1 else f" --profile {profile}"
+        shown = "" if profile is Profile.RELEASE else options
+        yield next_line("fix", run.templates[0].path, shown, width, 0)
 
 
 def _summary(run: LintRun) -> Text:

@@ -102,7 +102,7 @@ def test_the_template_is_the_servers_where_none_is_named(autoparser: Run, vllm: 
     vllm.routes["/v1/models"] = lambda _: (200, models)
     ran = autoparser("probe", vllm.url)
     assert ran.code == 1
-    assert f"the template is that of {root}, which the server says it serves" in ran.err
+    assert f"comparing with the template of {root}, which the server says it serves" in ran.err
 
 
 def test_the_key_comes_from_the_environment(
