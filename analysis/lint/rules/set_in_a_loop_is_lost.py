@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation
-from autoparser.analysis.lint.hit import Hit, HitEvidence
-from autoparser.analysis.lint.lint_renders import Render, quote_text
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.edit_kinds import kept_values
@@ -28,11 +28,11 @@ def check(subject: Subject) -> Iterator[Hit]:
             continue
         seen.add(kept.name)
         played, render = other
-        shown = (played.render.shown_text(played.name), render.shown_text(f"with {kept.name} kept"))
+        kept_label = f"with {kept.name} kept"
         yield Hit(
             f"{quote_text(kept.name)} is forgotten at the end of the loop that sets it: kept, it"
             f" would make another prompt of '{played.name}'",
-            (HitEvidence(*shown),),
+            (compare_renders(played.render, played.name, render, kept_label),),
             line=text.count("\n", 0, kept.at) + 1,
             setting=played.conversation.setting,
         )

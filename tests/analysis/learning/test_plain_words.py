@@ -61,7 +61,7 @@ def test_a_render_is_shown_in_plain_words_if_it_is_the_same_in_them(
     assert [line for _, line in shown.origins] == [line for _, line in one.origins] != []
 
 
-@pytest.mark.parametrize("code", ["AP306", "AP601", "AP702", "AP703", "AP706", "AP802"])
+@pytest.mark.parametrize("code", ["AP120", "AP306", "AP601", "AP702", "AP703", "AP706", "AP802"])
 def test_findings_show_and_quote_plain_words(code: str) -> None:
     text = (FIXTURES / code / "fires.jinja").read_text("utf-8")
     (found,) = lint(Subject(ChatTemplate(text)), [rule_of(code)]).findings
