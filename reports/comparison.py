@@ -46,7 +46,9 @@ WAYS = 12
 FIRST, FIRST_WAYS = 4, 2
 """Differences of a section, and ways of differing, that are shown at first."""
 ABSENT = "(none)"
-NOT_RENDERED = "Renders, round trips and findings were not asked: a saved format has no template."
+NOT_RENDERED = (
+    "Renders, round trips and findings were not compared: a saved format has no template."
+)
 _LEFT, _RIGHT = "red", "green"
 
 
@@ -92,13 +94,13 @@ def _whole(comparison: Comparison) -> Blocks:
         *_renders(comparison),
         *_trips(comparison),
         *_findings(comparison.findings),
-        Heading(Text("What was asked"), "asked"),
+        Heading(Text("What was tested"), "asked"),
         *rows(asked),
     ]
 
 
 def _at_first(comparison: Comparison) -> Blocks:
-    closing = Text("--full shows all, and what was asked and what was not.", style="dim")
+    closing = Text("--full shows everything, with what was tested and what was not.", style="dim")
     return [
         *_head(comparison),
         *_facts(comparison.facts, FIRST),

@@ -104,7 +104,7 @@ def _engine(ranking: EngineRanking) -> Blocks:
         names = reasons.setdefault(each.reason, [])
         names += [each.name] * (each.name not in names)
     lines = [
-        f"{', '.join(names)} not asked: {shortened(reason, _LONGEST)}"
+        f"{', '.join(names)} skipped: {shortened(reason, _LONGEST)}"
         for reason, names in reasons.items()
     ]
     if ranking.left_out:

@@ -47,8 +47,8 @@ _OUTRANKED = (*_READ, Status.STRAY)
 """A call of an unknown tool is worse."""
 
 _STATUS_WORDS = {
-    Status.OK: "all was read",
-    Status.UNFINISHED: "all was read, but no end of the turn was seen",
+    Status.OK: "everything was read",
+    Status.UNFINISHED: "everything was read, but no end of the turn was seen",
     Status.REPAIRED: "closing markers were missing",
     Status.STRAY: "a stray closing marker was dropped",
     Status.MALFORMED: "a call that could not be read stays in the content",
@@ -79,7 +79,7 @@ def status_text(message: ParsedMessage) -> Text:
     style = "green" if status in _READ else "red"
     if status is Status.UNFINISHED and message.missing_end:
         end = quoted(message.missing_end)
-        words = sentence("all was read, but no end of the turn (", end, ") was seen")
+        words = sentence("everything was read, but no end of the turn (", end, ") was seen")
         return sentence((status.value, "yellow"), ": ", words)
     return sentence((status.value, style), f": {_STATUS_WORDS[status]}")
 

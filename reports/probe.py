@@ -252,7 +252,7 @@ def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -
             visible(each.name),
             sentence(
                 f"{each.right} correct, {each.edges} of them except at the edges;"
-                f" {each.different} otherwise, {each.refused} failures",
+                f" {each.different} misread, {each.refused} failures",
                 ("  the server's" if each.name == configured else "", "bold"),
             ),
         )

@@ -74,26 +74,26 @@ _COLUMNS = (
 
 ABOUT: dict[Cause, str] = {
     Cause.RAISES: "the template raises on the next request",
-    Cause.EARLIER: "the template writes the text before the turn otherwise once more messages come",
+    Cause.EARLIER: "the text before the turn is written differently once more messages come",
     Cause.REASONING_DROPPED: "the reasoning of a turn is not in the history any more",
     Cause.HEADER: "the generation prompt writes what a turn in the history does not begin with",
     Cause.REASONING_STRIPPED: "whitespace at the reasoning's edges is lost",
     Cause.CONTENT_STRIPPED: "whitespace at the content's edges is lost",
     Cause.CONTENT_DROPPED: "the content is not in the history",
     Cause.WHITESPACE: "the whitespace between two parts is the template's, not the model's",
-    Cause.ENCODED_TWICE: "arguments given as JSON text become JSON text within JSON text",
-    Cause.ARGUMENT_FORM: "arguments given as a string are written otherwise than as an object",
+    Cause.ENCODED_TWICE: "arguments sent as JSON text become JSON text within JSON text",
+    Cause.ARGUMENT_FORM: "arguments sent as a string are written differently than as an object",
     Cause.JSON_SPACING: "JSON is written again with other spaces",
     Cause.JSON_ESCAPES: "JSON is written again with other escapes",
     Cause.LITERALS: "true, false and null are written in another language's words",
     Cause.ORDER: "the arguments are written in another order",
-    Cause.VALUES: "an argument's value is written otherwise",
+    Cause.VALUES: "an argument's value is written differently",
     Cause.IDS: "the calls have other ids than those that the model wrote",
     Cause.CALL_LOST: "a call that the model wrote, whole or not, is not in the history",
     Cause.CALL_REPAIRED: "a call that was not whole was read all the same, and is written whole",
     Cause.END: "what ends a turn in the history is not what stops the model",
     Cause.RETOKENIZED: "the texts agree, and where they meet the tokens do not",
-    Cause.REWRITTEN: "the template writes the turn otherwise, and no one change explains it",
+    Cause.REWRITTEN: "the template writes the turn differently, and no single change explains it",
 }
 
 

@@ -247,7 +247,7 @@ def _index(records: Sequence[SurveyRecord], folder: str, pages: Mapping[str, str
         "The verdict is that of the self-check: whether all fixed messages come out as the template"
         " renders them."
     )
-    lead += "" if linted else " What lint finds was not asked: --lint counts it."
+    lead += "" if linted else " Lint was not run: --lint counts its findings."
     cells = tuple(
         (_name(record, folder, pages), *_cells(record, linted=linted), *_modes(record))
         for record in records

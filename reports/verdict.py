@@ -102,7 +102,7 @@ def _own_form(check: Check) -> str:
         counts.append(f"{check.refused} refused by the template")
     counts += _crashes(check)
     if check.not_asked:
-        counts.append(f"{check.not_asked} not asked, being like others in the shape it takes")
+        counts.append(f"{check.not_asked} skipped, being like others in the shape it takes")
     if check.different:
         counts.append(f"{len(check.different)} different")
     return ", ".join(counts)
@@ -167,7 +167,7 @@ def _check_blocks(check: Check) -> Blocks:
     drawn = lead(f"{check.passed} of {check.total} fixed messages pass: {verdict_basis(check)}.")
     if check.different:
         drawn += lead(
-            f"{len(check.different)} fixed messages come out otherwise than the template renders"
+            f"{len(check.different)} fixed messages do not come out as the template renders"
             " them: what this report says does not hold for such messages."
         )
     forbidden = sandbox_words(check)
@@ -234,13 +234,13 @@ def gate_words(learned: LearnedFormat, where: str = "") -> Text:
     """
     gate = learned.gate
     if not gate.asked:
-        return Text("not asked: no turn that was tried goes on from a generation prompt")
+        return Text("not run: no turn that was tried continues a generation prompt")
     counted = Text(gate_score(gate), style=gate_style(learned))
     words = ": what the template writes after its prompts is accepted by the grammar and read back"
     if not gate.ok:
         failed = gate.asked - gate.passed + gate.usual_asked - gate.usual_passed
         words = f": {failed} texts that the template writes after its prompts"
-        words += f" are refused by the grammar or read otherwise{where}"
+        words += f" are rejected by the grammar or misread{where}"
     if gate.not_asked:
         words += f"; {gate.not_asked} skipped: the turn does not continue the generation prompt"
     return sentence(counted, words)

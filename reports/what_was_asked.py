@@ -29,7 +29,7 @@ def equal_words(comparison: Comparison) -> str:
     asked = comparison.coverage
     under = f", {asked.switched} under switches" if asked.switched else ""
     return (
-        f"{same}; they are alike in what was asked: {asked.renders} renders with"
+        f"{same}; they are alike in what was tested: {asked.renders} renders with"
         f" {_usual(comparison)}{under} and {comparison.trip_count} round trips,"
         f" {bounds_words(asked.bounds)}; format and findings are equal."
     )
@@ -41,7 +41,7 @@ def bounds_section(learned: LearnedFormat) -> Blocks:
         return []
     pairs = [("renders", str(learned.renders)), *bounds_rows(learned.asked)]
     drawn = [(label, Text(words)) for label, words in pairs]
-    return [Heading(Text("What was asked"), "asked"), *rows(drawn)]
+    return [Heading(Text("What was tested"), "asked"), *rows(drawn)]
 
 
 def bounds_words(bounds: AskedBounds) -> str:
@@ -98,7 +98,7 @@ def asked_rows(comparison: Comparison) -> Iterator[tuple[str, str]]:
     yield "round trips", f"{comparison.trip_count}, with {_usual(comparison)}"
     if asked.refused:
         yield "both refuse", "; ".join(_refused(comparison))
-    yield "not asked", "; ".join(_not_asked(comparison))
+    yield "not tested", "; ".join(_not_asked(comparison))
 
 
 def _usual(comparison: Comparison) -> str:

@@ -29,7 +29,7 @@ def test_the_ranking_says_what_to_pass(autoparser: Run) -> None:
     assert lines[best - 3] == "vllm 0.0.fake"
     assert "  auto, by the template's text: --tool-call-parser quick" in ran.out
     assert "quick here reads like quick_too" in ran.out
-    assert "dying not asked: ValueError: dying is not here" in ran.out
+    assert "dying skipped: ValueError: dying is not here" in ran.out
     assert "expected" in ran.out
     assert lines[-1] == f"Next  autoparser analyze {TEMPLATE} --show serve"
 

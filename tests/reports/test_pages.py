@@ -286,7 +286,7 @@ def test_a_self_check_that_fails_shows_both_texts() -> None:
     assert places == sorted(places)
     check = text[places[1] :].partition("<details")[0]
     assert '<h2 id="check-title">' in check
-    assert "fixed messages come out otherwise" in text
+    assert "fixed messages do not come out as" in text
 
 
 @pytest.mark.slow
@@ -295,8 +295,8 @@ def test_pages_of_comparisons_show_what_differs_or_that_nothing_does() -> None:
     found = checked(comparison_page(compare_templates(left, right), "1.2.3"))
     assert {"summary", "format", "renders", "round-trips"} <= set(found.ids)
     same = comparison_page(compare_templates(left, left), "1.2.3")
-    assert "They are the same text; they are alike in what was asked: " in same
-    assert "What was asked" in same
+    assert "They are the same text; they are alike in what was tested: " in same
+    assert "What was tested" in same
 
 
 # The painter: one block below a heading.
