@@ -153,7 +153,7 @@ def commands(
     learned = ran(found["learn"])
     # One line of the log was cut.
     assert learned.returncode == 1, learned.stderr
-    assert "9 of 10 outputs are read whole" in learned.stderr
+    assert "9 of 10 outputs parse completely and re-render exactly" in learned.stderr
     return found
 
 

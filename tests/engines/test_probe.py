@@ -76,7 +76,7 @@ def test_another_template_than_the_one_that_is_served_is_found(
     other = "fixtures/templates/j1-json-in-tags.jinja"
     code, out = printed(capsys, "probe", llama.url, str(ROOT / other))
     assert code == 1
-    assert re.search(r"^Prompts +0 of 4 as the template renders them$", out, re.MULTILINE)
+    assert re.search(r"^Prompts +0 of 4 match the template$", out, re.MULTILINE)
     assert "    --jinja --chat-template-file FILE\n" in out
 
 
