@@ -277,7 +277,6 @@ from autoparser.reports import (
     explanation_report as explanation_report,
     export_report as export_report,
     fetch_report as fetch_report,
-    fetched_document as fetched_document,
     fix_diff as fix_diff,
     fix_document as fix_document,
     fix_report as fix_report,

@@ -33,11 +33,9 @@ from .engines import (
 )
 from .explanation import explanation_report as explanation_report
 from .files import (
-    FetchedDocument as FetchedDocument,
     demo_report as demo_report,
     export_report as export_report,
     fetch_report as fetch_report,
-    fetched_document as fetched_document,
 )
 from .findings import lint_findings_report as lint_findings_report
 from .fixing import (

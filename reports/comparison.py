@@ -224,11 +224,6 @@ def _where_words(change: RenderChange, asked_renders: AskedRenders) -> str:
     return ", ".join(words for words in (f"under {named}" if named else "", only) if words)
 
 
-def _in_conversations(change: RenderChange) -> str:
-    """Name the first conversations in which a difference shows, and count the others."""
-    return some_of(change.conversations, NAMED, "; ")
-
-
 def _renders(comparison: Comparison, most: int | None = None) -> Blocks:
     """Show the ways that show with nothing set, then those that show under switches alone."""
     asked = comparison.coverage
@@ -278,7 +273,8 @@ def _ways(
 def _way_words(change: RenderChange, asked_renders: AskedRenders) -> str:
     """Say in how many renders, where and in which conversations a difference shows."""
     where = _where_words(change, asked_renders)
-    return f"{change.renders}{', ' * bool(where)}{where}: {_in_conversations(change)}"
+    named = some_of(change.conversations, NAMED, "; ")
+    return f"{change.renders}{', ' * bool(where)}{where}: {named}"
 
 
 def _departure(change: RenderChange) -> Departure:
@@ -293,7 +289,7 @@ def _departure(change: RenderChange) -> Departure:
             DepartureSide(
                 sign if line is None else f"{sign} {line}",
                 None if text is None else Text(visible(text), style),
-                Text(f"raises: {visible(error)}", style),
+                Text(f"raises: {visible(error or '')}", style),
                 Text("(the end)", style),
                 title if line is None else f"{title}, written by line {line}",
             )

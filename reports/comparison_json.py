@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from msgspec import Meta, convert
+from typing import Literal
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import (
@@ -20,17 +18,11 @@ from autoparser.analysis.core.documents import (
 from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.formats.format_document import CheckCounts, check_counts
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.overview.comparison import (
-    Comparison,
-    FindingChange,
-    TripChange,
-)
-from autoparser.analysis.overview.format_facts import FormatComparison
+from autoparser.analysis.overview.compared_texts import RenderChange
+from autoparser.analysis.overview.comparison import Comparison, FindingChange, TripChange
+from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 
 from .places import template_place
-
-_SomeSettings = Annotated[tuple[SettingValues, ...], Meta(min_length=1)]
-_SomeTexts = Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
 class SideDocument(JsonDocument, frozen=True):
@@ -41,46 +33,6 @@ class SideDocument(JsonDocument, frozen=True):
     sha256: Digest
     """Of the template's text."""
     check: CheckCounts
-
-
-class FactChangeDocument(JsonDocument, frozen=True):
-    """A fact of the format that differs."""
-
-    aspect: str
-    """Such as markers, joints, calls, switches."""
-    name: str
-    turns: tuple[str, ...]
-    """The kinds of turns it is about, by their parts; empty: no one kind."""
-    left: Json
-    """The fact's value; null where the template has none."""
-    right: Json
-    """The fact's value; null where the template has none."""
-
-
-class RenderChangeDocument(JsonDocument, frozen=True):
-    """One way in which the renders of the two templates part."""
-
-    under: _SomeSettings
-    """The settings under which it shows, one of those that come out alike."""
-    conversations: _SomeTexts
-    """The conversations in which it shows."""
-    only: tuple[str, ...]
-    """What must be sent, or not, beside the messages, such as: with tools."""
-    renders: Positive
-    """In how many renders it shows."""
-    at: Count
-    """Characters of the first text before the place, in the first of them."""
-    before: str
-    """The end of those, at most 60 characters."""
-    left: str | None
-    """The text from there on, at most 60 characters; null where the template raises."""
-    right: str | None
-    left_error: str | None
-    """The template's words where it raises."""
-    right_error: str | None
-    left_line: Positive | None
-    """The line of the first template that wrote what it has there; null where it is not known."""
-    right_line: Positive | None
 
 
 class ShareDocument(JsonDocument, frozen=True):
@@ -100,7 +52,7 @@ class RendersDocument(JsonDocument, frozen=True):
     under_switches: ShareDocument
     """The same under a value of a switch, or two; those differ that differ in another way than with
     nothing set."""
-    changed: tuple[RenderChangeDocument, ...]
+    changed: tuple[RenderChange, ...]
     """The ways in which they differ: those with nothing set first, the frequent first. What shows
     with nothing set is not told again under a switch."""
 
@@ -173,7 +125,7 @@ class ComparisonDocument(JsonDocument, frozen=True):
     """The two templates are the same text."""
     left: SideDocument
     right: SideDocument
-    format: tuple[FactChangeDocument, ...]
+    format: tuple[FactChange, ...]
     """Facts of the format that differ, by aspects."""
     renders: RendersDocument | None
     """Null where one of the two is a saved format, as the three fields after it: nothing was
@@ -198,15 +150,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Json]:
             asked.renders,
             asked.differing,
             ShareDocument(asked.switched, asked.switched_differing),
-            tuple(
-                copy_fields(
-                    RenderChangeDocument,
-                    each,
-                    left_error=each.left_error or None,
-                    right_error=each.right_error or None,
-                )
-                for each in comparison.renders
-            ),
+            comparison.renders,
         ),
         asked=copy_fields(
             AskedDocument,
@@ -227,14 +171,13 @@ def _document(comparison: Comparison | FormatComparison, **own: object) -> dict[
         copy_fields(SideDocument, each.template, sha256=each.sha256, check=check_counts(each.check))
         for each in (comparison.left, comparison.right)
     )
-    facts = convert(comparison.facts, tuple[FactChangeDocument, ...], from_attributes=True)
     document = copy_fields(
         ComparisonDocument,
         comparison,
         schema="autoparser.compare/2",
         left=left,
         right=right,
-        format=facts,
+        format=comparison.facts,
         **own,
     )
     return json_of(document)

@@ -7,9 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, json_of
-from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.export.export_limits import Export
 from autoparser.analysis.export.response_template import ExportMismatch, ExportTrial
 from autoparser.analysis.sources.template_loading import FetchedFiles
@@ -20,19 +17,6 @@ from .terminal import report_text
 from .visible import marker_text, visible
 
 
-class FetchedDocument(JsonDocument, frozen=True):
-    """What was fetched."""
-
-    source: Provenance
-    files: dict[str, Count]
-    """Sizes in bytes by names."""
-
-
-def fetched_document(files: FetchedFiles) -> dict[str, Json]:
-    """Return the same as values that JSON can hold."""
-    return json_of(FetchedDocument(files.source, dict(files.files)))
-
-
 def fetch_report(files: FetchedFiles, directory: str | None) -> Text:
     """List the files with their sizes in bytes; ``directory`` is where they were written to."""
     sizes = [f"{size:,}" for size in files.files.values()]
@@ -41,12 +25,8 @@ def fetch_report(files: FetchedFiles, directory: str | None) -> Text:
         f"{size:>{width}}  {visible(name)}" for size, name in zip(sizes, files.files, strict=True)
     ]
     where = [] if directory is None else [f"Written to {visible(directory)}"]
-    return Text("\n".join([_headline(files), *lines, *where]))
-
-
-def _headline(files: FetchedFiles) -> str:
     words = provenance_words(files.source) or ""
-    return words[:1].upper() + words[1:]
+    return Text("\n".join([words[:1].upper() + words[1:], *lines, *where]))
 
 
 PROMPT_SHOWN = 60

@@ -12,11 +12,11 @@ from autoparser.analysis.core.documents import JsonDocument, json_of
 from autoparser.analysis.formats.analysis_document import AnalysisDocument
 from autoparser.analysis.formats.format_file import FormatFile
 from autoparser.analysis.overview.survey import SurveyRecord
+from autoparser.analysis.sources.template_loading import FetchedFiles
 from autoparser.reports import (
     AcceptanceDocument,
     ComparisonDocument,
     DecodeDocument,
-    FetchedDocument,
     GrammarDocument,
     LearnedDocument,
     ParsedDocument,
@@ -38,7 +38,7 @@ PUBLISHED = (
     Published(AnalysisDocument, "analysis", "An analysis of a chat template"),
     Published(ComparisonDocument, "compare", "What changed between two chat templates"),
     Published(DecodeDocument, "decode", "Answers under a grammar"),
-    Published(FetchedDocument, "fetch", "What was fetched of a model"),
+    Published(FetchedFiles, "fetch", "What was fetched of a model"),
     Published(FixDocument, "fix", "What autoparser fix did"),
     Published(FormatFile, "format", "A saved format: what was learned of a chat template"),
     Published(GrammarDocument, "grammar", "A grammar in every form"),

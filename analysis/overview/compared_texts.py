@@ -16,9 +16,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import Count, Positive, SettingValues
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
@@ -258,27 +261,27 @@ _TELLING_LENGTH = 6
 class RenderChange:
     """One way in which the renders of the two templates part."""
 
-    under: tuple[Setting, ...]
-    """The settings under which it shows; where it shows with nothing set, that alone."""
-    conversations: tuple[str, ...]
+    under: Annotated[tuple[SettingValues, ...], Meta(min_length=1)]
+    """The settings under which it shows, one of those that come out alike."""
+    conversations: Annotated[tuple[str, ...], Meta(min_length=1)]
     """The conversations in which it shows."""
     only: tuple[str, ...]
-    """What must be sent beside the messages, in words, where it does not show without."""
-    renders: int
+    """What must be sent, or not, beside the messages, such as: with tools."""
+    renders: Positive
     """In how many renders it shows."""
-    at: int
+    at: Count
     """Characters of the first text before the place, in the first of them."""
     before: str
-    """The end of those."""
+    """The end of those, at most 60 characters."""
     left: str | None
-    """What the one has from there on; None: it raises."""
+    """The text from there on, at most 60 characters; null where the template raises."""
     right: str | None
-    left_error: str = ""
+    left_error: str | None
     """The template's words where it raises."""
-    right_error: str = ""
-    left_line: int | None = None
-    """The line of the first template that wrote what it has there; None: not known."""
-    right_line: int | None = None
+    right_error: str | None
+    left_line: Positive | None
+    """The line of the first template that wrote what it has there; null where it is not known."""
+    right_line: Positive | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,8 +338,8 @@ def _make_change(
         difference.before,
         None if example.left_error else difference.left_rest,
         None if example.right_error else difference.right_rest,
-        example.left_error,
-        example.right_error,
+        example.left_error or None,
+        example.right_error or None,
         *(
             stage.line_at(example.request, differences[0].round.setting, at)
             for stage, at in zip(stages, (difference.at, difference.right_at), strict=True)

@@ -31,15 +31,17 @@ DOCUMENTED: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """One fact that differs."""
+    """A fact of the format that differs."""
 
     aspect: str
+    """Such as markers, joints, calls, switches."""
     name: str
+    turns: tuple[str, ...]
+    """The kinds of turns it is about, by their parts; empty: no one kind."""
     left: Json
-    """None if there is none."""
+    """The fact's value; null where the template has none."""
     right: Json
-    turns: tuple[str, ...] = ()
-    """The kinds of turns that it is about, by their parts; empty: it is about no one kind."""
+    """The fact's value; null where the template has none."""
 
 
 def changed_facts(left: LearnedFormat, right: LearnedFormat) -> tuple[FactChange, ...]:
@@ -54,9 +56,9 @@ def changed_facts(left: LearnedFormat, right: LearnedFormat) -> tuple[FactChange
         FactChange(
             aspect,
             name,
+            (where,) if where else (),
             ours.get((aspect, name, where)),
             theirs.get((aspect, name, where)),
-            (where,) if where else (),
         )
         for aspect, name, where in names
         # By their texts, since to Python true is 1.

@@ -16,9 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from msgspec import Struct
-
-from autoparser.analysis.core.documents import SAVED_FORMATS
+from autoparser.analysis.core.documents import SAVED_FORMATS, Count, JsonDocument
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateNeededError,
@@ -262,11 +260,11 @@ def _held_texts(holder: object) -> Mapping[str, str]:
 _PLAIN_NAME = re.compile(r"\w[\w.\- ]{0,99}")
 
 
-class FetchedFiles(Struct, frozen=True):
+class FetchedFiles(JsonDocument, frozen=True):
     """What was fetched."""
 
     source: Provenance
-    files: Mapping[str, int]
+    files: Mapping[str, Count]
     """Sizes in bytes by names."""
 
 

@@ -112,7 +112,7 @@ def test_a_change_behind_another_and_a_refusal_under_one_value_are_found() -> No
     changes, asked = changed_renders(analysis_of(SWITCHED), analysis_of(text))
     assert [dict(each.under[0]) for each in changes] == [{}, {"detail": "low"}, {"style": "terse"}]
     refused = changes[1]
-    assert (refused.left_error, refused.right, refused.right_error) == ("", None, "Not yet.")
+    assert (refused.left_error, refused.right, refused.right_error) == (None, None, "Not yet.")
     values = [("thinking", True), ("thinking", False), ("detail", "low"), ("detail", "high")]
     values += [("style", "terse"), ("persona", "any text"), ("no_tools_note", True)]
     assert all({name: value} in asked.settings for name, value in values)
