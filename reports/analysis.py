@@ -37,7 +37,7 @@ from .example import (
     turn_section,
     turn_spans,
 )
-from .findings import findings_section, findings_words, own_findings, unwritten_rows
+from .findings import OwnFinding, findings_section, findings_words, own_findings, unwritten_rows
 from .phases import PAIRS, marker_section, phase_entries, phases_section
 from .places import provenance_words
 from .serving import serving_section
@@ -158,8 +158,9 @@ def screen_report(
     tokenizer that no render writes.
     """
     asked = [] if tools is None else drawn_lines(tools_in_prompt_section(tools), width)
-    *about, findings = screen_rows(learned)
-    ending = [findings, ("Verdict", _verdict(learned))]
+    about, found = [*screen_rows(learned)], own_findings(learned)
+    ending = [("Findings", findings_words(learned, found)), ("Verdict", _verdict(learned))]
+    command = _next(learned, found, width, unwritten)
     head = _short_rows(_head(learned, width), width, TEMPLATE_LINES)
     turn: Lines = []
     rest: Lines = []
@@ -172,7 +173,7 @@ def screen_report(
             *_short_rows(unwritten_rows(learned, unwritten), width, most),
             *([*asked, Text()] if asked else []),
             *_short_rows(ending, width, most),
-            _next(learned, width, unwritten),
+            command,
         ]
         room = HEIGHT + len(asked) + bool(asked) - len(head) - len(rest)
         turn = screen_turn(learned, width, room)
@@ -245,7 +246,6 @@ def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
     if wants:
         yield "It wants", Text("; ".join(wants))
     yield "Stops", stops_words(learned)
-    yield "Findings", findings_words(learned)
 
 
 def _arguments(learned: LearnedFormat) -> str:
@@ -260,9 +260,11 @@ def _arguments(learned: LearnedFormat) -> str:
     return f"arguments as an object{also.get(texts, '') if texts else ''}"
 
 
-def _next(learned: LearnedFormat, width: int, unwritten: Sequence[str]) -> Text:
+def _next(
+    learned: LearnedFormat, found: Sequence[OwnFinding], width: int, unwritten: Sequence[str]
+) -> Text:
     """Name the command that helps most, so that it can be copied."""
-    fixes = [each.fix for each in own_findings(learned) if each.fix is not None]
+    fixes = [each.fix for each in found if each.fix is not None]
     if not learned.ok:
         words = ("analyze", " --show faults")
     elif fixes:

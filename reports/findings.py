@@ -128,9 +128,8 @@ _STYLES = {FindingLevel.ERROR: "red", FindingLevel.WARNING: "yellow", FindingLev
 NONE = "none found by the analysis itself"
 
 
-def findings_words(learned: LearnedFormat) -> Text:
-    """Count the findings by their level, and tell the worst."""
-    found = own_findings(learned)
+def findings_words(learned: LearnedFormat, found: Sequence[OwnFinding]) -> Text:
+    """Count a format's own findings by their level, and tell the worst."""
     if not found:
         return Text(NONE)
     counts = Counter(finding.level for finding in found)

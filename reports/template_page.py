@@ -217,8 +217,7 @@ def _screen(learned: LearnedFormat, prompts: Blocks) -> Blocks:
         Heading(Text("At a glance"), "screen"),
         *prompts,
         *turn_section(learned),
-        # Those of the analysis itself: on a page the rules have looked, which find these, too.
-        *rows(row for row in screen_rows(learned) if row[0] != "Findings"),
+        *rows(screen_rows(learned)),
         *(heading("Switches, set as chat_template_kwargs") if switches else []),
         *rows(switches),
     ]
