@@ -109,18 +109,13 @@ def _write_result(
 ) -> None:
     with open_outlet(output) as outlet:
         if to_file:
-            outlet.text(_file_text(learned.learned_format.analysis))
+            outlet.text(wings.file_text(learned.learned_format.analysis.to_file()))
         elif as_json:
             outlet.json(wings.learned_document(learned.learned_format, ok=learned.ok))
         else:
             outlet.report(wings.learned_report(learned.learned_format, outlet.width))
     if to_file:
         print_report(wings.learned_report(learned.learned_format, report_width()), beside=True)
-
-
-def _file_text(analysis: wings.Analysis) -> str:
-    """Return the text of the file that holds a format."""
-    return wings.file_text(analysis.to_file())
 
 
 def _from_examples(path: Path) -> Callable[[wings.Analysis], _LearnResult]:

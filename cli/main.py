@@ -116,18 +116,14 @@ def _single_value(value: object, kind: Any, option_info: Any) -> object:
     else:
         raise _NoPlainValue
     if isinstance(found, Path) and (
-        _PATH_WISHES & _path_wishes(option_info) or not _is_readable(found)
+        any(getattr(option_info, name, None) for name in _PATH_WISHES) or not _is_readable(found)
     ):
         raise _NoPlainValue
     return found
 
 
 _PATH_WISHES = frozenset({"exists", "writable", "resolve_path", "allow_dash", "path_type"})
-
-
-def _path_wishes(option_info: Any) -> set[str]:
-    """Return what is asked of a path beyond the usual."""
-    return {name for name in _PATH_WISHES if getattr(option_info, name, None)}
+"""What may be asked of a path beyond the usual."""
 
 
 def _is_readable(path: Path) -> bool:

@@ -155,7 +155,8 @@ def drawn_template(trace: RenderTrace, width: int, current: int) -> DrawnText:
         style = style or (_RAN if number in ran else _MISSED)
         margin = "▸" if number == inner else "▹" if number in outer else " "
         begins.append(len(drawn))
-        parts = wrapped(Text(_tabbed(line) or " ", style), max(width - _MARGIN, 10), words=False)
+        words = Text(visible(line.expandtabs(4)) or " ", style)
+        parts = wrapped(words, max(width - _MARGIN, 10), words=False)
         for at, part in enumerate(parts):
             label = " " * _MARGIN if at else f"{margin}{number:>{_MARGIN - 2}} "
             text = sentence((label, _NUMBER), part)
@@ -167,10 +168,6 @@ def drawn_template(trace: RenderTrace, width: int, current: int) -> DrawnText:
 
 _MARGIN = 6
 """Cells before a line of the template, for its number."""
-
-
-def _tabbed(line: str) -> str:
-    return visible(line.expandtabs(4))
 
 
 def piece_text(trace: RenderTrace, current: int, width: int, marks: PromptMarks) -> Text:

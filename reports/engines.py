@@ -112,11 +112,10 @@ def _engine(ranking: EngineRanking) -> Blocks:
         lines.append(
             f"{len(ranking.left_out)} texts skipped, one of them: {shortened(first, _LONGEST)}"
         )
-    return [*drawn, *(blank() if lines else []), *_sentences(lines)]
-
-
-def _sentences(lines: Sequence[str]) -> Blocks:
-    return [line for each in lines for line in prose(visible(each), hang=2)]
+    drawn += blank() if lines else []
+    for line in lines:
+        drawn += prose(visible(line), hang=2)
+    return drawn
 
 
 def _pair(score: PairScore, name: str, alike: Sequence[Sequence[str]]) -> Blocks:

@@ -473,11 +473,8 @@ def _values(values: ValueNotation) -> Iterator[Row]:
     yield "      boolean", sentence(quoted(values.true), " / ", quoted(values.false))
     yield "      null", quoted(values.null)
     yield "      array", _container(values.array, "value")
-    yield "      object", sentence(_container(values.object, "member"), " ", _pair(values.object))
-
-
-def _pair(container: ContainerNotation) -> Text:
-    return sentence(_note("where member is "), _entry(container.entry))
+    member = sentence(_note("where member is "), _entry(values.object.entry))
+    yield "      object", sentence(_container(values.object, "member"), " ", member)
 
 
 def _text(text: StringText) -> Text:

@@ -454,17 +454,13 @@ def _weightiest(round_trip: RoundTrip) -> Blocks:
     counted = Counter(row.verdict.cause for row in broken)
     row = max(broken, key=lambda row: (_weighty(row.verdict), counted[row.verdict.cause]))
     cause = row.verdict.cause
-    words = [] if cause is None else _cause_words(cause)
+    words = Text() if cause is None else sentence((cause.value, "bold"), f": {ABOUT[cause]}")
     return [
         *blank(),
-        *words,
+        *(prose(words, indent=0, hang=2) if words else []),
         *_example(row),
         *rows([(each.reader.value, Text(each.text)) for each in advice_of(row)]),
     ]
-
-
-def _cause_words(cause: Cause) -> Blocks:
-    return prose(sentence((cause.value, "bold"), f": {ABOUT[cause]}"), indent=0, hang=2)
 
 
 def _weighty(verdict: Verdict) -> bool:

@@ -19,7 +19,6 @@ from autoparser.analysis.core.text_format import (
 )
 from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, ReasoningRetention
-from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.formats.format_view import (
     ContentMode,
     MarkerRegistry,
@@ -64,7 +63,8 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
         yield "Read from", Text(saved)
     known = evidence_words(format_.evidence.items())
     yield "Evidence", Text(known or "none: no part reaches the text")
-    yield "Verdict", sentence(verdict_text(analysis.check), f": {_basis(analysis.check)}")
+    basis = f": {verdict_basis(analysis.check)}{'' if analysis.check.ok else '; see the end'}"
+    yield "Verdict", sentence(verdict_text(analysis.check), basis)
     forbidden = sandbox_words(analysis.check)
     if forbidden:
         yield "Sandbox", Text(forbidden, style="red")
@@ -95,10 +95,6 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
 
 def _doubted(words: Text, doubted: bool) -> Text:
     return sentence(words, doubt()) if doubted else words
-
-
-def _basis(check: Check) -> str:
-    return verdict_basis(check) if check.ok else f"{verdict_basis(check)}; see the end"
 
 
 def absent_words(learned: LearnedFormat, presence: Presence) -> str:

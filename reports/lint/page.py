@@ -89,12 +89,9 @@ def page_lines(rule: Rule, indent: int) -> Blocks:
         drawn += [*blank(), *prose(" ".join(paragraph.split()), indent)]
     for title, code in (("Before", rule.before), ("After", rule.after)):
         drawn += [*blank(), *prose(Text(title, style="bold"), indent)]
-        drawn += _code(code, indent + 2)
+        lines = (Text(visible(line), style="cyan") for line in code.splitlines())
+        drawn += excerpt(lines, indent + 2)
     return drawn
-
-
-def _code(code: str, indent: int) -> Blocks:
-    return excerpt((Text(visible(line), style="cyan") for line in code.splitlines()), indent)
 
 
 def _capital(text: str) -> str:
