@@ -28,7 +28,6 @@ import yaml
 from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
 
 from .chats import joined, parrot_of, plain_message, prompt_renderer, said_in, until_stop
-from .padding import padded_message
 from .parrot import END, Parrot
 from .running_engine import SGLANG, VLLM, running_engine
 from .running_llama import running_llama
@@ -91,7 +90,7 @@ class Asked:
             return
         script = until_stop(written, self.analysis.format.stop_strings)
         prompt_of = prompt_renderer(self.analysis, tools, **setting)
-        user = padded_message(self.parrot, f"{script}{END}", prompt_of)
+        user = self.parrot.padded_message(f"{script}{END}", prompt_of)
         request: dict[str, Any] = {"json_schema": SCHEMA}
         body: dict[str, Any] = {
             "messages": [{"role": "user", "content": user}],

@@ -16,7 +16,6 @@ import yaml
 
 from autoparser import Analysis, ChatTemplate, Json, Message, ToolCall, analyze, isolated
 
-from .padding import padded_message
 from .parrot import END, Parrot
 
 ROOT = Path(__file__).parents[2]
@@ -137,7 +136,7 @@ def chats_of(name: str) -> Iterator[ScriptedChat]:
         if text is None:
             continue
         script = until_stop(text, analysis.format.stop_strings)
-        user = padded_message(parrot(), f"{script}{END}", prompt_of)
+        user = parrot().padded_message(f"{script}{END}", prompt_of)
         choices = choices_for(message)
         choice = choices[at % len(choices)]
         said = [{"role": "user", "content": user}]

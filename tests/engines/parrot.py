@@ -17,7 +17,7 @@ The value is the code of the token there, and the output is tied to the codes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +47,8 @@ SHARP = 12.0
 """What the final norm makes of codes: it decides how sure the model is."""
 END = "<|parrot-end|>"
 """Ends an answer in every parrot's vocabulary; no template writes it."""
+PAD = "x"
+"""One byte, which is one token of every parrot."""
 NEVER = ("ÿ", "ÿ")
 """A pair that no text has, since no byte of UTF-8 is 255: GGUF wants one merge at least."""
 
@@ -65,6 +67,25 @@ class Parrot:
     def tokenizer(self) -> Tokenizer:
         """The tokenizer; every text is its bytes, except for the markers."""
         return byte_tokenizer((*self.markers, (END, True)))
+
+    def padded_message(self, script: str, prompt_of: Callable[[str], str]) -> str:
+        """Return the user's message after whose prompt the parrot writes the script.
+
+        `prompt_of` renders the prompt of a message. Between the script's first token and the first
+        one that is generated there have to be `lag` tokens. Raises ValueError where there are more
+        already, or where the template does not write the script as it is.
+        """
+
+        def message(padding: int) -> str:
+            # Framed by letters: templates cut the whitespace at the edges of a message.
+            return f"Say: {script}{PAD * padding}."
+
+        prompt = prompt_of(message(0))
+        # A prompt without the script raises ValueError here.
+        behind = self.tokenizer.encode(prompt[prompt.rindex(script) :]).ids
+        if len(behind) > self.lag:
+            raise ValueError(f"the lag is {self.lag}, and {len(behind)} tokens are there")
+        return message(self.lag - len(behind))
 
     def save_gguf(self, path: Path, template: str = "") -> None:
         """Write the model, its tokenizer and its chat template as one file for llama.cpp."""

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,8 +25,6 @@ import yaml
 from autoparser import load_template
 
 from .chats import ROOT, analysis_of, answered, chats_of, parrot, streamed
-from .padding import padded_message
-from .page_commands import PATIENCE, commands_of, endpoint, ran
 from .parrot import END, Parrot
 from .running_llama import RunningLlama, running_llama
 
@@ -29,6 +32,49 @@ pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 NAME = "j1-json-in-tags"
 TEMPLATE = ROOT / "fixtures" / "templates" / f"{NAME}.jinja"
+PATIENCE = 60.0
+"""Seconds that an answer may take, and an endpoint to end."""
+
+
+def commands_of(page: str, put_in: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the arguments of each `autoparser` command that a page shows, by its name."""
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    for shown, real in put_in.items():
+        assert shown in text, shown
+        text = text.replace(shown, real)
+    lines = re.findall(r"^autoparser (.+)$", text, re.MULTILINE)
+    return {arguments[0]: arguments for arguments in map(shlex.split, lines)}
+
+
+def ran(arguments: list[str], program: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command, or a program that Python is given, in a process of its own."""
+    started = ("-",) if program else ("-m", "autoparser")
+    return subprocess.run(  # noqa: S603 - the interpreter that runs the tests
+        [sys.executable, *started, *arguments],
+        input=program,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@contextmanager
+def endpoint(arguments: list[str]) -> Generator[str]:
+    """Run `autoparser serve`, give its address, and end it as a signal does."""
+    with subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
+        [sys.executable, "-m", "autoparser", *arguments],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as serving:
+        assert serving.stderr is not None
+        try:
+            lines = iter(serving.stderr.readline, "")
+            yield next(line for line in lines if " answers by " in line).split("/v1")[0]
+        finally:
+            serving.send_signal(signal.SIGTERM)
+            serving.wait(PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +93,9 @@ def llama_commands(llama: RunningLlama) -> dict[str, list[str]]:
         "--walks 20": "--walks 4",
         "tools.yaml": str(ROOT / "fixtures" / "tools.yaml"),
     }
-    return commands_of("engines/llama-server", put_in)
-
-
-def test_the_page_of_llama_server_has_these_commands(llama_commands: dict[str, list[str]]) -> None:
-    assert list(llama_commands) == ["probe", "serve", "decode"]
+    found = commands_of("engines/llama-server", put_in)
+    assert list(found) == ["probe", "serve", "decode"]
+    return found
 
 
 @pytest.mark.parametrize("command", ["probe", "decode"])
@@ -60,13 +104,12 @@ def test_a_command_of_the_page_of_llama_server_finds_what_it_looks_for(
 ) -> None:
     found = ran([*llama_commands[command], "--json"])
     told: dict[str, Any] = json.loads(found.stdout)
+    # This model spells the turn's end before it writes it as a token, now and then.
+    assert found.returncode in (0, 1), found.stderr
     if command == "probe":
-        assert found.returncode in (0, 1), found.stderr
         assert all(each["same"] for each in told["prompts"])
         assert len(told["texts"]) == 15
     else:
-        # This model spells the turn's end before it writes it as a token, now and then.
-        assert found.returncode in (0, 1), found.stderr
         assert told["clean"] >= 2, told["faults"]
         assert told["calls"] >= 2
 
@@ -185,7 +228,7 @@ def test_clients_get_what_the_labels_say(
 
     with endpoint(commands["serve"]) as url:
         for each in LABELED:
-            user = padded_message(learned_llama.parrot, f"{each['output']}{STOP}", prompt_of)
+            user = learned_llama.parrot.padded_message(f"{each['output']}{STOP}", prompt_of)
             body = {"messages": [{"role": "user", "content": user}], "tools": TOOLS}
             told = [answered(url, {**body, "max_tokens": 200}), streamed(url, body)]
             assert [meant(message) for message in told] == 2 * [meant(each["message"])]

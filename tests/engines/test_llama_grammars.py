@@ -16,7 +16,6 @@ from tests.fixture_analyses import TEMPLATES as FOLDER, TOKENS
 from tests.lanes import sampled
 
 from .chats import ROOT, TIMEOUT, analysis_of, parrot
-from .padding import padded_message
 from .parrot import Parrot
 from .running_llama import RunningLlama, running_llama
 
@@ -124,7 +123,7 @@ def answer(llama: RunningLlama, analysis: Analysis, script: str, *, held: bool) 
         "grammar_lazy": True,
         "grammar_triggers": [each.to_llama_server() for each in grammar.server_triggers],
     }
-    message = padded_message(llama.parrot, script, str)
+    message = llama.parrot.padded_message(script, str)
     found = llama.complete(
         message, temperature=0.0, max_tokens=len(script) + 40, **(fields if held else {})
     )

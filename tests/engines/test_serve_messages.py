@@ -20,7 +20,6 @@ from .chats import (
     TEMPLATES,
     TIMEOUT,
     TOOLS,
-    ScriptedChat,
     analysis_of,
     answered,
     chats_of,
@@ -29,7 +28,6 @@ from .chats import (
     prompt_renderer,
     streamed,
 )
-from .padding import padded_message
 from .running_llama import RunningLlama, running_llama
 from .running_serve import running_serve
 
@@ -44,50 +42,25 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningLlama]:
         yield running
 
 
-def differences(llama: RunningLlama, name: str, chats: list[ScriptedChat]) -> list[object]:
-    """Ask for each message at once and as a stream; return what differs, with the script."""
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [(TEMPLATES[0], 13), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in TEMPLATES)],
+)
+def test_messages_at_once_and_streamed_are_those_of_the_parser(
+    llama: RunningLlama, name: str, step: int
+) -> None:
+    every = list(chats_of(name))
+    assert len(every) in (len(messages()), len(messages()) // 2)
+    chats = every[::step]
     with running_serve(analysis_of(name), llama.url) as url, ThreadPoolExecutor(SLOTS) as pool:
-        at_once = pool.map(lambda chat: answered(url, chat.body), chats)
-        in_parts = pool.map(lambda chat: streamed(url, chat.body), chats)
-        found = list(zip(chats, at_once, in_parts, strict=True))
-    return [
-        (chat.script, chat.parsed, whole, parts)
-        for chat, whole, parts in found
-        if not (_told(whole) == _told(parts) == _told(chat.parsed)) or not _meant(chat)
-    ]
-
-
-def _told(message: object) -> dict[str, object]:
-    assert isinstance(message, dict)
-    return {"content": None, **message, "role": "assistant"}
-
-
-def _meant(chat: ScriptedChat) -> bool:
-    read = [each["function"] for each in chat.parsed["tool_calls"]]
-    told = [(function["name"], json.loads(function["arguments"])) for function in read]
-    return told == [(call.name, dict(call.arguments)) for call in chat.message.calls]
-
-
-def choice_of(chat: ScriptedChat) -> str:
-    choice = chat.body["tool_choice"]
-    return choice if isinstance(choice, str) else "named"
-
-
-@pytest.mark.parametrize("name", TEMPLATES[:1])
-def test_a_message_of_each_choice_is_that_of_the_parser(llama: RunningLlama, name: str) -> None:
-    # The longest: it has every part that the template writes.
-    longest = sorted(chats_of(name), key=lambda chat: len(chat.script))
-    chats = {choice_of(chat): chat for chat in longest}
-    assert sorted(chats) == ["auto", "named", "required"]
-    assert differences(llama, name, list(chats.values())) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_every_message_is_that_of_the_parser(llama: RunningLlama, name: str) -> None:
-    chats = list(chats_of(name))
-    assert len(chats) in (len(messages()), len(messages()) // 2)
-    assert differences(llama, name, chats) == []
+        for ask in (answered, streamed):
+            found = list(pool.map(lambda chat, ask=ask: ask(url, chat.body), chats))
+            for chat, message in zip(chats, found, strict=True):
+                assert {**message, "role": "assistant"} == chat.parsed, chat.script
+    for chat in chats:
+        read = [each["function"] for each in chat.parsed["tool_calls"]]
+        told = [(function["name"], json.loads(function["arguments"])) for function in read]
+        assert told == [(call.name, dict(call.arguments)) for call in chat.message.calls]
 
 
 # From turn to turn in ids: the next prompt begins with them, and the backend's cache holds.
@@ -113,25 +86,24 @@ def asked(url: str, messages: list[Any], **fields: object) -> dict[str, Any]:
     return found
 
 
-def first_turn(llama: RunningLlama, url: str) -> tuple[list[Any], dict[str, Any]]:
-    """Have the parrot call a tool, and return the conversation with its result, and the answer."""
+@pytest.fixture
+def first_turn(llama: RunningLlama, url: str) -> tuple[list[Any], dict[str, list[int]]]:
+    """Have the parrot call a tool; return the conversation with its result, and the turn's ids."""
     prompt_of = prompt_renderer(analysis_of(TEMPLATES[0]))
-    user = padded_message(llama.parrot, f"{SCRIPT}{STOP}", prompt_of)
-    messages: list[Any] = [{"role": "user", "content": user}]
+    user = {"role": "user", "content": llama.parrot.padded_message(f"{SCRIPT}{STOP}", prompt_of)}
     # Without tools nothing is held to the grammar, which would want the template's own spaces.
-    answer = asked(url, messages)
-    said = {"role": "assistant", "content": answer["choices"][0]["message"]["content"]}
-    return [*messages, said, {"role": "user", "content": "And then?"}], answer
-
-
-def test_the_next_prompt_begins_with_the_ids_and_the_cache_holds(
-    llama: RunningLlama, url: str
-) -> None:
-    messages, answer = first_turn(llama, url)
-    choice = answer["choices"][0]
+    choice = asked(url, [user])["choices"][0]
+    said = {"role": "assistant", "content": choice["message"]["content"]}
     earlier = {name: choice[name] for name in ("prompt_token_ids", "token_ids")}
     written = llama.parrot.tokenizer.decode(earlier["token_ids"], skip_special_tokens=False)
     assert written == SCRIPT + STOP
+    return [user, said, {"role": "user", "content": "And then?"}], earlier
+
+
+def test_the_next_prompt_begins_with_the_ids_and_the_cache_holds(
+    url: str, first_turn: tuple[list[Any], dict[str, list[int]]]
+) -> None:
+    messages, earlier = first_turn
     after = asked(url, messages, continues=earlier, max_tokens=2)
     so_far = earlier["prompt_token_ids"] + earlier["token_ids"]
     following = after["choices"][0]
@@ -143,11 +115,9 @@ def test_the_next_prompt_begins_with_the_ids_and_the_cache_holds(
 
 @pytest.mark.slow
 def test_what_cannot_be_bridged_is_rendered_anew_and_says_why(
-    llama: RunningLlama, url: str
+    url: str, first_turn: tuple[list[Any], dict[str, list[int]]]
 ) -> None:
-    messages, answer = first_turn(llama, url)
-    choice = answer["choices"][0]
-    earlier = {name: choice[name] for name in ("prompt_token_ids", "token_ids")}
+    messages, earlier = first_turn
     setting = {"enable_thinking": False}
     after = asked(url, messages, continues=earlier, chat_template_kwargs=setting, max_tokens=2)
     assert after["choices"][0]["bridge"] == "the request sets chat_template_kwargs"

@@ -1,8 +1,7 @@
 """Which parsers read templates of the corpus: `python -m tests.engines.which_parsers --python P`.
 
 A sample of the corpus's templates is asked about, evenly spread; what came of each engine on each
-template goes to a file of records as it comes, so that a run can be cut and gone on with.
-`--table` prints the table of docs/engines/which-parser.md from such a file and asks nothing.
+template goes to `which-parsers.jsonl` as it comes, so that a run can be cut and gone on with.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ from autoparser.analysis.engines.engine_ranking import (
 from tests.corpus.corpus_templates import corpus_paths
 
 MOST = 0.9
+RECORDS = Path("which-parsers.jsonl")
 Record = Mapping[str, Any]
-
-
 PROCESSES: dict[str, EngineProcess] = {}
 """The engines of this process of the run; they end with it, since their input closes."""
 KNOWN: set[tuple[str, str | None]] = set()
@@ -79,7 +77,6 @@ def _record(name: str, process: EngineProcess, analysis: Analysis, asked: AskedT
 
 
 def _pair(score: PairScore, hostile: Sequence[bool]) -> Record:
-    failure = score.failure
     streams = [each.verdicts for each in score.streamed]
     streamed = [all(each.right for each in row) for row in zip(*streams, strict=True)]
     whole = [each.right for each in score.whole.verdicts]
@@ -93,9 +90,6 @@ def _pair(score: PairScore, hostile: Sequence[bool]) -> Record:
         "hostile": sum(hostile),
         "hostile_right": sum(compress(whole, hostile)),
         "hostile_streamed": sum(compress(streamed, hostile)),
-        "failure": None
-        if failure is None
-        else [failure.title, str(failure.delivery), failure.verdict.part, failure.verdict.actual],
     }
 
 
@@ -135,18 +129,13 @@ def counts(found: Sequence[Record]) -> Iterator[str]:
     yield f"{len(names)} templates, {len({each['template'] for each in asked})} of them write calls"
     for engine in dict.fromkeys(each["engine"] for each in asked):
         of = [each for each in asked if each["engine"] == engine]
-        texts, left = sum(each["best"]["total"] for each in of), sum(map(_left_out, of))
-        seconds = sum(each["seconds"] for each in of)
-        unanswered = sum(each["best"].get("unanswered", 0) for each in of)
+        left, seconds = (sum(each[part] for each in of) for part in ("left_out", "seconds"))
+        best = [each["best"] for each in of]
+        texts, lost = (sum(each[part] for each in best) for part in ("total", "unanswered"))
         yield (
-            f"{engine}: {texts} texts, {left} not asked, {unanswered} not answered or not let be"
+            f"{engine}: {texts} texts, {left} not asked, {lost} not answered or not let be"
             f" written, {seconds:.0f} seconds"
         )
-
-
-def _left_out(record: Record) -> int:
-    count: int = record["left_out"]
-    return count
 
 
 def worst(found: Sequence[Record], most: int) -> Iterator[str]:
@@ -168,38 +157,25 @@ def worst(found: Sequence[Record], most: int) -> Iterator[str]:
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--python", action="append", default=[], help="an engine's Python")
+    asked.add_argument("--python", action="append", help="an engine's Python")
     asked.add_argument("--every", type=int, default=13, help="ask about every so many templates")
     asked.add_argument("--jobs", type=int, default=1, help="templates at a time")
-    asked.add_argument("--minutes", type=float, default=60.0)
-    asked.add_argument("--records", type=Path, default=Path("which-parsers.jsonl"))
-    asked.add_argument("--table", action="store_true")
     given = asked.parse_args()
-    if not given.table:
-        _ask(given)
-    found = _known(given.records)
-    print("\n".join([*counts(found), "", *table(found), "", *worst(found, 12)]))  # noqa: T201
-
-
-def _known(path: Path) -> list[Record]:
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines]
-
-
-def _ask(given: argparse.Namespace) -> None:
-    """Ask about what no record is of, until the time is up."""
-    until = time.monotonic() + 60 * given.minutes
-    pythons = given.python or [sys.executable]
     with (
-        Pool(given.jobs, _begin, (pythons, _known(given.records))) as pool,
-        given.records.open("a", encoding="utf-8") as file,
+        Pool(given.jobs, _begin, (given.python or [sys.executable], _known())) as pool,
+        RECORDS.open("a", encoding="utf-8") as file,
     ):
         for found in pool.imap_unordered(records, corpus_paths()[:: given.every]):
             # The records of a template are there together or not at all.
             file.write("".join(json.dumps(each) + "\n" for each in found))
             file.flush()
-            if time.monotonic() > until:
-                break
+    found = _known()
+    print("\n".join([*counts(found), "", *table(found), "", *worst(found, 12)]))  # noqa: T201
+
+
+def _known() -> list[Record]:
+    lines = RECORDS.read_text("utf-8").splitlines() if RECORDS.exists() else []
+    return [json.loads(line) for line in lines]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from autoparser import ChatTemplate, analyze
 from autoparser.analysis.engines.engine_process import EngineProcess, ParserPair
 from autoparser.analysis.engines.engine_ranking import (
     AskedTexts,
+    EngineRanking,
     TextDelivery,
     asked_texts,
     rank_parsers,
@@ -44,28 +46,23 @@ def titles(name: str) -> set[str]:
     return {each.title for each in asked(name).texts if each.hostile}
 
 
-def test_a_marker_in_a_quoted_string_is_asked_about() -> None:
-    assert "</tool_call> alone in a string" in titles("j1-json-in-tags")
-    assert "a call quoted in reasoning" in titles("j1-json-in-tags")
-
-
-class ReadsNothing:
-    def __init__(self, *_: object, **__: object) -> None:
-        pass
-
-    def parse(self, text: str) -> SimpleNamespace:
-        return SimpleNamespace(content=text, reasoning_content=None, tool_calls=())
+def test_texts_that_are_hard_to_read_are_asked_about_where_the_template_writes_them() -> None:
+    assert {"</tool_call> alone in a string", "a call quoted in reasoning"} <= titles(NAMES[0])
+    assert not [title for title in titles("content-plain") if "reasoning" in title]
 
 
 def test_what_no_reader_can_tell_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = import_module("autoparser.analysis.engines.engine_ranking")
-    monkeypatch.setattr(module, "OutputParser", ReadsNothing)
-    found, usual = asked_texts(analyzed("j1-json-in-tags")), asked("j1-json-in-tags")
+    def reads_nothing(_: object) -> SimpleNamespace:
+        return SimpleNamespace(
+            parse=lambda text: SimpleNamespace(content=text, reasoning_content=None, tool_calls=())
+        )
+
+    monkeypatch.setattr(import_module(asked_texts.__module__), "OutputParser", reads_nothing)
+    found, usual = asked_texts(analyzed(NAMES[0])), asked(NAMES[0])
     assert [each.title for each in found.texts] == [
         each.title for each in usual.texts if not each.hostile
     ]
-    hostile = [each for each in usual.texts if each.hostile]
-    assert found.not_asked == usual.not_asked + len(hostile)
+    assert found.not_asked == usual.not_asked + sum(each.hostile for each in usual.texts)
 
 
 def test_a_prompt_that_opens_the_reasoning_is_gone_on_with_by_some() -> None:
@@ -76,10 +73,6 @@ def test_a_prompt_that_opens_the_reasoning_is_gone_on_with_by_some() -> None:
     assert all(each.meant.reasoning for each in after)
 
 
-def test_a_quoted_call_is_asked_about_where_its_reasoning_is_written() -> None:
-    assert not [title for title in titles("content-plain") if "reasoning" in title]
-
-
 def test_a_template_without_calls_is_asked_for_none() -> None:
     text = "{% for m in messages %}[{{ m.role }}]{{ m.content }}[end]{% endfor %}[assistant]"
     found = asked_texts(analyze(ChatTemplate(text))).texts
@@ -88,16 +81,22 @@ def test_a_template_without_calls_is_asked_for_none() -> None:
 
 
 @pytest.fixture
-def engines(fake_engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def ranked(fake_engines: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], EngineRanking]:
     del fake_engines
     # Their ends are tried elsewhere, and take their time.
     monkeypatch.setenv("FAKE_WITHOUT", "dying looping sleeping")
 
+    def rank(engine: str) -> EngineRanking:
+        with EngineProcess(engine) as process:
+            return rank_parsers(process, analyzed(NAMES[0]), asked(NAMES[0]))
 
-def test_the_best_pair_reads_everything_and_others_fail_where_they_must(engines: None) -> None:
-    del engines
-    with EngineProcess("sglang") as process:
-        ranking = rank_parsers(process, analyzed(NAMES[0]), asked(NAMES[0]))
+    return rank
+
+
+def test_the_best_pair_reads_everything_and_others_fail_where_they_must(
+    ranked: Callable[[str], EngineRanking],
+) -> None:
+    ranking = ranked("sglang")
     assert (len(ranking.offered.tools), len(ranking.offered.reasoning)) == (9, 2)
     assert ranking.best.pair == ParserPair("careful", "tags")
     assert ranking.best.all_right
@@ -117,23 +116,17 @@ def test_the_best_pair_reads_everything_and_others_fail_where_they_must(engines:
     )
     assert ("quick", "quick_too") in ranking.alike
     assert {each.name for each in ranking.unusable} == {"dying", "looping", "sleeping"}
-
-
-def test_what_auto_chooses_is_judged_like_all_others(engines: None) -> None:
-    del engines
-    with EngineProcess("sglang") as process:
-        ranking = rank_parsers(process, analyzed(NAMES[0]), asked(NAMES[0]))
+    # What `auto` chooses takes every answer for reasoning: what has none but that is all it reads.
     assert ranking.auto is not None
     assert ranking.auto.pair == ParserPair("quick", "greedy")
     assert ranking.auto.failure is not None
-    # It takes every answer for reasoning, so that what has none but that is all it reads.
     assert ranking.auto.whole.right < ranking.best.whole.right
 
 
-def test_parsers_that_look_at_tokens_find_their_markers(engines: None) -> None:
-    del engines
-    with EngineProcess("vllm") as process:
-        ranking = rank_parsers(process, analyzed(NAMES[0]), asked(NAMES[0]))
+def test_parsers_that_look_at_tokens_find_their_markers(
+    ranked: Callable[[str], EngineRanking],
+) -> None:
+    ranking = ranked("vllm")
     assert ranking.auto is None
     assert ranking.best.pair == ParserPair("careful", "tags")
     assert ranking.best.all_right
