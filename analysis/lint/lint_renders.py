@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
-from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.text_alignment import common_prefix, prefix_length
 from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.analysis.templates.chat_template import (
     ChatTemplate,
@@ -372,6 +372,20 @@ def raising_hit(
 # Pieces of texts as messages of findings show them: short, quoted, in one line.
 
 
+def rewriting_hit(message: str, shorter: tuple[Render, str], longer: tuple[Render, str]) -> Hit:
+    """Report that a longer conversation does not begin as a shorter one, each with its label."""
+    one, other = in_plain_words(shorter[0], longer[0])
+    at = len(common_prefix(one.text, other.text))
+    before, after = (each.text[at : at + _SHOWN] for each in (one, other))
+    return Hit(
+        f"{message}: {before!r} becomes {after!r}",
+        (compare_renders(one, shorter[1], other, longer[1]),),
+        line=one.line_at(at),
+    )
+
+
+_SHOWN = 30
+"""So many characters are quoted of what is rewritten."""
 LONGEST_QUOTE = 60
 """Characters of a quoted piece; what is longer is cut in the middle."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,11 +27,14 @@ _CHECKS: dict[str, Check] = {}
 """The check of each rule whose module is imported, by the rule's code."""
 
 
-def rule(code: str) -> Callable[[Check], Check]:
-    """Declare a function as the check of the rule that has this code."""
+def rule(code: str, *, once: bool = False) -> Callable[[Check], Check]:
+    """Declare a function as the check of the rule that has this code.
+
+    With `once` it is over with its first hit.
+    """
 
     def declared(check: Check) -> Check:
-        _CHECKS[code] = check
+        _CHECKS[code] = (lambda subject: islice(check(subject), 1)) if once else check
         return check
 
     return declared

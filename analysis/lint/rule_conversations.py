@@ -19,8 +19,8 @@ from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.scenarios import Next, Scenario
 from autoparser.analysis.history.trip_verdict import Encoder, Verdict, judge_scenario
 
-from .hit import Hit
-from .lint_renders import Render, compare_renders
+from .hit import Hit, Severity
+from .lint_renders import Render, compare_renders, failure_words, line_of_the_lost
 from .subject import Subject
 
 # Two messages of the assistant in a row, as clients send them that split what a model wrote.
@@ -62,6 +62,25 @@ def render_system_messages(
         return None
     one, other = (render.text.partition(marks.system)[0] for render in (first, later))
     return SystemRenders(first, later, one, other.rpartition(said)[2])
+
+
+def system_text_lost(
+    subject: Subject,
+    message: str,
+    losing: tuple[Render, str],
+    keeping: tuple[Render, str],
+    severity: Severity | None,
+) -> Iterator[Hit]:
+    """Report that only one of two renders, each with its label, has the system message's text."""
+    (lost, _), (kept, _), word = losing, keeping, subject.marks.system
+    if word in kept.text and word not in lost.text:
+        yield Hit(
+            f"{message} {'is dropped' if lost.error is None else failure_words(lost)}",
+            (compare_renders(*losing, *keeping),),
+            line=line_of_the_lost(lost, kept, word),
+            severity=severity,
+            cause=lost.cause,
+        )
 
 
 # A few steps of a conversation, played under the template's usual setting.
@@ -130,6 +149,12 @@ def render_earlier(subject: Subject, content: str = "", reasoning: str = "") -> 
     """Render an assistant message that a user message follows."""
     message = Message(content or subject.marks.content, reasoning)
     return subject.play((subject.user, message, subject.next_user))
+
+
+def render_reasoned(subject: Subject) -> tuple[Render, Render]:
+    """Render an answer with reasoning, and then the same as an earlier message."""
+    word = subject.marks.reasoning
+    return render_answer(subject, reasoning=word), render_earlier(subject, reasoning=word)
 
 
 def render_last_call(subject: Subject, content: str = "", reasoning: str = "") -> Render:

@@ -13,7 +13,7 @@ from autoparser.analysis.lint.rule_conversations import (
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP305")
+@rule("AP305", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render an answer as the last message and as an earlier one."""
     word = subject.marks.content
@@ -32,4 +32,3 @@ def check(subject: Subject) -> Iterator[Hit]:
                 line=line_that_saw(render, word),
                 severity=Severity.WARNING if meant else None,
             )
-            return

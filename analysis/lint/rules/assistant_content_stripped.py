@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, islice
 
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.registry import rule
@@ -14,15 +13,12 @@ from autoparser.analysis.lint.rule_conversations import (
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP301")
+@rule("AP301", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render an answer with whitespace at its edges, as the last and as an earlier one."""
     word = subject.marks.content
     message = "whitespace at the {} of what the model said is cut off"
     last = render_answer(subject, pad_word(word)), render_answer(subject)
     later = render_earlier(subject, pad_word(word)), render_earlier(subject)
-    hits = chain(
-        cut_edges(word, message, last),
-        cut_edges(word, f"{message} once another message follows", later),
-    )
-    yield from islice(hits, 1)
+    yield from cut_edges(word, message, last)
+    yield from cut_edges(word, f"{message} once another message follows", later)

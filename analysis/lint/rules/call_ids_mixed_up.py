@@ -16,7 +16,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP542")
+@rule("AP542", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Call one function three times, and follow the ids from the calls to the results."""
     played = _three_calls(subject)
@@ -32,7 +32,6 @@ def check(subject: Subject) -> Iterator[Hit]:
         return  # what is lost is of other rules
     if words:
         yield played.hit(words, played.render.line_at(calls[0].start))
-        return
     # Before the second call's argument stands the first call with all that it has.
     first = played.render.text.find(subject.marks.ids[0])
     if subject.takes_parallel_calls and first > calls[1].start:

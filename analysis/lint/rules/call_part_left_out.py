@@ -11,7 +11,7 @@ from autoparser.analysis.lint.rule_conversations import render_last_call
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP532")
+@rule("AP532", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for names and keys of calls where their values are written."""
     if subject.format.calls is None:
@@ -23,7 +23,6 @@ def check(subject: Subject) -> Iterator[Hit]:
             if part:
                 line = played.render.line_at(span.texts[0].start)
                 yield played.hit(f"{part} is not written in '{played.name}'", line)
-                return
 
 
 def _nameless(subject: Subject) -> Iterator[Hit]:

@@ -25,7 +25,7 @@ _PAIRS = (
 """Brackets that calls are made of; a square one alone may belong to a marker."""
 
 
-@rule("AP531")
+@rule("AP531", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Parse the calls of every conversation as JSON and as Python, and count their brackets."""
     calling = [each for each in subject.matrix if any(each.texts_of(Voice.CALL))]
@@ -35,21 +35,15 @@ def check(subject: Subject) -> Iterator[Hit]:
         if not played.usual or not played.render.rendered:
             continue
         spans = call_spans(played)
-        usual = usual or _kind(spans)
+        usual = usual or next((document_kind(each, each.texts[0]) for each in spans), None)
         words = _flaw(subject, played, spans, usual)
         if words:
             severity = Severity.WARNING if words == GLUED else None
             line = played.render.line_at(spans[0].texts[0].start) if spans else None
             yield played.hit(f"{words} in '{played.name}'", line, severity=severity)
-            return
 
 
 GLUED = "nothing stands between two calls"
-
-
-def _kind(spans: Sequence[CallSpan]) -> DocumentKind | None:
-    """Return the kind of document that a single call is part of."""
-    return next((document_kind(each, each.texts[0]) for each in spans), None)
 
 
 def _flaw(

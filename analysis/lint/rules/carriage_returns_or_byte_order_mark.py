@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 UNWANTED = {"\r": "a carriage return", "\ufeff": "a byte order mark"}
 
 
-@rule("AP807")
+@rule("AP807", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for either in ordinary conversations, whose own texts have none."""
     for what, render, _ in ordinary_conversations(subject):
@@ -22,4 +22,3 @@ def check(subject: Subject) -> Iterator[Hit]:
                 (show_render(render, what),),
                 line=render.line_of(found),
             )
-            return

@@ -16,7 +16,7 @@ FEW_WORDS = 4
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
-@rule("AP905")
+@rule("AP905", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a user message with each text that the template may search for."""
     # Without the edges: that a template strips them is not news.
@@ -35,7 +35,6 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield from _one_of(subject, constants, plain)
             return
         yield _hit(text, change, render, plain)
-        return
 
 
 def _one_of(subject: Subject, constants: list[str], plain: Render) -> Iterator[Hit]:
@@ -46,7 +45,6 @@ def _one_of(subject: Subject, constants: list[str], plain: Render) -> Iterator[H
         change = _change(plain, render, user, text)
         if change is not None:
             yield _hit(constant, change, render, plain)
-            return
 
 
 def _render_text(subject: Subject, text: str) -> Render:

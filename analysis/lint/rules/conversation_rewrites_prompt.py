@@ -15,7 +15,7 @@ CONTEXT = 30
 """So many characters are quoted of what is rewritten."""
 
 
-@rule("AP609")
+@rule("AP609", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare whole conversations with their beginnings at which a prompt is sent."""
     for played in subject.matrix:
@@ -37,7 +37,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                     line=one.line_at(at),
                     setting=conversation.setting,
                 )
-                return
 
 
 def _beginnings(conversation: WholeConversation) -> Iterator[WholeConversation]:

@@ -33,7 +33,7 @@ _NAMES = [
 _OF_DATE = re.compile(rf"\b(?:{'|'.join(sorted(_NAMES, key=len, reverse=True))}|AM|PM)\b|\d+")
 
 
-@rule("AP908")
+@rule("AP908", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render conversations on several days, and compare them without the dates."""
     if CLOCK not in subject.suggestions.names:
@@ -48,7 +48,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                     " besides the date",
                     (compare_renders(other, f"on {day:%Y-%m-%d}", usual, f"on {NOON:%Y-%m-%d}"),),
                 )
-                return
 
 
 def _bare(text: str) -> str:

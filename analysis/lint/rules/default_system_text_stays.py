@@ -9,7 +9,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP322")
+@rule("AP322", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Find the text that a system message replaces with tools or without, and search the other."""
     pairs = [
@@ -35,7 +35,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                     ),
                     line=beside.render.line_of(text),
                 )
-                return
 
 
 def _questions(subject: Subject) -> list[PlayedConversation]:

@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 LATER = NOON + timedelta(days=1200, hours=5)
 
 
-@rule("AP603")
+@rule("AP603", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render conversations at two times."""
     for system, tools in (("", False), (subject.marks.system, False), ("", True)):
@@ -30,4 +30,3 @@ def check(subject: Subject) -> Iterator[Hit]:
                 (compare_renders(now, "on one day", later, "on another"),),
                 line=now.line_at(at),
             )
-            return

@@ -9,7 +9,7 @@ from autoparser.analysis.lint.rule_conversations import render_answer, render_ea
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP408")
+@rule("AP408", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Search turns without reasoning for its two markers with nothing between them."""
     markers = subject.analysis.markers
@@ -30,4 +30,3 @@ def check(subject: Subject) -> Iterator[Hit]:
                 (compare_renders(render, "without reasoning", reasoned, "with reasoning"),),
                 line=render.line_of(opening),
             )
-            return

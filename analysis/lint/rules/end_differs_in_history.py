@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 
 from autoparser.analysis.core.text_alignment import TemplateLiteral, common_suffix
 from autoparser.analysis.lint.conversation_matrix import Voice, WrittenText
@@ -17,13 +17,12 @@ from autoparser.analysis.lint.rule_conversations import (
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP203")
+@rule("AP203", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the text after the last message and after an earlier one, of each kind of turn."""
-    hits = chain(
+    yield from chain(
         _plain(subject), _in_loops(subject), _against_answers(subject), _unended_calls(subject)
     )
-    yield from islice(hits, 1)
 
 
 def _plain(subject: Subject) -> Iterator[Hit]:

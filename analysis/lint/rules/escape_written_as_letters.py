@@ -13,7 +13,7 @@ SHOWN = 30
 """Characters around it that are shown."""
 
 
-@rule("AP219")
+@rule("AP219", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Search the text between and after the messages of conversations for such escapes."""
     for played in subject.matrix:
@@ -31,4 +31,3 @@ def check(subject: Subject) -> Iterator[Hit]:
                     f" {quote_text(shown)}",
                     played.render.line_at(place),
                 )
-                return

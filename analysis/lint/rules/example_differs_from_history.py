@@ -19,7 +19,7 @@ _CLOSE = 2
 """So many letters at most are wrong in a marker that is another one with a mistake."""
 
 
-@rule("AP543")
+@rule("AP543", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Align the markers of the instructions with those that the history writes around a call."""
     if subject.shape.tools is ToolForm.NONE:
@@ -55,7 +55,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                 (compare_renders(one, "the instructions", played.render, "the history"),),
                 line=one.line_of(wrong),
             )
-            return
 
 
 _NAMED = re.compile(r"[\s=>]")

@@ -8,7 +8,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP207")
+@rule("AP207", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare each prompt that begins a turn of content with turns of calls."""
     pairs = zip(turn_beginnings(subject), beginnings_of_calls(subject), strict=True)
@@ -17,4 +17,3 @@ def check(subject: Subject) -> Iterator[Hit]:
         begins = each.begins_plain or each.begins_reasoned
         if begins_others and each.comparable and not begins:
             yield each.departing(subject, "a turn of calls")
-            return

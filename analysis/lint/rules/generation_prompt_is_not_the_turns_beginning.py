@@ -8,10 +8,9 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP206")
+@rule("AP206", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare each setting's prompt with the turn, with reasoning and without."""
     for each in turn_beginnings(subject):
         if each.comparable and not each.begins_plain and not each.begins_reasoned:
             yield each.departing(subject, "the assistant's turn")
-            return

@@ -10,7 +10,7 @@ from autoparser.analysis.lint.rule_conversations import render_with
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP205")
+@rule("AP205", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render conversations that a user ends, with a generation prompt and without."""
     marks = subject.marks
@@ -20,7 +20,6 @@ def check(subject: Subject) -> Iterator[Hit]:
         if not prompt.rendered or not without.rendered or prompt.text.startswith(without.text):
             continue
         yield _hit(without, prompt, word)
-        return
 
 
 def _hit(without: Render, prompt: Render, word: str) -> Hit:

@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 LESS, ENTITIES = "<", ("&lt;", "&#60;")
 
 
-@rule("AP513")
+@rule("AP513", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a string with a character that HTML escapes, and check a plain call's markup."""
     marks = subject.marks
@@ -24,7 +24,6 @@ def check(subject: Subject) -> Iterator[Hit]:
             (show_render(seen.render, f"a call with {LESS} in a string"),),
             line=seen.render.line_of(entity),
         )
-        return
     plain = render_call(subject, **{marks.keys[0]: marks.values[0]})
     call = plain.text[plain.text.rfind(marks.user) :]
     entity = next((each for each in ENTITIES if each in call), None)

@@ -16,7 +16,7 @@ from autoparser.analysis.lint.subject import Subject
 VOICES = (Voice.SYSTEM, Voice.USER, Voice.ANSWER, Voice.RESULT)
 
 
-@rule("AP216")
+@rule("AP216", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Search each voice's texts for the marker that ends messages, and count it."""
     played = [
@@ -25,13 +25,10 @@ def check(subject: Subject) -> Iterator[Hit]:
         if each.render.rendered and each.usual and not any(each.texts_of(Voice.REASONING))
     ]
     header = _markers(subject.format.header)
-    hits = [
-        *_ended_at_times(played),
-        *_unended(played, header),
-        *_repeated_headers(played),
-        *_uncounted(played),
-    ]
-    yield from hits[:1]
+    yield from _ended_at_times(played)
+    yield from _unended(played, header)
+    yield from _repeated_headers(played)
+    yield from _uncounted(played)
 
 
 def _ended_at_times(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
@@ -58,7 +55,6 @@ def _ended_at_times(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]
                 f" {where} in '{longest.name}'",
                 longest.render.line_of(text.spoken.text),
             )
-            return
 
 
 _CHAT = (Voice.USER, Voice.ANSWER)
@@ -157,7 +153,6 @@ def _repeated_headers(played_chats: Sequence[PlayedConversation]) -> Iterator[Hi
                     f" '{each.name}', and {quote_text(stop)} ends the last alone",
                     each.render.line_at(last.start - 1),
                 )
-                return
 
 
 _SHARED = 2
@@ -211,7 +206,6 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
                         shown.against(other),
                         line=shown.render.line_of(begin),
                     )
-                    return
         unended = chat and _unended_before(chat.render.text, begin, end)
         if chat and unended:
             yield chat.hit(
@@ -219,7 +213,6 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
                 f" {quote_text(end)} before the next in '{chat.name}'",
                 chat.render.line_at(unended),
             )
-            return
 
 
 def _begun_messages(played_chat: PlayedConversation, begin: str) -> int:

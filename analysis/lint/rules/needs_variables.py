@@ -20,7 +20,7 @@ VALUES: Sequence[Json] = ("", True, [])
 """Values that a template may have expected."""
 
 
-@rule("AP111")
+@rule("AP111", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a user message that fails or is missing again with every variable set."""
     unset = _render_question(subject, {})
@@ -36,7 +36,6 @@ def check(subject: Subject) -> Iterator[Hit]:
             if _render_question(subject, fewer).text.strip():
                 setting = fewer
         yield _hit(unset, _render_question(subject, setting), list(setting))
-        return
 
 
 def _render_question(subject: Subject, setting: Mapping[str, Json]) -> Render:

@@ -13,7 +13,7 @@ from autoparser.analysis.lint.rule_conversations import (
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP321")
+@rule("AP321", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Search the prompt for both answers, and for the text between them."""
     usual, render = render_earlier(subject), render_two_answers(subject)
@@ -28,7 +28,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                 evidence,
                 severity=Severity.ERROR if appends_answer(subject) else None,
             )
-            return
     between = render.text.partition(first)[2].partition(second)[0]
     if not between.strip():
         yield Hit(

@@ -6,7 +6,7 @@ from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier
+from autoparser.analysis.lint.rule_conversations import render_reasoned
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -20,10 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     ):
         return
     word = subject.marks.reasoning
-    last, later = (
-        render_answer(subject, reasoning=word),
-        render_earlier(subject, reasoning=word),
-    )
+    last, later = render_reasoned(subject)
     yield Hit(
         "reasoning is dropped from the history, and no switch keeps it there",
         (compare_renders(last, "as the last message", later, "before another message"),),

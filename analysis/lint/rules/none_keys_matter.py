@@ -5,7 +5,7 @@ from typing import cast
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
 from autoparser.analysis.lint.other_environments import engines_on
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -18,7 +18,7 @@ Content beside calls is checked by AP109 and AP110.
 """
 
 
-@rule("AP806")
+@rule("AP806", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render such messages as they are given, and as transformers prepares them."""
     system = subject.marks.system
@@ -53,14 +53,8 @@ def check(subject: Subject) -> Iterator[Hit]:
             (compare_renders(given, "with keys that are None", without, "without them"),),
             line=parting_line(given, without),
             cause=given.cause,
-            engines=_engine_answers(subject, what, given, without),
+            engines=engines_on(subject, what, given, without) if without.rendered else (),
         )
-        return
-
-
-def _engine_answers(subject: Subject, what: str, usual: Render, without: Render) -> tuple[str, ...]:
-    """Ask engines for the text without the keys, as transformers renders it today."""
-    return engines_on(subject, what, usual, without) if without.rendered else ()
 
 
 def _with_null_keys(message: dict[str, Json]) -> dict[str, Json]:

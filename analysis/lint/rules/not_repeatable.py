@@ -16,7 +16,7 @@ from autoparser.analysis.lint.subject import Subject
 TIMES = 6
 
 
-@rule("AP105")
+@rule("AP105", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render one user message several times, at one moment."""
     first = _anew(subject)
@@ -28,7 +28,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                 (compare_renders(first, "once", other, "and again"),),
                 line=_line(first, other),
             )
-            return
 
 
 def _anew(subject: Subject) -> Render:

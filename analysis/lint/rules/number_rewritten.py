@@ -17,7 +17,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP541")
+@rule("AP541", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render numbers in one call; where one of them is not there, each of them by itself."""
     sent = call_numbers(subject)
@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         written = value_writing(subject, number, kind)
         if written is None or _stands_in(written.render.text, number):
             continue
-        text = _numeral(written.text)
+        text = _BEFORE_NUMERAL.sub("", written.text)
         if not _is_number(text, number):
             changed = _value(text.strip().strip("\"'")) != number
             yield Hit(
@@ -39,7 +39,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                 line=written.render.line_of(written.text) if written.text else None,
                 severity=None if changed else Severity.WARNING,
             )
-            return
 
 
 def _stands_in(text: str, number: float) -> bool:
@@ -53,12 +52,8 @@ def _is_number(text: str, number: float) -> bool:
     return written == str(number) or (number in FRACTIONS and _value(written) == number)
 
 
-def _numeral(text: str) -> str:
-    """Return a number without markup before it, as in ``false">7`` where a tag has the type."""
-    return _AFTER_TAG.sub("", text)
-
-
-_AFTER_TAG = re.compile(r"^.*>(?=-?\d)", re.DOTALL)
+_BEFORE_NUMERAL = re.compile(r"^.*>(?=-?\d)", re.DOTALL)
+"""Markup before a number, as in ``false">7`` where a tag has the type."""
 
 
 def _value(text: str) -> float | None:

@@ -16,7 +16,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP215")
+@rule("AP215", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the prompt after a result with the text before its answer."""
     header = subject.format.header.strip()
@@ -31,7 +31,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f" {quote_text(tail)}",
                 played.render.line_at(len(played.render.text) - 1),
             )
-            return
     for answered, text in _answers(subject):
         asked = _conversation_before(subject, answered, text)
         if asked is None or not asked.render.rendered:
@@ -45,7 +44,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                 line=last_line(asked.render),
                 setting=answered.conversation.setting,
             )
-            return
 
 
 def _in_histories(subject: Subject, header: str) -> bool:

@@ -16,8 +16,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     switches = subject.analysis.switches
     if switches:
         first = next((each for each in switches if each.values), None)
+        words = [f"{each.name} ({', '.join(sorted(each.changes))})" for each in switches]
         yield Hit(
-            f"the prompt depends on {list_words([_switch_words(each) for each in switches])}",
+            f"the prompt depends on {list_words(words)}",
             line=None if first is None else _line(subject, first),
         )
 
@@ -32,7 +33,3 @@ def _line(subject: Subject, switch: Switch) -> int | None:
         for value in switch.values
     )
     return next(filter(None, lines), None)
-
-
-def _switch_words(switch: Switch) -> str:
-    return f"{switch.name} ({', '.join(sorted(switch.changes))})"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier
+from autoparser.analysis.lint.rule_conversations import render_reasoned
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -13,10 +13,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for an answer's reasoning before and after the next user message."""
     word = subject.marks.reasoning
-    last, later = (
-        render_answer(subject, reasoning=word),
-        render_earlier(subject, reasoning=word),
-    )
+    last, later = render_reasoned(subject)
     if word in last.text and later.rendered and word not in later.text:
         yield Hit(
             "the reasoning of an answer is dropped when the next user message comes",

@@ -13,7 +13,7 @@ from autoparser.analysis.lint.subject import Subject
 _NEGATIONS = {"no", "not", "non", "off", "disable", "disabled", "skip", "without", "hide"}
 
 
-@rule("AP412")
+@rule("AP412", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the prompts of the two values of every switch that is named like the block."""
     for switch in subject.analysis.switches:
@@ -33,7 +33,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                 line=last_line(on),
                 setting={switch.name: True},
             )
-            return
 
 
 def _prompt(subject: Subject, setting: dict[str, bool]) -> Render:

@@ -20,7 +20,7 @@ from autoparser.analysis.lint.rule_conversations import (
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP533")
+@rule("AP533", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for results of which a word is in the prompt, in any case, but not the whole."""
     for played in subject.matrix:
@@ -30,7 +30,6 @@ def check(subject: Subject) -> Iterator[Hit]:
             if not played.holds(result) and any(word in written for word in words):
                 line = line_that_saw(played.render, result.text)
                 yield played.hit(f"a tool's result is changed in '{played.name}'", line)
-                return
     yield from _unseen(subject)
 
 

@@ -10,7 +10,7 @@ from autoparser.analysis.lint.rule_conversations import replay_steps
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP606")
+@rule("AP606", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Replay the usual steps in tokens."""
     if subject.tokenizer is None or subject.failure is not None:
@@ -31,4 +31,3 @@ def check(subject: Subject) -> Iterator[Hit]:
                 (HitEvidence(ShownText("as the model wrote it", verdict.sampled)),),
                 confidence=Confidence.LOW if foreign else None,
             )
-            return

@@ -10,7 +10,7 @@ from autoparser.analysis.lint.rule_conversations import second_question, user_qu
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP102")
+@rule("AP102", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render one question, then a second one after its answer."""
     for words, messages in (
@@ -27,7 +27,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                 severity=_severity(subject, render),
                 cause=render.cause,
             )
-            return
 
 
 def _severity(subject: Subject, render: Render) -> Severity:

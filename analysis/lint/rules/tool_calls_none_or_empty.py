@@ -17,14 +17,15 @@ from autoparser.analysis.lint.subject import Subject
 EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_calls: null"))
 
 
-@rule("AP113")
+@rule("AP113", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render an answer without calls, with an empty list of them, and with null."""
     usual = render_earlier(subject)
     if not usual.rendered:
         return
     for value, words in EMPTY:
-        given = _render_value(subject, usual, value)
+        messages = change_fields([dict(each) for each in usual.messages], tool_calls=value)
+        given = subject.render(messages, as_given=True)
         if given.rendered and given.text == usual.text:
             continue
         lost = given.crashed or (given.rendered and _loses(subject, usual, given))
@@ -42,13 +43,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             severity=Severity.ERROR if lost and value is not None else None,
             cause=given.cause,
         )
-        return
 
 
 def _loses(subject: Subject, usual: Render, other_render: Render) -> bool:
     return subject.marks.content in usual.text and subject.marks.content not in other_render.text
-
-
-def _render_value(subject: Subject, usual: Render, value: Json) -> Render:
-    messages = change_fields([dict(each) for each in usual.messages], tool_calls=value)
-    return subject.render(messages, as_given=True)

@@ -8,7 +8,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP521")
+@rule("AP521", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a call and its result, last and followed by more."""
     call, marks = subject.call(), subject.marks
@@ -21,4 +21,3 @@ def check(subject: Subject) -> Iterator[Hit]:
                 (show_render(render, "a call with its result"),),
                 line=line_that_saw(render, marks.answer),
             )
-            return

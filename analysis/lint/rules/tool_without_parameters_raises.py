@@ -13,7 +13,7 @@ PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 DESCRIPTION = "Does what it says."
 
 
-@rule("AP520")
+@rule("AP520", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a question with tools that lack one thing each."""
     messages = subject.shape.messages((subject.user,), subject.marks.system)
@@ -29,7 +29,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                 (whole, "tools that have all"),
                 refused=Severity.INFO,
             )
-            return
 
 
 def _lacking(name: str) -> Iterator[tuple[str, Tool]]:

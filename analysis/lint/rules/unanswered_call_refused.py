@@ -8,7 +8,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP523")
+@rule("AP523", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a call as the last message, and one before the next user message."""
     answered = subject.play(subject.loop, tools=True)
@@ -23,4 +23,3 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield raising_hit(
                 message, (render, "not answered"), (answered, "answered"), refused=Severity.INFO
             )
-            return

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.message_shape import ToolForm
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation
-from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import (
     Render,
-    compare_renders,
     failure_words,
     raising_hit,
     show_render,
@@ -20,12 +19,12 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for the smallest conversation of the matrix that raises, for each reason."""
     yield from _tools_alone(subject)
-    refused = _refuses_systems(subject)
+    led = subject.play((subject.user,), system=subject.marks.system, generation=True)
     seen: set[tuple[int | None, str]] = set()
     for played in subject.matrix:
         conversation, cause = played.conversation, played.render.cause
         # A form of content that a template does not take, and systems, are other rules' matter.
-        if cause is None or conversation.other_form or (conversation.system and refused):
+        if cause is None or conversation.other_form or (conversation.system and not led.rendered):
             continue
         # One line may fail in other words each time, with the place in the list of messages.
         place = (cause.line, "" if cause.line is not None else cause.detail)
@@ -40,22 +39,12 @@ def _hit(subject: Subject, played_chat: PlayedConversation, render: Render) -> H
     return Hit(
         f"'{played_chat.name}' {failure_words(render)}"
         + (f"; '{sound.name}' renders" if sound else ""),
-        (_show_failure(render, played_chat.name, sound),),
+        played_chat.against(sound) if sound else (show_render(render, played_chat.name),),
         line=None if error is None else error.line,
         severity=None if render.crashed else Severity.WARNING,
         cause=render.cause,
         setting=played_chat.conversation.setting,
     )
-
-
-def _show_failure(render: Render, words: str, sound: PlayedConversation | None) -> HitEvidence:
-    if sound is None:
-        return show_render(render, words)
-    return compare_renders(render, words, sound.render, sound.name)
-
-
-def _refuses_systems(subject: Subject) -> bool:
-    return not subject.play((subject.user,), system=subject.marks.system, generation=True).rendered
 
 
 def _tools_alone(subject: Subject) -> Iterator[Hit]:

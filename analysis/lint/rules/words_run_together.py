@@ -13,7 +13,7 @@ SHOWN = 20
 """Characters of the template's text that are shown."""
 
 
-@rule("AP323")
+@rule("AP323", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Check the character before each text of every conversation."""
     for played in subject.matrix:
@@ -26,7 +26,6 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f" {quote_text(text.before[-SHOWN:])}: nothing parts the words",
                 played.render.line_at(text.start - 1),
             )
-            return
 
 
 def _of_a_word(character: str) -> bool:

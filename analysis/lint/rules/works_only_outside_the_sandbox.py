@@ -9,7 +9,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP804")
+@rule("AP804", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render conversations of each kind, and search for the sandbox's own error."""
     for what, dialogue, tools in (
@@ -28,4 +28,3 @@ def check(subject: Subject) -> Iterator[Hit]:
                 engines=engines_at(subject, render.error.line),
                 cause=render.cause,
             )
-            return

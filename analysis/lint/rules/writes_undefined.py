@@ -27,7 +27,7 @@ class NamedUndefined(Undefined):
         return f"{OPEN}{self._undefined_name}{CLOSE}"
 
 
-@rule("AP805")
+@rule("AP805", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render ordinary conversations with undefined values that show themselves."""
     for each in render_elsewhere(subject, other_environment(undefined=NamedUndefined)):
@@ -41,4 +41,3 @@ def check(subject: Subject) -> Iterator[Hit]:
                 line=line,
                 engines=engines_at(subject, line),
             )
-            return

@@ -169,7 +169,7 @@ def test_each_rule_has_one_page_one_module_and_one_folder_of_fixtures() -> None:
     assert len([*FOLDER.glob("*.md")]) == len(named)
     for rule in RULES:
         text = (FOLDER / f"{rule.name.replace('-', '_')}.py").read_text(encoding="utf-8")
-        assert text.count(f'@rule("{rule.code}")') == 1
+        assert text.count(f'@rule("{rule.code}"') == 1
     assert {each.name for each in LINT.iterdir() if each.is_dir()} == set(CODES)
 
 
