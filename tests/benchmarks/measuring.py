@@ -41,10 +41,6 @@ def median_seconds(
     return statistics.median(timed(run, clock)[0] for _ in range(runs))
 
 
-def least_seconds(run: Callable[[], object], runs: int) -> float:
-    return min(timed(run)[0] for _ in range(runs))
-
-
 def processor_time() -> float:
     """Return the processor seconds of this process and of the children that it has waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -104,11 +100,11 @@ def every_option(doc: str) -> argparse.ArgumentParser:
     return options
 
 
-def function_tool(name: str, properties: Mapping[str, object]) -> dict[str, Any]:
-    """Return a tool in OpenAI form."""
+def function_tool(name: str, properties: Mapping[str, object], **more: object) -> dict[str, Any]:
+    """Return a tool in OpenAI form; `more` stands in the schema of its parameters."""
     function = {
         "name": name,
         "description": "Looks something up in one of the tables.",
-        "parameters": {"type": "object", "properties": properties},
+        "parameters": {"type": "object", "properties": properties, **more},
     }
     return {"type": "function", "function": function}

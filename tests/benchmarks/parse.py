@@ -41,9 +41,7 @@ from tests.benchmarks.measuring import (
     cells,
     collector_off,
     function_tool,
-    least_seconds,
     print_lines,
-    timed,
 )
 
 CHUNK = 4
@@ -140,12 +138,7 @@ def transformers_start(kind: Stream) -> Start:
             "content": {"close": "<|im_end|>"},
         },
     }
-
-    def start() -> Feed:
-        feed: Feed = parsing.ResponseParser(template, prefix="<|im_start|>assistant\n").feed
-        return feed
-
-    return start
+    return lambda: parsing.ResponseParser(template, prefix="<|im_start|>assistant\n").feed
 
 
 SGLANG = ("sglang.srt", "llm_router_utils.sglang.srt")
@@ -163,25 +156,15 @@ def sglang_start(kind: Stream) -> Start:
     """Make SGLang's parsers, the ones that its users choose for these formats."""
     root = next(filter(_importable, SGLANG), SGLANG[-1])
     if kind is REASONING:
-        reasoning = importlib.import_module(f"{root}.parser.reasoning_parser")
-
-        def thinks() -> Feed:
-            feed: Feed = reasoning.Qwen3Detector(stream_reasoning=True).parse_streaming_increment
-            return feed
-
-        return thinks
+        detector = importlib.import_module(f"{root}.parser.reasoning_parser").Qwen3Detector
+        return lambda: detector(stream_reasoning=True).parse_streaming_increment
     protocol = importlib.import_module(f"{root}.entrypoints.openai.protocol")
     name, module = ("Qwen25Detector", "qwen25")
     if kind is TAGGED:
         name, module = ("Qwen3CoderDetector", "qwen3_coder")
-    detectors = importlib.import_module(f"{root}.function_call.{module}_detector")
+    calls = getattr(importlib.import_module(f"{root}.function_call.{module}_detector"), name)
     tools = [protocol.Tool(**tool) for tool in TOOLS]
-
-    def calls() -> Feed:
-        detector = getattr(detectors, name)()
-        return lambda chunk: detector.parse_streaming_increment(chunk, tools)
-
-    return calls
+    return lambda: partial(calls().parse_streaming_increment, tools=tools)
 
 
 def vllm_start(kind: Stream) -> Start:
@@ -241,20 +224,6 @@ def rows(kind: Stream, *, short: bool) -> Iterator[str]:
         if not short:
             figures += [max(taken[-1]), means[1] / means[0]]
         yield f"{row}{cells(figures, '>9.2f')}{medians[-1] / own_median:>8.1f}x"
-
-
-def single_runs() -> Iterator[str]:
-    """Return how fast a long content is read whole, and the cost of parsers for ten tools."""
-    parser, text = analysis_of(TEMPLATE.stem).parser(TOOLS), CONTENT.text(4_000_000)
-    speed = len(text) / least_seconds(partial(parser.parse, text), RUNS) / 1e6
-    yield f"\none shot, {len(text) / 1e6:.0f} MB of content: {speed:.0f} MB/s"
-    for name in (TEMPLATE.stem, "a1-function-parameter", "t2-recipient-header"):
-        made = partial(analysis_of(name).parser, TOOLS)
-        times = [timed(made)[0] * 1e3 for _ in range(50)]
-        yield (
-            f"a parser for {len(TOOLS)} tools, {name}: median {statistics.median(times):.2f} ms, "
-            f"most {max(times):.2f} ms"
-        )
 
 
 def process_times() -> dict[str, float]:
@@ -323,8 +292,6 @@ def main() -> None:
     print_lines([f"{f'µs a delta of {CHUNK}':<48}{cells(columns, '>9')}"])
     for kind in STREAMS:
         print_lines(rows(kind, short=short))
-    if not short:
-        print_lines(single_runs())
 
 
 if __name__ == "__main__":
