@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 from canitoolcall.fixtures import load_fixtures
 
 from .closed_loop import LOOPS
-from .content_parts import PARTS
 from .corpus_templates import PACKAGE, PROCESSES, Board, corpus_paths, own_paths, templates_in
 from .exports import EXPORTS, engines_board
 from .format_files import FILES, file_shares
@@ -80,7 +79,6 @@ BOARDS: Mapping[str, tuple[Asking, Mapping[str, Any], str]] = {
     "real_tools": (_tools, _FOLDER, "ask every form of a grammar about calls of a folder's tools"),
     "scoreboard": (_scoreboard, _FLAG, "read canitoolcall's cases; --learn: learn from some"),
     "field": (_field, _FOLDER, "read outputs that were lost in production"),
-    "parts": (lambda paths, _: (PARTS, paths), _FLAG, "judge parts by transformers' renders"),
     "roundtrip": (lambda paths, _: (ROUND_TRIPS, paths), _FLAG, "play the scenarios"),
     "stops": (lambda paths, _: (STOPS, paths), _FLAG, "judge where turns end"),
     "structural_tags": (lambda paths, _: (TAGS, paths), _FLAG, "have xgrammar judge tags"),

@@ -18,7 +18,6 @@ from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.registry import rule_of, run_check
 from autoparser.analysis.lint.subject import Subject
 
-from .content_parts import PARTS
 from .corpus_templates import FIXTURES, own_paths, read_template
 from .gates import GATES, Gated
 from .grammars import ENOUGH, proofs_board
@@ -53,13 +52,6 @@ def test_grammars_accept_what_templates_write_and_allow_only_what_is_read(
     assert sum(each.ok for each in proved) >= ENOUGH * len(proved), board.table(proved)
     short = [each for each in proved if not each.ok and not each.cause]
     assert not short, board.table(short)
-
-
-def test_transformers_renders_parts_as_the_analysis_says(corpus: list[Path]) -> None:  # --parts
-    found = PARTS.answers(corpus[::16])
-    assert [each for each in found if each.faults] == [], PARTS.table(found)
-    assert sum(each.asked for each in found) > 200
-    assert sum(bool(each.parts.written_media) for each in found) > 5
 
 
 @pytest.fixture(scope="module")
