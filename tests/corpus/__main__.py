@@ -16,12 +16,10 @@ from typing import Any, TypeAlias
 
 from canitoolcall.fixtures import load_fixtures
 
-from .closed_loop import LOOPS
+from .closed_loop import LOOPS, proofs_board
 from .corpus_templates import PACKAGE, PROCESSES, Board, corpus_paths, own_paths, templates_in
-from .exports import EXPORTS, engines_board
-from .format_files import FILES, file_shares
+from .exports import FILES, TRANSFORMERS, exports_board, file_shares
 from .gates import GATES
-from .grammars import proofs_board
 from .learning import learning_board
 from .lints import FIXES, LINTS
 from .outcomes import OUTCOMES
@@ -42,7 +40,7 @@ def _also(options: Namespace) -> list[Path]:
 
 def _export(paths: Sequence[Path], options: Namespace) -> Asked:
     engines = dict(each.split("=", 1) for each in options.engine)
-    return (engines_board(engines) if engines else EXPORTS), paths
+    return exports_board(engines or TRANSFORMERS), paths
 
 
 def _gate(paths: Sequence[Path], options: Namespace) -> Asked:

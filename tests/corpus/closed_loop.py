@@ -1,15 +1,18 @@
-"""Parsing what templates write, and texts without calls.
+"""Parsing what templates write, and texts without calls; what their grammars take.
 
 Every template's messages of the battery, and random ones, go around the closed loop. A text without
 calls is made of words of the corpus' own prompts: it holds no marker of the format that reads it,
-but may hold those of others; of it no character may be lost, in one piece or in many.
+but may hold those of others; of it no character may be lost, in one piece or in many. A grammar
+takes what its template writes, and what it allows is read cleanly.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from autoparser import AutoparserError, ChatTemplate
@@ -19,6 +22,7 @@ from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.stop_marks import content_stops
+from tests.analysis.grammar.proofs import USUAL, Fault, prove, prove_gbnf, so_many
 from tests.analysis.parsing.loop import TOOLS, difference, disagreement, generated
 from tests.analysis.parsing.messages import random_messages
 
@@ -27,8 +31,8 @@ from .corpus_templates import (
     analysis_at,
     by_cause,
     known_causes,
+    of_sound,
     read_template,
-    sound_analysis,
 )
 
 ENOUGH = 0.99
@@ -68,11 +72,8 @@ def loop_cases() -> Iterator[tuple[str, Message]]:
         yield f"random message {at}", message
 
 
-def loop_of(path: Path) -> Loop | None:
-    """Send messages around the loop; None where the analysis does not hold."""
-    analysis = sound_analysis(path)
-    if analysis is None:
-        return None
+def loop_of(name: str, analysis: Analysis) -> Loop:
+    """Send messages around the loop."""
     bad: dict[str, str] = {}
     total = 0
     for title, message in loop_cases():
@@ -86,7 +87,7 @@ def loop_of(path: Path) -> Loop | None:
         if found:
             bad[title] = found
     first = next(iter(bad.values()), "")
-    return Loop(path.stem, total - len(bad), total, tuple(bad), first)
+    return Loop(name, total - len(bad), total, tuple(bad), first)
 
 
 def _lines(found: Sequence[Loop]) -> Iterator[str]:
@@ -102,7 +103,7 @@ def _lines(found: Sequence[Loop]) -> Iterator[str]:
             yield f"{'':8}  {each.name}: {each.good} of {each.total}, first: {each.titles[0]}"
 
 
-LOOPS = Board(loop_of, _lines, lambda each: each.ok or bool(each.cause), chunk=16)
+LOOPS = Board(of_sound(loop_of), _lines, lambda each: each.ok or bool(each.cause), chunk=16)
 
 SPACES = (" ", " ", " ", "  ", "\n", "\n\n", "\t")
 LONGEST = 40
@@ -163,3 +164,70 @@ def lost_texts(path: Path, words: Sequence[str], count: int) -> tuple[int, list[
         wrong = parsed.content != text or parsed.tool_calls
         lost += [text] if wrong or disagreement(parser, turn, pieces) else []
     return len(texts), lost
+
+
+PROVED = 0.97
+"""Of the templates whose self-check passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What came of the questions about one template's grammar."""
+
+    name: str
+    asked: int
+    faults: tuple[Fault, ...]
+    crash: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.faults and not self.crash
+
+    @property
+    def cause(self) -> str:
+        return known_causes("grammar").get(self.name, "")
+
+
+def proof_of(
+    name: str, analysis: Analysis, walks: int, *, gbnf: bool = False, tools: Sequence[int] = ()
+) -> Proof:
+    """Prove one template's grammar, as Lark or GBNF.
+
+    `tools` are the numbers of tools that are offered, one after the other, each with so many walks
+    for each tokenizer; none: what the battery calls, and strict ones.
+    """
+    asked = 0
+    faults: list[Fault] = []
+    for offer in map(so_many, tools) if tools else (USUAL,):
+        try:
+            verdict = (prove_gbnf if gbnf else prove)(analysis.format, walks, offer)
+        except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
+            return Proof(name, asked, tuple(faults), repr(error))
+        asked += verdict.asked
+        title = f"{len(offer.called)} tools, " if tools else ""
+        faults += [replace(fault, title=title + fault.title) for fault in verdict.faults]
+    return Proof(name, asked, tuple(faults))
+
+
+def _proof_lines(found: Sequence[Proof]) -> Iterator[str]:
+    whole = sum(each.ok for each in found)
+    yield f"{len(found):>6}  templates whose self-check passes"
+    yield f"{whole:>6}  have a grammar that is complete and sound: {whole / max(len(found), 1):.2%}"
+    yield f"{sum(each.asked for each in found):>6}  turns and walks"
+    for cause, same in by_cause((each for each in found if not each.ok), lambda each: each.cause):
+        yield f"{len(same):>6}  {cause or 'of unknown cause'}"
+        for each in same:
+            counted = Counter(str(fault.question) for fault in each.faults)
+            told = ", ".join(f"not: {question} ({count})" for question, count in counted.items())
+            yield f"{'':8}  {each.name}: {each.crash or told}"
+            if each.faults:
+                first = each.faults[0]
+                yield f"{'':10}  {first.title}: {first.text[:200]}"
+
+
+def proofs_board(
+    walks: int, *, gbnf: bool = False, tools: Sequence[int] = ()
+) -> Board[Path, Proof]:
+    """Return the board that proves the grammar of every template whose self-check passes."""
+    prove_one = of_sound(partial(proof_of, walks=walks, gbnf=gbnf, tools=tools))
+    return Board(prove_one, _proof_lines, lambda each: each.ok, chunk=8, enough=PROVED)

@@ -6,7 +6,7 @@ import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
@@ -57,13 +57,25 @@ def analysis_at(path: Path) -> Analysis:
     return analyze(read_template(path))
 
 
-def sound_analysis(path: Path) -> Analysis | None:
-    """Analyze one file; None where that fails, or its self-check does."""
+def of_sound(
+    ask: Callable[[str, Analysis], Answer | None], *, calling: bool = False
+) -> Callable[[Path], Answer | None]:
+    """Return what asks of a file by its name and analysis, if its self-check passes, else None.
+
+    `calling`: and if its format has calls.
+    """
+    return partial(_ask_sound, ask, calling)
+
+
+def _ask_sound(
+    ask: Callable[[str, Analysis], Answer | None], calling: bool, path: Path
+) -> Answer | None:
     try:
         analysis = analysis_at(path)
     except AutoparserError:
         return None
-    return None if analysis.check.failures else analysis
+    asked = not analysis.check.failures and (analysis.format.calls is not None or not calling)
+    return ask(path.stem, analysis) if asked else None
 
 
 @cache

@@ -1,24 +1,37 @@
-"""Exporting real templates: what a response template expresses of each, and what comes back.
+"""Exports of real templates, and saved formats.
 
-transformers, as it is installed, reads what is promised; or engines do, each by its own Python.
+What is exported is read by transformers, as it is installed, or by engines, each by its Python. A
+process without jinja2 loads saved formats; they are held against the analyses they came from.
 """
 
 from __future__ import annotations
 
+import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
+from statistics import median
 
+from autoparser import Analysis, AutoparserError, analyze, load_format, load_template
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.export.export_limits import Export
 from autoparser.analysis.export.response_template import (
     ExportTrial,
+    Parse,
     response_template,
     transformers_parser,
     try_out,
 )
+from tests.analysis.formats.behavior import differing
 from tests.engines.export_reader import ExportReader, RefusedExportError
 
-from .corpus_templates import Board, sound_analysis
+from .corpus_templates import Board, of_sound
+
+TRANSFORMERS: Mapping[str, str] = {"transformers": ""}
+"""The one program that is imported here, and has no Python of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +39,10 @@ class Exported:
     """What became of one template's export, read by one program."""
 
     name: str
+    engine: str
     limits: tuple[str, ...]
     """What is not expressed: the part, and why."""
     trial: ExportTrial
-    engine: str = ""
     refusal: str = ""
     """Why the engine does not load it; empty: it does."""
 
@@ -39,8 +52,7 @@ class Exported:
         if self.trial.ok:
             return ""
         found = self.trial.mismatches[0]
-        error = f" {found.error}" if self.engine else found.error
-        return f"{found.title}: {found.expected} came back as {found.read_message}{error}"
+        return f"{found.title}: {found.expected} came back as {found.read_message} {found.error}"
 
     @property
     def lacks(self) -> tuple[str, ...]:
@@ -49,70 +61,41 @@ class Exported:
         return limits if self.trial.left_out else ()
 
 
-def export_of(path: Path) -> Exported | None:
-    """Export a template, and let transformers read it; None where the analysis does not hold."""
-    parse = transformers_parser()
-    assert parse is not None, "transformers is a test requirement"
-    analysis = sound_analysis(path)
-    if analysis is None:
-        return None
-    export = response_template(analysis.formats.united)
-    trial = try_out(analysis.formats.united, export, parse, analysis.prober())
-    limits = tuple(f"{limit.piece}: {limit.reason}" for limit in export.limits)
-    return Exported(path.stem, limits, trial)
-
-
-def _lines(found: Sequence[Exported]) -> Iterator[str]:
-    yield f"{len(found):>6}  templates whose self-check passes"
-    for words, part in (("whole", False), ("in part", True)):
-        group = [each for each in found if bool(each.limits) is part]
-        yield f"{len(group):>6}  are exported {words}"
-        passed, promised, left_out = (
-            sum(getattr(each.trial, name) for each in group)
-            for name in ("passed", "total", "left_out")
-        )
-        kept = sum(each.trial.ok for each in group)
-        yield f"{kept:>6}    of these give back every message that they promise"
-        yield f"{passed:>6}    of {promised} promised messages came back"
-        if left_out:
-            yield f"{left_out:>6}    messages have a part that is not expressed"
-    for reason in sorted({reason for each in found for reason in each.limits}):
-        lacking = [each.name for each in found if reason in each.limits]
-        yield f"{len(lacking):>6}  {reason}"
-        yield from (f"{'':8}  {name}" for name in lacking)
-    for each in found:
-        if each.first:
-            trial = each.trial
-            yield f"{'':8}  {each.name}: {trial.passed} of {trial.total}, first: {each.first}"
-
-
-EXPORTS = Board(export_of, _lines, lambda each: each.trial.ok, chunk=16)
-
 _reader = cache(ExportReader)
 """A process that exports keeps an engine's program."""
 
 
-def engine_exports(path: Path, engines: Mapping[str, str]) -> list[Exported] | None:
-    """Have engines, by their names and Pythons, read an export; None without an analysis."""
-    analysis = sound_analysis(path)
-    if analysis is None:
-        return None
+def exports_of(
+    name: str, analysis: Analysis, engines: Mapping[str, str] = TRANSFORMERS
+) -> list[Exported]:
+    """Export a format, and have programs read it, by their names and Pythons."""
     format_ = analysis.formats.united
     export = response_template(format_)
     limits = tuple(f"{each.piece}: {each.reason}" for each in export.limits)
     found: list[Exported] = []
     for engine, python in sorted(engines.items()):
-        reader, refusal, trial = _reader(engine, python), "", ExportTrial(0, 0, 0, 0)
+        refusal, trial = "", ExportTrial(0, 0, 0, 0)
         try:
-            trial = try_out(format_, reader.load(format_, export), reader, analysis.prober())
+            promised, parse = _loaded(engine, python, format_, export)
+            trial = try_out(format_, promised, parse, analysis.prober())
         except RefusedExportError as error:
             refusal = str(error)
-        found.append(Exported(path.stem, limits, trial, engine, refusal))
+        found.append(Exported(name, engine, limits, trial, refusal))
     return found
 
 
-def _engine_lines(answers: Sequence[Sequence[Exported]]) -> Iterator[str]:
-    """Lay out what each engine loads and gives back, and by cause what not."""
+def _loaded(engine: str, python: str, format_: TurnFormat, export: Export) -> tuple[Export, Parse]:
+    """Return what a program promises of an export, and its parser."""
+    if python:
+        reader = _reader(engine, python)
+        return reader.load(format_, export), reader
+    parse = transformers_parser()
+    assert parse is not None, "transformers is a test requirement"
+    return export, parse
+
+
+def _lines(answers: Sequence[Sequence[Exported]]) -> Iterator[str]:
+    """Lay out what each program loads and gives back, and by cause what not."""
     every = [each for answer in answers for each in answer]
     for engine in dict.fromkeys(each.engine for each in every):
         found = [each for each in every if each.engine == engine]
@@ -141,7 +124,85 @@ def _engine_lines(answers: Sequence[Sequence[Exported]]) -> Iterator[str]:
         yield from (f"{'':8}{each.name}: first, {each.first}" for each in found if each.first)
 
 
-def engines_board(engines: Mapping[str, str]) -> Board[Path, list[Exported]]:
-    """Return the board of what engines read, by their names and Pythons."""
-    ask = partial(engine_exports, engines=engines)
-    return Board(ask, _engine_lines, lambda found: not any(each.refusal for each in found))
+def exports_board(engines: Mapping[str, str] = TRANSFORMERS) -> Board[Path, list[Exported]]:
+    """Return the board of what programs read, by their names and Pythons."""
+    ask = of_sound(partial(exports_of, engines=engines))
+    return Board(ask, _lines, lambda found: not any(each.refusal for each in found))
+
+
+AT_ONCE = 8
+"""Files that one process loads."""
+READS = 5
+"""How often each file is read; the quickest counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFile:
+    """One saved format: what it does otherwise, how large it is, how long it takes to read."""
+
+    name: str
+    texts: int
+    """Texts of the template that analysis and file were asked to read."""
+    size: int
+    seconds: float
+    wrong: tuple[str, ...]
+    """The questions that the file answers otherwise than the analysis."""
+
+
+def file_shares(paths: Sequence[Path]) -> list[Sequence[Path]]:
+    """Return the paths in the shares that one process loads."""
+    return [paths[at : at + AT_ONCE] for at in range(0, len(paths), AT_ONCE)]
+
+
+def asked_files(paths: Sequence[Path]) -> list[AskedFile | None]:
+    """Compare the files of some templates; None for one that cannot be analyzed."""
+    analyses: dict[str, Analysis] = {}
+    for path in paths:
+        try:
+            analyses[path.stem] = analyze(load_template(path))
+        except AutoparserError:
+            continue
+    with tempfile.TemporaryDirectory() as folder:
+        differs, texts = differing(analyses, Path(folder))
+        found: list[AskedFile | None] = [None] * (len(paths) - len(analyses))
+        for name in analyses:
+            file = Path(folder) / f"{name}.format.json"
+            size, seconds = file.stat().st_size, _reading_seconds(file)
+            found.append(AskedFile(name, texts[name], size, seconds, tuple(differs[name])))
+    return found
+
+
+def _reading_seconds(path: Path) -> float:
+    taken: list[float] = []
+    for _ in range(READS):
+        start = time.perf_counter()
+        load_format(path)
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def _file_lines(found: Sequence[Sequence[AskedFile | None]]) -> Iterator[str]:
+    asked = list(chain.from_iterable(found))
+    files = [each for each in asked if each is not None]
+    yield f"{len(files):>6}  saved formats, which a process without jinja2 loaded"
+    yield f"{len(asked) - len(files):>6}  templates that cannot be analyzed"
+    yield f"{sum(each.texts for each in files):>6}  texts of them, each parsed whole and streamed"
+    yield f"{sum(bool(each.wrong) for each in files):>6}  files that answer otherwise"
+    if files:
+        slowest, largest = (
+            max(files, key=lambda each: each.seconds),
+            max(files, key=lambda each: each.size),
+        )
+        yield f"{1000 * median(each.seconds for each in files):>6.2f}  ms to read one, the median"
+        yield f"{1000 * slowest.seconds:>6.2f}  ms at most: {slowest.name}"
+        yield f"{median(each.size for each in files) / 1000:>6.1f}  kB, the median"
+        yield f"{largest.size / 1000:>6.1f}  kB at most: {largest.name}"
+    yield from (f"{each.name}: {question}" for each in files for question in each.wrong)
+
+
+FILES = Board(
+    asked_files,
+    _file_lines,
+    lambda share: not any(each.wrong for each in share if each is not None),
+    chunk=1,
+)

@@ -84,14 +84,12 @@ def verdicts(analysis: Analysis) -> Iterator[Verdict]:
 
 def _under(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Iterator[Verdict]:
     asked = asker(analysis, setting, tools=tools)
-    found = [
-        asked.behind(title, message)
-        for title, message in MESSAGES.items()
-        if tools or not message.calls
-    ]
     doors: list[_Door] = []
-    for each in found:
-        verdict = Verdict(setting, tools, each.title, each.silence, asked.prompt == asked.alone)
+    for title, message in MESSAGES.items():
+        if message.calls and not tools:
+            continue
+        each = asked.behind(title, message)
+        verdict = Verdict(setting, tools, title, each.silence, asked.prompt == asked.alone)
         if each.silence is None:
             prompt = asked.prompt or ""
             doors = doors or [_Door(analysis, way, prompt, setting, tools=tools) for way in Way]
@@ -236,21 +234,21 @@ class Alike:
 class TurnWord:
     """A word that changes a turn as the value of a switch, and what came of it alone."""
 
-    switch: str
-    value: str
-    checked: bool
-    """The self-check of its format passes."""
+    name: str
+    """The switch, and the word."""
     gated: bool
     """No continuation under it fails the gate."""
-    asked: int
-    """What the second judge could ask, told this setting."""
-    misread: int
-    refused: int
-    """Of them: by the parser, by the grammar."""
+    asked: Sequence[Verdict]
+    """On what the second judge could ask under it."""
 
     @property
-    def ok(self) -> bool:
-        return self.checked and self.gated and not self.misread and not self.refused
+    def checked(self) -> bool:
+        """The self-check of its format passes."""
+        return all(each.checked for each in self.asked)
+
+    def told(self, *, read: bool) -> bool:
+        """Whether parser or grammar do not fail, told the setting."""
+        return not any(each.faulty(Way.SETTING, read=read) for each in self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,16 +331,9 @@ def _words(analysis: Analysis, judged: Sequence[Verdict]) -> Iterator[TurnWord]:
             if not isinstance(value, str) or not turns & {*effects}:
                 continue
             setting = {**analysis.formats.base, switch.name: value}
-            under = [each for each in judged if each.setting == setting and each.silence is None]
-            yield TurnWord(
-                switch.name,
-                value,
-                all(each.checked for each in under),
-                not any(fault.setting == setting for fault in analysis.gate.faults),
-                len(under),
-                sum(each.faulty(Way.SETTING, read=True) for each in under),
-                sum(each.faulty(Way.SETTING, read=False) for each in under),
-            )
+            gated = not any(fault.setting == setting for fault in analysis.gate.faults)
+            asked = [each for each in judged if each.setting == setting and each.silence is None]
+            yield TurnWord(f"{switch.name}={value}", gated, asked)
 
 
 def _counts(analysis: Analysis) -> Counter[str]:
@@ -421,24 +412,20 @@ def cause_of(name: str, verdict: Verdict, judged: Sequence[Verdict]) -> str:
         return UNCHECKED
     if verdict.bare and ways <= {Way.PROMPT, Way.BOTH}:
         return BEGUN
-    if verdict.bare and ways == {Way.SETTING} and _some(judged, verdict, tools=True):
-        return UNASKED
-    if ways == {Way.PROMPT}:
-        return UNITED
-    if not verdict.tools and not _some(judged, verdict, tools=True):
-        return TOOLLESS
-    return known_causes("gate").get(name, "") or _OPEN.get(name, "")
-
-
-def _some(judged: Sequence[Verdict], verdict: Verdict, *, tools: bool) -> bool:
-    """Whether the same message does not pass with tools, or without."""
-    return any(
+    with_tools = any(
         each.faults
         for each in judged
-        if each.tools is tools
+        if each.tools
         and each.title == verdict.title
         and repr(each.setting) == repr(verdict.setting)
     )
+    if verdict.bare and ways == {Way.SETTING} and with_tools:
+        return UNASKED
+    if ways == {Way.PROMPT}:
+        return UNITED
+    if not verdict.tools and not with_tools:
+        return TOOLLESS
+    return known_causes("gate").get(name, "") or _OPEN.get(name, "")
 
 
 def _lines(found: Sequence[Gated]) -> Iterator[str]:
@@ -609,17 +596,19 @@ def _alike_lines(done: Sequence[Gated]) -> Iterator[str]:
 
 def _word_lines(done: Sequence[Gated]) -> Iterator[str]:
     """Name each word that changes a turn as the value of a switch, and what came of it alone."""
-    named = [(each, word) for each in done for word in each.words]
-    asked = [(each, word) for each, word in named if word.asked]
-    yield f"{len(named):>6}  words that change a turn, of {len({id(each) for each, _ in named})}"
+    words = [word for each in done for word in each.words]
+    asked = [word for word in words if word.asked]
+    yield f"{len(words):>6}  words that change a turn, of {sum(bool(each.words) for each in done)}"
     yield f"{len(asked):>6}    whose turns go on from the prompt"
-    yield f"{sum(word.checked for _, word in asked):>6}      self-check"
-    yield f"{sum(word.gated for _, word in asked):>6}      gate"
-    yield f"{sum(not word.misread for _, word in asked):>6}      read, told the setting"
-    yield f"{sum(not word.refused for _, word in asked):>6}      accepted, told the setting"
-    for each, word in named:
-        verdict = "passes" if word.ok and word.asked else "fails" if word.asked else "not asked"
-        yield f"{'':8}  {each.name}: {word.switch}={word.value}: {verdict}"
+    yield f"{sum(word.checked for word in asked):>6}      self-check"
+    yield f"{sum(word.gated for word in asked):>6}      gate"
+    yield f"{sum(word.told(read=True) for word in asked):>6}      read, told the setting"
+    yield f"{sum(word.told(read=False) for word in asked):>6}      accepted, told the setting"
+    for each in done:
+        for word in each.words:
+            ok = word.checked and word.gated and word.told(read=True) and word.told(read=False)
+            verdict = ("passes" if ok else "fails") if word.asked else "not asked"
+            yield f"{'':8}  {each.name}: {word.name}: {verdict}"
 
 
 GATES = Board(gated, _lines, _explained, chunk=8)

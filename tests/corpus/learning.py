@@ -41,7 +41,7 @@ from autoparser.analysis.teaching.output_learning import format_of_outputs
 from autoparser.analysis.teaching.taught_analysis import reads_as
 
 from .closed_loop import loop_cases
-from .corpus_templates import FIXTURES, Board, sound_analysis
+from .corpus_templates import FIXTURES, Board, of_sound
 
 EXAMPLES, OUTPUTS = (1, 2, 5, 20), (5, 20, 100)
 """So many examples, and so many outputs, are learned from."""
@@ -111,16 +111,15 @@ class LearnedReadings:
         self.learned[title] = reading
 
 
-def _unlearned(path: Path) -> tuple[Analysis, LearnedReadings] | None:
-    """Analyze a template; None where its check fails, or it writes no calls after its prompt."""
-    analysis = sound_analysis(path)
-    if analysis is None or analysis.format.calls is None or not analysis.format.openings:
+def _unlearned(name: str, analysis: Analysis) -> LearnedReadings | None:
+    """Return what is read before learning; None where no prompt says what follows it."""
+    if not analysis.format.openings:
         return None
     every = list(_shown_by(analysis))
     own = _read(every, analysis.formats)
     # What the template writes so that nobody can tell it again is no question to examples.
     shown = [each for each in every if each.title not in own.missed]
-    return analysis, LearnedReadings(path.stem, shown, own, {})
+    return LearnedReadings(name, shown, own, {})
 
 
 def _shown_by(analysis: Analysis) -> Iterator[ShownMessage]:
@@ -157,23 +156,20 @@ def without_parts(format_: TurnFormat) -> TurnFormat:
 
 
 def example_readings(
-    path: Path, noise: bool = False, counts: Sequence[int] = EXAMPLES
+    name: str, analysis: Analysis, noise: bool = False, counts: Sequence[int] = EXAMPLES
 ) -> LearnedReadings | None:
-    """Learn from so many examples; None where nothing is analyzed, or calls are not written."""
-    found = _unlearned(path)
-    if found is None:
-        return None
-    analysis, asked = found
-    if not any(each.example and each.message.calls for each in asked.shown):
+    """Learn from so many examples; None where calls are not written."""
+    asked = _unlearned(name, analysis)
+    if asked is None or not any(each.example and each.message.calls for each in asked.shown):
         return None
     hidden = without_parts(analysis.format)
     for how in ("drawn", "chosen"):
         for count in counts:
-            chance = random.Random(f"1 {path.stem} {count}")
+            chance = random.Random(f"1 {name} {count}")
             drawn = _drawn(asked.shown, count, chance, chosen=how == "chosen")
             texts = [each.text for each in drawn]
-            names = [call.name for each in drawn for call in each.message.calls]
-            spoiled = _spoil(texts, names, chance) if noise else set[int]()
+            called = [call.name for each in drawn for call in each.message.calls]
+            spoiled = _spoil(texts, called, chance) if noise else set[int]()
             examples = [
                 Example(text, each.message) for text, each in zip(texts, drawn, strict=True)
             ]
@@ -251,14 +247,15 @@ def _spoil(texts: list[str], names: Sequence[str], chance: random.Random) -> set
 
 
 def output_readings(
-    path: Path, noise: bool = False, both: bool = False, counts: Sequence[int] = OUTPUTS
+    name: str,
+    analysis: Analysis,
+    noise: bool = False,
+    both: bool = False,
+    counts: Sequence[int] = OUTPUTS,
 ) -> LearnedReadings | None:
-    """Learn from so many outputs; None where nothing is analyzed, or calls are not written."""
-    found = _unlearned(path)
-    if found is None:
-        return None
-    analysis, asked = found
-    if not any(each.message.calls for each in asked.shown):
+    """Learn from so many outputs; None where calls are not written."""
+    asked = _unlearned(name, analysis)
+    if asked is None or not any(each.message.calls for each in asked.shown):
         return None
     outputs = _outputs(analysis, max(counts))
     if len(outputs) < min(counts):
@@ -267,7 +264,7 @@ def output_readings(
     names = [str(tool["function"]["name"]) for tool in TOOLS]
     for count in counts:
         texts = outputs[:count]
-        chance = random.Random(f"{path.stem} {count}")
+        chance = random.Random(f"{name} {count}")
         spoiled = _spoil(texts, names, chance) if noise else set[int]()
         asked.learn(f"{count}", spoiled, partial(_of_outputs, texts, hidden))
     return asked
@@ -361,4 +358,4 @@ def learning_board(
     else:
         ask = partial(example_readings, noise=noise)
         lines = partial(_lines, head="renders hidden", what="examples", named="5 chosen")
-    return Board(ask, lines, lambda _: True)
+    return Board(of_sound(ask, calling=True), lines, lambda _: True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis
@@ -45,7 +45,6 @@ class Outcome:
     renders: int = 0
     passed: int = 0
     total: int = 0
-    refused: int = 0
     writes_calls: bool = False
     """The format has calls."""
     writes_reasoning: bool = False
@@ -85,7 +84,6 @@ def _ending(path: Path) -> Outcome:
         renders=analysis.renders,
         passed=check.passed,
         total=check.total,
-        refused=check.refused,
         writes_calls=format_.calls is not None,
         writes_reasoning=any(
             TurnPart.REASONING in layout.parts for layout in format_.layouts.values()
@@ -111,12 +109,10 @@ def _cause_of_verdict(analysis: Analysis) -> str:
     if smallest is not None:
         return f"{smallest.reason}, first with: {smallest.title}"
     if analysis.formats.fullest.calls is not None:
-        kind = "writes calls"
-    elif check.refused:
-        kind = "refuses calls or other messages, as its format says"
-    else:
-        kind = "writes no calls"
-    return kind
+        return "writes calls"
+    if check.refused:
+        return "refuses calls or other messages, as its format says"
+    return "writes no calls"
 
 
 def _lines(found: Sequence[Outcome]) -> Iterator[str]:
@@ -152,7 +148,8 @@ def _named(outcome: Outcome) -> str:
 
 OUTCOMES = Board(outcome_of, _lines, lambda each: each.ending is not Ending.CRASHED, chunk=16)
 
-Value: TypeAlias = "bool | str | Sequence[Value] | Mapping[str, Value] | None"
+Sent: TypeAlias = dict[str, Any]
+"""A message, or a tool, as a template takes it."""
 
 TOKENS = {
     f"{name}_token": f"<{name}>" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
@@ -162,7 +159,7 @@ NAME, KEY, VALUE = "zqlookup", "wvplace", "xjoslo"
 REASONING, CONTENT, USER, ANSWER = "kpponder", "hgreply", "bcquery", "mdresult"
 
 ALIASES = ("reasoning_content", "thinking", "reasoning")
-SWITCHES: tuple[Mapping[str, Value], ...] = (
+SWITCHES: tuple[Mapping[str, bool], ...] = (
     {},
     {"enable_thinking": True},
     {"enable_thinking": False},
@@ -170,11 +167,9 @@ SWITCHES: tuple[Mapping[str, Value], ...] = (
     {"thinking": False},
 )
 IDS = ("aB3dE6gH1", f"functions.{NAME}:0")
-_CONTENTS: tuple[Value, ...] = (CONTENT, [{"type": "text", "text": CONTENT}])
-ABSENT = "absent"
-"""Stands for a message without a content key."""
+_CONTENTS = (CONTENT, [{"type": "text", "text": CONTENT}])
 
-FUNCTION: Mapping[str, Value] = {
+FUNCTION: Sent = {
     "name": NAME,
     "description": "Looks up.",
     "parameters": {
@@ -183,14 +178,14 @@ FUNCTION: Mapping[str, Value] = {
         "required": [KEY],
     },
 }
-TOOLS: tuple[Sequence[Value] | None, ...] = ([{"type": "function", "function": FUNCTION}], None)
+TOOLS: tuple[list[Sent] | None, ...] = ([{"type": "function", "function": FUNCTION}], None)
 
 
 def render(
     template: ChatTemplate,
-    messages: Sequence[Mapping[str, Value]],
-    tools: Sequence[Value] | None = None,
-    switches: Mapping[str, Value] | None = None,
+    messages: Sequence[Sent],
+    tools: Sequence[Sent] | None = None,
+    switches: Mapping[str, bool] | None = None,
 ) -> str:
     """Render; a refusal shows nothing."""
     variables: dict[str, object] = {
@@ -207,60 +202,43 @@ def render(
         return ""
 
 
-def user_messages() -> tuple[list[Mapping[str, Value]], ...]:
+def user_messages() -> tuple[list[Sent], ...]:
     """Return the beginnings of a conversation that templates insist on."""
-    user: Mapping[str, Value] = {"role": "user", "content": USER}
-    parts: Mapping[str, Value] = {"role": "user", "content": [{"type": "text", "text": USER}]}
+    user: Sent = {"role": "user", "content": USER}
+    parts: Sent = {"role": "user", "content": [{"type": "text", "text": USER}]}
     return [user], [{"role": "system", "content": "Be brief."}, user], [parts]
 
 
-def call_messages(call_id: str) -> Iterator[dict[str, Value]]:
+def call_messages(call_id: str) -> Iterator[Sent]:
     """Return assistant messages that make one call, in every shape."""
-    contents: tuple[Value, ...] = ("", ABSENT, None, *_CONTENTS)
-    forms: tuple[Value, ...] = ({KEY: VALUE}, f'{{"{KEY}": "{VALUE}"}}')
-    for content, arguments, wrapped in product(contents, forms, (True, False)):
-        function: Mapping[str, Value] = {"name": NAME, "arguments": arguments}
-        call: Mapping[str, Value] = (
-            {"id": call_id, "type": "function", "function": function}
-            if wrapped
-            else {"id": call_id, "type": "function", **function}
-        )
-        message: dict[str, Value] = {"role": "assistant", "tool_calls": [call]}
-        if content is not ABSENT:
-            message["content"] = content
-        yield message
+    contents: list[Sent] = [{"content": each} for each in ("", None, *_CONTENTS)]
+    forms = ({KEY: VALUE}, f'{{"{KEY}": "{VALUE}"}}')
+    for content, arguments, wrapped in product([*contents, {}], forms, (True, False)):
+        function: Sent = {"name": NAME, "arguments": arguments}
+        call: Sent = {"function": function} if wrapped else function
+        calls = [{"id": call_id, "type": "function", **call}]
+        yield {"role": "assistant", "tool_calls": calls, **content}
 
 
 def renders_call(template: ChatTemplate) -> bool:
     """Whether some shape of a call shows its name (or an id that carries it), key and value."""
     if "tool_calls" not in template.text:
         return False  # Saves many renders: a field that is never named is never read.
-    for call_id, message, tools, start in product(
-        IDS, list(call_messages(IDS[0])), TOOLS, user_messages()
-    ):
-        call = _with_id(message, call_id)
-        for tail in ([], [_answer(call_id)]):
-            text = render(template, [*start, call, *tail], tools)
-            if VALUE in text and _shows_call(template, text, start, tools):
-                return True
+    for call_id in IDS:
+        for call, tools, start in product(call_messages(call_id), TOOLS, user_messages()):
+            for tail in ([], [_answer(call_id)]):
+                text = render(template, [*start, call, *tail], tools)
+                if VALUE in text and _shows_call(template, text, start, tools):
+                    return True
     return False
 
 
-def _answer(call_id: str) -> Mapping[str, Value]:
+def _answer(call_id: str) -> Sent:
     return {"role": "tool", "name": NAME, "tool_call_id": call_id, "content": ANSWER}
 
 
-def _with_id(message: Mapping[str, Value], call_id: str) -> Mapping[str, Value]:
-    calls = message["tool_calls"]
-    assert isinstance(calls, list)
-    return {**message, "tool_calls": [{**call, "id": call_id} for call in calls]}
-
-
 def _shows_call(
-    template: ChatTemplate,
-    text: str,
-    start: Sequence[Mapping[str, Value]],
-    tools: Sequence[Value] | None,
+    template: ChatTemplate, text: str, start: Sequence[Sent], tools: Sequence[Sent] | None
 ) -> bool:
     """Whether name and key show more often than the tools alone explain."""
     told = {"role": "assistant", "content": CONTENT}
@@ -281,9 +259,7 @@ def renders_reasoning(template: ChatTemplate) -> bool:
     return False
 
 
-def _reasoned_turns(
-    alias: str,
-) -> Iterator[tuple[list[Mapping[str, Value]], Sequence[Value] | None]]:
+def _reasoned_turns(alias: str) -> Iterator[tuple[list[Sent], Sequence[Sent] | None]]:
     for content in _CONTENTS:
         yield [{"role": "assistant", "content": content, alias: REASONING}], None
     for message in call_messages(IDS[0]):

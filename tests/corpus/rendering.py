@@ -125,18 +125,12 @@ def texts_of(message: object) -> list[str]:
     return [text for item in items for text in texts_of(item)]
 
 
-@dataclass(slots=True)
-class Attribution:
-    """How the attribution of one template's render compares with the truth."""
+def attribution_faults(analysis: Analysis) -> list[str] | None:
+    """Attribute a conversation whose texts are all different, and look for each of them.
 
-    name: str
-    rendered: bool = False
-    faults: list[str] = field(default_factory=list)
-
-
-def attribution_of(path: Path, analysis: Analysis) -> Attribution:
-    """Attribute a conversation whose texts are all different, and look for each of them."""
-    found = Attribution(path.stem)
+    None if the template renders none.
+    """
+    found: list[str] | None = None
     made = renderer(analysis)
     for reasoning, calls in product((True, False), repeat=2):
         entries = conversation(analysis, reasoning=reasoning, calls=calls)
@@ -147,9 +141,8 @@ def attribution_of(path: Path, analysis: Analysis) -> Attribution:
                 result = made.attribute(messages, tools, add_generation_prompt=generation)
             except AutoparserError:
                 continue
-            found.rendered = True
-            found.faults += _faults(result, messages)
-            found.faults += _prompted(made, result, messages, tools)
+            faults = [*_faults(result, messages), *_prompted(made, result, messages, tools)]
+            found = [*(found or ()), *faults]
     return found
 
 
@@ -187,14 +180,12 @@ def _prompted(
 
 def _misplaced(result: Attributed, words: str, message: int, *, sampled: bool) -> Iterator[str]:
     for match in re.finditer(re.escape(words), result.text):
-        under = [
-            each
+        under = {
+            (each.message, each.content, each.sampled)
             for each in result.segments
             if each.start < match.end() and each.end > match.start()
-        ]
-        if {(each.message, each.content, each.sampled) for each in under} != {
-            (message, True, sampled)
-        }:
+        }
+        if under != {(message, True, sampled)}:
             yield f"{words!r} is not sampled={sampled} content of message {message}"
 
 
@@ -316,25 +307,22 @@ class _Talk:
         if not fits:
             turn = self._entries[at]
             assert isinstance(turn, Message)
-            format_, shown = (
-                self._analysis.format,
-                qwen().decode([*prompt], skip_special_tokens=False),
-            )
-            block = format_.reasoning
-            close, core = ("", "") if block is None else (block.close.core, block.open.core)
-            opened = [
-                each.text
-                for each in format_.openings
-                if each.written is PromptProgress.REASONING_OPEN
-            ]
-            # After the result of a call the prompt may open the reasoning without a header.
-            begun = bool(core) and shown.rstrip().endswith(core)
             self._entries[at] = replace(turn, reasoning="")
             text, _ = self._own_text(at)
-            if close and (shown.endswith(tuple(opened)) or begun):
+            block = self._analysis.format.reasoning
+            if block is not None and block.close.core and self._reasons_after(prompt):
                 self._entries[at] = replace(turn, reasoning=THOUGHT)
-                text = f"{THOUGHT}\n{close}\n\n{text}"
+                text = f"{THOUGHT}\n{block.close.core}\n\n{text}"
         return tuple(qwen().encode(text, add_special_tokens=False).ids), fits
+
+    def _reasons_after(self, prompt: Sequence[int]) -> bool:
+        """Whether a prompt has opened reasoning, by a header or, after a call's result, without."""
+        format_, shown = self._analysis.format, qwen().decode([*prompt], skip_special_tokens=False)
+        opened = [
+            each.text for each in format_.openings if each.written is PromptProgress.REASONING_OPEN
+        ]
+        core = "" if format_.reasoning is None else format_.reasoning.open.core
+        return shown.endswith(tuple(opened)) or (bool(core) and shown.rstrip().endswith(core))
 
 
 def _difference(one: str, other: str) -> str:
@@ -354,14 +342,16 @@ KINDS: Mapping[str, tuple[bool, str]] = {
 class Survey:
     """What was found of one template."""
 
-    attribution: Attribution
+    name: str
+    faults: list[str] | None
+    """Texts that are not attributed to their messages; None where nothing renders."""
     rounds: Mapping[str, Rounds]
 
     @property
     def ok(self) -> bool:
         """Whether every text is its message's, and every bridge is told from a render."""
         rounds = self.rounds.values()
-        return not self.attribution.faults and not any(
+        return not self.faults and not any(
             each.silent or each.counts["broken by bridge"] for each in rounds
         )
 
@@ -371,26 +361,24 @@ def surveyed(path: Path) -> Survey | None:
     analysis = analyzed(path)
     if analysis is None:
         return None
-    return Survey(
-        attribution_of(path, analysis),
-        {
-            name: rounds_of(path, analysis, reasoning=reasoning, retention=retention)
-            for name, (reasoning, retention) in KINDS.items()
-        },
-    )
+    rounds = {
+        name: rounds_of(path, analysis, reasoning=reasoning, retention=retention)
+        for name, (reasoning, retention) in KINDS.items()
+    }
+    return Survey(path.stem, attribution_faults(analysis), rounds)
 
 
 def _lines(found: Sequence[Survey]) -> Iterator[str]:
-    rendered = [each.attribution for each in found if each.attribution.rendered]
+    rendered = [each for each in found if each.faults is not None]
     right = sum(not each.faults for each in rendered)
     yield f"{len(found):>6}  templates analyzed"
     yield f"{right:>6}  of {len(rendered)} that render: every text is its message's"
     for each in rendered:
         if each.faults:
             yield f"{'':8}  {each.name}: {each.faults[0]}"
-    columns = {name: [each.rounds[name] for each in found] for name in KINDS}
     had = {
-        name: [each for each in rounds if each.counts["turns"]] for name, rounds in columns.items()
+        name: [each.rounds[name] for each in found if each.rounds[name].counts["turns"]]
+        for name in KINDS
     }
     yield ""
     yield _row("ten turns", list(had))

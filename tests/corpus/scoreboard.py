@@ -36,9 +36,9 @@ from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.turn_format import Formats
 from autoparser.analysis.learning.examples import Example
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import ParsedMessage
+from autoparser.analysis.parsing.parsed_message import Delta, ParsedMessage
 from autoparser.analysis.teaching.example_learning import learn
-from tests.analysis.parsing.loop import client_sum, streamed
+from tests.analysis.parsing.loop import streamed
 from tests.fixture_analyses import TOKENS
 from tests.fuzz.edits import cut
 
@@ -115,35 +115,27 @@ def observed(analysis: Analysis, fixture: Fixture) -> Observation:
     """Read a case at once and streamed."""
     parser = analysis.parser(list(fixture.tools), prompt=fixture.generation_prompt)
     whole, text = not fixture.truncated, fixture.raw_output
-    message = parser.parse(text, complete=whole)
+    streams: dict[str, ParseResult] = {}
+    cuts = {"one": [text], "token": list(text), "rand:1:8": cut(random.Random(1), text)}
+    for name, pieces in cuts.items():
+        stream = streamed(parser, pieces, complete=whole)
+        heard, closed = _heard(stream.deltas), len(stream.message.tool_calls)
+        # Calls that never closed are left out.
+        streams[name] = replace(heard, tool_calls=heard.tool_calls[:closed])
+    return Observation(_whole(parser.parse(text, complete=whole)), streams)
+
+
+def _whole(message: ParsedMessage) -> ParseResult:
     calls = tuple(ParsedToolCall(call.name, call.arguments) for call in message.tool_calls)
-    return Observation(
-        nonstream=ParseResult(message.content, message.reasoning_content, calls),
-        streams={
-            "one": _streamed(parser, [text], whole),
-            "token": _streamed(parser, list(text), whole),
-            "rand:1:8": _streamed(parser, list(_pieces(text)), whole),
-        },
-    )
+    return ParseResult(message.content, message.reasoning_content, calls)
 
 
-def _streamed(parser: OutputParser, pieces: Sequence[str], complete: bool) -> ParseResult:
-    """Add the deltas up, as a client does; calls that never closed are left out."""
-    stream = streamed(parser, pieces, complete=complete)
+def _heard(deltas: Sequence[Delta]) -> ParseResult:
+    """Add deltas up, as a client does."""
     heard = StreamAccumulator()
-    for delta in stream.deltas:
+    for delta in deltas:
         heard.add_openai_delta(delta.to_openai())
-    result = heard.result()
-    return replace(result, tool_calls=result.tool_calls[: len(stream.message.tool_calls)])
-
-
-def _pieces(text: str) -> Iterator[str]:
-    chance = random.Random(1)
-    at = 0
-    while at < len(text):
-        size = chance.randint(1, 24)
-        yield text[at : at + size]
-        at += size
+    return heard.result()
 
 
 def _lines(found: Sequence[Case], *, failing: bool) -> Iterator[str]:
@@ -372,40 +364,32 @@ def _prompt(template: ChatTemplate, switches: Mapping[str, Any], tools: Sequence
 
 
 def _accepted(given: Mapping[str, Any]) -> Reading:
-    calls = tuple((call["name"], _sorted(call["arguments"])) for call in given["tool_calls"])
-    return given["reasoning_content"].strip(), given["content"].strip(), calls
-
-
-def _sorted(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
+    calls = tuple(
+        ParsedToolCall(call["name"], json.dumps(call["arguments"])) for call in given["tool_calls"]
+    )
+    return _reading(ParseResult(given["content"], given["reasoning_content"], calls))
 
 
 def _readings(parser: OutputParser, text: str) -> Iterator[tuple[str, Reading]]:
     """Return what one shot gives, and what the deltas of streams add up to."""
-    yield "one shot", _whole(parser.parse(text))
-    for size in SIZES:
-        pieces = [text[at : at + size] for at in range(0, len(text), size)]
-        yield f"in pieces of {size}", _added(parser, pieces)
-    yield "in pieces at random", _added(parser, cut(random.Random(1), text))
+    yield "one shot", _reading(_whole(parser.parse(text)))
+    cuts = {
+        f"of {size}": [text[at : at + size] for at in range(0, len(text), size)] for size in SIZES
+    }
+    for how, pieces in {**cuts, "at random": cut(random.Random(1), text)}.items():
+        yield f"in pieces {how}", _reading(_heard(streamed(parser, pieces).deltas))
 
 
-def _whole(message: ParsedMessage) -> Reading:
-    calls = tuple((call.name, _json(call.arguments)) for call in message.tool_calls)
-    return (message.reasoning_content or "").strip(), (message.content or "").strip(), calls
+def _reading(found: ParseResult) -> Reading:
+    calls = tuple((call.name, _sorted(call)) for call in found.tool_calls)
+    return (found.reasoning_content or "").strip(), (found.content or "").strip(), calls
 
 
-def _added(parser: OutputParser, pieces: Sequence[str]) -> Reading:
-    heard = client_sum(streamed(parser, pieces).deltas)["message"]
-    made = [call["function"] for call in heard.get("tool_calls", ())]
-    calls = tuple((call["name"], _json(call["arguments"])) for call in made)
-    return heard.get("reasoning_content", "").strip(), (heard["content"] or "").strip(), calls
-
-
-def _json(text: str) -> str:
+def _sorted(call: ParsedToolCall) -> str:
     try:
-        return _sorted(json.loads(text))
+        return json.dumps(call.arguments(), sort_keys=True)
     except ValueError:
-        return f"no JSON: {text}"
+        return f"no JSON: {call.arguments_raw}"
 
 
 def _field_lines(found: Sequence[FieldCase], *, failing: bool) -> Iterator[str]:

@@ -12,8 +12,8 @@ from typing import TypeAlias
 import pytest
 
 from .closed_loop import ENOUGH, LOOPS, Loop, loop_of, lost_texts, words_of
-from .corpus_templates import PROCESSES, known_causes, of_each, own_paths
-from .exports import EXPORTS, Exported, export_of
+from .corpus_templates import PROCESSES, known_causes, of_each, of_sound, own_paths
+from .exports import Exported, exports_board, exports_of
 from .outcomes import OUTCOMES, Ending, Outcome, outcome_of
 
 TEMPLATES = 786
@@ -41,12 +41,13 @@ BEGUN_OTHERWISE = {
 }
 """Templates with a setting under which a turn is begun otherwise than the export expresses."""
 
-Answers: TypeAlias = tuple[Outcome, Loop | None, Exported | None]
+Answers: TypeAlias = tuple[Outcome, tuple[Loop, list[Exported]] | None]
 
 
 def answers_of(path: Path) -> Answers:
     """Ask one template everything: it is read and analyzed once."""
-    return outcome_of(path), loop_of(path), export_of(path)
+    sound = of_sound(lambda name, analysis: (loop_of(name, analysis), exports_of(name, analysis)))
+    return outcome_of(path), sound(path)
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +57,17 @@ def answers(corpus: list[Path]) -> list[Answers]:
 
 @pytest.fixture
 def surveyed(answers: list[Answers]) -> list[Outcome]:
-    return [outcome for outcome, _, _ in answers]
+    return [outcome for outcome, _ in answers]
 
 
 @pytest.fixture
 def rounds(answers: list[Answers]) -> list[Loop]:
-    return [loop for _, loop, _ in answers if loop is not None]
+    return [sound[0] for _, sound in answers if sound is not None]
 
 
 @pytest.fixture
 def exported(answers: list[Answers]) -> list[Exported]:
-    return [export for _, _, export in answers if export is not None]
+    return [export for _, sound in answers if sound is not None for export in sound[1]]
 
 
 def names(outcomes: list[Outcome]) -> str:
@@ -138,11 +139,11 @@ def test_the_tables_name_what_does_not_pass(
     surveyed: list[Outcome], rounds: list[Loop], exported: list[Exported]
 ) -> None:
     left = [each.name for each in surveyed if each.ending is not Ending.PASSED]
-    part = [word for each in exported if each.limits for word in (each.name, *each.limits)]
+    part = [word for each in exported if each.lacks for word in (each.name, *each.lacks)]
     for text, words in (
         (OUTCOMES.table(surveyed), left),
         (LOOPS.table(rounds), list(known_causes("parse"))),
-        (EXPORTS.table(exported), part),
+        (exports_board().table([exported]), part),
     ):
         assert words
         assert [word for word in words if word not in text] == []

@@ -37,7 +37,7 @@ from autoparser.analysis.sources.token_bytes import byte_tokenizer
 
 from .behind import Behind, RenderedTurns, rendered_turns
 from .closed_loop import plain_texts, words_of
-from .corpus_templates import Board, read_template, sound_analysis
+from .corpus_templates import Board, of_sound
 from .grammar_readers import refused, started, taking_turns
 
 NEXT = "Departed"
@@ -73,22 +73,12 @@ class Stopped:
     """Why there is no renderer: a special token that is not known."""
 
 
-def stopped(path: Path) -> Stopped | None:
-    """Ask of one template; None where its analysis does not hold."""
-    try:
-        template = read_template(path)
-        analysis = analyze(template)
-        if analysis.stand_ins:
-            known = {name: str(text) for name, text in analysis.stand_ins.items()}
-            analysis = analyze(ChatTemplate(template.text, known, name=template.name))
-    except AutoparserError:
-        return None
-    return stopped_by(path.stem, analysis) if not analysis.check.failures else None
-
-
 def stopped_by(name: str, analysis: Analysis) -> Stopped:
     """Ask of one analysis."""
     found = Stopped(name)
+    if analysis.stand_ins:
+        known = {name: str(text) for name, text in analysis.stand_ins.items()}
+        analysis = analyze(ChatTemplate(analysis.template.text, known, name=name))
     for turns in rendered_turns(analysis):
         if turns.turns:
             try:
@@ -195,7 +185,7 @@ def _stop_lines(found: Sequence[Stopped]) -> Iterator[str]:
     yield from (f"{'':8}{each.name}: {each.first}" for each in found if each.first)
 
 
-STOPS = Board(stopped, _stop_lines, lambda each: not each.first)
+STOPS = Board(of_sound(stopped_by), _stop_lines, lambda each: not each.first)
 
 TEXTS = 40
 """Texts without markers that each template is asked to write as content."""
@@ -224,14 +214,6 @@ class Triggered:
     @property
     def ok(self) -> bool:
         return not self.faults and not self.refused
-
-
-def triggered(path: Path, words: Sequence[str]) -> Triggered | None:
-    """Ask of one template; None where its analysis does not hold, or it writes no call."""
-    analysis = sound_analysis(path)
-    if analysis is None or analysis.format.calls is None:
-        return None
-    return triggered_by(path.stem, analysis, words)
 
 
 def triggered_by(name: str, analysis: Analysis, words: Sequence[str]) -> Triggered:
@@ -339,7 +321,7 @@ def _trigger_lines(found: Sequence[Triggered]) -> Iterator[str]:
 
 def triggers_board(paths: Sequence[Path]) -> Board[Path, Triggered]:
     """Return the board whose texts are made of these templates' words."""
-    ask = partial(triggered, words=words_of(paths[::EVERY]))
+    ask = of_sound(partial(triggered_by, words=words_of(paths[::EVERY])), calling=True)
     return Board(ask, _trigger_lines, lambda each: each.ok)
 
 
@@ -376,14 +358,6 @@ class Tagged:
     @property
     def ok(self) -> bool:
         return not self.faults and not self.refused
-
-
-def tagged(path: Path) -> Tagged | None:
-    """Ask of one template; None where its analysis does not hold, or it writes no call."""
-    analysis = sound_analysis(path)
-    if analysis is None or analysis.format.calls is None:
-        return None
-    return tagged_by(path.stem, analysis)
 
 
 def tagged_by(name: str, analysis: Analysis) -> Tagged | None:
@@ -456,4 +430,4 @@ def _tag_lines(found: Sequence[Tagged]) -> Iterator[str]:
             yield f"{'':8}{each.name}: {len(each.faults)} {shown}"
 
 
-TAGS = Board(tagged, _tag_lines, lambda each: each.ok)
+TAGS = Board(of_sound(tagged_by, calling=True), _tag_lines, lambda each: each.ok)
