@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.engines import engine_process
 from autoparser.analysis.templates import worker_pool
 from autoparser.cli import wings
 from autoparser.cli.command_runs import isolation
@@ -147,4 +146,3 @@ def fake_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     fakes = ROOT / "tests" / "analysis" / "engines" / "fakes"
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (fakes, ROOT))))
     monkeypatch.setenv("FAKE_WITHOUT", "dying looping sleeping")
-    monkeypatch.setattr(engine_process, "ENGINES", ("vllm", "sglang"))

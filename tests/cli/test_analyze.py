@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from .conftest import Run, Start
 
@@ -27,26 +24,6 @@ def test_a_section_alone_is_that_of_the_whole_report(name: str, autoparser: Run)
     ran = autoparser("analyze", GOOD, "--show", name)
     assert ran.code == 0
     assert ran.out in autoparser("analyze", GOOD, "--full").out
-
-
-def test_a_terminal_gets_links_to_places_and_a_pipe_gets_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autoparser: Run
-) -> None:
-    source = tmp_path / "numbers.jinja"
-    table = yaml.safe_load((Path(__file__).parent / "uses" / "analyze.yaml").read_text("utf-8"))
-    source.write_text(table["files"]["numbers.jinja"], encoding="utf-8")
-    plain = autoparser("analyze", source).out
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    linked = autoparser("analyze", source).out
-    assert "\x1b" not in plain
-    assert f";{source.as_uri()}\x1b\\" in linked
-
-
-def test_a_terminal_that_knows_no_sign_gets_escapes(process: Run) -> None:
-    ran = process("analyze", GOOD, PYTHONIOENCODING="ascii")
-    assert ran.code == 0
-    assert "<|im_start|>assistant\\u21b5" in ran.out
 
 
 @pytest.mark.slow

@@ -1,14 +1,12 @@
-"""The command fix beside its table: the proof in JSON, GGUF files, a limit."""
+"""The command fix beside its table: the proof in JSON, a limit."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from autoparser.analysis.core.errors import LimitKind, TemplateLimitError
-from tests.analysis.sources.gguf_files import write_model
 from tests.cli.conftest import ROOT, Run
 
 LINT = ROOT / "fixtures" / "lint"
@@ -28,17 +26,6 @@ def test_json_has_the_proof_of_a_fix(code: str, more: tuple[str, ...], autoparse
     assert {"tools", "reasoning", "several turns", "no system message"} <= {*proof["kinds"]}
     assert all(each["before"] != each["after"] for each in proof["examples"])
     assert {each["asked_for"] for each in proof["examples"]} == {not more}
-
-
-@pytest.mark.slow
-def test_a_gguf_file_is_shown_and_not_written(autoparser: Run, tmp_path: Path) -> None:
-    text = (LINT / "AP109" / "fires.jinja").read_text("utf-8")
-    path = write_model(tmp_path / "m.gguf", text)
-    before = path.read_bytes()
-    ran = autoparser("fix", path, "--select", "AP109")
-    assert (ran.code, "+    {{- message.content or '' }}\n" in ran.out) == (1, True)
-    assert autoparser("fix", path, "--select", "AP109", "--write").code == 2
-    assert path.read_bytes() == before
 
 
 def test_a_limit_that_ends_the_search_is_named(

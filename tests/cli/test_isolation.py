@@ -139,16 +139,3 @@ def test_an_interrupt_leaves_no_worker_behind(heard: str, endless: subprocess.Po
     assert (endless.returncode, out, err) == (130, "", "")
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_the_environment_and_files_of_the_parent_stay_where_they_are(
-    process: Run, bad: Bad, tmp_path: Path
-) -> None:
-    (tmp_path / "canary.txt").write_text("canary-81d0", encoding="utf-8")
-    source = bad(
-        "{{ self.__class__ }}{{ environ }}{{ lipsum.environ }}{{ cycler.os }}{{ CANARY }}"
-        "{{ messages }}{{ tools }}{{ namespace }}{{ raise_exception }}{{ strftime_now }}{{ dict }}"
-    )
-    ran = process("render", source, *COMMANDS["render"], CANARY="canary-81d0")
-    assert "canary-81d0" not in ran.out + ran.err

@@ -111,13 +111,6 @@ def test_the_help_of_a_command_has_an_example_that_works(
     assert "Traceback" not in ran.err
 
 
-def test_an_option_that_was_renamed_is_still_taken(autoparser: Run) -> None:
-    told = autoparser("probe", "nowhere", "--rung=given").err
-    assert told == autoparser("probe", "nowhere", "--method", "given").err
-    assert "No such option" not in told
-    assert "--rung" not in autoparser("probe", "--help").out
-
-
 USES: list[tuple[str, ...]] = [
     ("analyze", TEMPLATE, "--json"),
     ("parse", TEMPLATE, *OUT),

@@ -56,18 +56,6 @@ def test_the_tokenizer_of_a_model_is_that_of_the_templates_commit(
     assert all(commit in line for line in asked)
 
 
-def test_what_an_encoder_prints_is_not_in_the_document(tmp_path: Path, process: Run) -> None:
-    path = tmp_path / "loud.py"
-    path.write_text(
-        "print('loading')\n"
-        "def f(messages):\n"
-        "    print('encoding')\n"
-        "    return ''.join(f\"[{m['role']}]{m['content']}\" for m in messages)\n"
-    )
-    ran = process("analyze", "--encoder", f"{path}:f", "--json")
-    assert json.loads(ran.out)["template"]["origin"] == f"{path}:f"
-
-
 @pytest.mark.parametrize("name", ["../../evil", "/evil", "a/b", "\x1b[31m", ".hidden"])
 def test_a_name_in_a_gguf_header_is_no_path(
     hub: Hub, tmp_path: Path, autoparser: Run, name: str

@@ -11,6 +11,8 @@ A table of `uses/` has cases under `cases`, by titles that say what is expected:
       hub: {org/model: {main: {chat_template.jinja: x}}} # $ENDPOINT, and $COMMIT of the last one
       environment: {NAME: value}         # null takes it away
       without: [textual]                 # packages that are not installed
+      engines: [vllm, sglang]            # made engines that $PYTHON finds, and no others
+      served: {vllm: TEMPLATE}           # an engine's server, with its mistakes, at $SERVER
       first: [analyze $J1 -o x.json]     # uses before it
       process: true                      # in a process of its own, with workers
       stdin: "{{ messages }}"
@@ -43,19 +45,23 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from autoparser import ChatTemplate, load_template
+from autoparser.analysis.engines import engine_process
 from autoparser.analysis.sources import local_files
 from autoparser.cli import wings
 from tests.analysis.decoding.tokenizers_here import byte_tokenizer
+from tests.analysis.engines.engine_stub import EngineStub, answering, sglang_stub, vllm_stub
 from tests.analysis.history.vocabularies import small
 from tests.analysis.sources.gguf_files import write_model
 from tests.analysis.sources.hub_server import Hub, Model, commit_of
@@ -70,8 +76,10 @@ MADE = ("files", "tokenizers", "links", "pipes")
 KEYS = {
     *("run", "stdin", "code", "out", "words", "lacks", "err", "environment", "without", "hub"),
     *("json", "schema", "same", "runs", "slow", "first", "reads", "holds", "steps", "snapshot"),
-    *("process", *MADE),
+    *("process", "engines", "served", *MADE),
 }
+Stub: TypeAlias = Callable[[ChatTemplate], EngineStub]
+STUBS: Mapping[str, Stub] = {"vllm": vllm_stub, "sglang": sglang_stub}
 
 
 def cases() -> Iterator[Any]:
@@ -133,7 +141,7 @@ class Shell:
     def __init__(self, autoparser: Run, folder: Path, table: Mapping[str, Any]) -> None:
         self._autoparser = autoparser
         self.folder = folder
-        self.names = {"TMP": str(folder), "ROOT": str(ROOT)}
+        self.names = {"TMP": str(folder), "ROOT": str(ROOT), "PYTHON": sys.executable}
         self.names |= {name: self.filled(it)[0] for name, it in table.get("names", {}).items()}
         self._texts = table.get("texts", {})
         self._named: set[str] | None = None if table.get("inside") else {*KNOWN_FOLDERS}
@@ -204,6 +212,14 @@ def test_use(
         monkeypatch.setattr(module, "pipe_patience", lambda: 0.1)
     if "hub" in case:
         shell.serve(request.getfixturevalue("hub"), case["hub"])
+    if "engines" in case:
+        request.getfixturevalue("fake_engines")
+        monkeypatch.setattr(engine_process, "ENGINES", tuple(case["engines"]))
+    servers = ExitStack()
+    request.addfinalizer(servers.close)
+    for engine, template in case.get("served", {}).items():
+        stub = STUBS[engine](load_template(ROOT / template))
+        shell.names["SERVER"] = servers.enter_context(answering(stub)).url
     shell.make(case)
     for step in case.get("steps", [case]):
         with monkeypatch.context() as patch:
