@@ -377,7 +377,6 @@ def analysis_document(analysis: Analysis) -> dict[str, Json]:
         AnalysisDocument,
         AnalyzedTemplateDocument,
         SandboxDocument,
-        content_parts_document,
         describe_format,
         phase_document,
     )
@@ -411,7 +410,7 @@ def analysis_document(analysis: Analysis) -> dict[str, Json]:
         if crash is None
         else SandboxDocument(template.origin, crash.line, crash.reason, analysis.check.freed),
         string_arguments=analysis.string_arguments,
-        content_parts=content_parts_document(analysis.content_parts),
+        content_parts=analysis.content_parts,
         trials=analysis.trials,
         phases=tuple(
             phase_document(each, analysis.shape, system, markers) for each in analysis.phases

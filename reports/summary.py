@@ -27,7 +27,7 @@ from autoparser.analysis.formats.format_view import (
 )
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
-from autoparser.analysis.overview.format_facts import slot_text
+from autoparser.analysis.overview.format_facts import placeholder_text
 
 from .blocks import Blocks, Row, joined, rows, sentence
 from .places import provenance_words
@@ -335,9 +335,9 @@ def _words(media: MediaTreatment) -> Text:
         lost = ", and the text beside them is lost" if media.loses_text else ""
         return sentence(_SAID[media.outcome], lost, _why(media.reason))
     many = "for each part" if media.each else "once, however many there are"
-    alone = sentence(" (", quoted(slot_text(media.alone)), " for the only one)")
+    alone = sentence(" (", quoted(placeholder_text(media.alone)), " for the only one)")
     only = alone if media.alone else ""
-    written = quoted(slot_text(media.placeholder))
+    written = quoted(placeholder_text(media.placeholder))
     place_words = sentence(written, f" {many}", only, f", {media.place}")
     if not media.earlier:
         place_words.append(", in the last message alone")

@@ -307,6 +307,8 @@ RuleCode = Annotated[str, Meta(pattern="^AP[0-9]{3}$")]
 Count = Annotated[int, Meta(ge=0)]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Positive = Annotated[int, Meta(ge=1)]
+ONE_KEY = Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})
+"""Of an object that has one of its keys."""
 SettingValues = Annotated[
     Mapping[str, Json], Meta(description="Values of the template's switches, by name.")
 ]

@@ -7,12 +7,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 from markupsafe import escape
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from .conversation import MediaKind
+from .documents import ONE_KEY, Count, JsonDocument
 
 
 class EdgeStrip(StrEnum):
@@ -250,47 +251,61 @@ class MediaSlot(StrEnum):
     """What the part holds: an address, a path."""
 
 
-Placeholder: TypeAlias = tuple[str | MediaSlot, ...]
+class PlaceholderPiece(JsonDocument, frozen=True):
+    """A text of a placeholder, or what differs from part to part."""
+
+    literal: str | UnsetType = UNSET
+    slot: MediaSlot | UnsetType = UNSET
+
+    def filled(self, slots: Mapping[MediaSlot, str]) -> str:
+        """Return the text, or that of the slot."""
+        if self.slot is not UNSET:
+            return slots[self.slot]
+        return "" if self.literal is UNSET else self.literal
+
+
+Placeholder: TypeAlias = tuple[Annotated[PlaceholderPiece, ONE_KEY], ...]
 """What stands for a part: texts, and between them what differs from part to part."""
 
 
-class MediaTreatment(Struct, frozen=True):
+class MediaTreatment(JsonDocument, frozen=True):
     """What becomes of parts of one kind."""
 
     kind: MediaKind
     outcome: PartsOutcome
     """The best that becomes of any form."""
-    forms: Mapping[str, PartsOutcome] = field(default_factory=dict[str, PartsOutcome])
-    """What becomes of each form in which callers send such parts, by its name."""
-    placeholder: Placeholder = ()
-    """What stands for one part; empty where nothing does."""
-    alone: Placeholder = ()
+    forms: Mapping[str, PartsOutcome]
+    """What becomes of each form in which callers send such parts."""
+    placeholder: Placeholder
+    """What stands for a part; empty where nothing does."""
+    alone: Placeholder
     """What stands for a part that is the only one of its kind; empty where that is the same."""
-    place: MediaPlace | None = None
-    each: bool = True
-    """Whether every part of a message has a placeholder of its own; else all have one."""
-    first_number: int | None = None
-    """The number of the first part, where the template counts them."""
-    roles: tuple[str, ...] = ()
-    """The roles of the messages in which it is written."""
-    earlier: bool = True
+    place: MediaPlace | None
+    """Where it stands; null where nothing does."""
+    each: bool
+    """Whether every part of a message has its own; else all have one."""
+    first_number: Count | None
+    """The number of the first part; null where they are not counted."""
+    roles: tuple[str, ...]
+    """The roles of messages in which it is written."""
+    earlier: bool
     """Whether it is still written when later messages follow."""
-    loses_text: bool = False
-    """Whether a text beside such a part is not in the prompt."""
-    reason: str = ""
-    """The template's own words, where it refuses such parts or crashes."""
+    loses_text: bool
+    """Whether a text beside such a part is lost."""
+    reason: str
+    """The template's words where it raises."""
 
 
-class ContentParts(Struct, frozen=True):
+class ContentParts(JsonDocument, frozen=True):
     """What becomes of a user's content that is a list of parts."""
 
     texts: PartsOutcome
     """What becomes of a list of texts."""
-    reason: str = ""
-    """The template's own words, where it refuses that or crashes."""
-    media: tuple[MediaTreatment, ...] = ()
-    """Of each kind; nothing where a list of texts is not written already."""
-    renders: int = 0
+    reason: str
+    """The template's words where it raises on that."""
+    media: tuple[MediaTreatment, ...]
+    """Images, videos, audio; empty where a list of texts is not written already."""
+    renders: Count
     """How many renders say so."""
 
     def of(self, kind: MediaKind) -> MediaTreatment | None:

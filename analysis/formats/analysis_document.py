@@ -8,12 +8,11 @@ than an addition counts `ANALYSIS_SCHEMA` up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType, convert
 
-from autoparser.analysis.core.conversation import Json, MediaKind
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import (
     Count,
     Digest,
@@ -26,13 +25,7 @@ from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVariable
 from autoparser.analysis.core.text_alignment import DiffSplit
-from autoparser.analysis.core.text_format import (
-    ContentParts,
-    MediaPlace,
-    MediaSlot,
-    PartsOutcome,
-    Placeholder,
-)
+from autoparser.analysis.core.text_format import ContentParts
 from autoparser.analysis.core.turn_format import Formats
 from autoparser.analysis.core.verdicts import EvidenceKind, Gate
 from autoparser.analysis.learning.prober import Finding, Probe
@@ -40,7 +33,7 @@ from autoparser.analysis.learning.shape_negotiation import ShapeTrial
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 from autoparser.analysis.parsing.expression_document import ExpressionDocument
 
-from .format_document import ONE, CheckDocument, FormatDocument
+from .format_document import CheckDocument, FormatDocument
 from .format_view import CallIdPosition, ContentMode, FormatFlags, ReasoningMode, ToolFormat
 from .learned_format import LearnedFormat
 
@@ -117,80 +110,6 @@ def phase_document(
             EvidenceDocument(each.difference, render(each.left), render(each.right), each.split)
             for each in finding.evidence
         ),
-    )
-
-
-# What becomes of content that is a list of parts, as JSON.
-
-
-class PlaceholderPieceDocument(JsonDocument, frozen=True):
-    """A text of a placeholder, or what differs from part to part."""
-
-    literal: str | UnsetType = UNSET
-    slot: MediaSlot | UnsetType = UNSET
-
-
-class MediaDocument(JsonDocument, frozen=True):
-    """What becomes of parts of one kind."""
-
-    kind: MediaKind
-    outcome: PartsOutcome
-    """The best that becomes of any form."""
-    forms: Mapping[str, PartsOutcome]
-    """What becomes of each form in which callers send such parts."""
-    placeholder: tuple[Annotated[PlaceholderPieceDocument, ONE], ...]
-    """What stands for a part; empty where nothing does."""
-    alone: tuple[Annotated[PlaceholderPieceDocument, ONE], ...]
-    """What stands for a part that is the only one of its kind; empty where that is the same."""
-    place: MediaPlace | None
-    """Where it stands; null where nothing does."""
-    each: bool
-    """Whether every part of a message has its own; else all have one."""
-    first_number: Count | None
-    """The number of the first part; null where they are not counted."""
-    roles: tuple[str, ...]
-    """The roles of messages in which it is written."""
-    earlier: bool
-    """Whether it is still written when later messages follow."""
-    loses_text: bool
-    """Whether a text beside such a part is lost."""
-    reason: str
-    """The template's words where it raises."""
-
-
-class ContentPartsDocument(JsonDocument, frozen=True):
-    """What becomes of a user's content that is a list of parts."""
-
-    texts: PartsOutcome
-    """What becomes of a list of texts."""
-    reason: str
-    """The template's words where it raises on that."""
-    media: tuple[MediaDocument, ...]
-    """Images, videos, audio; empty where a list of texts is not written already."""
-    renders: Count
-    """How many renders say so."""
-
-
-def content_parts_document(parts: ContentParts) -> ContentPartsDocument:
-    """Return what becomes of parts."""
-    media = (
-        copy_fields(
-            MediaDocument,
-            each,
-            placeholder=_placeholder_document(each.placeholder),
-            alone=_placeholder_document(each.alone),
-        )
-        for each in parts.media
-    )
-    return copy_fields(ContentPartsDocument, parts, media=tuple(media))
-
-
-def _placeholder_document(pieces: Placeholder) -> tuple[PlaceholderPieceDocument, ...]:
-    return tuple(
-        PlaceholderPieceDocument(slot=each)
-        if isinstance(each, MediaSlot)
-        else PlaceholderPieceDocument(literal=each)
-        for each in pieces
     )
 
 
@@ -349,7 +268,7 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """What the template wants of its messages."""
     string_arguments: StringArguments | None
     """What becomes of arguments given as JSON text; null: calls are not written."""
-    content_parts: ContentPartsDocument
+    content_parts: ContentParts
     """What becomes of a user's content that is a list of parts."""
     trials: tuple[ShapeTrial, ...]
     """The shapes that were tried."""

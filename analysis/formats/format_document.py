@@ -27,15 +27,18 @@ from autoparser.analysis.core.call_notation import (
     ValueNotation,
 )
 from autoparser.analysis.core.conversation import Json, Presence
-from autoparser.analysis.core.documents import Count, JsonDocument, SettingValues, copy_fields
+from autoparser.analysis.core.documents import (
+    ONE_KEY,
+    Count,
+    JsonDocument,
+    SettingValues,
+    copy_fields,
+)
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_format import StringText, StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_shape import ReasoningRetention, TurnEnd, TurnOpening
 from autoparser.analysis.core.verdicts import AskedForm, Check, EvidenceKind, TemplateCrash
-
-ONE = Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})
-"""Of a document's object that has one of its keys."""
 
 
 class PieceDocument(JsonDocument, frozen=True):
@@ -46,7 +49,7 @@ class PieceDocument(JsonDocument, frozen=True):
 
 
 RowDocument = Annotated[
-    tuple[Annotated[PieceDocument, ONE], ...],
+    tuple[Annotated[PieceDocument, ONE_KEY], ...],
     Meta(description="Literals and slots, in the order they are written."),
 ]
 

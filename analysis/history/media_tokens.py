@@ -23,7 +23,7 @@ from typing import TypeAlias
 from autoparser.analysis.core.conversation import MediaKind, media_kind
 from autoparser.analysis.core.errors import is_list
 from autoparser.analysis.core.text_alignment import diff_split
-from autoparser.analysis.core.text_format import MediaSlot, MediaTreatment
+from autoparser.analysis.core.text_format import MediaSlot, MediaTreatment, PlaceholderPiece
 from autoparser.analysis.parsing.turn_request import RequestError
 from autoparser.analysis.sources.tokenizer import EncodedText
 
@@ -122,13 +122,13 @@ def _settle_spans(
 def _placeholder_pattern(media: MediaTreatment) -> re.Pattern[str] | None:
     """Return what finds the placeholder of each part, or None if there is no such text."""
     placeholder = media.placeholder
-    if not placeholder or not media.each or MediaSlot.DATA in placeholder:
+    if not placeholder or not media.each or PlaceholderPiece(slot=MediaSlot.DATA) in placeholder:
         return None
     # Whitespace at its edges parts it from what is around it.
     first, last = (
-        "" if isinstance(piece, MediaSlot) else piece for piece in (placeholder[0], placeholder[-1])
+        each.filled({MediaSlot.NUMBER: ""}) for each in (placeholder[0], placeholder[-1])
     )
-    pieces = [r"\d+" if isinstance(piece, MediaSlot) else re.escape(piece) for piece in placeholder]
+    pieces = [r"\d+" if each.slot else re.escape(each.filled({})) for each in placeholder]
     pieces[0] = pieces[0].removeprefix(re.escape(first[: len(first) - len(first.lstrip())]))
     pieces[-1] = pieces[-1].removesuffix(re.escape(last[len(last.rstrip()) :]))
     return re.compile("".join(pieces))

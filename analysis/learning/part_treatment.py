@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from string import digits
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import structs
 
@@ -39,7 +39,7 @@ from autoparser.analysis.core.text_format import (
     MediaSlot,
     MediaTreatment,
     PartsOutcome,
-    Placeholder,
+    PlaceholderPiece,
     best_outcome,
 )
 
@@ -224,6 +224,13 @@ def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTrea
         kind,
         outcome,
         outcomes,
+        placeholder=(),
+        alone=(),
+        place=None,
+        each=True,
+        first_number=None,
+        roles=(),
+        earlier=True,
         loses_text=any(each.loses_text for each in seen.values()),
         reason=seen[form].reason,
     )
@@ -235,14 +242,15 @@ def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTrea
 def _full_treatment(
     scene: _PartsScene, form: MediaForm, one: _Added, treatment: MediaTreatment, *, calls: bool
 ) -> MediaTreatment:
-    part = form.part(scene.prober.sentinels.values[2])
+    data = scene.prober.sentinels.values[2]
+    part = form.part(data)
     pair = _addition(scene, [part, part])
     repeated = _repeated(one.added, pair.added)
     followed = _addition(replace(scene, followed=True), [part])
     return structs.replace(
         treatment,
-        placeholder=tuple(_with_data(repeated.placeholder, scene.prober.sentinels.values[2])),
-        alone=tuple(_with_data(repeated.alone, scene.prober.sentinels.values[2])),
+        placeholder=tuple(_pieces(repeated.placeholder, data)),
+        alone=tuple(_pieces(repeated.alone, data)),
         place=one.place,
         each=len(pair.added) > len(one.added),
         first_number=repeated.number,
@@ -251,14 +259,17 @@ def _full_treatment(
     )
 
 
+_Texts: TypeAlias = tuple[str | MediaSlot, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class _Repeated:
     """The placeholder of each of several parts."""
 
-    placeholder: Placeholder
+    placeholder: _Texts
     number: int | None = None
     """The number of the first, if they are counted."""
-    alone: Placeholder = ()
+    alone: _Texts = ()
     """The placeholder of a single part, if it differs."""
 
     @property
@@ -298,13 +309,18 @@ def _counted(first: str, second: str) -> _Repeated | None:
     return _Repeated((first[:start], MediaSlot.NUMBER, tail), int(number))
 
 
-def _with_data(placeholder: Placeholder, data: str) -> Iterator[str | MediaSlot]:
-    for piece in placeholder:
-        if isinstance(piece, MediaSlot) or data not in piece:
-            yield piece
+def _pieces(texts: _Texts, data: str) -> Iterator[PlaceholderPiece]:
+    for text in texts:
+        if isinstance(text, MediaSlot):
+            yield PlaceholderPiece(slot=text)
             continue
-        before, _, after = piece.partition(data)
-        yield from (each for each in (before, MediaSlot.DATA, after) if each)
+        before, found, after = text.partition(data)
+        if before or not found:
+            yield PlaceholderPiece(before)
+        if found:
+            yield PlaceholderPiece(slot=MediaSlot.DATA)
+        if after:
+            yield PlaceholderPiece(after)
 
 
 def _roles(scene: _PartsScene, part: Json, single: str, *, calls: bool) -> Iterator[str]:

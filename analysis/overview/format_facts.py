@@ -12,7 +12,7 @@ from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import json_of
 from autoparser.analysis.core.schema_keywords import type_of
-from autoparser.analysis.core.text_format import ContentParts, EdgeStrip, MediaSlot
+from autoparser.analysis.core.text_format import ContentParts, EdgeStrip, MediaSlot, Placeholder
 from autoparser.analysis.core.turn_format import joints_of
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 from autoparser.analysis.formats.analysis_document import describe_format
@@ -195,11 +195,15 @@ def _arguments_form(calls: CallFormat) -> str:
     return "JSON text inside a JSON string" if calls.arguments.encoded else "written out"
 
 
-def slot_text(pieces: Iterable[str | RowSlot | MediaSlot]) -> str:
-    """Return a row of literals with its slots by name: `<image_«number»>`."""
-    return "".join(
-        f"«{piece.value}»" if isinstance(piece, RowSlot | MediaSlot) else piece for piece in pieces
-    )
+def slot_text(pieces: Iterable[str | RowSlot]) -> str:
+    """Return a row of literals with its slots by name: `<call>«name»</call>`."""
+    return "".join(f"«{piece.value}»" if isinstance(piece, RowSlot) else piece for piece in pieces)
+
+
+def placeholder_text(pieces: Placeholder) -> str:
+    """Return what stands for a part, with its slots by name: `<image_«number»>`."""
+    slots = {each: f"«{each.value}»" for each in MediaSlot}
+    return "".join(each.filled(slots) for each in pieces)
 
 
 def _retention_facts(retention: ReasoningRetention) -> Iterator[Fact]:
@@ -236,9 +240,9 @@ def _part_facts(parts: ContentParts) -> Iterator[Fact]:
     yield (aspect, "a list of texts", ""), parts.texts.value
     for media in parts.media:
         name = media.kind.value
-        yield (aspect, name, ""), slot_text(media.placeholder) or media.outcome.value
+        yield (aspect, name, ""), placeholder_text(media.placeholder) or media.outcome.value
         if media.alone:
-            yield (aspect, f"the only {name}", ""), slot_text(media.alone)
+            yield (aspect, f"the only {name}", ""), placeholder_text(media.alone)
         if media.place is not None:
             many = "for each part" if media.each else "once"
             yield (aspect, f"where {name} stands", ""), f"{many}, {media.place.value}"

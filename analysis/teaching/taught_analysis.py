@@ -76,7 +76,7 @@ def _renders(analysis: Analysis) -> Iterator[str]:
         yield continuation.opening.text
         yield continuation.text or ""
     for media in analysis.content_parts.media:
-        yield "\0".join(piece for piece in media.placeholder if not isinstance(piece, MediaSlot))
+        yield "".join(each.filled(dict.fromkeys(MediaSlot, "\0")) for each in media.placeholder)
     prober = analysis.prober()
     settings = [each.setting for each in analysis.formats.openings]
     # A switch may write a token without changing where turns begin.
