@@ -2,7 +2,7 @@
 
 Contract: the process ends with the block that started it. If a parser ends or hangs the process,
 only its answer is lost, and the next question starts another process. If the process cannot be
-started at all, EngineError is raised.
+started at all, AutoparserError is raised.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from msgspec import convert
 from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.analysis.templates.worker_pool import ClosedAtExit
+from autoparser.analysis.templates.worker_pool import ClosedAtExit, python_answer
 
 ENGINES = ("vllm", "sglang", "xllamacpp")
 """The packages whose parsers can be asked."""
@@ -45,10 +45,6 @@ _FIND = (
     "import sys; sys.path[:] = filter(None, sys.path); import importlib.util as u, json;"
     " print(json.dumps([e for e in sys.argv[1:] if u.find_spec(e) is not None]))"
 )
-
-
-class EngineError(AutoparserError):
-    """An engine that cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,23 +93,8 @@ ParserAnswer = ReadMessage | ParserError
 
 
 def engines_of(python: str) -> tuple[str, ...]:
-    """Return the engines that a Python has. Raises EngineError if it cannot be run."""
-    try:
-        ran = subprocess.run(  # noqa: S603 - the person who asks names the program
-            [python, "-c", _FIND, *ENGINES],
-            capture_output=True,
-            text=True,
-            timeout=START,
-            check=True,
-        )
-        found: list[str] = json.loads(ran.stdout)
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise EngineError(
-            f"this Python cannot be run ({type(error).__name__})",
-            file=python,
-            hint="name the bin/python of the environment that the engine is installed in",
-        ) from error
-    return tuple(found)
+    """Return the engines that a Python has. Raises AutoparserError if it cannot be run."""
+    return tuple(python_answer(python, _FIND, ENGINES, START))
 
 
 class EngineProcess(ClosedAtExit):
@@ -140,10 +121,10 @@ class EngineProcess(ClosedAtExit):
             self._running = None
 
     def parsers(self) -> EngineParsers:
-        """Return the parsers that the engine offers. Raises EngineError."""
+        """Return the parsers that the engine offers. Raises AutoparserError."""
         answer = self._ask({}, START)
         if isinstance(answer, ParserError):
-            raise EngineError(
+            raise AutoparserError(
                 f"{self.engine} cannot be asked: {answer.reason}",
                 file=self.python,
                 hint=f"try {self.python} -c 'import {self.engine}'",
@@ -225,7 +206,7 @@ class _Running:
             )
         except OSError as error:
             self._errors.close()
-            raise EngineError(
+            raise AutoparserError(
                 f"this Python cannot be run ({error.strerror})",
                 file=python,
                 hint="name the bin/python of the engine's environment",

@@ -437,7 +437,7 @@ def rank_parsers(
     questions: AskedTexts,
     vocabulary: Sequence[str] | None = None,
 ) -> EngineRanking:
-    """Rank the parsers of one engine. Raises EngineError if it cannot be asked at all.
+    """Rank the parsers of one engine. Raises AutoparserError if it cannot be asked at all.
 
     The engine's `auto` also uses the model's `vocabulary`; None if it is not known.
     """
@@ -600,7 +600,7 @@ def try_engines(
 ) -> EnginesTried:
     """Rank the parsers of engines, given as (name, Python); `say` is called before each.
 
-    `vocabulary` has the model's tokens, or is None if they are not known. Raises EngineError.
+    `vocabulary` has the model's tokens, or is None if they are not known. Raises AutoparserError.
     """
     asked = asked_texts(analysis)
     rankings: list[EngineRanking] = []

@@ -18,11 +18,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError, one_line
+from autoparser.analysis.core.errors import TemplateRenderError, one_line
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.source_text import TemplateToken, template_tokens
 from autoparser.analysis.templates.template_edits import in_newlines
+from autoparser.analysis.templates.worker_pool import python_answer
 
 from .conversation_matrix import PlayedConversation
 from .hit import Hit, HitEvidence, Severity, ShownText
@@ -90,21 +91,7 @@ def installed_jinjas(pythons: Sequence[str]) -> tuple[OtherJinja, ...]:
 
 
 def _of_python(python: str) -> Iterator[OtherJinja]:
-    try:
-        ran = subprocess.run(  # noqa: S603 - the person who asks names the program
-            [python, "-c", _FIND, *_PYTHON_WORKERS],
-            capture_output=True,
-            text=True,
-            timeout=START,
-            check=True,
-        )
-        versions: dict[str, str] = json.loads(ran.stdout)
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise AutoparserError(
-            f"this Python cannot be run ({type(error).__name__})",
-            file=python,
-            hint="name the bin/python of the environment that the engine is installed in",
-        ) from error
+    versions: dict[str, str] = python_answer(python, _FIND, _PYTHON_WORKERS, START)
     for package, version in versions.items():
         worker = str(_WORKERS / _PYTHON_WORKERS[package])
         name = _NAMES.get(package, package)

@@ -18,7 +18,9 @@ forked, in milliseconds each.
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
@@ -403,3 +405,25 @@ def _take_worker() -> TaskWorker:
             return worker
         worker.close()
     return TaskWorker()
+
+
+# Programs for the Python of another environment.
+
+
+def python_answer(python: str, program: str, arguments: Iterable[str], seconds: float) -> Any:
+    """Return the JSON that a program prints. Raises AutoparserError if the Python cannot be run."""
+    try:
+        ran = subprocess.run(  # noqa: S603 - the person who asks names the program
+            [python, "-c", program, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=True,
+        )
+        return json.loads(ran.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise AutoparserError(
+            f"this Python cannot be run ({type(error).__name__})",
+            file=python,
+            hint="name the bin/python of the environment that the engine is installed in",
+        ) from error

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import socket
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import httpx2
 import pytest
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.engines.chat_answers import event
+from tests.engines.running_serve import running_backend
 
 from .conftest import Run, Start
 
@@ -19,40 +20,21 @@ TEMPLATE = "fixtures/templates/j1-json-in-tags.jinja"
 SECRET = "the user's own words"
 
 
-class Completing(BaseHTTPRequestHandler):
-    """Says one sentence, whatever it is asked."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        if self.path != "/completion":
-            self.send_error(404)
-            return
-        piece: dict[str, object] = {"content": "It is sunny.", "tokens": [], "stop": False}
-        last = {"content": "", "stop": True, "stop_type": "eos", "tokens_predicted": 3}
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(f"data: {json.dumps(piece)}\n\ndata: {json.dumps(last)}\n\n".encode())
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def backend() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Completing)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+def sunny(path: str, _: object) -> list[bytes] | None:
+    """Say one sentence, whatever is asked."""
+    piece: Json = {"content": "It is sunny.", "tokens": [], "stop": False}
+    last: Json = {"content": "", "stop": True, "stop_type": "eos", "tokens_predicted": 3}
+    return [event(piece), event(last), b""] if path == "/completion" else None
 
 
 @pytest.mark.slow
-def test_chats_are_answered_and_logged_until_a_signal(
-    backend: str, tmp_path: Path, start: Start
-) -> None:
+def test_chats_are_answered_and_logged_until_a_signal(tmp_path: Path, start: Start) -> None:
     log = tmp_path / "traffic.jsonl"
-    options = ("--server", backend, "--engine", "llama-server", "--port", "0")
-    with start("serve", TEMPLATE, *options, "--traffic-log", log) as running:
+    options = ("--engine", "llama-server", "--port", "0", "--traffic-log", log)
+    with (
+        running_backend(sunny) as backend,
+        start("serve", TEMPLATE, "--server", backend.url, *options) as running,
+    ):
         assert running.stderr is not None
         assert running.stdout is not None
         said = running.stderr.readline()
@@ -64,7 +46,7 @@ def test_chats_are_answered_and_logged_until_a_signal(
         assert model["id"] == "j1-json-in-tags.jinja"
         running.send_signal(signal.SIGTERM)
         assert running.wait(20) == -signal.SIGTERM
-        assert said.endswith(f"answers by llama-server at {backend}\n")
+        assert said.endswith(f"answers by llama-server at {backend.url}\n")
         # Nothing that was said is written but to the log that was asked for.
         assert (running.stdout.read(), running.stderr.read()) == ("", "")
     (line,) = map(json.loads, log.read_text("utf-8").splitlines())

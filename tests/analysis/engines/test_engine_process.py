@@ -11,9 +11,9 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import ReadCall, ReadMessage
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_battery import loose_tools
 from autoparser.analysis.engines.engine_process import (
-    EngineError,
     EngineProcess,
     ParserError,
     ParserPair,
@@ -50,13 +50,13 @@ def test_the_engines_of_a_python_are_found(fake_engines: None) -> None:
 
 @pytest.mark.parametrize("python", ["/nowhere/python", "/bin/ls"])
 def test_what_is_no_python_is_an_error(python: str) -> None:
-    with pytest.raises(EngineError, match="cannot be run"):
+    with pytest.raises(AutoparserError, match="cannot be run"):
         engines_of(python)
 
 
 def test_a_python_that_is_gone_is_an_error() -> None:
     named = EngineProcess("sglang", "/nowhere/python")
-    with named as process, pytest.raises(EngineError, match="cannot be run"):
+    with named as process, pytest.raises(AutoparserError, match="cannot be run"):
         process.parsers()
 
 
@@ -65,7 +65,7 @@ def test_an_engine_that_cannot_be_imported_is_an_error(
 ) -> None:
     (tmp_path / "sglang.py").write_text("raise ImportError('half of it is missing')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with EngineProcess("sglang") as process, pytest.raises(EngineError, match="half of it"):
+    with EngineProcess("sglang") as process, pytest.raises(AutoparserError, match="half of it"):
         process.parsers()
 
 
