@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,6 @@ from autoparser.analysis.engines.engine_process import (
     engines_of,
 )
 from autoparser.analysis.engines.engine_ranking import (
-    AskedText,
     TextDelivery,
     asked_texts,
     rank_parsers,
@@ -58,13 +56,6 @@ def test_an_engine_answers_for_all_of_its_parsers(engine: str) -> None:
 # llama.cpp's own parser, asked by a model that writes what it is told.
 
 
-def read(texts: list[AskedText], template: ChatTemplate, tokens: int = 0) -> Any:
-    with EngineProcess("xllamacpp") as process:
-        loaded = process.load(template, [], loose_tools(), [each.to_worker() for each in texts])
-        assert not loaded.left_out
-        return process.read(ParserPair(), range(len(texts)), tokens)
-
-
 @pytest.mark.parametrize("tokens", [0, 1])
 def test_the_model_writes_each_text_to_the_letter(tokens: int) -> None:
     # This template ends a turn with nothing else, and its parser has nothing to take out.
@@ -72,7 +63,11 @@ def test_the_model_writes_each_text_to_the_letter(tokens: int) -> None:
     said = ["plain", "naïve 日本語 – 🚀", "x" * 600, "<0x41>1.2", "one\ntwo\n\n\tthree"]
     some = asked_texts(analyzed(NAME)).texts[0]
     texts = [replace(some, text=each, opening="", tools=False) for each in said]
-    assert read(texts, ChatTemplate(text), tokens) == [ReadMessage(each) for each in said]
+    with EngineProcess("xllamacpp") as process:
+        given = [each.to_worker() for each in texts]
+        assert not process.load(ChatTemplate(text), [], loose_tools(), given).left_out
+        read = process.read(ParserPair(), range(len(texts)), tokens)
+    assert read == [ReadMessage(each) for each in said]
 
 
 def test_most_turns_of_a_common_format_are_read_right() -> None:
@@ -89,15 +84,28 @@ def test_most_turns_of_a_common_format_are_read_right() -> None:
     assert [each.delivery.tokens for each in only.streamed] == [1]
 
 
-def test_a_text_that_its_grammar_forbids_is_said_to_be_so() -> None:
-    texts = [each for each in asked_texts(analyzed(NAME)).texts if each.meant.calls][:1]
-    # The parameter is a number.
-    broken = [
-        replace(each, text=each.text.replace('"arguments": {', '"arguments": [')) for each in texts
-    ]
-    (answer,) = read(broken, analyzed(NAME).template)
-    assert isinstance(answer, ParserError)
-    assert "its grammar does not let the text go on after" in answer.reason
+FORBIDS = "{{ messages[0].content }}{% if tools %}{{ raise_exception('no') }}{% endif %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        # The parameter is a number.
+        ("", "its grammar does not let the text go on after"),
+        (FORBIDS, "no"),
+        ("{% nonsense %}", ""),
+    ],
+)
+def test_a_text_that_cannot_be_read_has_its_reason(template: str, words: str) -> None:
+    some = next(each for each in asked_texts(analyzed(NAME)).texts if each.meant.calls)
+    broken = replace(some, text=some.text.replace('"arguments": {', '"arguments": ['))
+    used = ChatTemplate(template) if template else analyzed(NAME).template
+    with EngineProcess("xllamacpp") as process:
+        process.load(used, [], loose_tools(), [broken.to_worker()])
+        answer = process.read(ParserPair(), [0], 0)
+    reason = answer if isinstance(answer, ParserError) else answer[0]
+    assert isinstance(reason, ParserError)
+    assert words in reason.reason
 
 
 def test_texts_after_a_prompt_that_it_does_not_render_are_left_out() -> None:
@@ -106,21 +114,3 @@ def test_texts_after_a_prompt_that_it_does_not_render_are_left_out() -> None:
     with EngineProcess("xllamacpp", sys.executable) as process:
         loaded = process.load(analyzed(NAME).template, [], loose_tools(), given)
     assert list(loaded.left_out) == [1]
-
-
-def test_a_prompt_that_it_cannot_render_is_the_reason_of_every_text() -> None:
-    some = asked_texts(analyzed(NAME)).texts[0]
-    template = ChatTemplate(
-        "{{ messages[0].content }}{% if tools %}{{ raise_exception('no') }}{% endif %}"
-    )
-    (answer,) = read([replace(some, tools=True)], template)
-    assert isinstance(answer, ParserError)
-    assert "no" in answer.reason
-
-
-def test_a_template_that_it_cannot_load_is_the_reason_of_every_text() -> None:
-    some = asked_texts(analyzed(NAME)).texts[0]
-    with EngineProcess("xllamacpp") as process:
-        process.load(ChatTemplate("{% nonsense %}"), [], loose_tools(), [some.to_worker()])
-        answer = process.read(ParserPair(), [0], 0)
-    assert isinstance(answer, ParserError)

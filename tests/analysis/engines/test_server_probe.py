@@ -1,18 +1,29 @@
-"""Probes of servers that answer as engines do, and make known mistakes."""
+"""Addresses that are no server to probe, and probes of servers that make known mistakes."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import httpx2
 import pytest
 
-from autoparser import ChatTemplate
+from autoparser import ChatTemplate, Message, ToolCall
+from autoparser.analysis.core.conversation import ReadCall, ReadMessage
 from autoparser.analysis.decoding.answer_writers import ServerEngine
-from autoparser.analysis.engines.engine_server import ProbeClient, ProbeError, TextRoute
+from autoparser.analysis.engines.engine_server import (
+    ProbeClient,
+    ProbeError,
+    TextRoute,
+    checked_address,
+    client_message,
+    joined_deltas,
+    message_differences,
+)
 from autoparser.analysis.engines.probed_texts import ReadVerdict, known_texts
 from autoparser.analysis.engines.server_probe import (
     AdviceKind,
@@ -23,6 +34,7 @@ from autoparser.analysis.engines.server_probe import (
     probe_server,
     server_at,
 )
+from tests.case_tables import case_tables
 from tests.fixture_analyses import analyzed
 
 from .engine_stub import (
@@ -36,30 +48,130 @@ from .engine_stub import (
     vllm_stub,
 )
 
+table = case_tables(__file__, "probe_cases.yaml")
+NAME = "j1-json-in-tags"
 
-def probed(
-    stub: EngineStub,
-    name: str = "j1-json-in-tags",
-    *,
-    rung: TextRoute | None = None,
-    ranked: bool = False,
-) -> ServerProbe:
+
+def listing(*answer: Any, owner: str = "?") -> EngineStub:
+    """Return a server that answers with this to the question for its models."""
+    stub = EngineStub(owner, ChatTemplate("{{ messages[0].content }}"))
+    if answer:
+        stub.routes["/v1/models"] = lambda _: answer
+    return stub
+
+
+def complaint(stub: EngineStub, *, key: str = "", model: str = "", timeout: float = 0.3) -> str:
+    with answering(stub), ProbeClient(stub.url, timeout=timeout, key=key) as client:
+        with pytest.raises(ProbeError) as caught:
+            server_at(client, model)
+        return str(caught.value).removeprefix(stub.url)
+
+
+@table("no_engine")
+def test_what_is_no_engine_is_an_error(case: dict[str, Any]) -> None:
+    stub = listing(case["status"], case["said"])
+    told = complaint(stub, key="secret")
+    assert case["words"] in told
+    assert "; " in told, "there is a way out"
+    # A redirect is not followed, and a key is sent and never told.
+    assert stub.asked == ["/v1/models"]
+    assert stub.headers["authorization"] == "Bearer secret"
+    assert "secret" not in told
+
+
+def test_a_model_that_it_does_not_serve_is_an_error() -> None:
+    told = complaint(listing(owner="vllm"), model="other")
+    assert "serves no model 'other'; it serves m" in told
+
+
+def test_a_server_that_hangs_or_drips_or_does_not_end_is_left() -> None:
+    def slow(_: object) -> Answer:
+        raise httpx2.ReadTimeout("")
+
+    def drip() -> Iterator[bytes]:
+        while True:
+            time.sleep(0.02)
+            yield b" "
+
+    stub = listing()
+    stub.routes["/v1/models"] = slow
+    for hanging in (stub, listing(200, drip())):
+        told = complaint(hanging)
+        assert "does not answer within 0.3 seconds; see whether it hangs" in told
+    endless = listing(200, (b"x" * 1_000_000 for _ in range(99)))
+    assert "/v1/models answers with more than 32 MB" in complaint(endless, timeout=60)
+
+
+def test_nothing_that_listens_is_an_error() -> None:
+    with (
+        ProbeClient("http://127.0.0.1:1", timeout=1) as client,
+        pytest.raises(ProbeError, match=r"cannot be reached.*start the server"),
+    ):
+        server_at(client)
+
+
+@table("addresses")
+def test_an_address_of_this_machine_is_asked(case: dict[str, Any]) -> None:
+    assert checked_address(case["given"], anywhere=case.get("anywhere", False)) == case["address"]
+
+
+@table("no_addresses")
+def test_what_is_no_address_that_may_be_asked_is_an_error(case: dict[str, Any]) -> None:
+    with pytest.raises(ProbeError) as caught:
+        checked_address(case["given"], anywhere=case.get("anywhere", False))
+    assert case["words"] in str(caught.value)
+
+
+@table("differences")
+def test_texts_are_compared_exactly_and_up_to_their_edges(case: dict[str, Any]) -> None:
+    found = message_differences(ReadMessage(*case["meant"]), ReadMessage(*case["came"]))
+    assert {each.part.value: each.likeness.value for each in found} == case["found"]
+
+
+@table("arguments")
+def test_arguments_are_compared_as_json(case: dict[str, Any]) -> None:
+    meant = ReadMessage.of(Message(calls=(ToolCall("f", {"a": "é", "b": 1}),)))
+    came = ReadMessage(calls=(ReadCall("f", case["text"]),))
+    assert (message_differences(meant, came) == ()) is case["same"]
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+def test_a_stream_is_put_together_by_the_index_of_calls(field: str) -> None:
+    deltas: list[dict[str, Any]] = [
+        {"role": "assistant", "content": None},
+        {field: "a"},
+        {field: "b", "content": "c"},
+        {"tool_calls": [{"index": 1, "function": {"name": "g", "arguments": ""}}]},
+        {"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "{"}}]},
+        {"tool_calls": [{"index": 0, "function": {"name": None, "arguments": "}"}}]},
+    ]
+    calls = (ReadCall("f", "{}"), ReadCall("g", ""))
+    assert joined_deltas(deltas) == ReadMessage("c", "ab", calls)
+
+
+def test_reasoning_that_comes_in_both_fields_counts_once() -> None:
+    both: dict[str, Any] = {"reasoning": "a", "reasoning_content": "a"}
+    assert client_message(both) == ReadMessage(reasoning="a")
+
+
+# Probes.
+
+
+def probed(stub: EngineStub, *, rung: TextRoute | None = None, ranked: bool = False) -> ServerProbe:
     with answering(stub), ProbeClient(stub.url, timeout=10) as client:
         server = server_at(client)
-        return probe_server(server, analyzed(name), url=stub.url, rung=rung, ranked=ranked)
+        return probe_server(server, analyzed(NAME), url=stub.url, rung=rung, ranked=ranked)
 
 
 def titles(probe: ServerProbe, verdict: ReadVerdict) -> list[str]:
     return [each.known_text.title for each in probe.texts_with(verdict)]
 
 
-def stub_of(
-    make: Callable[..., EngineStub], name: str = "j1-json-in-tags", **how: object
-) -> EngineStub:
-    return make(analyzed(name).template, **how)
+def stub_of(make: Callable[..., EngineStub], **how: object) -> EngineStub:
+    return make(analyzed(NAME).template, **how)
 
 
-@pytest.mark.parametrize("name", ["j1-json-in-tags", "p1-python-lines"])
+@pytest.mark.parametrize("name", [NAME, "p1-python-lines"])
 def test_every_text_is_what_the_template_writes_after_its_prompt(name: str) -> None:
     analysis = analyzed(name)
     known = known_texts(analysis, {})
@@ -68,8 +180,7 @@ def test_every_text_is_what_the_template_writes_after_its_prompt(name: str) -> N
         turn = analysis.turns(known.chat.tools).written_turn(each.message)
         assert turn.continuation is not None
         assert turn.continuation.startswith(each.text)
-        stops = analysis.format.stop_strings
-        assert not any(stop in each.text for stop in stops)
+        assert not any(stop in each.text for stop in analysis.format.stop_strings)
 
 
 def test_vllm_is_given_texts_and_its_one_mistake_is_named() -> None:
@@ -99,7 +210,7 @@ def test_a_stream_that_differs_is_found() -> None:
 
 
 def test_a_prompt_of_another_template_is_found() -> None:
-    other = ChatTemplate(analyzed("j1-json-in-tags").template.text.replace("# Tools", "# Tool"))
+    other = ChatTemplate(analyzed(NAME).template.text.replace("# Tools", "# Tool"))
     found = probed(vllm_stub(other))
     assert [each.same for each in found.prompts] == [True, False, True, False]
     prompt = found.prompts[1]
@@ -128,12 +239,14 @@ def test_llama_server_is_told_the_flag_that_helps(
     assert (advice.kind, advice.command.removesuffix(" --engine llama-server")) == (kind, command)
 
 
+DERENDER = "/v1/chat/completions/derender"
+
+
 def test_what_a_server_refuses_to_read_is_its_failure() -> None:
     stub = stub_of(vllm_stub)
-    reads = stub.routes["/v1/chat/completions/derender"]
-    stub.routes["/v1/chat/completions/derender"] = lambda body: (
-        (500, {"error": {"message": "no such thing"}}) if body else reads(body)
-    )
+    reads = stub.routes[DERENDER]
+    refusal = 500, {"error": {"message": "no such thing"}}
+    stub.routes[DERENDER] = lambda body: refusal if body else reads(body)
     found = probed(stub)
     assert {each.verdict for each in found.texts} == {ReadVerdict.REFUSED}
     assert found.texts[0].refusal == "500: no such thing"
@@ -143,7 +256,7 @@ def test_what_a_server_refuses_to_read_is_its_failure() -> None:
 def test_a_server_without_a_way_is_not_passed() -> None:
     stub = stub_of(vllm_stub)
     # What vLLM answers where it was started without --enable-scale-out.
-    stub.routes["/v1/chat/completions/derender"] = lambda _: (403, {"error": "Forbidden"})
+    stub.routes[DERENDER] = lambda _: (403, {"error": "Forbidden"})
     found = probed(stub)
     assert (found.rung, found.texts) == (TextRoute.SAMPLED, ())
     assert {each.reason for each in found.not_asked} == {"404: Not Found"}
@@ -187,15 +300,15 @@ def test_what_a_model_likes_to_write_is_the_last_rung() -> None:
     call = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo", "days": 3}}\n'
 
     def answered(body: Body) -> Answer:
-        text = f"{call}</tool_call><|im_end|>\n" if "tools" in body else "Hello.<|im_end|>\n"
-        said = choices(message_in(text.removesuffix("<|im_end|>\n")))
-        said["choices"][0]["token_ids"] = [ord(character) for character in text]
+        text = f"{call}</tool_call>" if "tools" in body else "Hello."
+        message = message_in(text)
+        if body.get("stream"):
+            return 200, f"data: {json.dumps({'choices': [{'delta': message}]})}\n\n"
+        said = choices(message)
+        said["choices"][0]["token_ids"] = list(map(ord, f"{text}<|im_end|>\n"))
         if "17" in body["messages"][0]["content"]:
             said["choices"][0]["finish_reason"] = "length"
-        return 200, said if not body.get("stream") else f"data: {json.dumps(streamed(said))}\n\n"
-
-    def streamed(said: dict[str, Any]) -> dict[str, Any]:
-        return {"choices": [{"delta": said["choices"][0]["message"]}]}
+        return 200, said
 
     stub.routes["/v1/chat/completions"] = answered
     found = probed(stub, rung=TextRoute.SAMPLED)
