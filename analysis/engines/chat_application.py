@@ -379,7 +379,9 @@ class ChatEndpoint:
             room.enter(form.request.n - 1)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an error
             room.leave()
-            return self._refused(as_chat_error(error), api)
+            refused = as_chat_error(error)
+            self._metrics.count_chat(refused.kind.status, ())
+            return error_response(refused, api.form.error_body)
         except BaseException:
             room.leave()
             raise
@@ -400,10 +402,6 @@ class ChatEndpoint:
         self.backend.check(request)
         form = api.form(request, value, self.model)
         return form, self.preparer.prepare(request)
-
-    def _refused(self, error: ChatError, api: ServedApi) -> Response:
-        self._metrics.count_chat(error.kind.status, ())
-        return error_response(error, api.form.error_body)
 
     async def _body(self, request: Request) -> bytes:
         """Read a request's body. Raises ChatError if it is too large, too late, or cut off."""

@@ -100,8 +100,8 @@ def _messages_tool(tool: object, place: str) -> dict[str, Any]:
         raise ChatError(
             "this is not a tool of the client's own", place=place, hint="give name and input_schema"
         )
-    names = {"name": "name", "description": "description", "strict": "strict"}
-    function = {name: tool[own] for name, own in names.items() if tool.get(own) is not None}
+    names = [name for name in ("name", "description", "strict") if tool.get(name) is not None]
+    function = {name: tool[name] for name in names}
     return {"type": "function", "function": {**function, "parameters": tool["input_schema"]}}
 
 
@@ -216,8 +216,7 @@ class MessagesForm(AnswerForm):
         """Return the events that close the message."""
         (answer,) = answers
         message = self._message(answer)
-        names = ("stop_reason", "stop_sequence")
-        delta: Json = {name: message[name] for name in names}
+        delta: Json = {name: message[name] for name in ("stop_reason", "stop_sequence")}
         ended = _named("message_delta", delta=delta, usage=message["usage"])
         return self._close() + ended + _named("message_stop")
 
@@ -289,12 +288,7 @@ def _object(arguments: str) -> Json:
 
 
 _RESPONSES_TAKEN = {
-    "model",
-    "stream",
-    "temperature",
-    "top_p",
-    "parallel_tool_calls",
-    "top_logprobs",
+    *("model", "stream", "temperature", "top_p", "parallel_tool_calls", "top_logprobs"),
 }
 """Fields that mean the same in both APIs."""
 _RESPONSES_CONVERTED = {
@@ -422,12 +416,7 @@ class _Item:
         """Return the item as an answer has it."""
         shared: dict[str, Json] = {"id": self.id, "type": self.kind, "status": status}
         if self.kind == "function_call":
-            return {
-                **shared,
-                "call_id": self.call_id,
-                "name": self.name,
-                "arguments": self.text,
-            }
+            return {**shared, "call_id": self.call_id, "name": self.name, "arguments": self.text}
         content: list[Json] = [self.part] if self.text else []
         if self.kind == "reasoning":
             return {**shared, "summary": [], "content": content}

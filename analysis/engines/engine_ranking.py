@@ -199,7 +199,10 @@ class _Turns:
                 yield case, False
         if whole and self._turns.prompted.rendered:
             ends = self._analysis.markers.reasoning_end
-            for case in hostile_messages(_hostile_texts(self._analysis), ends, self._call()):
+            # Those that are more than punctuation, each once.
+            every = dict.fromkeys(self._analysis.markers.items().values())
+            markers = [text for text in every if any(map(str.isalnum, text))]
+            for case in hostile_messages(markers, ends, self._call()):
                 if self._tools or not case.message.calls:
                     yield case, True
 
@@ -268,12 +271,6 @@ class _Turns:
         case = next(each for each in battery_messages() if each.title == "1 call")
         found = self.text_of(case, hostile=False) if self._tools else None
         return "" if found is None else found.text.strip()
-
-
-def _hostile_texts(analysis: Analysis) -> list[str]:
-    """Return the markers that are more than punctuation, each once."""
-    found = analysis.markers.items().values()
-    return list(dict.fromkeys(text for text in found if any(map(str.isalnum, text))))
 
 
 @cache

@@ -181,7 +181,7 @@ def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
     missing: list[str] = []
     for title, message, _ in _cases(analysis, turns):
         written = turns.written_turn(message).continuation if turns.prompted.rendered else None
-        text = "" if written is None else _until_end(written, analysis.format.stop_strings)
+        text = "" if written is None else until_end(written, analysis.format.stop_strings)
         if text.strip():
             other = _other(turns, message, tools)
             # What the template writes as it writes an earlier message has two meanings.
@@ -236,7 +236,7 @@ def _other(turns: TemplateTurns, message: Message, tools: Sequence[Json]) -> Mes
     return turns.shown_message(other) if same else None
 
 
-def _until_end(text: str, stops: Sequence[str]) -> str:
+def until_end(text: str, stops: Sequence[str]) -> str:
     """Return a turn up to the text that ends it, which no answer of a server has."""
     at = max((text.rfind(stop) for stop in stops if stop), default=-1)
     return text if at < 0 else text[:at]

@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from time import time
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -320,15 +320,6 @@ def learn_served(tokenizer: object) -> ServedSource:
 # An engine's request as plain values; engines have classes of their own.
 
 
-@runtime_checkable
-class _Dumps(Protocol):
-    """A model of pydantic."""
-
-    def model_dump(self) -> dict[str, object]:
-        """Return the model as plain values."""
-        ...
-
-
 @dataclass(frozen=True)
 class ServedRequest:
     """The parts of a request that decide how its answer is written and read."""
@@ -389,11 +380,12 @@ def _tell_of_own_template() -> None:
     )
 
 
-def _plain(value: object) -> object:
+def _plain(value: Any) -> object:
     if isinstance(value, msgspec.Struct):
         # SGLang's native endpoints have these; converted to builtins they would lose their names.
         return {name: _plain(each) for name, each in msgspec.structs.asdict(value).items()}
-    return value.model_dump() if isinstance(value, _Dumps) else value
+    # Others have models of pydantic.
+    return value.model_dump() if hasattr(value, "model_dump") else value
 
 
 def _tool(tool: object) -> Mapping[str, object]:

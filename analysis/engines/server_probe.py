@@ -23,7 +23,6 @@ from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.core.message_battery import loose_tools
 from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
-from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .engine_ranking import EngineRanking
 from .engine_server import (
@@ -291,13 +290,11 @@ def probe_server(
         texts=texts,
         not_asked=tuple(missing),
         ranking=scores,
-        template_served=_serves(server.served, analysis.template),
+        # llama.cpp cuts the last newline.
+        template_served=None
+        if server.served.template is None
+        else server.served.template.rstrip() == analysis.template.text.rstrip(),
     )
-
-
-def _serves(served: ServedModel, template: ChatTemplate) -> bool | None:
-    # llama.cpp cuts the last newline.
-    return None if served.template is None else served.template.rstrip() == template.text.rstrip()
 
 
 def _read_all(

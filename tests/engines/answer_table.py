@@ -26,8 +26,9 @@ from typing import Any
 import yaml
 
 from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
+from autoparser.analysis.engines.probed_texts import until_end
 
-from .chats import joined, parrot_of, plain_message, prompt_renderer, said_in, until_stop
+from .chats import joined, parrot_of, plain_message, prompt_renderer, said_in
 from .parrot import END, Parrot
 from .running_engine import SGLANG, VLLM, running_engine
 from .running_llama import running_llama
@@ -88,7 +89,7 @@ class Asked:
         if written is None:
             sys.stdout.write(f"{row}: the template does not write this turn after its prompt\n")
             return
-        script = until_stop(written, self.analysis.format.stop_strings)
+        script = until_end(written, self.analysis.format.stop_strings)
         prompt_of = prompt_renderer(self.analysis, tools, **setting)
         user = self.parrot.padded_message(f"{script}{END}", prompt_of)
         request: dict[str, Any] = {"json_schema": SCHEMA}

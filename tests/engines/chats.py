@@ -15,6 +15,7 @@ import httpx2
 import yaml
 
 from autoparser import Analysis, ChatTemplate, Json, Message, ToolCall, analyze, isolated
+from autoparser.analysis.engines.probed_texts import until_end
 
 from .parrot import END, Parrot
 
@@ -135,7 +136,7 @@ def chats_of(name: str) -> Iterator[ScriptedChat]:
         text = turns.written_turn(message).continuation
         if text is None:
             continue
-        script = until_stop(text, analysis.format.stop_strings)
+        script = until_end(text, analysis.format.stop_strings)
         user = parrot().padded_message(f"{script}{END}", prompt_of)
         choices = choices_for(message)
         choice = choices[at % len(choices)]
@@ -153,12 +154,6 @@ def choices_for(message: Message) -> list[Any]:
         return ["auto"]
     named = [{"type": "function", "function": {"name": name}} for name in names]
     return ["auto", "required", *(named if len(named) == 1 else ())]
-
-
-def until_stop(text: str, stops: Sequence[str]) -> str:
-    """Return a turn up to the text that ends it."""
-    at = max((text.rfind(stop) for stop in stops), default=-1)
-    return text if at < 0 else text[:at]
 
 
 def without_ids(message: Mapping[str, Any]) -> dict[str, Any]:
