@@ -7,7 +7,7 @@ header that its turns begin with, or a value of one of its switches.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -221,7 +221,9 @@ def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
         parting = prefix_length(evidence.one.text, other)
         for asked in subject.past_renders:
             if asked.render.rendered and asked.render.text in shown:
-                yield from _written_at(subject, asked.variables, parting)
+                span = subject.rendering.source_map(asked.variables).span_at(max(parting - 1, 0))
+                if span is not None:
+                    yield span.start
     yield from _decided_at(subject, shown)
 
 
@@ -239,12 +241,6 @@ def _decided_at(subject: Subject, render_texts: Iterable[str]) -> Iterator[int]:
         for site, found in tests.items():
             held[trace.sites[site].start].add(tuple(sorted(found, key=repr)))
     yield from (start for start, ways in held.items() if len(ways) > 1)
-
-
-def _written_at(subject: Subject, variables: Mapping[str, object], at: int) -> Iterator[int]:
-    span = subject.rendering.source_map(variables).span_at(max(at - 1, 0))
-    if span is not None:
-        yield span.start
 
 
 def _defaults(subject: Subject) -> Iterator[TemplateEdit]:

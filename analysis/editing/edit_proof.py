@@ -8,14 +8,6 @@ makes nothing else wrong. A text that a switch was set to leave out stays left o
 
 An edit is safe if in every render that it changes all that is mended was asked for, or comes of
 what was. A render that crashed has no text that anybody relies on, so that it may be mended.
-
-An edit of a part that a conversation does not reach needs no render. The text between two tags that
-belong together is reached if the first of them allows it. Of
-
-    {% if a %}{{ x }}{% else %}{{ y }}{% endif %}
-
-a conversation without `a` reaches the second body alone, and an edit of `{{ x }}` changes nothing
-in it. An edit of a tag belongs to the body around the tag.
 """
 
 from __future__ import annotations
@@ -28,18 +20,12 @@ from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import TemplateRenderError, TemplateSyntaxError
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting, in_plain_words
 from autoparser.analysis.lint.rule import FaultKind, MendedFault
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.analysis.templates.template_edits import (
-    TemplateEdit,
-    all_items,
-    apply_edits,
-    statement_tree,
-)
+from autoparser.analysis.templates.template_edits import ReachedBodies, TemplateEdit
 
 from .proof_conversations import ProofConversation, proof_conversations
 
@@ -260,58 +246,6 @@ def _earlier_count(before: Mapping[RenderFault, int], fault: RenderFault) -> int
     return max(before.get(RenderFault(kind, fault.whose, fault.place), 0) for kind in kinds)
 
 
-REACHED = "autoparser_reached"
-"""What the template calls at the beginning of each body, and what it sets to what comes of it."""
-
-
-class ReachedBodies:
-    """The bodies of one template."""
-
-    def __init__(self, template: ChatTemplate) -> None:
-        """Look at a template that Jinja can read, whose lines end in one newline."""
-        self._template = template
-        items = all_items(statement_tree(template.text))
-        self._bodies = [body for item in items for body in item.bodies]
-
-    def around(self, edits: Sequence[TemplateEdit]) -> frozenset[int | None]:
-        """Return the innermost body that each edit stands in; None for the whole template."""
-        return frozenset(map(self._around, edits))
-
-    def _around(self, edit: TemplateEdit) -> int | None:
-        holding = (
-            (body.end - body.start, number)
-            for number, body in enumerate(self._bodies)
-            if body.start <= edit.start and edit.end <= body.end
-        )
-        return min(holding, default=(0, None))[1]
-
-    def of(self, variables: Mapping[str, object], text: str | None) -> frozenset[int | None]:
-        """Return what a conversation reaches that renders to a text, or to none."""
-        found: set[int | None] = {None}
-        try:
-            written = self._telling.render_prepared({**variables, REACHED: found.add})
-        except (TemplateRenderError, TemplateSyntaxError):
-            written = None
-        if written != text:
-            # It minds being asked.
-            return frozenset((None, *range(len(self._bodies))))
-        return frozenset(found)
-
-    @cached_property
-    def _telling(self) -> ChatTemplate:
-        text = self._template.text
-        return replace(
-            self._template, text=apply_edits(text, map(self._call, range(len(self._bodies))))
-        )
-
-    def _call(self, number: int) -> TemplateEdit:
-        """Call at the beginning of a body, by a tag that does to the text what that before does."""
-        at = self._bodies[number].start
-        control = self._template.text[at - 3]
-        closing = f"{control if control in '-+' else ''}%}}"
-        return TemplateEdit(at, at, f"{{% set {REACHED}_ = {REACHED}({number}) {closing}")
-
-
 CONSEQUENCES = (FaultKind.REWRITTEN, FaultKind.NOT_BEGUN, FaultKind.PROMPT_REWRITES)
 """What comes of other faults too: a text that is lost in one turn is an earlier turn rewritten."""
 
@@ -405,13 +339,9 @@ class EditProof:
         renders: dict[tuple[bool, tuple[str, ...]], tuple[Render, Render]] = {}
         # What is sent in other words, in the conversations that change.
         sent: set[str] = set()
-        for at in [*self._order]:
-            if around and not around & self._reached_by(at):
-                continue
+        asked = (at for at in [*self._order] if not around or around & self._reached_by(at))
+        for at, before, after in self._changes(edited, asked):
             each = self.conversations[at]
-            before, after = self._original.render(each), edited.render(each)
-            if (after.rendered, after.text) == (before.rendered, before.text):
-                continue
             faults = self._better(at, before, after, edited)
             if faults is None:
                 # What told one edit apart from a right one tells others.
@@ -436,7 +366,9 @@ class EditProof:
             example = ChangedRender(each.name, text, after.text, words, asked_for)
             # The shortest shows it best, whatever order they are asked in.
             known = examples.setdefault((asked_for, words), example)
-            examples[asked_for, words] = min(known, example, key=_length)
+            examples[asked_for, words] = min(
+                known, example, key=lambda it: (len(it.after), it.conversation)
+            )
             if examples[asked_for, words] is example:
                 renders[asked_for, words] = before, after
         shown = tuple(
@@ -455,14 +387,10 @@ class EditProof:
             spoiled,
             shown,
             any(
-                each.messages_key in sent and self._refuses(each, edited)
-                for each in self._respelled
+                each.plainly and each.messages_key in sent and self._refuses(each, edited)
+                for each in self.conversations
             ),
         )
-
-    @cached_property
-    def _respelled(self) -> Sequence[ProofConversation]:
-        return [each for each in self.conversations if each.plainly is not None]
 
     def _refuses(self, each: ProofConversation, edited: _ProofRenders) -> bool:
         """Return whether a template still raises at what it takes in plain words."""
@@ -477,14 +405,22 @@ class EditProof:
         """
         other = _ProofRenders(self._subject, template)
         crashed = 0
-        for each in self.conversations:
-            before, after = self._original.render(each), other.render(each)
-            if (after.rendered, after.text) != (before.rendered, before.text):
-                if not before.crashed:
-                    return each
-                crashed += 1
+        for at, before, _ in self._changes(other, range(len(self.conversations))):
+            if not before.crashed:
+                return self.conversations[at]
+            crashed += 1
         refused, kinds = self._counts
         return ProvenEdit(len(self.conversations), crashed, 0, crashed, refused - crashed, kinds)
+
+    def _changes(
+        self, edited: _ProofRenders, places: Iterable[int]
+    ) -> Iterator[tuple[int, Render, Render]]:
+        """Yield the place of each conversation that is rendered otherwise, and both renders."""
+        for at in places:
+            each = self.conversations[at]
+            before, after = self._original.render(each), edited.render(each)
+            if (after.rendered, after.text) != (before.rendered, before.text):
+                yield at, before, after
 
     @cached_property
     def _counts(self) -> tuple[int, Mapping[str, int]]:
@@ -637,10 +573,6 @@ def _one_of_each(examples: Iterable[ChangedRender]) -> Iterator[ChangedRender]:
 def _in_plain_words(example: ChangedRender, before: Render, after: Render) -> ChangedRender:
     before, after = in_plain_words(before, after)
     return replace(example, before=example.before and before.text, after=after.text)
-
-
-def _length(each: ChangedRender) -> tuple[int, str]:
-    return len(each.after), each.conversation
 
 
 def _without(setting: Mapping[str, Json], names: set[str]) -> dict[str, Json]:

@@ -119,7 +119,7 @@ class TemplateTrials:
         return self._news[template.text]
 
     def _news_of(self, subject: Subject) -> frozenset[Rule]:
-        firing = (rule for rule in _by_default() if hits_of(subject, rule))
+        firing = (rule for rule in all_rules() if rule.default and hits_of(subject, rule))
         if all(rule.code in self._found_codes for rule in firing):
             return frozenset()
         return frozenset(
@@ -147,10 +147,6 @@ def hits_of(subject: Subject, rule: Rule) -> list[str] | None:
     if not subject.has(rule.needs):
         return None
     return [hit.message for hit in run_check(rule, subject)]
-
-
-def _by_default() -> Sequence[Rule]:
-    return [rule for rule in all_rules() if rule.default]
 
 
 MOST_STEPS = 4
@@ -255,18 +251,6 @@ def fix_template(
 def _went_along(fix: FindingFix, subject: Subject) -> bool:
     """Whether what nobody could fix is gone by what was fixed after it."""
     return fix.reason is not None and hits_of(subject, fix.finding.rule) == []
-
-
-def fixes_apart(template: ChatTemplate, rules: Sequence[Rule]) -> Iterator[FixedTemplate]:
-    """Fix the findings of each of these rules in the template as it is, safely or not.
-
-    Raises AutoparserError if it cannot be analyzed.
-    """
-    trials = TemplateTrials(replace(template, text=in_newlines(template.text)))
-    for rule in rules:
-        for finding in lint(trials.subject, [rule]).findings:
-            fix = _fix_finding(trials, finding, unsafe=True)
-            yield FixedTemplate(trials.template, trials.fixed(fix.edits), (fix,))
 
 
 def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) -> FindingFix:

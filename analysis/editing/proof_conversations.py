@@ -120,7 +120,8 @@ def proof_conversations(subject: Subject) -> tuple[ProofConversation, ...]:
     if reasoning is not None and reasoning.open.core and reasoning.close.core:
         block = (reasoning.open.core, reasoning.close.core)
     found = tuple(_with_markup(each, block, subject.format.header.strip()) for each in found)
-    return tuple({_key(each): each for each in found}.values())
+    unique = {repr((it.request, it.setting, it.plainly is None)): it for it in found}
+    return tuple(unique.values())
 
 
 def _with_markup(
@@ -135,10 +136,6 @@ def closer_of(subject: Subject) -> str:
     """Return what closes a section of calls, where it is written after several alone."""
     calls = subject.format.calls
     return "" if calls is None else calls.later_close.strip()
-
-
-def _key(each: ProofConversation) -> str:
-    return repr((each.request, each.setting, each.plainly is None))
 
 
 def _whole(
@@ -306,7 +303,10 @@ Respelled = tuple[str, Sequence[Mapping[str, Json]], Mapping[str, Json]]
 def _respell(plain: ProofConversation) -> Iterator[Respelled]:
     for other, known in RESPELLED_ROLES.items():
         if any(each["role"] == known for each in plain.messages):
-            sent = [_with_role(each, known, other) for each in plain.messages]
+            sent = [
+                {**each, "role": other} if each["role"] == known else each
+                for each in plain.messages
+            ]
             yield f"a {other}'s message", sent, {}
             as_list = [_listed(other)(dict(each)) for each in sent]
             yield f"a {other}'s message as a list of parts", as_list, {}
@@ -316,10 +316,6 @@ def _respell(plain: ProofConversation) -> Iterator[Respelled]:
         changed = [change(dict(each)) for each in plain.messages]
         if changed != [*plain.messages]:
             yield words, changed, {}
-
-
-def _with_role(message: Mapping[str, Json], known_role: str, other: str) -> Mapping[str, Json]:
-    return {**message, "role": other} if message["role"] == known_role else message
 
 
 def _no_content(message: dict[str, Json]) -> dict[str, Json]:

@@ -223,7 +223,7 @@ def _framed_requests() -> Iterator[ComparedRequest]:
 def _part_requests(*, tools: bool = False) -> Iterator[ComparedRequest]:
     for kind in (*PARTS, *UNTYPED):
         yield _request(f"user parts: {kind.name}", (_QUESTION,), "user", kind, tools=tools)
-    image = _kind("image")
+    image = next(kind for kind in PARTS if kind.name == "image")
     two_questions: Dialogue = (_QUESTION, _ANSWER, _THANKS)
     yield _request("user parts: image in two messages", two_questions, "user", image, tools=tools)
     question = ContentKind("a string", _QUESTION.text)
@@ -243,10 +243,6 @@ def _request(
     name: str, dialogue: Dialogue, role: str, kind: ContentKind, *, tools: bool
 ) -> ComparedRequest:
     return ComparedRequest(name, dialogue, tools, generation=True, content=(role, kind.content))
-
-
-def _kind(name: str) -> ContentKind:
-    return next(kind for kind in PARTS if kind.name == name)
 
 
 def _unusual_requests() -> Iterator[ComparedRequest]:

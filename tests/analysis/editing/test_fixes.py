@@ -6,31 +6,28 @@ sound template judges the fixed one.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from autoparser import AutoparserError, ChatTemplate, load_encoder
-from autoparser.analysis.editing.edit_proof import EditProof, ReachedBodies
-from autoparser.analysis.editing.lint_fixes import FixedTemplate, fix_template, fixes_apart
+from autoparser import AutoparserError, ChatTemplate, analyze, load_encoder
+from autoparser.analysis.editing.edit_proof import EditProof
+from autoparser.analysis.editing.lint_fixes import FixedTemplate, fix_template
+from autoparser.analysis.editing.preserving_edits import preserving_template
 from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
-from autoparser.analysis.templates.template_edits import TemplateEdit
+from autoparser.analysis.templates.template_edits import ReachedBodies, TemplateEdit
+from tests.case_tables import load_cases
 from tests.lanes import sampled
 
-HERE = Path(__file__).parent
 FIXTURES = Path(__file__).parents[3] / "fixtures"
-
-
-def read_table(name: str) -> Any:
-    return yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+read_table = partial(load_cases, __file__)
 
 
 def shipped(code: str, which: str = "fires") -> str:
@@ -104,8 +101,9 @@ def test_lines_end_as_they_ended() -> None:
 
 def test_an_encoder_in_python_is_refused() -> None:
     encoder = load_encoder(f"{FIXTURES / 'encoders' / 'dashes.py'}:encode_messages")
-    with pytest.raises(AutoparserError, match="no template that could be edited"):
-        fix_template(encoder, ())
+    for edit in (fix_template, lambda it, given: preserving_template(analyze(it), given)):
+        with pytest.raises(AutoparserError, match="no template that could be edited"):
+            edit(encoder, ())
 
 
 ASKED = read_table("conversations.yaml")
@@ -199,9 +197,10 @@ def test_the_proof_asks_every_kind_of_conversation() -> None:
 def test_an_edit_is_proven_once_for_all_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     proofs = calls_of(monkeypatch, EditProof, "proven")
     text = "{% for m in messages %}{{ '<' + m.role + '>' + m.content|trim + '<e>' }}{% endfor %}"
-    rules = [rule_of(code) for code in ("AP301", "AP302")]
-    fixes = [fix for found in fixes_apart(ChatTemplate(text), rules) for fix in found.fixes]
-    assert [fix.finding.code for fix in fixes] == ["AP301", "AP302"]
+    template = ChatTemplate(text)
+    found = lint(Subject(template), [rule_of(code) for code in ("AP301", "AP302")]).findings
+    fixes = fix_template(template, found).fixes
+    assert [(fix.finding.code, fix.hidden) for fix in fixes] == [("AP301", True), ("AP302", True)]
     asked = [template.text for _, template, *edits in proofs if any(edits)]
     assert len(asked) == len(set(asked)) > 0
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from autoparser import AutoparserError, ChatTemplate, analyze, load_encoder
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.editing.edit_proof import EditProof
 from autoparser.analysis.editing.preserving_edits import SAMPLED, preserving_template
 from autoparser.analysis.history.round_trips import round_trip
@@ -17,15 +15,14 @@ from autoparser.analysis.history.trip_causes import Culprit
 from autoparser.analysis.lint.subject import Subject
 from tests.analysis.history.test_round_trips import scenario_from
 from tests.analysis.tiny import calls, turn
+from tests.case_tables import load_cases
 from tests.fixture_analyses import TEMPLATES, analyzed
 from tests.lanes import sampled
 
 pytestmark = pytest.mark.slow
 
 JSON = calls('<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments|tojson }}}</call>')
-
-
-TABLE = yaml.safe_load((Path(__file__).parent / "preserved.yaml").read_text(encoding="utf-8"))
+TABLE = load_cases(__file__, "preserved.yaml")
 
 
 def chat(*parts: str) -> ChatTemplate:
@@ -116,11 +113,3 @@ def test_lines_end_as_they_ended() -> None:
         for each in (text.replace("\n", "\r\n"), text)
     )
     assert windows == usual.replace("\n", "\r\n") != text.replace("\n", "\r\n")
-
-
-def test_an_encoder_has_no_text_to_edit() -> None:
-    path = TEMPLATES.parent / "encoders" / "dashes.py"
-    with pytest.raises(AutoparserError, match="no template that could be edited"):
-        preserving_template(
-            analyze(load_encoder(f"{path}:encode_messages")), [scenario_from("answer")]
-        )
