@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages
@@ -26,6 +24,7 @@ from autoparser.analysis.export.response_template import (
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 from tests.analysis.parsing.messages import random_messages
 from tests.analysis.tiny import CONTENT, REASONING, turn
+from tests.case_tables import load_cases
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +37,7 @@ EOS = "<|the-end|>"
 ENDED_OTHERWISE = ("a1-function-parameter", "a2-4-long-tags", "j1-json-in-tags", "p1-python-lines")
 """Some of them end a turn by a marker, some by a blank line."""
 
-TABLES = yaml.safe_load(Path(__file__).with_name("response_templates.yaml").read_text("utf-8"))
+TABLES = load_cases(__file__, "response_templates.yaml")
 
 NO_TURN_GOES_ON = {"j8-python-dict", "reasoning-cut-from-content"}
 """Fixtures of which no turn in the history goes on from a prompt."""
@@ -202,9 +201,10 @@ def test_what_a_prompt_has_closed_is_not_content(prompt: str) -> None:
 
 def test_the_template_is_asked_to_write_what_was_read() -> None:
     """An export that loses a character is found out by the template, whatever the format says."""
-    analysis = analyze(turn(CONTENT, end="<end>\n"))
+    analysis = analyze(turn(CONTENT, end="<.^$*+?{2}|(end)[]\\>\n"))
     format_ = analysis.formats.united
     export = response_template(format_)
+    assert try_out(format_, export, parse_response, analysis.prober()).ok
 
     def lossy(*given: Any, **options: Any) -> dict[str, Any]:
         read = parse_response(*given, **options)

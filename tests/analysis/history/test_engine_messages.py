@@ -13,11 +13,10 @@ from autoparser.analysis.history.client_memory import (
     readable_part,
     remember_message,
 )
-from autoparser.analysis.history.round_trips import round_trip
 from autoparser.analysis.history.scenarios import PROFILES, EngineHabits, UnreadCalls
 from tests.fixture_analyses import analyzed
 
-from .renderers import analysis_of, read_cases
+from .renderers import read_cases
 from .test_round_trips import scenario_from
 
 SHAPE = MessageShape(reasoning_field="thought", empty_content=EmptyContent.NULL)
@@ -53,24 +52,6 @@ def test_an_earlier_turn_and_its_result_are_as_the_engine_makes_them() -> None:
         assert isinstance(result["content"], str)
         text = "What is the weather in Oslo?"
         assert question["content"] == ([{"type": "text", "text": text}] if parts else text)
-
-
-EITHER = """\
-{% for m in messages %}{% if m.role == 'assistant' %}<|a|>{{ 'x' * 0 + m.content }}<|end|>
-{% else %}U:{% if m.content is string %}{{ m.content }}{% else %}
-{% for part in m.content %}{{ part.text }}{% endfor %}{% endif %}
-{% endif %}{% endfor %}{% if add_generation_prompt %}<|a|>{% endif %}"""
-"""Takes a user's content as parts, and the model's as a text alone."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", PROFILES)
-def test_parts_are_given_by_vllm_alone_to_a_template_that_takes_them(engine: str) -> None:
-    found = round_trip(analysis_of(EITHER), [scenario_from("answer")], profile=PROFILES[engine])
-    cause, fault = ("RAISES", "ENGINE") if engine == "vllm" else (None, None)
-    (row,) = found.rows
-    assert (row.verdict.cause and row.verdict.cause.name) == cause
-    assert (row.verdict.fault and row.verdict.fault.name) == fault
 
 
 def test_a_broken_block_is_dropped_or_kept_as_content() -> None:

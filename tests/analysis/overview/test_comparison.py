@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from autoparser import Analysis, ChatTemplate, analyze
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.errors import LimitKind, TemplateLimitError
 from autoparser.analysis.overview import comparison
 from autoparser.analysis.overview.comparison import (
@@ -20,15 +17,12 @@ from autoparser.analysis.overview.comparison import (
     compare_templates,
 )
 from autoparser.analysis.overview.format_facts import changed_facts
+from tests.analysis.history.renderers import analysis_of
+from tests.case_tables import load_cases
 from tests.fixture_analyses import TEMPLATES
 
-TABLE = yaml.safe_load(Path(__file__).with_name("comparisons.yaml").read_text("utf-8"))
+TABLE = load_cases(__file__, "comparisons.yaml")
 SWITCHED: str = TABLE["switched"]
-
-
-@cache
-def analysis_of(text: str) -> Analysis:
-    return analyze(ChatTemplate(text))
 
 
 def text_for(case: dict[str, Any]) -> str:

@@ -29,31 +29,29 @@ CLOSED = Path("/sys/autoparser-cache")
 """A place where nobody may write: the kernel makes what is there."""
 
 
-class Command:
-    """The command line with a Hub, which analyzes one model with one home of the cache."""
+def analyze(
+    hub: Hub, home: Path, model: str = "org/model", *, largest: int | None = None, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Analyze a model with a home of the cache, where no file may grow beyond some bytes.
 
-    def __init__(self, hub: Hub, home: Path, model: str = "org/model") -> None:
-        self.arguments = [sys.executable, "-m", "autoparser", "analyze", model]
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
-        self.variables = {**inherited, "HF_ENDPOINT": hub.endpoint, "HF_HOME": str(home)}
-
-    def run(self, largest: int | None = None, **more: str) -> subprocess.CompletedProcess[str]:
-        """Run it where no file grows beyond some bytes; writing more fails as on a full disk."""
-        limit = None
-        if largest is not None:
-            limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (largest, largest))
-            # Python would keep what fits of a module that it compiles, for all who come after.
-            more["PYTHONDONTWRITEBYTECODE"] = "1"
-        return subprocess.run(  # noqa: S603 - the interpreter that runs the tests
-            self.arguments,
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            env={**self.variables, **more},
-            preexec_fn=limit,
-            check=False,
-            timeout=120,
-        )
+    Writing more fails as on a full disk.
+    """
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+    limit = None
+    if largest is not None:
+        limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (largest, largest))
+        # Python would keep what fits of a module that it compiles, for all who come after.
+        more["PYTHONDONTWRITEBYTECODE"] = "1"
+    return subprocess.run(  # noqa: S603 - the interpreter that runs the tests
+        [sys.executable, "-m", "autoparser", "analyze", model],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**inherited, "HF_ENDPOINT": hub.endpoint, "HF_HOME": str(home), **more},
+        preexec_fn=limit,
+        check=False,
+        timeout=120,
+    )
 
 
 def halves(home: Path) -> list[Path]:
@@ -71,23 +69,22 @@ def halves(home: Path) -> list[Path]:
 def test_a_full_disk_is_one_line_and_leaves_nothing(hub: Hub, tmp_path: Path) -> None:
     hub.add("org/model", {"chat_template.jinja": TEMPLATE + "{# " + "x" * 3000 + " #}"})
     home = tmp_path / "home"
-    command = Command(hub, home)
-    done = command.run(largest=2000)
+    done = analyze(hub, home, largest=2000)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("org/model: ")
     assert "the disk is full (File too large); make room there, or set HF_HOME" in done.stderr
     assert done.stderr.count("\n") == 1
     assert halves(home) == []
-    offline = command.run(HF_HUB_OFFLINE="1")
+    offline = analyze(hub, home, HF_HUB_OFFLINE="1")
     assert (offline.returncode, offline.stderr.count("\n")) == (2, 1)
-    again = command.run()
+    again = analyze(hub, home)
     assert (again.returncode, again.stderr) == (0, "")
-    assert command.run(HF_HUB_OFFLINE="1").stdout == again.stdout
+    assert analyze(hub, home, HF_HUB_OFFLINE="1").stdout == again.stdout
     # What the cache holds is found there, whoever may write.
-    assert command.run(largest=0).stdout == again.stdout
+    assert analyze(hub, home, largest=0).stdout == again.stdout
     # A header need not be cached to be read, and no half of it is.
     hub.add("org/gguf", {"m.gguf": write_model(tmp_path / "made.gguf", TEMPLATE).read_bytes()})
-    done = Command(hub, home, "org/gguf").run(largest=2000)
+    done = analyze(hub, home, "org/gguf", largest=2000)
     assert (done.returncode, done.stderr) == (0, "")
     assert not [path for path in home.rglob("*") if "gguf" in path.name and path.is_file()]
     assert not list(home.rglob("*.incomplete"))
@@ -97,7 +94,7 @@ def test_a_cache_that_may_not_be_written_to(hub: Hub) -> None:
     with pytest.raises(OSError):  # noqa: PT011 - which error is the system's choice
         CLOSED.mkdir()
     hub.add("org/model", {"chat_template.jinja": TEMPLATE})
-    done = Command(hub, CLOSED).run()
+    done = analyze(hub, CLOSED)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"org/model: {CLOSED}")
     assert "the Hub's cache cannot be written: it may not be written to (" in done.stderr
@@ -111,6 +108,6 @@ def test_no_word_of_the_library_reaches_the_terminal(hub: Hub, tmp_path: Path) -
     hub.fail("GET /api", 1, status=503)
     hub.fail("GET /cdn/", 1, keep=100)
     cache = tmp_path / "cache"
-    done = Command(hub, tmp_path).run(HF_HUB_CACHE=str(cache))
+    done = analyze(hub, tmp_path, HF_HUB_CACHE=str(cache))
     assert (done.returncode, done.stderr) == (0, "")
     assert list(cache.rglob("chat_template.jinja"))
