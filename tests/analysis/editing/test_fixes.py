@@ -23,6 +23,7 @@ from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
 from autoparser.analysis.templates.template_edits import ReachedBodies, TemplateEdit
+from tests.analysis.history.test_bridge import spied
 from tests.case_tables import load_cases
 from tests.lanes import sampled
 
@@ -157,29 +158,15 @@ def test_an_edit_passes_where_nothing_gets_worse(title: str) -> None:
         assert not any(words.text(text) != text for text in texts if text)
 
 
-def test_a_conversation_that_does_not_reach_an_edit_is_not_rendered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_conversation_that_does_not_reach_an_edit_is_not_rendered() -> None:
     old = "call.function|tojson"
     edited = ChatTemplate(PROOFS["template"].replace(old, f"{old} "))
     at = PROOFS["template"].index(old)
     assert proof().proven(edited) is not None
-    rendered = calls_of(monkeypatch, ChatTemplate, "render_prepared")
-    assert proof().proven(edited, [TemplateEdit(at, at + len(old), f"{old} ")]) is not None
-    assert 0 < [each.text for each, *_ in rendered].count(edited.text) < len(proof().conversations)
-
-
-def calls_of(monkeypatch: pytest.MonkeyPatch, owner: type, method: str) -> list[tuple[Any, ...]]:
-    """Return the arguments of the calls of a method from now on."""
-    calls: list[tuple[Any, ...]] = []
-    once = getattr(owner, method)
-
-    def counted(*arguments: Any) -> Any:
-        calls.append(arguments)
-        return once(*arguments)
-
-    monkeypatch.setattr(owner, method, counted)
-    return calls
+    with spied(ChatTemplate, "render_prepared") as renders:
+        assert proof().proven(edited, [TemplateEdit(at, at + len(old), f"{old} ")]) is not None
+    rendered = [each.args[0].text for each in renders.call_args_list]
+    assert 0 < rendered.count(edited.text) < len(proof().conversations)
 
 
 def test_the_proof_asks_every_kind_of_conversation() -> None:
@@ -194,14 +181,14 @@ def test_the_proof_asks_every_kind_of_conversation() -> None:
 
 
 @pytest.mark.slow
-def test_an_edit_is_proven_once_for_all_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    proofs = calls_of(monkeypatch, EditProof, "proven")
+def test_an_edit_is_proven_once_for_all_findings() -> None:
     text = "{% for m in messages %}{{ '<' + m.role + '>' + m.content|trim + '<e>' }}{% endfor %}"
     template = ChatTemplate(text)
     found = lint(Subject(template), [rule_of(code) for code in ("AP301", "AP302")]).findings
-    fixes = fix_template(template, found).fixes
+    with spied(EditProof, "proven") as proofs:
+        fixes = fix_template(template, found).fixes
     assert [(fix.finding.code, fix.hidden) for fix in fixes] == [("AP301", True), ("AP302", True)]
-    asked = [template.text for _, template, *edits in proofs if any(edits)]
+    asked = [each.args[1].text for each in proofs.call_args_list if any(each.args[2:])]
     assert len(asked) == len(set(asked)) > 0
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from autoparser import Renderer
 from autoparser.analysis.history.history_renders import BridgeRefusal, HistoryRenders
-from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
+from autoparser.analysis.sources.tokenizer import TokenText
 from autoparser.render import RenderedTokens
 from tests.lanes import sampled
 
@@ -136,86 +136,84 @@ def test_the_previous_ids_are_always_a_prefix(
         assert renderer.decode(found.token_ids).endswith("<|im_start|>assistant\n<think>\n")
 
 
-@dataclass
-class Cost:
-    """What one bridge asked of the template and of the tokenizer."""
+class Cost(NamedTuple):
+    """What bridges asked of the template and of the tokenizer."""
 
-    tools: list[int] = field(default_factory=list[int])
+    tools: list[int]
     """For each render, the number of tools that it was given."""
-    encodes: int = 0
-    decoded: int = 0
+    encodes: int
+    decoded: int
     """Ids that were decoded."""
 
 
+def spied(owner: type, method: str) -> Any:
+    return patch.object(owner, method, autospec=True, side_effect=getattr(owner, method))
+
+
 @pytest.fixture
-def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
-    found = Cost()
-    text, encode, decode = HistoryRenders.text, TokenText.encode, TokenText.decode
+def spent() -> Iterator[Callable[[], Cost]]:
+    """Return a function that returns the cost since it was last called."""
+    encode, decode = spied(TokenText, "encode"), spied(TokenText, "decode")
+    with spied(HistoryRenders, "text") as texts, encode as encodes, decode as decodes:
 
-    def count_render(self: HistoryRenders, *args: Any, **options: Any) -> str:
-        found.tools.append(len(self.tools or ()))
-        return text(self, *args, **options)
+        def cost() -> Cost:
+            tools = [len(each.args[0].tools or ()) for each in texts.call_args_list]
+            decoded = sum(len(each.args[1]) for each in decodes.call_args_list)
+            found = Cost(tools, encodes.call_count, decoded)
+            for mock in (texts, encodes, decodes):
+                mock.reset_mock()
+            return found
 
-    def count_encode(self: TokenText, *args: Any) -> EncodedText:
-        found.encodes += 1
-        return encode(self, *args)
-
-    def count_decode(self: TokenText, ids: Sequence[int], *args: Any) -> str:
-        found.decoded += len(ids)
-        return decode(self, ids, *args)
-
-    monkeypatch.setattr(TokenText, "decode", count_decode)
-    monkeypatch.setattr(HistoryRenders, "text", count_render)
-    monkeypatch.setattr(TokenText, "encode", count_encode)
-    return found
+        yield cost
 
 
-def bridge_loop(renderer: Renderer, cost: Cost, results: Sequence[str]) -> Iterator[Cost]:
+def bridge_loop(
+    renderer: Renderer, spent: Callable[[], Cost], results: Sequence[str]
+) -> Iterator[Cost]:
     """Bridge calls and results, compare each prompt with the render, and yield what it cost."""
     before = [user()]
     prompt = prompt_ids(renderer, before)
     for at, text in enumerate(results):
         turn, new = call(id_=f"call_{at}"), [result(text, id_=f"call_{at}")]
         completion = sampled_ids(renderer, before, turn)
-        cost.tools.clear()
-        cost.encodes = cost.decoded = 0
+        spent()
         prompt = bridge(renderer, prompt, completion, new).token_ids
-        yield Cost(cost.tools[:], cost.encodes, cost.decoded)
+        yield spent()
         before = [*before, turn, *new]
         assert renderer.decode(prompt) == renderer.analysis.template.render(before, tools(), True)
 
 
 @pytest.mark.parametrize("name", sampled(["call-id-post-args", "call-id-pre-func-name", XML], 3))
 def test_a_bridge_costs_one_render_and_one_encoding_however_long_the_conversation(
-    name: str, cost: Cost
+    name: str, spent: Callable[[], Cost]
 ) -> None:
-    costs = [*bridge_loop(fixture_renderer(name), cost, [f'sunny "{at}" 🚀' for at in range(8)])]
+    costs = [*bridge_loop(fixture_renderer(name), spent, [f'sunny "{at}" 🚀' for at in range(8)])]
     assert (costs[4].tools, costs[4].encodes) == ([0], 1)
     assert costs[4] == costs[-1]
     assert len(costs[0].tools) > 1
 
 
 @pytest.mark.slow
-def test_tools_on_which_new_messages_depend_are_rendered(cost: Cost) -> None:
+def test_tools_on_which_new_messages_depend_are_rendered(spent: Callable[[], Cost]) -> None:
     every = len(tools())
-    for each in bridge_loop(renderer_of("counts_tools"), cost, ["a", "b", "c", "d"]):
+    for each in bridge_loop(renderer_of("counts_tools"), spent, ["a", "b", "c", "d"]):
         assert every in each.tools
     results = ("one", "two", "three", "four", "all", "five")
-    *_, known, needed, after = bridge_loop(renderer_of("needs_tools"), cost, results)
+    *_, known, needed, after = bridge_loop(renderer_of("needs_tools"), spent, results)
     assert (known.tools, needed.tools[:2], after.tools) == ([0], [0, every], [every])
 
 
 @pytest.mark.slow
-def test_reasoning_kept_on_purpose_costs_one_render(cost: Cost) -> None:
+def test_reasoning_kept_on_purpose_costs_one_render(spent: Callable[[], Cost]) -> None:
     renderer = renderer_of("drops_before_last", thinking_retention="all")
     prompt = prompt_ids(renderer, [user()])
     for _ in range(4):
         completion = renderer.encode("<think>Hm.</think>Hi.<|im_end|>")
-        cost.tools.clear()
+        spent()
         found = bridge(renderer, prompt, completion, [user()])
         assert [note.partition(",")[0] for note in found.notes] == ["kept"]
         prompt = found.token_ids
-    assert len(cost.tools) == 1
+    assert len(spent().tools) == 1
 
 
 @pytest.mark.parametrize(
@@ -228,7 +226,11 @@ def test_reasoning_kept_on_purpose_costs_one_render(cost: Cost) -> None:
     ],
 )
 def test_prompts_of_conversations_in_turn_are_read_once_if_they_are_kept(
-    most: int, words: tuple[str, str], once: bool, cost: Cost, monkeypatch: pytest.MonkeyPatch
+    most: int,
+    words: tuple[str, str],
+    once: bool,
+    spent: Callable[[], Cost],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("autoparser.analysis.history.prompt_tokens.MOST_IDS", most)
     renderer = renderer_of("drops_after_user")
@@ -237,10 +239,10 @@ def test_prompts_of_conversations_in_turn_are_read_once_if_they_are_kept(
     decoded: list[int] = []
     for _ in range(6):
         for at, prompt in enumerate(prompts):
-            cost.decoded = 0
+            spent()
             prompts[at] = bridge(renderer, prompt, completion, [user("And “now” 🚀?")]).token_ids
             assert prompts[at][: len(prompt)] == prompt
-            decoded.append(cost.decoded)
+            decoded.append(spent().decoded)
     assert (len({*decoded[-6:]}) == 1) is once
     for word, prompt in zip(words, prompts, strict=True):
         turns = [user(f"{word} is the weather?")]

@@ -11,7 +11,7 @@ import pytest
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from autoparser.analysis.core.errors import AutoparserError, TokenizerError
+from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.sources.tokenizer import AddedToken, ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.decoding.tokenizers_here import (
@@ -148,10 +148,3 @@ def test_what_a_tokenizer_lacks(source: object, options: dict[str, Any], says: s
     with pytest.raises(TokenizerError) as caught:
         _ = tokenizer_of(source, **options).ll
     assert says in str(caught.value)
-
-
-def test_files_that_are_none(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer_config.json").write_text("{")
-    byte_tokenizer().save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(AutoparserError, match="broken JSON"):
-        tokenizer_of(tmp_path)
