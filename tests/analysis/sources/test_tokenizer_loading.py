@@ -15,9 +15,10 @@ from tokenizers import Tokenizer, models
 
 from autoparser import AutoparserError
 from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.sources.token_bytes import byte_letters
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
 from tests.analysis.sources.hub_server import Hub
-from tests.real_vocabularies import byte_letters, deepseek_file
+from tests.real_vocabularies import deepseek_file
 
 EMPTY: dict[str, Any] = json.loads(Tokenizer(models.BPE({"a": 0}, [])).to_str())
 
@@ -93,7 +94,7 @@ def test_padding_and_truncation_are_not_of_a_texts_tokens(tmp_path: Path) -> Non
 
 def ranks_of(tokenizer: Tokenizer) -> bytes:
     """Write a byte-level vocabulary as tiktoken does."""
-    letters = {letter: byte for byte, letter in byte_letters().items()}
+    letters = {letter: byte for byte, letter in enumerate(byte_letters())}
     added = tokenizer.get_added_tokens_decoder()
     return b"\n".join(
         base64.b64encode(bytes(letters[letter] for letter in token)) + b" %d" % number
