@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ import yaml
 from tokenizers import Tokenizer
 
 from autoparser import Analysis, ChatTemplate, Renderer, analyze
+from tests.case_tables import load_cases
 
 from .vocabularies import small
 
@@ -21,9 +22,8 @@ XML = "a1-function-parameter"
 Messages: TypeAlias = list[dict[str, Any]]
 
 
-def read_cases(name: str) -> Any:
-    """Read a YAML file that stands beside the tests of this folder."""
-    return yaml.safe_load((Path(__file__).parent / name).read_text(encoding="utf-8"))
+read_cases = partial(load_cases, __file__)
+"""Reads a YAML file beside the tests of this folder."""
 
 
 @cache

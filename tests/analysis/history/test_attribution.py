@@ -13,6 +13,7 @@ from transformers.utils.chat_template_utils import render_jinja_template
 from autoparser import ChatTemplate, Renderer, analyze
 from autoparser.analysis.history.message_attribution import Attributed
 from autoparser.analysis.history.training_template import TrainingTemplateError, training_template
+from tests.lanes import sampled
 
 from .renderers import (
     XML,
@@ -132,13 +133,7 @@ def test_every_character_is_in_one_segment_and_every_token_has_one_owner(
     assert renderer.decode(tokens.token_ids) == found.text
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=case["name"], marks=pytest.mark.slow if at % 12 else ())
-        for at, case in enumerate(TABLE["turns"])
-    ],
-)
+@pytest.mark.parametrize("case", sampled(TABLE["turns"], 12), ids=lambda case: case["name"])
 def test_a_turn_is_sampled_and_marked_from_its_header_to_its_stop(case: dict[str, Any]) -> None:
     analysis = analysis_of(TABLE["templates"][case["template"]])
     messages = messages_from(case["messages"]) if "messages" in case else CONVERSATION
