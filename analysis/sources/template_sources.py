@@ -36,8 +36,6 @@ from .hub_requests import HubName
 from .local_files import cache_file, cached_file, json_kind, part_of, read_json_object, read_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from autoparser.analysis.templates.chat_template import ChatTemplate
 
 
@@ -386,22 +384,17 @@ def _in_file(listing: HubListing, name: str, source: Provenance) -> FoundTemplat
 
 
 def _in_gguf(listing: HubListing, name: HubName, source: Provenance) -> FoundTemplates | None:
-    file = _gguf_file(listing.files, name)
-    if file is None:
+    contents = gguf_on_hub(listing, name)
+    if contents is None:
         return None
-    return templates_of_gguf(_contents(listing, file), source, file)
+    file = contents.file.removeprefix(f"{listing.repository}/")
+    return templates_of_gguf(contents, source, file)
 
 
 def gguf_on_hub(listing: HubListing, name: HubName) -> GgufContents | None:
     """Read the header of the GGUF file that is meant; return None if there is none."""
-    file = _gguf_file(listing.files, name)
-    return None if file is None else _contents(listing, file)
-
-
-def _gguf_file(files: Mapping[str, object], name: HubName) -> str | None:
-    if name.file is not None:
-        return name.file if name.file in files else None
-    return chosen_gguf(files, name.tag)
+    file = name.file or chosen_gguf(listing.files, name.tag)
+    return None if file is None or file not in listing.files else _contents(listing, file)
 
 
 def _contents(listing: HubListing, file: str) -> GgufContents:
