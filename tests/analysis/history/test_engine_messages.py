@@ -22,12 +22,6 @@ from .test_round_trips import scenario_from
 SHAPE = MessageShape(reasoning_field="thought", empty_content=EmptyContent.NULL)
 
 
-def engine_messages(engine: str, *, parts: bool = False) -> list[Any]:
-    habits = PROFILES[engine].engine if engine else EngineHabits()
-    history = scenario_from("call in a tool loop").history
-    return [*EngineMessages(SHAPE, habits, parts).conversation(history)]
-
-
 KEPT = "A lookup is due."
 
 
@@ -40,8 +34,11 @@ def test_an_earlier_turn_and_its_result_are_as_the_engine_makes_them() -> None:
         ("sglang", False, {"content": "", **thought}),
         ("transformers", False, {"content": ""}),
     ]
+    history = scenario_from("call in a tool loop").history
     for engine, parts, fields in ways:
-        question, turn, result = engine_messages(engine, parts=parts)[:3]
+        habits = PROFILES[engine].engine if engine else EngineHabits()
+        messages: list[Any] = [*EngineMessages(SHAPE, habits, parts).conversation(history)]
+        question, turn, result = messages[:3]
         (call,) = turn.pop("tool_calls")
         assert call.pop("id")
         function = {"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}

@@ -147,13 +147,19 @@ def test_a_conversation_of_texts_costs_no_more_renders(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["apart", "counted", "inline", "moved", "numbered", "switched"])
-def test_a_bridge_writes_new_pictures_as_the_template_does_or_refuses(name: str) -> None:
-    renderer = media_renderer(name, switches={"numbers": True} if name == "switched" else {})
+@pytest.mark.parametrize(
+    ("name", "switches"),
+    [(name, {}) for name in ("apart", "counted", "inline", "moved", "numbered", "switched")]
+    + [("switched", {"numbers": True})],
+)
+def test_a_bridge_writes_new_pictures_as_the_template_does_or_refuses(
+    name: str, switches: dict[str, bool]
+) -> None:
+    renderer = media_renderer(name, switches=switches)
     prompt = renderer.render(TWO[:2], add_generation_prompt=True).token_ids
     new = [user("And ", PICTURE)]
     found = renderer.bridge_to_next_turn(prompt, renderer.encode("Cats."), new)
-    if name in ("counted", "numbered", "switched"):
+    if name in ("counted", "numbered") or switches:
         # What was given holds none that could be counted: others may stand for them in the ids.
         assert isinstance(found, BridgeRefusal)
         assert found.reason.name == "DEPENDS"
@@ -163,10 +169,3 @@ def test_a_bridge_writes_new_pictures_as_the_template_does_or_refuses(name: str)
     messages = [*TWO[:2], {"role": "assistant", "content": "Cats."}, *new]
     whole = renderer.analysis.template.render(messages, add_generation_prompt=True)
     assert renderer.decode(found.token_ids) == whole
-
-
-@pytest.mark.slow
-def test_a_bridge_numbers_no_pictures_where_the_switch_is_off() -> None:
-    renderer = media_renderer("switched")
-    prompt = renderer.render(TWO[:2], add_generation_prompt=True).token_ids
-    assert renderer.bridge_to_next_turn(prompt, renderer.encode("Cats."), [user(PICTURE)])

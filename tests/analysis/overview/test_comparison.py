@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.errors import LimitKind, TemplateLimitError
 from autoparser.analysis.overview import comparison
 from autoparser.analysis.overview.comparison import (
     Comparison,
@@ -18,6 +16,7 @@ from autoparser.analysis.overview.comparison import (
 )
 from autoparser.analysis.overview.format_facts import changed_facts
 from tests.analysis.history.renderers import analysis_of
+from tests.analysis.templates.test_renders import EndlessTemplate
 from tests.case_tables import load_cases
 from tests.fixture_analyses import TEMPLATES
 
@@ -127,18 +126,11 @@ def test_values_beyond_the_most_are_named(monkeypatch: pytest.MonkeyPatch) -> No
     assert asked.pairs <= 2
 
 
-class Endless(ChatTemplate):
-    """A template whose renders all run into a limit."""
-
-    def render_prepared(self, variables: Mapping[str, object]) -> str:  # noqa: ARG002
-        raise TemplateLimitError(LimitKind.RENDER_TIME, "it took too long")
-
-
 @pytest.mark.slow
 def test_renders_beyond_a_limit_are_given_up_and_counted() -> None:
     left = analysis_of(SWITCHED)
-    changes, asked = changed_renders(left, replace(left, template=Endless(SWITCHED)))
-    assert {change.right_error for change in changes} == {"it took too long"}
+    changes, asked = changed_renders(left, replace(left, template=EndlessTemplate(SWITCHED)))
+    assert {change.right_error for change in changes} == {"it takes more than 5 s"}
     assert asked.renders + asked.switched <= 3
     assert asked.unanswered > 100
 

@@ -226,7 +226,7 @@ def test_the_faster_accesses_and_calls_give_what_jinja_gives(case: Any) -> None:
         assert text(lambda: template.render(MESSAGES)) == wanted
 
 
-class _Endless(ChatTemplate):
+class EndlessTemplate(ChatTemplate):
     """Every render of it runs into the limit on its time, as a worker would end it."""
 
     asked = 0
@@ -241,7 +241,7 @@ class _Endless(ChatTemplate):
 def test_a_template_whose_renders_never_end_is_rendered_once(
     look: Callable[[ChatTemplate], object],
 ) -> None:
-    _Endless.asked = 0
+    EndlessTemplate.asked = 0
     with pytest.raises(TemplateLimitError, match="more than 5 s"):
-        look(_Endless("{{ messages[0].content }}"))
-    assert _Endless.asked == 1
+        look(EndlessTemplate("{{ messages[0].content }}"))
+    assert EndlessTemplate.asked == 1
