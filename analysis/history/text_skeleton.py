@@ -223,9 +223,9 @@ class Skeletons:
         """
         known, key = self._bases, tools_key(tools)
         if not known or key != self._tools or not known[0].renders.clock.still():
-            known = self._bases = self._render_bases(
-                HistoryRenders.of(self._template, tools, switches)
-            )
+            renders = HistoryRenders.of(self._template, tools, switches)
+            answered = self._attempt_base(self._result_base, renders) if self.calls else ()
+            known = self._bases = [self._user_base(renders), *answered]
             self._tools = key
             self._numbered.clear()
         fitting = [base for base in known if base.tail.strip() and prompt.endswith(base.tail)]
@@ -289,10 +289,6 @@ class Skeletons:
     def numbers(self, text: str) -> list[int]:
         """Return the numbers of the calls in a text, if the template counts them."""
         return [int(each) for each in self._number.findall(text)] if self._number else []
-
-    def _render_bases(self, renders: HistoryRenders) -> list[Base]:
-        answered = self._attempt_base(self._result_base, renders) if self.calls else ()
-        return [self._user_base(renders), *answered]
 
     def _attempt_base(
         self, make: Callable[[HistoryRenders], Base], renders: HistoryRenders

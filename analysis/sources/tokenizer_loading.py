@@ -353,15 +353,12 @@ def tokenizer_beside(
 
 def tokenizer_file(directory: Path) -> Path | None:
     """Return the file of a directory that holds its tokenizer, or None if there is none."""
-    for name in (TOKENIZER_FILE, *_rank_files(directory), SENTENCEPIECE_FILE):
+    ranks = sorted(path.name for path in directory.glob("*.tiktoken"))
+    for name in (TOKENIZER_FILE, *ranks, SENTENCEPIECE_FILE):
         file = part_of(directory, name)
         if file is not None:
             return file
     return None
-
-
-def _rank_files(directory: Path) -> list[str]:
-    return sorted(path.name for path in directory.glob("*.tiktoken"))
 
 
 def read_tokenizer(path: Path, *, segmenting: bool = True) -> Tokenizer:

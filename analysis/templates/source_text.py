@@ -249,9 +249,8 @@ def find_column(environment: Environment, text: str, error: JinjaSyntaxError) ->
     if not 1 <= error.lineno <= len(lines):
         return None
     message = str(error.message or "")
-    position = _lexer_position(message)
-    if position is None:
-        position = _parser_position(environment, "\n".join(lines))
+    at = LEXER_POSITION.search(message)
+    position = int(at[1]) if at else _parser_position(environment, "\n".join(lines))
     if position is not None:
         before = "\n".join(lines)[:position]
         if before.count("\n") + 1 == error.lineno:
@@ -277,11 +276,6 @@ def source_excerpt(text: str, line: int, column: int | None) -> str:
         return first
     margin = f"{' ' * (len(number) - 2)}| "
     return f"{first}\n{margin}{' ' * (len(head) + caret - start)}^"
-
-
-def _lexer_position(message: str) -> int | None:
-    found = LEXER_POSITION.search(message)
-    return int(found[1]) if found else None
 
 
 def _parser_position(environment: Environment, text: str) -> int | None:

@@ -282,18 +282,13 @@ def bracket_stretches(tokens: Sequence[TemplateToken]) -> Iterator[list[Statemen
                 row.append(StatementStretch(tuple(run), before, token.value))
             yield row
             levels.pop()
-            levels[-1][1].extend([*_tokens_of(row), token])
+            levels[-1][1].extend([*(it for stretch in row for it in stretch.tokens), token])
         else:
             run.append(token)
     row, run, before = levels[0]
     if run:
         row.append(StatementStretch(tuple(run), before, ""))
     yield row
-
-
-def _tokens_of(row: Sequence[StatementStretch]) -> Iterator[TemplateToken]:
-    for stretch in row:
-        yield from stretch.tokens
 
 
 def join_stretches(row: Sequence[StatementStretch]) -> Iterator[list[StatementStretch]]:
