@@ -30,7 +30,6 @@ from .scoreboard import TAUGHT_QUESTIONS, cases_board, field_board, field_cases,
 from .turn_judges import STOPS, TAGS, triggers_board
 
 Asked: TypeAlias = tuple[Board[Any, Any], Sequence[Any]]
-"""A board, and its questions."""
 Asking: TypeAlias = Callable[[Sequence[Path], Namespace], Asked]
 
 

@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from msgspec.structs import replace
 
-from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.call_notation import NamingId
 from autoparser.analysis.core.conversation import (
     Json,
     Message,
@@ -29,7 +28,7 @@ from autoparser.analysis.core.conversation import (
     with_properties,
 )
 from autoparser.analysis.core.message_battery import battery_messages, battery_tools, loose_tools
-from autoparser.analysis.core.message_shape import MessageShape, offered_tools
+from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.errors import TemplateRenderError
 
@@ -130,26 +129,23 @@ USER = UserMessage("When do trains run?")
 class Asker:
     """Renders under one setting, tools being offered or not."""
 
-    template: ChatTemplate
-    shape: MessageShape
-    variables: Mapping[str, object]
-    """The setting, and what stands for special tokens."""
-    tools: bool
-    naming: NamingId | None = None
-    """How an id carries the name, where the format says it."""
+    analysis: Analysis
+    setting: Mapping[str, Json]
+    tools: bool = True
     offer: tuple[Tool, ...] = TOOLS
-    """The tools that are offered."""
 
     def render(
         self, *messages: Message | UserMessage | ToolResult, generation: bool = False
     ) -> str | None:
         """Render the user's message, and what follows it; None where the template refuses."""
+        shape = self.analysis.shape
+        variables: dict[str, Any] = {**self.analysis.stand_ins, **self.setting}
         try:
-            return self.template.render(
-                self.shape.messages((USER, *messages), "Answer briefly."),
-                offered_tools(self.offer, self.shape) if self.tools else None,
+            return self.analysis.rendering.render(
+                shape.messages((USER, *messages), "Answer briefly."),
+                offered_tools(self.offer, shape) if self.tools else None,
                 add_generation_prompt=generation,
-                **self.variables,  # type: ignore[arg-type] # none is named like a parameter
+                **variables,
             )
         except TemplateRenderError:
             return None
@@ -179,7 +175,7 @@ class Asker:
     def behind(self, title: str, message: Message) -> Behind:
         """Find what the template writes of a message after its generation prompt."""
         message = self._identified(message)
-        if message.calls and self.shape.answered:
+        if message.calls and self.analysis.shape.answered:
             return Behind(title, message, silence=Silence.UNANSWERED)
         prompt, whole, alone = self.prompt, self.render(message), self.alone
         if prompt is None:
@@ -197,10 +193,6 @@ class Asker:
         silence = Silence.OTHERWISE if same else Silence.REWRITTEN
         return Behind(title, message, whole, silence=silence)
 
-    def answer(self, content: str) -> Behind:
-        """Render a turn that is this content and nothing else."""
-        return self.behind(content, Message(content))
-
     def with_calls(self, turn: Behind) -> Behind:
         """Find the calls that reach a turn's text."""
         kept = (
@@ -212,9 +204,10 @@ class Asker:
 
     def _identified(self, message: Message) -> Message:
         """Let the ids carry the names, where the template writes the ids and not the names."""
-        if self.naming is None:
+        written = self.analysis.format.calls
+        if written is None or written.naming is None:
             return message
-        text, alone, write = self.render(message) or "", self.alone or "", self.naming.write
+        text, alone, write = self.render(message) or "", self.alone or "", written.naming.write
         calls = [replace(call, id=write(call.name, at)) for at, call in enumerate(message.calls)]
         named = any(
             text.count(call.name) == alone.count(call.name) and call.id in text
@@ -235,14 +228,6 @@ def without(message: Message, id_: str, key: str | None = None) -> Message:
     return replace(message, calls=tuple(calls))
 
 
-def asker(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Asker:
-    """Make what renders under a setting."""
-    variables = {**analysis.stand_ins, **setting}
-    calls = analysis.format.calls
-    naming = None if calls is None else calls.naming
-    return Asker(analysis.rendering, analysis.shape, variables, tools, naming)
-
-
 @dataclass(frozen=True, slots=True)
 class RenderedTurns:
     """What stands after one prompt, message by message."""
@@ -261,7 +246,7 @@ class RenderedTurns:
 
 def rendered_turns(analysis: Analysis) -> Iterator[RenderedTurns]:
     """Render both sets of messages, nothing being set."""
-    plain = asker(analysis, analysis.formats.base, tools=True)
+    plain = Asker(analysis, analysis.formats.base)
     fixed = {case.title: case.message for case in battery_messages()}
     sets = (
         (dataclasses.replace(plain, offer=battery_tools()), loose_tools(), fixed),

@@ -45,8 +45,6 @@ RANDOM = 25
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """How the messages of one template came back."""
-
     name: str
     good: int
     total: int
@@ -66,14 +64,12 @@ class Loop:
 
 
 def loop_cases() -> Iterator[tuple[str, Message]]:
-    """Return the battery, and random messages beside it."""
     yield from ((case.title, case.message) for case in battery_messages())
     for at, message in enumerate(random_messages(RANDOM)):
         yield f"random message {at}", message
 
 
 def loop_of(name: str, analysis: Analysis) -> Loop:
-    """Send messages around the loop."""
     bad: dict[str, str] = {}
     total = 0
     for title, message in loop_cases():
@@ -172,8 +168,6 @@ PROVED = 0.97
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What came of the questions about one template's grammar."""
-
     name: str
     asked: int
     faults: tuple[Fault, ...]
@@ -228,6 +222,5 @@ def _proof_lines(found: Sequence[Proof]) -> Iterator[str]:
 def proofs_board(
     walks: int, *, gbnf: bool = False, tools: Sequence[int] = ()
 ) -> Board[Path, Proof]:
-    """Return the board that proves the grammar of every template whose self-check passes."""
     prove_one = of_sound(partial(proof_of, walks=walks, gbnf=gbnf, tools=tools))
     return Board(prove_one, _proof_lines, lambda each: each.ok, chunk=8, enough=PROVED)

@@ -33,7 +33,6 @@ def corpus_paths() -> list[Path]:
 
 
 def own_paths() -> list[Path]:
-    """Return the project's own templates."""
     return [path for name in ("templates", "novel") for path in templates_in(FIXTURES / name)]
 
 
@@ -125,11 +124,9 @@ class Board(Generic[Question, Answer]):
         return of_each(self.ask, asked, processes, chunk=self.chunk)
 
     def table(self, found: Sequence[Answer]) -> str:
-        """Lay out the answers as text."""
         return "\n".join(self.lines(found)) + "\n"
 
     def judge(self, asked: Sequence[Question], processes: int = PROCESSES) -> tuple[str, bool]:
-        """Return the table of the answers, and whether enough of them pass."""
         found = self.answers(asked, processes)
         return self.table(found), sum(map(self.passes, found)) >= self.enough * len(found)
 

@@ -36,8 +36,6 @@ TRANSFORMERS: Mapping[str, str] = {"transformers": ""}
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What became of one template's export, read by one program."""
-
     name: str
     engine: str
     limits: tuple[str, ...]
@@ -95,7 +93,6 @@ def _loaded(engine: str, python: str, format_: TurnFormat, export: Export) -> tu
 
 
 def _lines(answers: Sequence[Sequence[Exported]]) -> Iterator[str]:
-    """Lay out what each program loads and gives back, and by cause what not."""
     every = [each for answer in answers for each in answer]
     for engine in dict.fromkeys(each.engine for each in every):
         found = [each for each in every if each.engine == engine]
@@ -125,7 +122,6 @@ def _lines(answers: Sequence[Sequence[Exported]]) -> Iterator[str]:
 
 
 def exports_board(engines: Mapping[str, str] = TRANSFORMERS) -> Board[Path, list[Exported]]:
-    """Return the board of what programs read, by their names and Pythons."""
     ask = of_sound(partial(exports_of, engines=engines))
     return Board(ask, _lines, lambda found: not any(each.refusal for each in found))
 
@@ -138,8 +134,6 @@ READS = 5
 
 @dataclass(frozen=True, slots=True)
 class AskedFile:
-    """One saved format: what it does otherwise, how large it is, how long it takes to read."""
-
     name: str
     texts: int
     """Texts of the template that analysis and file were asked to read."""
@@ -150,7 +144,6 @@ class AskedFile:
 
 
 def file_shares(paths: Sequence[Path]) -> list[Sequence[Path]]:
-    """Return the paths in the shares that one process loads."""
     return [paths[at : at + AT_ONCE] for at in range(0, len(paths), AT_ONCE)]
 
 

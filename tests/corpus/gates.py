@@ -26,7 +26,7 @@ from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.core.turn_format import Formats, RefusedMessageError
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 
-from .behind import MESSAGES, OFFERED, Asker, Behind, Silence, asker, without
+from .behind import MESSAGES, OFFERED, Asker, Behind, Silence, without
 from .corpus_templates import Board, analysis_at, by_cause, known_causes
 from .grammar_readers import refused, started
 
@@ -41,8 +41,6 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with one continuation, one way."""
-
     way: Way
     read: bool
     """The parser reads something else; False: the grammar refuses it."""
@@ -51,8 +49,6 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of one message under one setting."""
-
     setting: Mapping[str, Json]
     tools: bool
     title: str
@@ -83,7 +79,7 @@ def verdicts(analysis: Analysis) -> Iterator[Verdict]:
 
 
 def _under(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Iterator[Verdict]:
-    asked = asker(analysis, setting, tools=tools)
+    asked = Asker(analysis, setting, tools)
     doors: list[_Door] = []
     for title, message in MESSAGES.items():
         if message.calls and not tools:
@@ -99,8 +95,6 @@ def _under(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> I
 
 
 class _Door:
-    """A parser and a grammar that were made one way."""
-
     def __init__(
         self, analysis: Analysis, way: Way, prompt: str, setting: Mapping[str, Json], *, tools: bool
     ) -> None:
@@ -119,7 +113,6 @@ class _Door:
             self._start = str(error)
 
     def faults(self, asked: Asker, behind: Behind) -> Iterator[Fault]:
-        """Return what is wrong with a continuation."""
         refusal = self._start
         if not isinstance(refusal, str):
             refusal = refused(refusal, behind.text, behind.least)
@@ -197,7 +190,7 @@ def default_differs(analysis: Analysis) -> str:
 
     Nothing, where it writes all of them as the template does, the text around them being the same.
     """
-    asked = asker(analysis, analysis.formats.base, tools=True)
+    asked = Asker(analysis, analysis.formats.base)
     around: set[tuple[str, str]] = set()
     titles: list[str] = []
     for title, message in MESSAGES.items():
@@ -253,18 +246,14 @@ class TurnWord:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """What came of one template."""
-
     name: str
-    error: str = ""
-    """Why there is no analysis."""
+    analyzed: bool = False
     crash: str = ""
     counts: Counter[str] = field(default_factory=Counter[str])
-    """How much there is of everything in the analysis."""
-    faults: tuple[str, ...] = ()
-    """Of the analysis' own gate, each with its message, in the form that the template takes."""
-    usual_faults: tuple[str, ...] = ()
-    """And as users send them."""
+    fault: str = ""
+    """The first of the analysis' own gate, in the form that the template takes."""
+    usual_fault: str = ""
+    """And as users send it."""
     spoiled: str = ""
     """What users send and the template spoils in silence, by the self-check."""
     silent: tuple[str, ...] = ()
@@ -275,10 +264,6 @@ class Gated:
     """How the default's format differs from a render with nothing set."""
     judged: tuple[Verdict, ...] = ()
     words: tuple[TurnWord, ...] = ()
-
-    @property
-    def analyzed(self) -> bool:
-        return not (self.error or self.crash)
 
     @property
     def asked(self) -> list[Verdict]:
@@ -295,8 +280,8 @@ def gated(path: Path) -> Gated:
     """Analyze a template, and ask both judges."""
     try:
         analysis = analysis_at(path)
-    except AutoparserError as error:
-        return Gated(path.stem, error=str(error))
+    except AutoparserError:
+        return Gated(path.stem)
     try:
         return _gated(path.stem, analysis)
     except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
@@ -305,16 +290,19 @@ def gated(path: Path) -> Gated:
 
 def _gated(name: str, analysis: Analysis) -> Gated:
     judged = tuple(verdicts(analysis))
-    faults = [
-        f"{fault.question}, {dict(fault.setting)}, {fault.title}: {fault.detail}"
-        for fault in analysis.gate.faults
-    ]
-    own = sum("as users send it" not in fault.title for fault in analysis.gate.faults)
+    # The first of each kind counts.
+    faults = {
+        "as users send it" in fault.title: (
+            f"{fault.question}, {dict(fault.setting)}, {fault.title}: {fault.detail}"
+        )
+        for fault in reversed(analysis.gate.faults)
+    }
     return Gated(
         name,
+        analyzed=True,
         counts=_counts(analysis),
-        faults=tuple(faults[:own]),
-        usual_faults=tuple(faults[own:]),
+        fault=faults.get(False, ""),
+        usual_fault=faults.get(True, ""),
         spoiled="" if analysis.spoiled is None else analysis.spoiled.usual,
         silent=tuple(_silent(analysis, judged)),
         alike=tuple(_alike(analysis.formats, judged)),
@@ -441,8 +429,8 @@ def _explained(gated: Gated) -> bool:
     """Whether all that is bad has a known cause; crashes and defaults that differ have none."""
     return not (
         gated.crash
-        or (gated.faults and not _gate_cause(gated))
-        or (gated.usual_faults and not _usual_cause(gated))
+        or (gated.fault and not _gate_cause(gated))
+        or (gated.usual_fault and not _usual_cause(gated))
         or not all(cause for _, _, cause in _bad([gated]))
         or _differing([gated])
     )
@@ -475,13 +463,13 @@ def _gate(done: Sequence[Gated]) -> Iterator[str]:
     yield f"{asked:>6}  continuations asked"
     yield f"{passed:>6}  passed: {passed / max(asked, 1):.2%}"
     yield f"{sum(each.counts['not_asked'] for each in done):>6}  messages that no turn goes on with"
-    short = [each for each in done if each.faults]
+    short = [each for each in done if each.fault]
     yield f"{len(short):>6}  templates do not pass"
     for cause, same in by_cause(short, _gate_cause):
         yield f"{len(same):>6}    {cause or 'of unknown cause'}"
         for each in same:
             yield f"{'':10}  {each.name}: {each.counts['passed']} of {each.counts['asked']}"
-            yield f"{'':12}  {each.faults[0][:200]}"
+            yield f"{'':12}  {each.fault[:200]}"
     yield from _usual(done)
     silent = Counter(why for each in done for why in each.silent)
     yield f"{silent.total():>6}  prompts that nothing goes on from"
@@ -504,7 +492,7 @@ def _usual(done: Sequence[Gated]) -> Iterator[str]:
 def _usual_cause(gated: Gated) -> str:
     """Return what is spoiled, or the cause for which the template's own form does not pass."""
     spoiled = f"spoiled as users send it: {gated.spoiled}" if gated.spoiled else ""
-    return spoiled or (_gate_cause(gated) if gated.faults else "")
+    return spoiled or (_gate_cause(gated) if gated.fault else "")
 
 
 def _gate_cause(gated: Gated) -> str:
@@ -551,14 +539,14 @@ def _judge(done: Sequence[Gated]) -> Iterator[str]:
 def _disagreeing(done: Sequence[Gated]) -> Iterator[str]:
     """Count the templates on which the judges differ, told the setting as the gate is."""
     rows = Counter(
-        (_word(each.counts["asked"], each.faults), _word(len(each.asked), each.failed))
+        (_word(each.counts["asked"], each.fault), _word(len(each.asked), each.failed))
         for each in done
     )
     yield "the gate / the second judge, templates:"
     yield from (f"{count:>6}    {one} / {other}" for (one, other), count in rows.most_common())
 
 
-def _word(asked: int, bad: Sequence[object]) -> str:
+def _word(asked: int, bad: object) -> str:
     if not asked:
         return "asks nothing"
     return "does not pass" if bad else "passes"

@@ -54,12 +54,9 @@ ENOUGH = 0.99
 WRONG_EVERY = 10
 """One of so many texts is spoiled, where noise is asked for."""
 _LIMIT = 1500
-"""Tokens of a walk."""
 
 
 class Reading(NamedTuple):
-    """How many messages one format reads."""
-
     read: int
     asked: int
     error: str = ""
@@ -71,7 +68,6 @@ class Reading(NamedTuple):
 
     @property
     def enough(self) -> bool:
-        """Whether nearly all were read."""
         return self.asked > 0 and self.read >= ENOUGH * self.asked
 
 
@@ -206,7 +202,6 @@ def _drawn(
 
 
 _SIGNS = {"a quote": "\"'", "an escape": "\\\n", "markup": "<&"}
-"""What notations escape."""
 
 
 def _features(message: Message) -> set[str]:
@@ -340,7 +335,6 @@ def _lines(found: Sequence[LearnedReadings], head: str, what: str, named: str) -
 
 
 def _row(name: str, found: Sequence[Reading]) -> str:
-    """Return the row of a table of what was learned one way."""
     enough = sum(each.enough for each in found)
     asked, read = sum(each.asked for each in found), sum(each.read for each in found)
     failed = sum(bool(each.error) for each in found)
@@ -351,7 +345,6 @@ def _row(name: str, found: Sequence[Reading]) -> str:
 def learning_board(
     *, outputs: bool = False, noise: bool = False, both: bool = False
 ) -> Board[Path, LearnedReadings]:
-    """Return the board of what is learned from examples, or from outputs that nobody labeled."""
     if outputs:
         ask = partial(output_readings, noise=noise, both=both)
         lines = partial(_lines, head="and write their walks", what="outputs", named="20")

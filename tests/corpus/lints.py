@@ -28,7 +28,6 @@ Wanted = Callable[[LintFinding], bool]
 
 
 def linted(path: Path) -> LintRun:
-    """Hold a template against every rule."""
     return lint_project(LintRequest((str(path),), all_rules(), ProjectSettings(), jobs=1))
 
 
@@ -80,8 +79,6 @@ LINTS = Board(linted, _lint_lines, lambda run: not run.problems)
 
 @dataclass(frozen=True, slots=True)
 class TriedFix:
-    """A finding of a template, and what became of it."""
-
     template: str
     code: str
     reason: UnfixedReason | None
@@ -92,7 +89,6 @@ class TriedFix:
 
 
 def tried_fixes(path: Path) -> list[TriedFix]:
-    """Fix what lint shows of a template."""
     rules = RuleChoice(None, (), tuple(each.code for each in rules_for(Profile.RELEASE))).rules
     shown = FindingFilter(Profile.RELEASE)
     request = LintRequest((str(path),), rules, ProjectSettings(), finding_filter=shown)
@@ -141,7 +137,6 @@ _WIDTHS = {
     UnfixedReason.NEW: 5,
     UnfixedReason.NOT_FINISHED: 5,
 }
-"""How wide the column of a reason is."""
 
 
 def _row(found: Sequence[TriedFix], words: str) -> str:

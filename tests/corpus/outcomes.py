@@ -24,8 +24,6 @@ from .corpus_templates import Board, analysis_at, by_cause, read_template
 
 
 class Ending(StrEnum):
-    """How the analysis of a template ended."""
-
     PASSED = "the self-check passed"
     FAILED = "the self-check failed"
     UNUSABLE = "no analysis"
@@ -34,8 +32,6 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one template."""
-
     name: str
     ending: Ending
     cause: str
@@ -46,9 +42,7 @@ class Outcome:
     passed: int = 0
     total: int = 0
     writes_calls: bool = False
-    """The format has calls."""
     writes_reasoning: bool = False
-    """Some layout of the format has reasoning."""
     shows_call: bool = False
     """By the independent probes: the template renders a tool call."""
     shows_reasoning: bool = False
@@ -250,7 +244,6 @@ def _shows_call(
 
 
 def renders_reasoning(template: ChatTemplate) -> bool:
-    """Whether some field of some message shows as reasoning."""
     aliases = [alias for alias in ALIASES if alias in template.text]
     for switches, alias, start in product(SWITCHES, aliases, user_messages()):
         for turns, tools in _reasoned_turns(alias):

@@ -30,7 +30,7 @@ from autoparser.analysis.grammar.schema_loosening import GrammarForm
 from tests.fuzz.schemas.instances import ArgumentMaker
 from tests.fuzz.schemas.trial import FORMATS, JUDGE
 
-from .behind import Asker, Behind, Silence, asker
+from .behind import Asker, Behind, Silence
 from .corpus_templates import Board, analysis_at, corpus_paths
 from .grammar_readers import Taking, refused, started, taking_turns
 
@@ -60,37 +60,29 @@ ASKED = (
 
 @dataclass(frozen=True, slots=True)
 class RealTool:
-    """A tool, and calls of it."""
-
     offered: dict[str, Any]
     valid: tuple[dict[str, Json], ...]
     invalid: tuple[dict[str, Json], ...]
 
     @property
     def name(self) -> str:
-        """The name of its function."""
         return str(self.offered["function"]["name"])
 
     @property
     def schema(self) -> Json:
-        """The schema of its arguments."""
         parameters: Json = self.offered["function"].get("parameters") or {}
         return parameters
 
 
 @dataclass
 class ToolScore:
-    """What came of all tools in one template and form."""
-
     counts: Counter[str] = field(default_factory=Counter[str])
     unwritten: dict[str, str] = field(default_factory=dict[str, str])
-    """Why there is no grammar, by tool."""
     loosened: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """What a grammar is not held to, by its reason."""
     wrong: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     """Tool, whether a valid call was refused or another one taken, and the call."""
     together: str = ""
-    """What came of all tools in one request."""
 
 
 TemplateScores: TypeAlias = tuple[str, Mapping[GrammarForm, ToolScore]]
@@ -122,7 +114,6 @@ def _with_calls(tool: dict[str, Any]) -> RealTool:
 
 
 def scores_of(path: Path, tools: Sequence[RealTool]) -> TemplateScores:
-    """Ask one template about every tool, and about all of them at once."""
     analysis = analysis_at(path)
     scores: dict[GrammarForm, ToolScore] = {form: ToolScore() for form in FORMS}
     for tool in tools:
@@ -133,7 +124,7 @@ def scores_of(path: Path, tools: Sequence[RealTool]) -> TemplateScores:
 
 def _asker(analysis: Analysis, tools: Sequence[RealTool]) -> Asker:
     """Return what renders with these tools, or with others where the template refuses them."""
-    plain = asker(analysis, analysis.formats.base, tools=True)
+    plain = Asker(analysis, analysis.formats.base)
     given = replace(plain, offer=tuple(tool.offered["function"] for tool in tools))
     return plain if given.prompt is None else given
 
@@ -269,7 +260,6 @@ def _lines(found: Sequence[TemplateScores], *, failing: bool) -> Iterator[str]:
 
 
 def asked_paths() -> list[Path]:
-    """Return the templates that are asked."""
     known = {path.stem: path for path in corpus_paths()}
     return [known[name] for name in ASKED if name in known]
 

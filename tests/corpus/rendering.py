@@ -57,7 +57,6 @@ WORDS = (
 
 
 def analyzed(path: Path) -> Analysis | None:
-    """Analyze a template with special tokens of the vocabulary; None where that fails."""
     template = ChatTemplate(path.read_text(encoding="utf-8"), TOKENS, name=path.stem)
     try:
         return analyze(template)
@@ -104,13 +103,11 @@ def conversation(analysis: Analysis, *, reasoning: bool, calls: bool = True) -> 
 
 
 def shaped(analysis: Analysis, entries: Sequence[Entry]) -> Messages:
-    """Return entries as messages of the shape that the template takes."""
     words = choose_sentinels(analysis.template.text)
     return [dict(each) for each in analysis.shape.messages(tuple(entries), words.system)]
 
 
 def tools_for(analysis: Analysis) -> list[object] | None:
-    """Return the tools in that shape."""
     return offered_tools(battery_tools(), analysis.shape)  # type: ignore[return-value]
 
 
@@ -191,8 +188,6 @@ def _misplaced(result: Attributed, words: str, message: int, *, sampled: bool) -
 
 @dataclass(slots=True)
 class Rounds:
-    """Ten turns of one template."""
-
     name: str
     checked: bool
     counts: Counter[str] = field(default_factory=Counter[str])
@@ -229,8 +224,6 @@ def setting_for(analysis: Analysis, *, reasoning: bool) -> Mapping[str, object]:
 
 
 class _Talk:
-    """A conversation whose turns are rendered again, and bridged."""
-
     def __init__(self, made: Renderer, entries: list[Entry]) -> None:
         self._made = made
         self._analysis = made.analysis
@@ -277,7 +270,6 @@ class _Talk:
                 prompt, exact, kept = rendered, True, False
 
     def _prompt(self, until: int) -> str:
-        """Render the prompt of the turn that stands there."""
         messages = shaped(self._analysis, self._entries[:until])
         switches: dict[str, Any] = self._made.switches
         return self._analysis.rendering.render(messages, self._tools, True, **switches)
@@ -340,8 +332,6 @@ KINDS: Mapping[str, tuple[bool, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What was found of one template."""
-
     name: str
     faults: list[str] | None
     """Texts that are not attributed to their messages; None where nothing renders."""
@@ -357,7 +347,6 @@ class Survey:
 
 
 def surveyed(path: Path) -> Survey | None:
-    """Survey one template; None where it cannot be analyzed."""
     analysis = analyzed(path)
     if analysis is None:
         return None

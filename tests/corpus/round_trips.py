@@ -27,13 +27,10 @@ NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What became of the scenarios of one template."""
-
     name: str
     checked: bool = True
-    """Its self-check passes."""
-    verdicts: tuple[tuple[str, str, str], ...] = ()
-    """Scenario, next role, and the cause, or the outcome where there is none."""
+    causes: tuple[str, ...] = ()
+    """Of each scenario with a next role: the cause, or the outcome where there is none."""
     unconfirmed: tuple[str, ...] = ()
     """Of each verdict, why the format wrote the turn; empty where the template did."""
     images: tuple[bool, ...] = ()
@@ -44,7 +41,6 @@ class Played:
 
 
 def played(path: Path) -> Played | None:
-    """Play the scenarios; None where there is no analysis."""
     try:
         analysis = analysis_at(path)
     except AutoparserError:
@@ -56,10 +52,7 @@ def played(path: Path) -> Played | None:
     return Played(
         path.stem,
         not analysis.check.failures,
-        tuple(
-            (row.scenario.name, row.next.value, str(row.verdict.cause or row.verdict.outcome))
-            for row in found.rows
-        ),
+        tuple(str(row.verdict.cause or row.verdict.outcome) for row in found.rows),
         tuple(row.verdict.unconfirmed for row in found.rows),
         tuple(row.verdict.holds for row in found.rows if has_media(row.scenario)),
         sum(not row.verdict.holds and any(each.holds for each in row.others) for row in found.rows),
@@ -67,21 +60,18 @@ def played(path: Path) -> Played | None:
 
 
 def has_media(scenario: Scenario) -> bool:
-    """Whether somebody sends an image, a video or a sound."""
     return any(not isinstance(entry, Message) and entry.media for entry in scenario.history)
 
 
 def _lines(found: Sequence[Played]) -> Iterator[str]:
     crashed = [each for each in found if each.crash]
-    verdicts = [cause for each in found for _, _, cause in each.verdicts]
+    verdicts = [cause for each in found for cause in each.causes]
     counts = Counter(verdicts)
     yield f"{len(found):>6}  templates played, {sum(each.checked for each in found)} self-checked"
     yield f"{len(verdicts):>6}  verdicts, each of a scenario with a next role"
     for outcome in (str(Outcome.HOLDS), *map(str, Cause)):
         if counts[outcome]:
-            templates = sum(
-                any(cause == outcome for _, _, cause in each.verdicts) for each in found
-            )
+            templates = sum(outcome in each.causes for each in found)
             yield f"{counts[outcome]:>6}  {outcome}, in {templates} templates"
     broken = len(verdicts) - counts[str(Outcome.HOLDS)]
     fixed = sum(each.fixed for each in found)
@@ -100,11 +90,10 @@ def _lines(found: Sequence[Played]) -> Iterator[str]:
 
 def _named(found: Sequence[Played], cause: str) -> Iterator[str]:
     """Name the templates with most of the verdicts that no change explains."""
-    counts = Counter(
-        each.name for each in found for _, _, verdict in each.verdicts if verdict == cause
-    )
+    counts = Counter({each.name: each.causes.count(cause) for each in found})
     for name, count in counts.most_common(NAMED):
-        yield f"{'':8}  {cause}: {name} ({count})"
+        if count:
+            yield f"{'':8}  {cause}: {name} ({count})"
 
 
 ROUND_TRIPS = Board(played, _lines, lambda each: not each.crash, chunk=16)

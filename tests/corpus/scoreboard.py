@@ -58,8 +58,6 @@ PUBLISHED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What became of one case."""
-
     fixture: Fixture
     status: str = "unasked"
     """pass, soft_pass (edge whitespace alone differs), fail, or unasked."""
@@ -81,13 +79,11 @@ class Case:
 
 
 def case_of(fixture: Fixture) -> Case:
-    """Read one case."""
     analysis = analysis_for(fixture.reference_model)
     return Case(fixture) if analysis is None else read_case(fixture, analysis)
 
 
 def read_case(fixture: Fixture, analysis: Analysis) -> Case:
-    """Read one case by an analysis."""
     rows = run_checks(fixture, _families()[fixture.family], observed(analysis, fixture))
     bad = [f"{row.check} {row.strategy}: {row.detail}" for row in rows if row.detail]
     return Case(fixture, case_status(rows).value, bad[0] if bad else "")
@@ -190,8 +186,6 @@ DRAWN = (1, 3, 5)
 
 @dataclass(frozen=True, slots=True)
 class TaughtScore:
-    """What one draw of examples gave."""
-
     model: str
     count: int
     seed: int
@@ -328,12 +322,10 @@ class FieldCase:
 
 
 def field_cases(folder: Path) -> list[tuple[int, str]]:
-    """Return the cases of a folder, by number."""
     return [*enumerate((folder / "cases.jsonl").read_text(encoding="utf-8").splitlines())]
 
 
 def field_case(question: tuple[int, str], folder: Path) -> FieldCase:
-    """Read a case of a folder at once and streamed."""
     number, given = question[0], json.loads(question[1])
     tools = json.loads((folder / "tools.json").read_text(encoding="utf-8"))
     analysis = _analysis(folder, given["template"])
@@ -371,7 +363,6 @@ def _accepted(given: Mapping[str, Any]) -> Reading:
 
 
 def _readings(parser: OutputParser, text: str) -> Iterator[tuple[str, Reading]]:
-    """Return what one shot gives, and what the deltas of streams add up to."""
     yield "one shot", _reading(_whole(parser.parse(text)))
     cuts = {
         f"of {size}": [text[at : at + size] for at in range(0, len(text), size)] for size in SIZES
@@ -407,6 +398,5 @@ def _field_lines(found: Sequence[FieldCase], *, failing: bool) -> Iterator[str]:
 
 
 def field_board(folder: Path, *, failing: bool = False) -> Board[tuple[int, str], FieldCase]:
-    """Return the board of a folder of lost outputs."""
     ask, lines = partial(field_case, folder=folder), partial(_field_lines, failing=failing)
     return Board(ask, lines, lambda each: not each.why, chunk=16)

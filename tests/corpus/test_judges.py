@@ -16,7 +16,7 @@ from tests.analysis.tiny import CONTENT, REASONING, TAGGED_CALL, calls, turn
 from tests.fixture_analyses import TEMPLATES
 from tests.fuzz.schemas.trial import FORMATS, JUDGE
 
-from .behind import MESSAGES, Silence, asker
+from .behind import MESSAGES, Asker, Silence
 from .corpus_templates import known_causes, own_paths
 from .gates import GATES, default_differs, gated, verdicts
 from .real_tools import EACH, FORMS, real_tools, scores_of, tools_board
@@ -192,7 +192,7 @@ def test_the_judge_is_no_friend_of_the_format() -> None:
     bad = {each.title for each in verdicts(analysis) if each.faults}
     assert bad == {"quotes and lines"}
     assert default_differs(analysis) == ""
-    assert asker(analysis, {}, tools=True).closing == ""
+    assert Asker(analysis, {}).closing == ""
 
 
 @needs_xgrammar

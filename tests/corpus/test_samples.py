@@ -62,7 +62,7 @@ def trips(corpus: list[Path]) -> list[Played]:
 
 def test_round_trips_break_for_known_causes(trips: list[Played]) -> None:  # --roundtrip
     assert [each.crash for each in trips if each.crash] == []
-    causes = [cause for each in trips for _, _, cause in each.verdicts]
+    causes = [cause for each in trips for cause in each.causes]
     broken = [cause for cause in causes if cause != Outcome.HOLDS]
     assert len(broken) > len(trips)
     assert broken.count(str(Cause.REWRITTEN)) <= UNEXPLAINED * len(broken)

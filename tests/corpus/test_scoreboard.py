@@ -74,7 +74,6 @@ READ = {"name": "look_up", "arguments": {"word": "fjord"}}
 
 
 def _folder(place: Path, *calls: list[object]) -> Path:
-    """Write a folder whose cases have one text and accept these calls."""
     name = "j1-json-in-tags.jinja"
     (place / "templates").mkdir()
     (place / "templates" / name).write_text((TEMPLATES / name).read_text("utf-8"), "utf-8")

@@ -29,7 +29,7 @@ from llguidance import LLMatcher
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.core.conversation import Json, ToolResult, UserMessage
+from autoparser.analysis.core.conversation import Json, Message, ToolResult, UserMessage
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from autoparser.analysis.grammar.turn_rules import GrammarTrigger, TriggerKind
 from autoparser.analysis.history.renderer import Renderer
@@ -45,23 +45,17 @@ NEXT = "Departed"
 
 
 class After(StrEnum):
-    """What a turn ends with."""
-
     CONTENT = "content"
     CALLS = "calls"
 
 
 class Engine(StrEnum):
-    """What tells an engine to stop."""
-
     IDS = "by get_stop_token_ids"
     POSITION = "by find_stop"
 
 
 @dataclass(slots=True)
 class Stopped:
-    """What came of one template's stops."""
-
     name: str
     turns: Counter[After] = field(default_factory=Counter[After])
     unended: Counter[After] = field(default_factory=Counter[After])
@@ -195,8 +189,6 @@ EVERY = 12
 
 @dataclass(slots=True)
 class Triggered:
-    """What came of one template's triggers."""
-
     name: str
     triggers: dict[GrammarTrigger, None] = field(default_factory=dict[GrammarTrigger, None])
     called: int = 0
@@ -206,7 +198,6 @@ class Triggered:
     silent: int = 0
     """Messages of which the template does not say how they go on after its prompt."""
     refused: str = ""
-    """Why there is no trigger."""
     faults: list[str] = field(default_factory=list[str])
     unwritten: int = 0
     """Turns that the grammar refuses whether it is lazy or not: no matter of its triggers."""
@@ -241,7 +232,7 @@ def triggered_by(name: str, analysis: Analysis, words: Sequence[str]) -> Trigger
 def _worded(analysis: Analysis, turns: RenderedTurns, words: Sequence[str]) -> Iterator[Behind]:
     chance = random.Random(analysis.template.name)
     for text in plain_texts(analysis, words, chance, TEXTS):
-        turn = turns.asked.answer(text)
+        turn = turns.asked.behind(text, Message(text))
         if turn.silence is None:
             yield turn
 
@@ -326,8 +317,6 @@ def triggers_board(paths: Sequence[Path]) -> Board[Path, Triggered]:
 
 
 class Wish(StrEnum):
-    """What a request asks of the calls."""
-
     AUTO = "nothing"
     REQUIRED = "a call"
     ALONE = "no two calls"
@@ -335,22 +324,17 @@ class Wish(StrEnum):
 
 
 class Question(StrEnum):
-    """What a tag has to do with a turn."""
-
     TAKES = "takes what it allows"
     REFUSES = "refuses what it does not"
 
 
 @dataclass(slots=True)
 class Tagged:
-    """What came of one template's structural tags."""
-
     name: str
     asked: Counter[tuple[Wish, Question]] = field(default_factory=Counter[tuple[Wish, Question]])
     triggered: bool = False
     """Text is free, and triggers begin tags, where nothing is asked."""
     refused: str = ""
-    """Why there is no tag."""
     faults: list[tuple[Wish, Question, str]] = field(default_factory=list[Any])
     unwritten: int = 0
     """Turns that the whole grammar refuses as well: no matter of the tag."""
