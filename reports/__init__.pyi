@@ -109,5 +109,4 @@ from .visible import (
     number_of as number_of,
     visible as visible,
     visible_lines as visible_lines,
-    xml_text as xml_text,
 )

@@ -2,12 +2,11 @@
 
 Contract: whatever was not written here, a template's text, a file's name, a model's words, passes
 one of these functions before it is shown. `visible` and what builds on it make one line,
-`visible_lines` keeps lines and tabs, `xml_text` makes what an XML or HTML document may hold.
+`visible_lines` keeps lines and tabs.
 """
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,14 +60,6 @@ def visible_lines(text: str) -> str:
     For a terminal that a text of several lines goes to: newlines and tabs are what they are.
     """
     return "".join(part if part in "\n\t" else escape_text(part) for part in _BREAKS.split(text))
-
-
-def xml_text(text: str) -> str:
-    """Return the text for an element or an attribute of XML or HTML, markup and quotes escaped.
-
-    XML 1.0 has no way to write most control characters and lone surrogates, so those are shown.
-    """
-    return html.escape(visible_lines(text), quote=True)
 
 
 def json_text(value: object, indent: int | None = None) -> str:

@@ -14,31 +14,26 @@ from typing import Any
 
 import pytest
 
-from autoparser import Analysis, analyze, load_template
+from autoparser import analyze
 from autoparser.analysis.overview.comparison import compare_templates
 from autoparser.analysis.overview.portrait import portray_template
 from autoparser.analysis.overview.survey import SurveyLook, summary_of
 from autoparser.reports import comparison_page, report_page, survey_page
 from tests.analysis.history.vocabularies import tiny
+from tests.fixture_analyses import TEMPLATES, analyzed
 from tests.reports.hostile import hostile
-
-FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"
-
-
-def _analyzed(name: str) -> Analysis:
-    return analyze(load_template(FOLDER / f"{name}.jinja"))
 
 
 def _report() -> str:
     tokenizer = tiny("<|im_start|>", "<|im_end|>")
-    analysis = _analyzed("history-last-query")
+    analysis = analyzed("history-last-query")
     return report_page(portray_template(analysis, tokenizer=tokenizer, tokenizer_name="tiny"), "1")
 
 
 def _survey() -> str:
     names = ("history-last-query", "t8-recipient-lines", "content-plain")
     look = SurveyLook(linted=True)
-    records = [look((str(FOLDER / f"{name}.jinja"), "")).record for name in names]
+    records = [look((str(TEMPLATES / f"{name}.jinja"), "")).record for name in names]
     records.append(SurveyLook()(("</td><script>document.title=1</script>", "")).record)
     return survey_page(summary_of(records), records, "1")
 
@@ -54,7 +49,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "hostile": cache(lambda: report_page(portray_template(analyze(hostile())), "1")),
     "comparison": cache(
         lambda: comparison_page(
-            compare_templates(analyze(hostile()), _analyzed("j1-json-in-tags")), "1"
+            compare_templates(analyze(hostile()), analyzed("j1-json-in-tags")), "1"
         )
     ),
     "survey": cache(_survey),
