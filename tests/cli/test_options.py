@@ -111,33 +111,6 @@ def test_the_help_of_a_command_has_an_example_that_works(
     assert "Traceback" not in ran.err
 
 
-USES: list[tuple[str, ...]] = [
-    ("analyze", TEMPLATE, "--json"),
-    ("parse", TEMPLATE, *OUT),
-    ("parse", TEMPLATE, *OUT, "--stream", "--explain"),
-    ("parse", TEMPLATE, *OUT, "--stream", "--json"),
-    ("export", TEMPLATE, "--no-check"),
-    ("roundtrip", TEMPLATE, "--scenario", "answer"),
-    ("decode", TEMPLATE, "--walks", "2", "--json"),
-    ("rule",),
-    ("rule", "AP301"),
-    ("rule", "AP301", "-f", "markdown"),
-    ("grammar", TEMPLATE),
-    ("report", TEMPLATE),
-    ("survey", "fixtures/templates/content-plain.jinja", "-j", "1"),
-]
-
-
-@pytest.mark.parametrize("use", USES, ids=" ".join)
-def test_a_result_goes_to_a_file_as_plain_text(
-    use: tuple[str, ...], autoparser: Run, tmp_path: Path
-) -> None:
-    file = tmp_path / "result.txt"
-    printed, written = autoparser(*use), autoparser(*use, "-o", file)
-    assert (written.code, written.out) == (printed.code, "")
-    assert file.read_text(encoding="utf-8") == printed.out != ""
-
-
 @pytest.mark.parametrize("use", ["survey", "lint --no-cache", "fix --no-cache"])
 def test_progress_in_a_log_is_a_line_every_so_often(
     use: str, autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

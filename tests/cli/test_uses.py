@@ -28,6 +28,7 @@ A table of `uses/` has cases under `cases`, by titles that say what is expected:
       reads: {x.json: [parts]}           # what files hold in the end
       holds: {x.json: all of the text}
       runs: {COMMAND: [parts]}           # further uses after it, each ends with 0
+      to_file: true                      # -o writes the same as plain text, and prints nothing
 
 A case may have `steps`, one after another in the same folder. A table that is `inside` runs in that
 folder, with $ROOT before the project's own files. A file may be a copy: {from: PATH, key: [keys of
@@ -35,8 +36,8 @@ a YAML file], replace: {text: other}, quoted: true for JSON}, and null removes i
 {NAME} of `texts`. Others are {text: x, times: 9}, {vocabulary: markers} of bytes and merges, with
 the usual markers for [], and {gguf: [{name: default, template: x}]}.
 Uses that make no sense stand under `refused`, with the words of their one line of standard error,
-and under `unread` the texts of files that cannot be read, the last word of `run`, each with parts
-of that line.
+under `to_file` uses with that and their standard error, and under `unread` the texts of files that
+cannot be read, the last word of `run`, each with parts of that line.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ MADE = ("files", "tokenizers", "links", "pipes")
 KEYS = {
     *("run", "stdin", "code", "out", "words", "lacks", "err", "environment", "without", "hub"),
     *("json", "schema", "same", "runs", "slow", "first", "reads", "holds", "steps", "snapshot"),
-    *("process", "engines", "served", *MADE),
+    *("process", "engines", "served", "to_file", *MADE),
 }
 Stub: TypeAlias = Callable[[ChatTemplate], EngineStub]
 STUBS: Mapping[str, Stub] = {"vllm": vllm_stub, "sglang": sglang_stub}
@@ -89,6 +90,8 @@ def cases() -> Iterator[Any]:
         refused = {
             run: {"run": run, "code": 2, "err": err} for run, err in table["refused"].items()
         }
+        for run, err in table.get("to_file", {}).items():
+            refused[f"{run} -o"] = {"run": run, "to_file": True, "err": err}
         for unread in table.get("unread", ()):
             refused |= unread_cases(**unread)
         for title, case in {**table["cases"], **refused}.items():
@@ -246,6 +249,11 @@ def check_step(shell: Shell, step: Mapping[str, Any]) -> None:
         check_document(ran.out, shell, step)
     if "same" in step:
         assert shell.run(step["same"]).out == ran.out != ""
+    if "to_file" in step:
+        file = shell.folder / "result.txt"
+        written = shell.run(f"{step['run']} -o {file}")
+        assert (written.code, written.out) == (ran.code, "")
+        assert file.read_text("utf-8") == ran.out != ""
     for name, parts in step.get("reads", {}).items():
         text = (shell.folder / name).read_text("utf-8")
         assert all(part in text for part in shell.filled(parts)), text
