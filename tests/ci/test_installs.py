@@ -21,7 +21,7 @@ from autoparser.analysis.engines.plugin_check import CheckState, plugin_check
 ROOT = Path(__file__).resolve().parents[2]
 BOUNDS = sorted((ROOT / "tests" / "engines" / "bounds").glob("*.txt"))
 NOT_IN_CORE = ("typer", "rich", "platformdirs", "jiter", "markdown_it")
-GRAMMAR_TESTS = ("test_llguidance_floor.py", "test_lark.py", "test_requested_grammar.py")
+GRAMMAR_TESTS = ("test_lark.py", "test_requested_grammar.py")
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("AUTOPARSER_INSTALL"), reason="asks the index: set AUTOPARSER_INSTALL=1"

@@ -1,4 +1,8 @@
-"""Lark for llguidance: the trap of the added tokens, the quick idioms, lists that begin alike."""
+"""Lark for llguidance: added tokens, quick idioms, lists that begin alike, the oldest version.
+
+`tests/ci/test_installs.py` runs these tests with the oldest llguidance that is allowed: engines pin
+it, and it knows less.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import pytest
 from llguidance import LLMatcher
 from tokenizers import AddedToken
 
-from autoparser import ChatTemplate, analyze
+from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.core.text_format import EdgeStrip
+from autoparser.analysis.grammar import lark_writer
 from autoparser.analysis.grammar.grammar_rules import (
     FreeProse,
     FreeTextNode,
@@ -15,13 +20,13 @@ from autoparser.analysis.grammar.grammar_rules import (
     ProseExit,
     sequence_of,
 )
-from autoparser.analysis.grammar.lark_writer import write_lark
+from autoparser.analysis.grammar.schema_guidance import ESCAPES, knows_guidance_option
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, calls, turn
 
-from .offers import STRICT
+from .offers import STRICT, tool
 from .tokens import byte_tokenizer, guidance, ids
 
 NEWLINES, NOTHING = EdgeStrip.NEWLINES, EdgeStrip.NOTHING
@@ -97,10 +102,46 @@ def test_a_text_whose_line_breaks_are_stripped_has_a_first_character_that_repeat
     """With one first character llguidance finds no slice for the first mask of the text."""
     prose = FreeProse(left=edges[0], right=edges[1])
     rules = GrammarRules(FreeTextNode((ProseExit(prose, "", sequence_of()),)), {})
-    written = write_lark(rules, OpaqueTokens()).text
+    written = lark_writer.write_lark(rules, OpaqueTokens()).text
     assert begun in written
     for text, expected in accepted.items():
         matcher = LLMatcher(guidance(), LLMatcher.grammar_from_lark(written))
         tokens = ids(byte_tokenizer(), text)
         taken = matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
         assert taken is expected, text
+
+
+ESCAPING = turn(
+    CONTENT,
+    "{% for c in m.tool_calls or [] %}<call>{{ {'name': c.function.name, 'arguments':"
+    " c.function.arguments}|tojson(ensure_ascii=true) }}</call>{% endfor %}",
+    end="<|end|>",
+)
+"""A template that writes `ä` as `\\u00e4`."""
+FIXTURES = ("j1-json-in-tags", "a1-function-parameter", "a2-key-value-tags", "t3-fenced-json")
+
+
+def lark_of(analysis: Analysis, name: str = "get_weather") -> str:
+    """Return the grammar of a required call, which llguidance takes."""
+    offered = tool(name, {"city": {"type": "string", "pattern": "^.{1,20}$"}}, "city")
+    text = analysis.grammar([offered], tool_choice="required").lark(byte_tokenizer())
+    failed, messages = LLMatcher.validate_grammar_with_warnings(LLMatcher.grammar_from_lark(text))
+    assert not failed, messages
+    return text
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_the_installed_version_takes_a_grammar_of_a_fixture(name: str) -> None:
+    assert lark_of(analysis_of(name))
+
+
+def test_an_option_that_is_not_known_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    escaping = analyze(ESCAPING)
+    assert escaping.ok or not knows_guidance_option(ESCAPES)
+    assert (ESCAPES in lark_of(escaping)) is knows_guidance_option(ESCAPES)
+    assert not knows_guidance_option("an_option_that_no_version_has")
+    monkeypatch.setattr(lark_writer, "knows_guidance_option", lambda _: False)
+    # Grammars are cached: this one nobody has asked for.
+    text = lark_of(escaping, "other")
+    assert ESCAPES not in text
+    assert '"x-guidance"' in text
