@@ -169,27 +169,12 @@ def test_the_setting_of_the_prompt_is_the_one_that_is_rendered() -> None:
     assert not judgment(trial(template), "(r)Hm.(/r)Yes.").clean
 
 
-CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rio", "days": 3}}\n</tool_call>'
-
-
-@pytest.mark.parametrize(
-    ("text", "rendering"),
-    [
-        # What a reader forgives and a template does not write: whitespace, order, a lost line.
-        (CALL.replace("\n", ""), MessageRendering.WHITESPACE),
-        (CALL.replace('"Rio"', "'Rio'"), MessageRendering.SPELLING),
-        (CALL.removesuffix("\n</tool_call>"), MessageRendering.OTHER),
-    ],
-)
-def test_what_only_a_reader_forgives_is_rendered_otherwise(
-    text: str, rendering: MessageRendering
-) -> None:
+def test_line_breaks_that_a_reader_forgives_are_whitespace() -> None:
     asked = trial_of(HERMES)
-    found = AnswerRewriter(asked.turns, asked.begun_turn.format, asked.parser).compare(
-        text, asked.parser.parse(text)
-    )
-    assert found.rendering is rendering, found.difference
-    assert found.difference
+    text = '<tool_call>{"name": "get_weather", "arguments": {"city": "Rio", "days": 3}}</tool_call>'
+    rewriter = AnswerRewriter(asked.turns, asked.begun_turn.format, asked.parser)
+    found = rewriter.compare(text, asked.parser.parse(text))
+    assert found.rendering is MessageRendering.WHITESPACE, found.difference
 
 
 @pytest.mark.slow

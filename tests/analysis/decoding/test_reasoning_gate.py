@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from autoparser import Analysis
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.decoding.answer_judge import ANSWER_END
-from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, RefusedTokenError
+from autoparser.analysis.decoding.constraints import Constraint, ConstraintError
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.decoding.matcher_grammar import ReasoningGate, ReasoningOpening
 from autoparser.analysis.sources.token_bytes import byte_tokenizer as bytes_and
@@ -160,21 +160,6 @@ def test_taking_back_gives_the_state_before(
         assert allowed(copy) == masks[0]
     guarded.reset()
     assert allowed(guarded) == masks[0]
-
-
-def test_a_token_that_ends_the_thinking_and_goes_on(plain_backend: GrammarBackend) -> None:
-    """``>\\n\\n`` ends it; it is allowed where the constraint takes the newlines."""
-    tokenizer = plain_backend.tokenizer
-    (both,) = [token for token, text in enumerate(tokenizer.token_bytes) if text == b">\n\n"]
-    strict, spaced = gate(plain_backend), gate(plain_backend, SPACED)
-    for guarded in (strict, spaced):
-        assert both in allowed(guarded)
-        assert takes(guarded, tokenizer.encode("a</think"))
-    assert both in allowed(spaced)
-    assert both not in allowed(strict)
-    with pytest.raises(RefusedTokenError):
-        strict.accept_token(both)
-    assert takes(strict, tokenizer.encode(">{}"))
 
 
 def test_a_marker_within_one_token() -> None:

@@ -41,23 +41,20 @@ def test_every_answer_is_clean(start: Start, engine: ServerEngine) -> None:
         assert grammar_fields(engine, trial.grammar).items() <= body.items()
 
 
-def test_a_server_that_does_not_heed_the_grammar_is_found_out(start: Start) -> None:
+@pytest.mark.parametrize(
+    ("mode", "limit", "fault"),
+    [("heedless", 3000, AnswerFault.REFUSED), ("heed", 3, AnswerFault.NOT_ENDED)],
+)
+def test_an_answer_that_is_not_held_or_was_cut_is_a_fault(
+    start: Start, mode: str, limit: int, fault: AnswerFault
+) -> None:
     trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
-    server = CompletionServer(start("heedless", "sglang").url, ServerEngine.SGLANG)
-    report = judge_answers(
-        server_answers(trial, server, PROMPT, count=2, seed=0, limit=3000), trial.judge
-    )
-    assert report.faults == {AnswerFault.REFUSED: 2}
-    assert report.tokens is None
-
-
-def test_an_answer_that_the_limit_cut_did_not_end(start: Start) -> None:
-    trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
-    server = CompletionServer(start("heed", "vllm").url, ServerEngine.VLLM)
-    report = judge_answers(
-        server_answers(trial, server, PROMPT, count=1, seed=0, limit=3), trial.judge
-    )
-    assert report.faults == {AnswerFault.NOT_ENDED: 1}
+    server = CompletionServer(start(mode, "sglang").url, ServerEngine.SGLANG)
+    answers = server_answers(trial, server, PROMPT, count=2, seed=0, limit=limit)
+    report = judge_answers(answers, trial.judge)
+    assert report.faults == {fault: 2}
+    # A server that heeds nothing does not count its tokens either.
+    assert (report.tokens is None) is (mode == "heedless")
 
 
 BROKEN = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from random import Random
@@ -55,8 +55,6 @@ class Fault:
     """An answer that is not as it should be."""
 
     question: Question
-    spelled: bool
-    """The markers were plain text to the tokenizer, not tokens of their own."""
     title: str
     """The message, or the seed of the walk."""
     text: str
@@ -118,23 +116,20 @@ def prove(format_: TurnFormat, walks: int, offer: Offer = USUAL) -> Verdict:
 
     `walks` are the walks for each tokenizer and set of tools.
     """
-    found = [
-        None if fault is None else replace(fault, spelled=not tokens)
-        for tokens in (markers(format_), ())
-        for fault in _faults(format_, walks, in_lark(tokens), offer)
-    ]
-    return Verdict(len(found), tuple(filter(None, found)))
+    return _verdict(format_, walks, [in_lark(markers(format_)), in_lark()], offer)
 
 
 def prove_gbnf(format_: TurnFormat, walks: int, offer: Offer = USUAL) -> Verdict:
     """Ask the same of the grammar in GBNF, which knows no tokens."""
-    found = [*_faults(format_, walks, in_gbnf, offer)]
+    return _verdict(format_, walks, [in_gbnf], offer)
+
+
+def _verdict(format_: TurnFormat, walks: int, loads: Sequence[Load], offer: Offer) -> Verdict:
+    found: list[Fault | None] = []
+    for load in loads:
+        found += completeness(format_, load, offer)
+        found += soundness(format_, walks, load, offer)
     return Verdict(len(found), tuple(filter(None, found)))
-
-
-def _faults(format_: TurnFormat, walks: int, load: Load, offer: Offer) -> Iterator[Fault | None]:
-    yield from completeness(format_, load, offer)
-    yield from soundness(format_, walks, load, offer)
 
 
 def grammar_for(format_: TurnFormat, request: ParserRequest) -> Grammar:
@@ -173,7 +168,7 @@ def completeness(format_: TurnFormat, load: Load, offer: Offer) -> Iterator[Faul
         if key not in loaded:
             loaded[key] = load(grammar_for(format_, request))
         found = refusal(loaded[key], turn[written:])
-        yield Fault(Question.COMPLETE, True, case.title, found) if found else None
+        yield Fault(Question.COMPLETE, case.title, found) if found else None
 
 
 def refusal(start: GrammarObject, text: str) -> str:
@@ -192,9 +187,7 @@ def refusal(start: GrammarObject, text: str) -> str:
     return "" if state.is_accepting() else f"not at an end behind {text[-60:]!r}"
 
 
-def soundness(
-    format_: TurnFormat, walks: int, load: Load, offer: Offer = USUAL
-) -> Iterator[Fault | None]:
+def soundness(format_: TurnFormat, walks: int, load: Load, offer: Offer) -> Iterator[Fault | None]:
     """Walk at random, and read what comes of it; texts that close something stand in JSON, too."""
     for tools in offer.walked:
         grammar = grammar_for(format_, request_of(tools))
@@ -209,12 +202,12 @@ def soundness(
             # Long texts, and call after call, may take a walk of leisure too far.
             walk = walk if walk.ended else _walk(compiled, seed, max(HASTE), ending)
             if not walk.ended:
-                yield Fault(Question.ENDS, True, f"walk {seed}", "")
+                yield Fault(Question.ENDS, f"walk {seed}", "")
                 continue
             complaints = judge.judge(walk.text, walk.tokens).complaints
             words = "; ".join(f"{each.fault.value}: {each.detail}" for each in complaints)
             shown = f"{words}: {walk.text!r}"
-            yield Fault(Question.SOUND, True, f"walk {seed}", shown) if complaints else None
+            yield Fault(Question.SOUND, f"walk {seed}", shown) if complaints else None
 
 
 def _walk(compiled: GrammarObject, seed: int, haste: float, closers: Sequence[str]) -> MaskedWalk:

@@ -52,12 +52,6 @@ def test_a_request_decides_what_is_accepted(request_: dict[str, Any], form: str)
             assert accepts(written) is expected, written
 
 
-def test_without_tools_nothing_is_called() -> None:
-    grammar = analysis_of(HERMES).grammar()
-    assert grammar.accepts("Hello.").accepted
-    assert not grammar.accepts(TABLE["texts"]["CALL"]).accepted
-
-
 @pytest.mark.parametrize("case", TABLE["errors"], ids=lambda case: case["says"])
 def test_a_request_that_contradicts_itself_is_an_error(case: dict[str, Any]) -> None:
     with pytest.raises(AutoparserError, match=case["says"]):

@@ -118,38 +118,47 @@ def test_the_texts_are_those_that_a_search_finds(case: dict[str, Any], form: str
     assert min(seen.values()) > 20
 
 
+def exits(excluded: Sequence[str], *closes: str) -> tuple[ProseExit, ...]:
+    return tuple(ProseExit(FreeProse(tuple(excluded)), close, NOTHING) for close in closes)
+
+
 @pytest.mark.parametrize(
-    ("closes", "excluded", "text", "taken"),
+    ("form", "exits", "taken", "refused"),
     [
         # A close may hold an excluded text.
-        (["\n<c>x", "</e>"], ["<c>", "<f>"], "ab\n\n<c>x", True),
-        (["\n<c>x", "</e>"], ["<c>", "<f>"], "ab</e>", True),
-        (["\n<c>x", "</e>"], ["<c>", "<f>"], "ab\n<d", False),
-        (["\n<c>x", "</e>"], ["<c>", "<f>"], "ab<c>x", False),
-        # The beginning of the close is excluded, the close is not.
-        ([";\n"], [";", "<do"], "<<d;\n", True),
-        ([";\n"], [";", "<do"], ";a;\n", False),
-        # What begins a longer excluded text may stand before the close.
-        (["</a>"], ["</", "></b>"], "></a>", True),
-        (["</a>"], ["</", "></b>"], "></b>", False),
-        # A close with many beginnings of its own before it, and one that overlaps itself.
-        (["<a>"], [], "Some words < others. " * 200 + "<a>", True),
-        (["abab"], [], "aababab", False),
-        (["abab"], [], "abaabab", True),
+        (
+            "gbnf",
+            exits(["<c>", "<f>"], "\n<c>x", "</e>"),
+            ["ab\n\n<c>x", "ab</e>"],
+            ["ab\n<d", "ab<c>x"],
+        ),
+        # A close with many beginnings of its own before it.
+        ("gbnf", exits([], "<a>"), ["Some words < others. " * 200 + "<a>"], []),
+        # Two closes and an end are told apart.
+        (
+            "lark",
+            (
+                *exits(["<call>", "<end>"], ""),
+                ProseExit(FreeProse(("<call>", "<end>")), "<end>", LiteralNode("\n")),
+                ProseExit(FreeProse(("<call>", "<end>")), "\n<call>", LiteralNode("f")),
+                ProseExit(None, "<call>", LiteralNode("g")),
+            ),
+            ["x", "x<e", "x<end>\n", "x\n<call>f", "<call>g", "\n\n<call>f", "<call"],
+            ["", "x<end>", "x<call>f", "\n<call>f", "x\n<call>g", "<end>\n", "x<end>y"],
+        ),
     ],
 )
-def test_excluded_texts_stand_only_in_closes(
-    closes: list[str], excluded: list[str], text: str, taken: bool
+def test_texts_end_with_their_closes(
+    form: str, exits: tuple[ProseExit, ...], taken: list[str], refused: list[str]
 ) -> None:
-    prose = FreeProse(tuple(excluded))
-    exits = tuple(ProseExit(prose, close, NOTHING) for close in closes)
-    assert read_by_llguidance(GrammarRules(FreeTextNode(exits), {}), "gbnf")(text) is taken
+    read = read_by_llguidance(GrammarRules(FreeTextNode(exits), {}), form)
+    assert [text for text in taken + refused if read(text)] == taken
 
 
 def test_a_close_of_1500_characters_is_refused_in_gbnf() -> None:
-    exits = (ProseExit(FreeProse(), "Pages of text. " * 100, NOTHING),)
+    rules = GrammarRules(FreeTextNode(exits([], "Pages of text. " * 100)), {})
     with pytest.raises(GrammarError, match="1500 characters"):
-        write_gbnf(GrammarRules(FreeTextNode(exits), {}), SchemaTable())
+        write_gbnf(rules, SchemaTable())
 
 
 def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign() -> None:
@@ -165,27 +174,6 @@ def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign()
         start.compute_logit_bias()
         assert start.consume_token(token)
     assert done_by(start, "</a>\n")["slices_applied"] == len(text)
-
-
-def test_a_text_may_begin_with_the_single_sign_that_closes_it() -> None:
-    rules = GrammarRules(FreeTextNode((ProseExit(FreeProse(), "\n", NOTHING),)), {})
-    start = matcher_of(rules)
-    assert accepts(start, "\nx\n")
-    assert not accepts(start, "\n")
-
-
-def test_two_closes_and_an_end_are_told_apart() -> None:
-    prose = FreeProse(("<call>", "<end>"))
-    exits = (
-        ProseExit(prose, "", NOTHING),
-        ProseExit(prose, "<end>", LiteralNode("\n")),
-        ProseExit(prose, "\n<call>", LiteralNode("f")),
-        ProseExit(None, "<call>", LiteralNode("g")),
-    )
-    read = read_by_llguidance(GrammarRules(FreeTextNode(exits), {}), "lark")
-    taken = {"x", "x<e", "x<end>\n", "x\n<call>f", "<call>g", "\n\n<call>f", "<call"}
-    refused = {"", "x<end>", "x<call>f", "\n<call>f", "x\n<call>g", "<end>\n", "x<end>y"}
-    assert {text for text in taken | refused if read(text)} == taken
 
 
 def test_a_mask_looks_at_the_tokens_with_a_sign_alone() -> None:
