@@ -14,7 +14,7 @@ from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.text_format import StringText, TurnPart
+from autoparser.analysis.core.text_format import StringEscape, TurnPart
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
@@ -368,7 +368,8 @@ def argument_markers(calls: CallFormat) -> dict[str, str]:
         else:
             runs[at] += piece
     text = calls.arguments.values.string
-    opening, close = _quotes(text)
+    python = text.escape is StringEscape.PYTHON
+    opening, close = ("'", "'") if python else (text.open, text.close)
     suffix, prefix = _split_middle(runs.get("key", ""))
     return {
         "arg_name_prefix": runs["start"],
@@ -377,12 +378,6 @@ def argument_markers(calls: CallFormat) -> dict[str, str]:
         "arg_value_suffix": close + runs.get("value", "").rstrip(),
         "arg_separator": members.separator,
     }
-
-
-def _quotes(text: StringText) -> tuple[str, str]:
-    if text.escape.value == "python":
-        return "'", "'"
-    return text.open, text.close
 
 
 def _split_middle(middle: str) -> tuple[str, str]:

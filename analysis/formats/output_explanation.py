@@ -333,7 +333,7 @@ def _calls(
     names = [span for span in message.spans if span.kind is SpanKind.NAME]
     for call in message.tool_calls:
         if call.status is Status.UNKNOWN_TOOL:
-            at = _name_start(names, text, call.name)
+            at = next((each.start for each in names if text[each.start : each.end] == call.name), 0)
             close = nearest_word(call.name, sorted(reader.parser.turn.offered or ()))
             yield DeviationExplanation(OutputDeviation.UNKNOWN_TOOL, at, close or "", call.name)
     if message.partial_call is not None or (message.status is Status.CUT and complete):
@@ -361,10 +361,6 @@ def _broken_at(parser: OutputParser, text: str) -> int:
         return stream.message.status is Status.MALFORMED
 
     return max(0, bisect_left(range(len(text) + 1), True, key=broken) - 1)
-
-
-def _name_start(names: Sequence[Span], text: str, name: str) -> int:
-    return next((span.start for span in names if text[span.start : span.end] == name), 0)
 
 
 def _rewritten(

@@ -51,12 +51,8 @@ def call_texts(calls: CallFormat) -> list[str]:
 
 def units_in(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the markers in texts, each once."""
-    return tuple(dict.fromkeys(_units(texts)))
-
-
-def _units(texts: Iterable[str]) -> Iterator[str]:
-    for text in texts:
-        yield from (unit for unit in edge_units(text) if is_unit(unit))
+    units = (unit for text in texts for unit in edge_units(text))
+    return tuple(dict.fromkeys(filter(is_unit, units)))
 
 
 def without_markers(text: str, markers: Iterable[str]) -> str:

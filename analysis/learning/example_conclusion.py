@@ -19,7 +19,7 @@ from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.text_alignment import common_prefix, edge_units
 from autoparser.analysis.core.text_format import StringEscape, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat, opening_at_end
-from autoparser.analysis.core.turn_shape import TurnEnd, TurnOpening
+from autoparser.analysis.core.turn_shape import TurnEnd
 
 from .call_rows import put_together
 from .example_alignment import (
@@ -104,7 +104,8 @@ def _has_usual_escape(format_: TurnFormat) -> bool:
 
 def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
     """Return the whole turn of an example, and the offset of the output in it."""
-    opening = _opening(example, base)
+    default = next(iter(base.openings), None)
+    opening = (opening_at_end(base, example.prompt) or default) if example.prompt else default
     begun = "" if opening is None else opening.text
     text = begun + example.output
     stops = [
@@ -123,11 +124,6 @@ def is_turn(rendering: str | None, text: str, start: int, output: str) -> bool:
     """
     turns = (text.rstrip(), f"{text[:start]}{output}".rstrip())
     return rendering is not None and rendering.rstrip() in turns
-
-
-def _opening(example: Example, base: TurnFormat) -> TurnOpening | None:
-    default = next(iter(base.openings), None)
-    return (opening_at_end(base, example.prompt) or default) if example.prompt else default
 
 
 _ESCAPES = (
@@ -278,7 +274,8 @@ def _concluded(
     shown = None if styled is None else conclude_arguments(calls, styled)
     if calls and shown is None:
         return None
-    header, turn_end = _header(aligned, base), _turn_end(base)
+    header = _header(aligned, base)
+    turn_end = next((end.text for end in base.ends if end.after is TurnPart.CONTENT), "")
     if shown is not None:
         header = without_opened_calls(header, calls, shown)
     layouts = seen_layouts(aligned, shown)
@@ -363,10 +360,6 @@ def _outer(
     called = [each.literals[0] for each in layouts.values() if each.parts[:1] == (TurnPart.CALLS,)]
     shared = common_prefix(*plain, *called) if plain and called else ""
     return shared if len(shared) > len(header) else header
-
-
-def _turn_end(base: TurnFormat) -> str:
-    return next((end.text for end in base.ends if end.after is TurnPart.CONTENT), "")
 
 
 def _ends(layouts: dict[Presence, TurnLayout]) -> tuple[TurnEnd, ...]:

@@ -352,11 +352,7 @@ def _order(layouts: Sequence[TurnLayout]) -> list[TurnPart]:
 def _joints(layouts: Sequence[TurnLayout]) -> dict[tuple[str, str], str]:
     seen: dict[tuple[str, str], list[str]] = {}
     for layout in layouts:
-        for pair, literal in _neighbor_literals(layout):
+        stations = (_START, *(part.value for part in layout.parts), _END)
+        for pair, literal in zip(pairwise(stations), layout.literals, strict=True):
             seen.setdefault(pair, []).append(literal)
     return {pair: most_frequent(texts) or "" for pair, texts in seen.items()}
-
-
-def _neighbor_literals(layout: TurnLayout) -> Iterator[tuple[tuple[str, str], str]]:
-    stations = (_START, *(part.value for part in layout.parts), _END)
-    return zip(pairwise(stations), layout.literals, strict=True)

@@ -82,10 +82,6 @@ def _failure(error: TemplateRenderError) -> tuple[PartsOutcome, str]:
     return outcome, one_line(error.reason).rstrip(".")
 
 
-def _text(word: str) -> Json:
-    return {"type": "text", "text": word}
-
-
 @dataclass(frozen=True, slots=True)
 class _PartsScene:
     """A conversation that ends with a message of parts."""
@@ -99,7 +95,7 @@ class _PartsScene:
     @property
     def words(self) -> list[Json]:
         """Two texts, one before and one after the parts under test."""
-        return [_text(word) for word in self.edges]
+        return [{"type": "text", "text": word} for word in self.edges]
 
     @property
     def edges(self) -> tuple[str, str]:

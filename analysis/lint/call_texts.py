@@ -86,7 +86,9 @@ def written_as_python(subject: Subject) -> bool:
     if called >= 0:
         return any(_is_call(piece, arguments) for piece in _pieces(text, called, ")"))
     start = text.rfind("{", 0, quoted) if quoted >= 0 else -1
-    return start >= 0 and any(_is_dictionary(piece) for piece in _pieces(text, start, "}"))
+    return start >= 0 and any(
+        isinstance(_literal(piece), dict) for piece in _pieces(text, start, "}")
+    )
 
 
 def _pieces(text: str, start: int, close: str) -> Iterator[str]:
@@ -105,13 +107,6 @@ def _is_call(text: str, arguments: dict[str, Json]) -> bool:
     except (SyntaxError, ValueError):
         return False
     return given == arguments
-
-
-def _is_dictionary(text: str) -> bool:
-    try:
-        return isinstance(ast.literal_eval(text), dict)
-    except (SyntaxError, ValueError):
-        return False
 
 
 # A call whose arguments are JSON text, and the same call with an object.
@@ -222,7 +217,7 @@ def broken_object(span: CallSpan, text: WrittenText) -> str:
             json.loads(piece)
         except (ValueError, RecursionError) as error:
             at = error.pos if isinstance(error, json.JSONDecodeError) else 0
-            if not _is_literal(piece):
+            if _literal(piece) is None:
                 return quote_text(piece[at:])
         return ""
     return ""
@@ -244,12 +239,12 @@ def _braced(text: str, start: int) -> str:
 _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 
 
-def _is_literal(text: str) -> bool:
+def _literal(text: str) -> object:
+    """Return the value of a Python literal, or None if the text is none."""
     try:
-        ast.literal_eval(text)
+        return ast.literal_eval(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return None
 
 
 def _json_from(text: str, start: int, place: int) -> object:

@@ -97,7 +97,8 @@ class InspectionKeys:
         parts = (engine_digest(), template.text, tokens, template.sandbox, task.rules, self._limits)
         places = (task.tokenizer, str(task.directory), stamps, saved, task.tools)
         # Texts may hold what UTF-8 has no bytes for.
-        return _digest(repr((parts, places)))
+        content = repr((parts, places)).encode("utf-8", "backslashreplace")
+        return hashlib.sha256(content).hexdigest()
 
     def _of(self, directory: Path) -> tuple[Stamp, ...]:
         if directory not in self._stamps:
@@ -133,10 +134,6 @@ def _stamp(path: str) -> Stamp:
     except OSError:
         return path, 0, 0, 0, 0
     return path, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 DAY = 24 * 3600.0

@@ -262,7 +262,8 @@ class ReasoningEnd:
         for id_ in ids:
             if state.over:
                 break
-            state = self._step(state, self._bytes_of(id_))
+            # The token of a marker has bytes that no other id has.
+            state = self._step(state, self._units.get(id_) or self._tokenizer.piece(id_))
         return state
 
     def _step(self, state: ReasoningState, new_bytes: bytes) -> ReasoningState:
@@ -281,10 +282,6 @@ class ReasoningEnd:
         if rest is not None:
             return ReasoningState(ReasoningProgress.OVER, ids)
         return ReasoningState(ReasoningProgress.OPEN, ids, matched=matched)
-
-    def _bytes_of(self, id_: int) -> bytes:
-        """Return the bytes of an id; the token of a marker has bytes that no other id has."""
-        return self._units.get(id_) or self._tokenizer.piece(id_)
 
     def _bytes_of_marker(self, marker: str) -> bytes:
         """Return the bytes of a marker, with unique bytes for the added tokens in it."""
