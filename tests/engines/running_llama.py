@@ -13,9 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
-
-import httpx2
 
 from autoparser.analysis.engines.engine_worker.llama_reader import server_params
 
@@ -35,15 +32,6 @@ class RunningLlama:
     parrot: Parrot
     model: Path
     """The GGUF file that it serves."""
-    process: subprocess.Popen[str]
-
-    def complete(self, prompt: str, **fields: object) -> dict[str, Any]:
-        """Ask for a completion, and return the answer as it came."""
-        body = {"prompt": prompt, "max_tokens": 400, **fields}
-        answer = httpx2.post(f"{self.url}/v1/completions", json=body, timeout=START)
-        answer.raise_for_status()
-        found: dict[str, Any] = answer.json()
-        return found
 
 
 @contextmanager
@@ -77,7 +65,7 @@ def running_llama(
     try:
         url = process.stdout.readline().strip()
         assert url, log.read_text("utf-8")
-        yield RunningLlama(url, parrot, model, process)
+        yield RunningLlama(url, parrot, model)
     finally:
         process.stdin.close()
         process.stdout.close()

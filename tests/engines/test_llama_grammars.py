@@ -11,13 +11,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from autoparser import Analysis, ChatTemplate, analyze
-from tests.fixture_analyses import TEMPLATES as FOLDER, TOKENS
+from autoparser import Analysis, Message, ToolCall
+from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
 
 from .chats import ROOT, TIMEOUT, analysis_of, parrot
 from .parrot import Parrot
-from .running_llama import RunningLlama, running_llama
+from .running_llama import running_llama
 
 pytestmark = pytest.mark.engine
 
@@ -25,14 +25,15 @@ NAME = "j1-json-in-tags"
 BEYOND = "\u00ff\u00fe\u00fd\u00fc\u00fb\u00fa\u00f9\u00f8"
 """How a byte-level vocabulary writes the bytes from 0xF8 on; bytes that go on with a character may
 follow them."""
-TOOL: dict[str, Any] = {
+BOOKING: dict[str, Any] = {
     "type": "function",
     "function": {
         "name": "book",
+        "description": "Book.",
         "parameters": {
             "type": "object",
-            "properties": {"days": {"type": "integer", "enum": [3]}, "sure": {"const": True}},
-            "required": ["days", "sure"],
+            "properties": {"room": {"enum": ["blue"]}, "days": {"type": "integer", "enum": [3]}},
+            "required": ["room", "days"],
             "additionalProperties": False,
         },
     },
@@ -42,7 +43,7 @@ TOOL: dict[str, Any] = {
 @pytest.mark.slow
 def test_no_byte_beyond_utf8_stands_between_the_tokens_of_json(tmp_path: Path) -> None:
     analysis = analysis_of(NAME)
-    grammar = analysis.grammar([TOOL], tool_choice="required", parallel_tool_calls=False)
+    grammar = analysis.grammar([BOOKING], tool_choice="required", parallel_tool_calls=False)
     vocabulary = parrot().tokenizer.get_vocab()
     begins = [vocabulary[char] for char in BEYOND]
     goes_on = [vocabulary[chr(code)] for code in range(0xA1, 0xC0) if chr(code) in vocabulary]
@@ -54,7 +55,7 @@ def test_no_byte_beyond_utf8_stands_between_the_tokens_of_json(tmp_path: Path) -
         body = {**asked, "grammar": f"root ::= call\n{rules}"}
         answer = httpx2.post(f"{llama.url}/completion", json=body, timeout=TIMEOUT).json()
     arguments = answer["content"].partition('"arguments": ')[2]
-    assert json.JSONDecoder().raw_decode(arguments)[0] == {"days": 3, "sure": True}
+    assert json.JSONDecoder().raw_decode(arguments)[0] == {"room": "blue", "days": 3}
 
 
 @pytest.mark.slow
@@ -88,59 +89,38 @@ STYLES = (
     *("a6-key-is-tag", "arguments-cdata", "a7-token-pairs"),
 )
 SAID = "Let me see; {no} <call, yet."
-BOOKING: dict[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": "book",
-        "description": "Book.",
-        "parameters": {
-            "type": "object",
-            "properties": {"room": {"enum": ["blue"]}},
-            "required": ["room"],
-            "additionalProperties": False,
-        },
-    },
-}
 
 
-def turn(template: ChatTemplate, room: str) -> str:
+def turn(analysis: Analysis, room: str) -> str:
     """Return what the template writes after its prompt for some text and a call."""
-    function = {"name": "book", "arguments": {"room": room}}
-    call = {"id": "abcDEF123", "type": "function", "function": function}
-    asked = {"role": "user", "content": "Book."}
-    said = {"role": "assistant", "content": SAID, "tool_calls": [call]}
-    prompt = template.render([asked], [BOOKING], add_generation_prompt=True)
-    whole = template.render([asked, said], [BOOKING])
-    assert whole.startswith(prompt)
-    return whole[len(prompt) :]
-
-
-def answer(llama: RunningLlama, analysis: Analysis, script: str, *, held: bool) -> str:
-    """Let the parrot write a script, with the grammar or without it."""
-    grammar = analysis.grammar([BOOKING], parallel_tool_calls=False, lazy=True)
-    fields: dict[str, Any] = {
-        "grammar": grammar.gbnf(),
-        "grammar_lazy": True,
-        "grammar_triggers": [each.to_llama_server() for each in grammar.server_triggers],
-    }
-    message = llama.parrot.padded_message(script, str)
-    found = llama.complete(
-        message, temperature=0.0, max_tokens=len(script) + 40, **(fields if held else {})
-    )
-    return str(found["choices"][0]["text"])
+    call = ToolCall("book", {"room": room, "days": 3}, "abcDEF123")
+    written = analysis.turns([BOOKING]).written_turn(Message(SAID, calls=(call,)))
+    assert written.continuation is not None
+    return written.continuation
 
 
 @pytest.mark.parametrize("style", sampled(STYLES, len(STYLES)))
 def test_the_text_is_free_and_the_call_is_held(style: str, tmp_path: Path) -> None:
-    template = ChatTemplate((FOLDER / f"{style}.jinja").read_text("utf-8"), TOKENS)
-    analysis = analyze(template)
-    script, wanted = turn(template, "red!"), turn(template, "blue")
+    analysis = analyzed(style)
     # The script calls with a value that the schema does not allow; what has to come is the call
     # with the one value that it allows, as the template writes it.
+    script, wanted = turn(analysis, "red!"), turn(analysis, "blue")
+    grammar = analysis.grammar([BOOKING], parallel_tool_calls=False, lazy=True)
+    held = {
+        "grammar": grammar.gbnf(),
+        "grammar_lazy": True,
+        "grammar_triggers": [each.to_llama_server() for each in grammar.server_triggers],
+    }
+    told: list[str] = []
     with running_llama(Parrot(lag=800), tmp_path) as llama:
-        free = answer(llama, analysis, script, held=False)
-        held = answer(llama, analysis, script, held=True)
+        prompt = llama.parrot.padded_message(script, str)
+        for fields in ({}, held):
+            asked = {"prompt": prompt, "temperature": 0.0, "max_tokens": len(script) + 40}
+            answer = httpx2.post(
+                f"{llama.url}/v1/completions", json={**asked, **fields}, timeout=TIMEOUT
+            )
+            told.append(answer.json()["choices"][0]["text"])
     end = wanted.index("blue") + len("blue")
-    assert free.startswith(script.rstrip("\n")[:end])
-    assert held.startswith(wanted[:end])
-    assert "red" not in held
+    assert told[0].startswith(script.rstrip("\n")[:end])
+    assert told[1].startswith(wanted[:end])
+    assert "red" not in told[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -80,8 +79,3 @@ def answers(name: str) -> list[Answer]:
         if text is not None:
             found.append(Answer(turns.prompt, text, content or None, calls))
     return found
-
-
-def values(arguments: str) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(arguments)
-    return read

@@ -32,7 +32,6 @@ from .served_model import (
     ServedTokenizer,
     answers,
     tokenizer_for,
-    values,
 )
 
 value = SimpleNamespace
@@ -103,7 +102,7 @@ def prompted() -> tuple[ServedTokenizer, Any]:
 
 
 def with_values(calls: list[tuple[str, str]]) -> list[tuple[str, dict[str, Any]]]:
-    return [(name, values(arguments)) for name, arguments in calls]
+    return [(name, json.loads(arguments)) for name, arguments in calls]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -125,30 +124,30 @@ def test_what_is_required_is_held_by_a_tag() -> None:
     held = parser.adjust_request(asked(tool_choice="required", response_format={"type": "text"}))
     assert json.loads(held.structured_outputs.structural_tag)["type"] == "structural_tag"
     assert held.response_format is None
+    # A constraint that no tag can say is left to vLLM.
+    own = value(grammar="root ::= 'a'")
+    left = Whole(tokenizer_for(NAMES[0]), None).adjust_request(
+        asked(tools=None, structured_outputs=own)
+    )
+    assert left.structured_outputs is own
 
 
 def test_what_a_tag_leaves_out_is_one_line_of_the_servers_log(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    root, own, vllm = map(logging.getLogger, (None, "autoparser", "vllm"))
-    server = StringIO()
+    own, vllm, server = logging.getLogger("autoparser"), logging.getLogger("vllm"), StringIO()
     # As vLLM 0.32 sets them in a running server.
+    caplog.set_level(logging.ERROR)
     monkeypatch.setattr(vllm, "handlers", [logging.StreamHandler(server)])
     monkeypatch.setattr(vllm, "propagate", False)
     for name, value_ in (("handlers", []), ("propagate", True), ("level", logging.NOTSET)):
         monkeypatch.setattr(own, name, value_)
-    level = root.level
-    root.setLevel(logging.ERROR)
     unlike = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}}
     tool = {"type": "function", "function": {"name": "sets_of_a_server", "parameters": unlike}}
-    try:
+    for _ in range(2):
         log_as_server()
-        log_as_server()
-        for _ in range(2):
-            parser = Whole(tokenizer_for(NAMES[0]), [tool])
-            parser.adjust_request(asked(tools=[tool], tool_choice="required"))
-    finally:
-        root.setLevel(level)
+        parser = Whole(tokenizer_for(NAMES[0]), [tool])
+        parser.adjust_request(asked(tools=[tool], tool_choice="required"))
     (line,) = server.getvalue().splitlines()
     assert "the parameters of sets_of_a_server, #/properties/a/uniqueItems" in line
 
@@ -213,7 +212,7 @@ def test_the_detectors_of_sglang_read_the_same(name: str) -> None:
         tools = Detector(tokenizer=tokenizer)
         found = tools.detect_and_parse(apart.normal_text, TOOLS)
         assert found.normal_text == (answer.content or "")
-        assert [(each.name, values(each.parameters)) for each in found.calls] == answer.calls
+        assert [(each.name, json.loads(each.parameters)) for each in found.calls] == answer.calls
         assert tools.has_tool_call(answer.text) is bool(answer.calls)
     assert Detector(tokenizer=tokenizer).get_structural_tag(TOOLS, "required")
 
@@ -227,10 +226,8 @@ def test_calls_that_break_or_are_cut_are_the_same_whole_and_streamed(case: dict[
     assert read_streamed(tokenizer, prompt, text) == (said, told)
     tools, found = Detector(tokenizer=tokenizer), Detector(tokenizer=tokenizer)
     at_once = found.detect_and_parse(text, TOOLS)
-    assert (at_once.normal_text, [call.parameters for call in at_once.calls]) == (
-        content,
-        arguments,
-    )
+    assert at_once.normal_text == content
+    assert [call.parameters for call in at_once.calls] == arguments
     pieces = [tools.parse_streaming_increment(char, TOOLS) for char in text] + [tools.finish(TOOLS)]
     sums = [""] * len(arguments)
     for each in (call for piece in pieces for call in piece.calls):
@@ -238,18 +235,9 @@ def test_calls_that_break_or_are_cut_are_the_same_whole_and_streamed(case: dict[
     assert ("".join(piece.normal_text for piece in pieces), sums) == (content, arguments)
 
 
-class NativeFunction(msgspec.Struct, array_like=True):
-    """As SGLang's own endpoints hold what a tool does."""
-
-    name: str
-    parameters: dict[str, Any]
-
-
-class NativeTool(msgspec.Struct, array_like=True):
-    """As SGLang's own endpoints hold a tool."""
-
-    function: NativeFunction
-    type: str = "function"
+# As SGLang's own endpoints hold a tool, and what it does.
+NativeFunction: Any = msgspec.defstruct("NativeFunction", ["name", "parameters"], array_like=True)
+NativeTool: Any = msgspec.defstruct("NativeTool", ["function"], array_like=True)
 
 
 def test_the_tools_of_sglangs_own_endpoints_are_read() -> None:
@@ -259,7 +247,7 @@ def test_the_tools_of_sglangs_own_endpoints_are_read() -> None:
     answer = next(each for each in answers("a1-function-parameter") if each.calls)
     rest = Thinking(tokenizer=tokenizer).detect_and_parse(answer.text).normal_text
     found = Detector(tokenizer=tokenizer).detect_and_parse(rest, native)
-    assert [(each.name, values(each.parameters)) for each in found.calls] == answer.calls
+    assert [(each.name, json.loads(each.parameters)) for each in found.calls] == answer.calls
 
 
 @table("reasoning_of_sglang")
@@ -313,14 +301,6 @@ def test_a_constraint_of_vllms_own_is_that_of_the_content(case: dict[str, Any]) 
     for thought in ("", "<think>\nHm.\n</think>\n\n"):
         assert tag_accepts(tag, f"{thought}{case['right']}")
         assert not tag_accepts(tag, f"{thought}{case['wrong']}")
-
-
-def test_a_constraint_that_no_tag_can_say_is_left_to_vllm() -> None:
-    own = value(grammar="root ::= 'a'")
-    parser = Whole(tokenizer_for(NAMES[0]), None)
-    assert (
-        parser.adjust_request(asked(tools=None, structured_outputs=own)).structured_outputs is own
-    )
 
 
 @pytest.mark.slow

@@ -65,15 +65,16 @@ class ParserManager:
     def _compose_parser(cls, *, tool_parser_name, reasoning_parser_name): ...
 """,
 }
-PACKAGES = {name.rpartition(".")[0] for name in VLLM} | {
-    "vllm.entrypoints",
-    "vllm.entrypoints.generate",
-}
 FILES = {
-    **{f"{name.replace('.', '/')}/__init__.py": VLLM.get(name, "") for name in PACKAGES},
-    **{f"{name.replace('.', '/')}.py": text for name, text in VLLM.items() if name not in PACKAGES},
+    **{f"{name.replace('.', '/')}/__init__.py": text for name, text in VLLM.items()},
     "vllm-9.9.dist-info/METADATA": "Metadata-Version: 2.1\nName: vllm\nVersion: 9.9\n",
     "vllm-9.9.dist-info/top_level.txt": "vllm\n",
+    "autoparser_chat-0.0.dist-info/METADATA": (
+        "Metadata-Version: 2.1\nName: autoparser-chat\nVersion: 0.0\nRequires-Dist: llguidance>1\n"
+    ),
+    "autoparser_chat-0.0.dist-info/entry_points.txt": (
+        "[vllm.general_plugins]\nautoparser = autoparser.analysis.engines.vllm_plugin:register\n"
+    ),
 }
 
 
@@ -84,14 +85,6 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
-    ours = tmp_path / "autoparser_chat-0.0.dist-info"
-    ours.mkdir()
-    (ours / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: autoparser-chat\nVersion: 0.0\nRequires-Dist: llguidance>1\n"
-    )
-    (ours / "entry_points.txt").write_text(
-        "[vllm.general_plugins]\nautoparser = autoparser.analysis.engines.vllm_plugin:register\n"
-    )
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("VLLM_PLUGINS", raising=False)
@@ -135,16 +128,18 @@ def test_every_no_has_a_way_out(engine: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_nothing_is_imported_where_that_is_said(engine: Path) -> None:
-    (engine / "vllm" / "plugins.py").write_text("raise SystemExit")
+    (engine / "vllm" / "plugins" / "__init__.py").write_text("raise SystemExit")
     assert plugin_check(imports=False).ok
     assert states(plugin_check())["vllm has its names"] is CheckState.NO
 
 
 def test_what_a_release_has_moved_is_named(engine: Path) -> None:
-    manager = engine / "vllm" / "parser" / "parser_manager.py"
-    manager.write_text(manager.read_text("utf-8").replace("_compose_parser", "compose_parser"))
-    tools = engine / "vllm" / "tool_parsers" / "abstract_tool_parser.py"
-    tools.write_text(tools.read_text("utf-8").replace("model_output, request", "output, request"))
+    for place, old, new in (
+        ("parser/parser_manager", "_compose_parser", "compose_parser"),
+        ("tool_parsers/abstract_tool_parser", "model_output, request", "output, request"),
+    ):
+        module = engine / "vllm" / place / "__init__.py"
+        module.write_text(module.read_text("utf-8").replace(old, new))
     found = plugin_check()
     (moved,) = (each for each in found.points if each.state is CheckState.NO)
     assert moved.what == "vllm has what the plugin hooks"
