@@ -28,7 +28,7 @@ import yaml
 from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
 from autoparser.analysis.engines.probed_texts import until_end
 
-from .chats import joined, parrot_of, plain_message, prompt_renderer, said_in
+from .chats import joined, parrot_of, prompt_renderer, said_in
 from .parrot import END, Parrot
 from .running_engine import SGLANG, VLLM, running_engine
 from .running_llama import running_llama
@@ -115,9 +115,7 @@ class Asked:
                 assert [(call.name, json.loads(call.arguments)) for call in read.tool_calls] == [
                     (call.name, dict(call.arguments)) for call in calls
                 ]
-            yield Cell(
-                row, cut, {**body, **limits}, plain_message(said_in(read.to_openai_choice()))
-            )
+            yield Cell(row, cut, {**body, **limits}, said_in(read.to_openai_choice()))
 
     @staticmethod
     def _pieces(script: str, encode: Any, decode: Any) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -137,13 +135,13 @@ class Asked:
 def answered(client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for a whole answer."""
     (choice,) = client.chat.completions.create(**body).choices
-    return plain_message({**choice.message.model_dump(), "finish_reason": choice.finish_reason})
+    return said_in(choice.model_dump())
 
 
 def streamed(client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for a stream, and put the message together."""
     events = client.chat.completions.create(stream=True, **body)
-    return plain_message(joined(event.model_dump() for event in events))
+    return joined(event.model_dump() for event in events)
 
 
 @contextmanager

@@ -15,6 +15,8 @@ import httpx2
 import yaml
 
 from autoparser import Analysis, ChatTemplate, Json, Message, ToolCall, analyze, isolated
+from autoparser.analysis.core.conversation import ReadMessage
+from autoparser.analysis.engines.engine_server import client_message, joined_deltas
 from autoparser.analysis.engines.probed_texts import until_end
 
 from .parrot import END, Parrot
@@ -120,7 +122,7 @@ class ScriptedChat:
     """As the template writes it, without the end that a stop takes away."""
     body: Mapping[str, Any]
     parsed: Mapping[str, Any]
-    """What the parser of the request reads of the script, without ids."""
+    """What the parser of the request reads of the script."""
 
 
 def chats_of(name: str) -> Iterator[ScriptedChat]:
@@ -143,8 +145,8 @@ def chats_of(name: str) -> Iterator[ScriptedChat]:
         said = [{"role": "user", "content": user}]
         parser = analysis.parser(TOOLS, prompt=prompt_of(user), tool_choice=choice)
         body = {"messages": said, "tools": TOOLS, "tool_choice": choice, "max_tokens": 1000}
-        choice = parser.parse(script).to_openai_choice()
-        yield ScriptedChat(message, script, body, without_ids(said_in(choice)))
+        parsed = said_in(parser.parse(script).to_openai_choice())
+        yield ScriptedChat(message, script, body, parsed)
 
 
 def choices_for(message: Message) -> list[Any]:
@@ -156,29 +158,15 @@ def choices_for(message: Message) -> list[Any]:
     return ["auto", "required", *(named if len(named) == 1 else ())]
 
 
-def without_ids(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message of OpenAI's without the ids of its calls, which are made anew each time."""
-    calls = [
-        {key: value for key, value in call.items() if key not in ("id", "index")}
-        for call in message.get("tool_calls") or ()
-    ]
-    return {**message, "tool_calls": calls}
-
-
 def answered(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask for a message at once, and return it without ids, its finish reason in it."""
+    """Ask for a message at once, and return what of it is compared."""
     answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=TIMEOUT)
     assert answer.status_code == httpx2.codes.OK, answer.text
-    return without_ids(said_in(answer.json()["choices"][0]))
-
-
-def said_in(choice: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message of a choice, its finish reason in it."""
-    return {**choice["message"], "finish_reason": choice["finish_reason"]}
+    return said_in(answer.json()["choices"][0])
 
 
 def streamed(url: str, body: Mapping[str, Any], *, says_done: bool = True) -> dict[str, Any]:
-    """Ask for a stream, and put the message together from its chunks as a client does.
+    """Ask for a stream, and put together what of its message is compared, as a client does.
 
     `says_done` is whether the last event has to be OpenAI's end.
     """
@@ -190,30 +178,29 @@ def streamed(url: str, body: Mapping[str, Any], *, says_done: bool = True) -> di
     return joined(json.loads(line.removeprefix("data: ")) for line in told)
 
 
+def said_in(choice: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a choice is compared."""
+    return _plain(client_message(choice["message"]), choice["finish_reason"])
+
+
 def joined(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Put a message together from the chunks of its stream, its finish reason in it."""
-    message: dict[str, Any] = {"content": None}
-    calls: dict[int, dict[str, Any]] = {}
-    for choice in (choice for chunk in chunks for choice in chunk["choices"]):
-        delta = choice["delta"]
-        for key in ("role", "content", "reasoning_content", "reasoning"):
-            if delta.get(key):
-                message[key] = (message.get(key) or "") + delta[key]
-        for part in delta.get("tool_calls") or ():
-            call = calls.setdefault(part["index"], {"type": "function", "function": {}})
-            for key, text in (part["function"] or {}).items():
-                call["function"][key] = call["function"].get(key, "") + (text or "")
-        # transformers has no such key before the last chunk.
-        message["finish_reason"] = choice.get("finish_reason") or message.get("finish_reason")
-    return {**message, "tool_calls": [calls[index] for index in sorted(calls)]}
+    """Return what is compared of the message in the chunks of a stream."""
+    choices = [choice for chunk in chunks for choice in chunk["choices"]]
+    # transformers has no such key before the last chunk.
+    reasons = [choice["finish_reason"] for choice in choices if choice.get("finish_reason")]
+    return _plain(joined_deltas([choice["delta"] for choice in choices]), *reasons[-1:])
 
 
-def plain_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a message is compared; engines name reasoning otherwise, and absent parts."""
-    functions = [call["function"] for call in message.get("tool_calls") or ()]
+def _plain(message: ReadMessage, reason: str | None = None) -> dict[str, Any]:
     return {
-        "content": message.get("content") or None,
-        "reasoning": message.get("reasoning_content") or message.get("reasoning") or None,
-        "calls": [(each.get("name") or "", each.get("arguments") or "") for each in functions],
-        "finish_reason": message.get("finish_reason"),
+        "content": message.content or None,
+        "reasoning": message.reasoning or None,
+        "calls": [(each.name, each.arguments) for each in message.calls],
+        "finish_reason": reason,
     }
+
+
+def with_values(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with the values of its arguments, in place of their text."""
+    calls = [(name, json.loads(arguments)) for name, arguments in message["calls"]]
+    return {**message, "calls": calls}

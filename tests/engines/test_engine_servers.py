@@ -8,7 +8,6 @@ named, nothing is asked.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,8 +31,8 @@ from .chats import (
     chats_of,
     messages,
     parrot,
-    plain_message,
     streamed,
+    with_values,
 )
 from .parrot import END
 from .running_engine import SGLANG, TRANSFORMERS, VLLM, EngineServer, RunningEngine, running_engine
@@ -140,24 +139,18 @@ def asking_auto(chat: ScriptedChat) -> ScriptedChat:
 def asked(
     running: RunningEngine,
     chats: Sequence[ScriptedChat],
-    ask: Callable[[str, Mapping[str, Any]], Mapping[str, Any]],
+    ask: Callable[[str, Mapping[str, Any]], dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """Ask for the messages of all chats, several at a time."""
     bodies = [{**chat.body, "model": running.model, "temperature": 0} for chat in chats]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        return [plain_message(message) for message in pool.map(partial(ask, running.url), bodies)]
-
-
-def with_values(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message with the values of its arguments, in place of their text."""
-    calls = [(name, json.loads(arguments)) for name, arguments in message["calls"]]
-    return {**message, "calls": calls}
+        return list(pool.map(partial(ask, running.url), bodies))
 
 
 def expected(engine: EngineServer, chat: ScriptedChat) -> dict[str, Any]:
     """Return what our own parser reads, with the engine's word for the end of a named call."""
     named = not isinstance(chat.body["tool_choice"], str)
-    return plain_message(chat.parsed) | ({"finish_reason": engine.named_end} if named else {})
+    return {**chat.parsed, **({"finish_reason": engine.named_end} if named else {})}
 
 
 @pytest.mark.parametrize("engine", [VLLM, SGLANG], ids=lambda engine: engine.name)

@@ -6,7 +6,6 @@ outside, too: name and arguments of each call are those of the message.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -27,6 +26,7 @@ from .chats import (
     parrot,
     prompt_renderer,
     streamed,
+    with_values,
 )
 from .running_llama import RunningLlama, running_llama
 from .running_serve import running_serve
@@ -56,10 +56,9 @@ def test_messages_at_once_and_streamed_are_those_of_the_parser(
         for ask in (answered, streamed):
             found = list(pool.map(lambda chat, ask=ask: ask(url, chat.body), chats))
             for chat, message in zip(chats, found, strict=True):
-                assert {**message, "role": "assistant"} == chat.parsed, chat.script
+                assert message == chat.parsed, chat.script
     for chat in chats:
-        read = [each["function"] for each in chat.parsed["tool_calls"]]
-        told = [(function["name"], json.loads(function["arguments"])) for function in read]
+        told = with_values(chat.parsed)["calls"]
         assert told == [(call.name, dict(call.arguments)) for call in chat.message.calls]
 
 
