@@ -70,6 +70,16 @@ def test_a_closed_pipe_ends_quietly_with_the_code_of_shells(start: Start) -> Non
     assert running.returncode == 141
 
 
+def test_a_reader_that_goes_away_leaves_no_traceback(start: Start) -> None:
+    with start("analyze", "fixtures/templates/j1-json-in-tags.jinja", "--json") as writer:
+        assert writer.stdout is not None
+        assert writer.stderr is not None
+        writer.stdout.read(1)
+        writer.stdout.close()
+        assert writer.stderr.read() == ""
+        assert writer.wait() == 0
+
+
 def test_a_pipe_that_is_opened_late_is_written_and_read(tmp_path: Path, autoparser: Run) -> None:
     pipe, text = tmp_path / "pipe", "x" * 200_000
     os.mkfifo(pipe)
