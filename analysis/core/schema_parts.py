@@ -258,8 +258,6 @@ def _join_unit(unit: tuple[str, ...], first: Schema, second: Schema) -> Schema |
     (keyword, *others) = unit
     if others:
         return None
-    if keyword not in first or keyword not in second:
-        return None
     value = _join_values(keyword, first[keyword], second[keyword])
     return None if value is None else {keyword: value[0]}
 

@@ -560,14 +560,11 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> LearnedForm
 def format_under(
     prober: Prober, draft: Draft, formats: Formats, setting: Setting, *, tools: bool = True
 ) -> PromptFormat:
-    """Find the format of any setting, by renders if it is not one of those learned.
+    """Find the format of a setting that is not one of those learned, by renders.
 
     `draft` is the draft before the phases. Raises AutoparserError if the template raises on the
     setting itself.
     """
-    known = formats.under(setting, tools=tools)
-    if known is not None:
-        return known
     asked, setting = setting, {**formats.base, **setting}
     error = prober.probe((prober.user,), setting=setting).error
     if error is not None and prober.probe((prober.user,)).rendered:

@@ -129,11 +129,6 @@ class InferredFormat:
         return f"<{type(self).__name__}: uses {self.used.value}, since {self.reason}>"
 
     @property
-    def widened(self) -> bool:
-        """Whether the template writes calls in its own way, and the parser reads both."""
-        return self.used is UsedFormat.BOTH
-
-    @property
     def reason(self) -> str:
         """Why this format is used, in words."""
         read = len(self.readings) - len(self.odd)
