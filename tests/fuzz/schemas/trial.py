@@ -12,7 +12,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from itertools import takewhile
@@ -136,33 +136,26 @@ class SchemaFind(NamedTuple):
 class SchemaTally:
     """How much was asked, and what was found."""
 
-    grammars: int = 0
-    """Schemas in a format and a form."""
-    held: int = 0
-    """Grammars that are held to all of their schema."""
-    loosened: int = 0
-    """Grammars that could be written only without a keyword, and told so."""
-    refused: int = 0
-    """Grammars that could not be written at all, and told why."""
-    instances: int = 0
-    """Valid values that a grammar was asked to take."""
-    left_out: Counter[LeftOut] = field(default_factory=Counter[LeftOut])
-    """Those of them that no grammar of the format takes, by the reason that the docs give."""
-    walks: int = 0
-    """Random calls that a grammar took, and that were judged."""
+    counts: Counter[str] = field(default_factory=Counter[str])
+    """`grammars`: schemas in a format and a form, of which some are `held` to all of their schema,
+    some `loosened`, without a keyword, and told so, some `refused`, and told why; `instances`:
+    valid values that a grammar was asked to take, some of which no grammar of the format takes, by
+    the reason that the docs give; `walks`: random calls that a grammar took, and that were judged.
+    """
     finds: list[SchemaFind] = field(default_factory=list[SchemaFind])
 
     def __str__(self) -> str:
-        reasons = (f", {count} left out since {why}" for why, count in self.left_out.most_common())
+        counts = self.counts
+        reasons = Counter({each: counts[each] for each in LeftOut if counts[each]}).most_common()
+        left_out = "".join(f", {count} left out since {why}" for why, count in reasons)
         return (
-            f"{self.grammars} grammars: {self.held} held, {self.loosened} loosened, {self.refused}"
-            f" refused; {self.instances} valid values{''.join(reasons)}; {self.walks} walks:"
-            f" {len(self.finds)} finds"
+            f"{counts['grammars']} grammars: {counts['held']} held, {counts['loosened']} loosened,"
+            f" {counts['refused']} refused; {counts['instances']} valid values{left_out};"
+            f" {counts['walks']} walks: {len(self.finds)} finds"
         )
 
     def __add__(self, other: SchemaTally) -> SchemaTally:
-        names = (each.name for each in fields(self))
-        return SchemaTally(*(getattr(self, name) + getattr(other, name) for name in names))
+        return SchemaTally(self.counts + other.counts, self.finds + other.finds)
 
 
 def trial(name: str, format_: TurnFormat, form: Form, seed: str) -> SchemaTally:
@@ -196,7 +189,7 @@ class SchemaTrial:
         self.schema = tool_schema(self.rng)
         self.validator: Any = JUDGE(self.schema, format_checker=FORMATS)
         tool: Json = {"name": TOOL, "parameters": self.schema}
-        self.tally = SchemaTally(grammars=1)
+        self.tally = SchemaTally(Counter(grammars=1))
         # All calls begin with the prefix that these have.
         begins = takewhile(
             lambda chars: len(set(chars)) == 1,
@@ -219,7 +212,7 @@ class SchemaTrial:
         except (SchemaError, GrammarError) as error:
             self._refused(error)
         else:
-            self.tally.held += 1
+            self.tally.counts["held"] += 1
             self._judge(text, sound=True)
 
     def _text(self, grammar: Grammar) -> str:
@@ -227,7 +220,7 @@ class SchemaTrial:
 
     def _refused(self, error: Exception) -> None:
         """Take a refusal; where no value meets the schema, none may."""
-        self.tally.refused += 1
+        self.tally.counts["refused"] += 1
         if f"of {TOOL}: no value meets" in str(error):
             for value in self._valid():
                 self.find(Fault.NOT_TAKEN, f"{error}: {value!r}")
@@ -247,7 +240,7 @@ class SchemaTrial:
             self._refused(error)
             return
         told = looser.loosened(self.form)
-        self.tally.loosened += 1
+        self.tally.counts["loosened"] += 1
         if not told or any(each.tool != TOOL or each.keyword not in each.pointer for each in told):
             self.find(Fault.NOT_TOLD, str(told))
         self._judge(text, sound=not told)
@@ -289,14 +282,14 @@ class SchemaTrial:
                 return
             fresh, tokens = matcher.deep_copy(), [*text.encode()]
             if fresh.try_consume_tokens(tokens) == len(tokens) and fresh.is_accepting():
-                self.tally.instances += 1
+                self.tally.counts["instances"] += 1
                 return
             refused = refused or text
-        self.tally.instances += 1
+        self.tally.counts["instances"] += 1
         assert self.format.calls is not None
         reason = left_out(self.format.calls, value, self.schema)
         if reason is not None:
-            self.tally.left_out[reason] += 1
+            self.tally.counts[reason] += 1
             return
         self.find(Fault.NOT_TAKEN, f"{value!r}, written {refused!r}")
 
@@ -349,7 +342,7 @@ class SchemaTrial:
 
     def _judge_call(self, text: str) -> None:
         parsed = self.parser.parse(text)
-        self.tally.walks += 1
+        self.tally.counts["walks"] += 1
         for call in parsed.tool_calls:
             if call.status is not Status.OK:
                 self.find(Fault.NOT_READ, f"{call.status}: {text!r}")
