@@ -66,34 +66,31 @@ def test_another_name_is_none() -> None:
         _ = autoparser.analyse  # type: ignore[attr-defined]
 
 
-def printed(code: str) -> tuple[str, str]:
-    """Run code in a process of its own; return its output and its errors."""
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
-    return done.stdout.strip(), done.stderr.strip()
+A1 = "fixtures/templates/a1-function-parameter.jinja"
+IMPORTS = {
+    "the package": (
+        "import autoparser",
+        ("autoparser.analysis",),
+    ),
+    "an analysis of the engine": (
+        "from autoparser import Analysis",
+        ("autoparser.reports", "rich"),
+    ),
+    "a command on a local template": (
+        "from autoparser.cli.main import run;"
+        f" run(['analyze', '{A1}', '--json', '--output', os.devnull])",
+        ("huggingface_hub", "tokenizers", "numpy"),
+    ),
+    "an analysis and its parser": (
+        "from autoparser import ChatTemplate, analyze;"
+        f" analyze(ChatTemplate(open('{A1}').read())).parser().parse('Hello.')",
+        tuple(f"autoparser.analysis.{w}" for w in ("decoding", "engines", "grammar", "sources")),
+    ),
+}
 
 
-def test_importing_the_package_imports_no_engine() -> None:
-    code = "import autoparser, sys; print(*(n for n in sys.modules if 'analysis' in n))"
-    assert printed(code) == ("", "")
-
-
-def test_a_local_template_needs_neither_the_hub_nor_a_tokenizer() -> None:
-    code = (
-        "import sys; from autoparser.cli.main import run;"
-        " run(['analyze', 'fixtures/templates/a1-function-parameter.jinja', '--json']);"
-        " print(*(n for n in sys.modules if n in ('huggingface_hub', 'tokenizers', 'numpy')),"
-        " file=sys.stderr)"
-    )
-    assert printed(code)[1] == ""
-
-
-def test_an_analysis_needs_neither_grammars_nor_tokenizers() -> None:
-    code = (
-        "import sys; from autoparser import ChatTemplate, analyze;"
-        " text = open('fixtures/templates/a1-function-parameter.jinja').read();"
-        " parser = analyze(ChatTemplate(text)).parser(); parser.parse('Hello.');"
-        " wings = ('decoding', 'engines', 'grammar', 'sources');"
-        " print(*(n for n in sys.modules if any(f'autoparser.analysis.{w}' in n for w in wings)))"
-    )
-    assert printed(code)[0] == ""
+@pytest.mark.parametrize(("code", "without"), IMPORTS.values(), ids=IMPORTS)
+def test_a_program_imports_no_more_than_it_uses(code: str, without: tuple[str, ...]) -> None:
+    code = f"import os, sys; {code}; print(*(n for n in sys.modules if n.startswith({without})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert (done.stdout.strip(), done.stderr.strip()) == ("", "")

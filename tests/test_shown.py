@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from functools import cache
@@ -199,10 +198,3 @@ def test_a_tokenizer_of_transformers_is_rendered_with_its_own_tokens() -> None:
     told = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     assert told.startswith("<s>")
     assert found.template.render(messages, add_generation_prompt=True) == told
-
-
-def test_a_report_is_not_part_of_the_engine() -> None:
-    code = "import sys; from autoparser import Analysis; print([*sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
-    found = json.loads(done.stdout.replace("'", '"'))
-    assert [name for name in found if name.startswith(("autoparser.reports", "rich"))] == []
