@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice, permutations, product
 from typing import Any
 
@@ -201,8 +201,11 @@ def text_of_pattern(rng: random.Random, pattern: str) -> str:
     return "".join(_spelled(rng, re._parser.parse(pattern)))  # type: ignore[attr-defined]
 
 
-def _spelled(rng: random.Random, nodes: Iterable[tuple[Any, Any]]) -> Iterator[str]:
-    for kind, held in nodes:
+_ANY_ASCII = tuple(map(chr, range(0x20, 0x7F)))
+
+
+def _spelled(rng: random.Random, nodes: Any) -> Iterator[str]:
+    for at, (kind, held) in enumerate(nodes):
         match str(kind):
             case "LITERAL":
                 yield chr(held)
@@ -211,7 +214,10 @@ def _spelled(rng: random.Random, nodes: Iterable[tuple[Any, Any]]) -> Iterator[s
             case "ANY":
                 yield rng.choice("aZ9 -_./")
             case "IN":
-                yield _one_of(rng, held)
+                # A class holds a character if it matches it alone; one without any gives nothing.
+                matches = re._compiler.compile(nodes[at : at + 1]).match  # type: ignore[attr-defined]
+                chosen = [*filter(matches, _ANY_ASCII)]
+                yield rng.choice(chosen) if chosen else ""
             case "BRANCH":
                 yield from _spelled(rng, rng.choice(held[1]))
             case "SUBPATTERN":
@@ -222,31 +228,3 @@ def _spelled(rng: random.Random, nodes: Iterable[tuple[Any, Any]]) -> Iterator[s
                     yield from _spelled(rng, inner)
             case _:
                 continue
-
-
-_ANY_ASCII = tuple(map(chr, range(0x20, 0x7F)))
-_CATEGORIES = {"DIGIT": r"\d", "WORD": r"\w", "SPACE": r"\s"}
-_CATEGORIES |= {f"NOT_{name}": sign.upper() for name, sign in _CATEGORIES.items()}
-
-
-def _one_of(rng: random.Random, items: Sequence[tuple[Any, Any]]) -> str:
-    """Return an ASCII character of a class; of a class without any, nothing."""
-    excluded = str(items[0][0]) == "NEGATE"
-    chosen = [
-        char
-        for char in _ANY_ASCII
-        if any(_holds(item, char) for item in items[excluded:]) is not excluded
-    ]
-    return rng.choice(chosen) if chosen else ""
-
-
-def _holds(item: tuple[Any, Any], char: str) -> bool:
-    kind, held = item
-    match str(kind):
-        case "LITERAL":
-            return bool(ord(char) == held)
-        case "RANGE":
-            return bool(held[0] <= ord(char) <= held[1])
-        case _:
-            category = str(held).removeprefix("CATEGORY_")
-            return re.match(_CATEGORIES[category], char) is not None
