@@ -20,7 +20,7 @@ Two tags that begin alike share nothing, a line break before them is shared:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise, product, zip_longest
 from typing import Generic, TypeVar
@@ -234,17 +234,6 @@ class AlignedPieces(Struct, Generic[Label], frozen=True):
     literals: tuple[str, ...]
     """One more than there are slots."""
     slots: tuple[Label, ...]
-
-    def first(self, labels: Iterable[Label]) -> int | None:
-        """Return the position of the first slot that has one of these labels."""
-        wanted = set(labels)
-        return next((at for at, slot in enumerate(self.slots) if slot in wanted), None)
-
-    def last(self, labels: Iterable[Label]) -> int | None:
-        """Return the position of the last slot that has one of these labels."""
-        wanted = set(labels)
-        found = [at for at, slot in enumerate(self.slots) if slot in wanted]
-        return found[-1] if found else None
 
 
 @lru_cache(maxsize=512)

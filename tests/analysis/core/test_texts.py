@@ -10,15 +10,11 @@ from hypothesis import given, settings, strategies as st
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.errors import missing_name_hint, nearest_word, spelling_hint
 from autoparser.analysis.core.text_alignment import (
-    MarkerBlock,
-    TemplateLiteral,
     common_prefix,
     common_suffix,
     diff_split,
     differing_parts,
     edge_units,
-    find_slots,
-    is_unit,
     prefix_length,
     spaced_spellings,
     split_repetition,
@@ -27,28 +23,6 @@ from tests.case_tables import case_tables
 
 table = case_tables(__file__, "texts.yaml")
 MARKUP = st.text(st.sampled_from('ab1 _<>/|[]"\n=⟦⟧.{}'), max_size=24)
-LABELS = {"XX": "x", "YY": "y", "XXL": "long"}
-
-
-@table("prefixes")
-def test_a_common_beginning_or_end_cuts_no_unit(case: Any) -> None:
-    assert common_prefix(*case["texts"]) == case["expected"], case["reason"]
-
-
-@table("suffixes")
-def test_a_common_end_cuts_no_unit(case: Any) -> None:
-    assert common_suffix(*case["texts"]) == case["expected"], case["reason"]
-
-
-@table("splits")
-def test_two_texts_are_split_where_they_differ(case: Any) -> None:
-    split = diff_split(case["left"], case["right"])
-    assert [split.prefix, split.left, split.right, split.suffix] == case["expected"], case["reason"]
-
-
-@table("units")
-def test_a_text_is_one_marker_or_not(case: Any) -> None:
-    assert is_unit(case["text"]) is case["expected"], case["reason"]
 
 
 @table("differing_parts")
@@ -71,13 +45,6 @@ def test_any_two_texts_are_put_together_from_their_parts(left: str, right: str) 
     assert "" not in edge_units(left)
 
 
-@table("repetitions")
-def test_what_stands_around_repeated_things_is_taken_apart(case: Any) -> None:
-    found = split_repetition(case["before"], case["between"], case["after"])
-    parts = [found.prefix, found.open, found.separator, found.close, found.suffix]
-    assert parts == case["expected"], case["reason"]
-
-
 @settings(max_examples=60)
 @given(MARKUP, MARKUP, MARKUP)
 def test_any_repetition_is_put_together_from_its_parts(
@@ -87,28 +54,6 @@ def test_any_repetition_is_put_together_from_its_parts(
     assert found.prefix + found.open == before
     assert found.close + found.separator + found.open == between
     assert found.close + found.suffix == after
-
-
-@table("slots")
-def test_sentinels_are_slots_and_all_else_is_literal(case: Any) -> None:
-    pieces = find_slots(case["text"], LABELS)
-    assert [*pieces.literals] == case["literals"], case["reason"]
-    assert [*pieces.slots] == case["slots"], case["reason"]
-
-
-def test_the_first_and_the_last_slot_of_some_labels_are_found() -> None:
-    pieces = find_slots("a1b2a3", {"a": "a", "b": "b"})
-    assert (pieces.first("a"), pieces.last("a"), pieces.first("c")) == (0, 2, None)
-    assert find_slots("text", {}).literals == ("text",)
-
-
-@table("literals")
-def test_a_literal_is_noticed_by_its_markers(case: Any) -> None:
-    literal = TemplateLiteral.of(case["text"])
-    found = {name: getattr(literal, name) for name in ("units", "markers", "trigger", "mark")}
-    listed = {name: [*each] if isinstance(each, tuple) else each for name, each in found.items()}
-    assert listed == {name: case[name] for name in found}, case["reason"]
-    assert literal.noticed_by_marker is (case["trigger"] in case["markers"]), case["reason"]
 
 
 @table("spellings")
@@ -150,12 +95,6 @@ def test_an_id_of_known_form_is_read_by_its_row_and_another_by_the_general_rule(
         assert naming.name_in(written, {"files.delete"}) == "files.delete"
         pattern = naming.pattern(r"files\.delete", re.escape, word=r"\w+", number=r"\d+")
         assert re.fullmatch(pattern, written)
-
-
-def test_a_block_is_opened_by_the_very_end_of_a_prompt() -> None:
-    block = MarkerBlock(TemplateLiteral.of("<plan>\n"), TemplateLiteral.of("</plan>"))
-    prompts = {"U:<plan>\n": "", "U:<plan>": "\n", "<plan> ": "", "U:": None, "<plan> and": None}
-    assert {prompt: block.opened_by(prompt) for prompt in prompts} == prompts
 
 
 def test_a_misspelled_word_has_a_hint_and_an_unlike_one_has_none() -> None:

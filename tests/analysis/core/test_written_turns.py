@@ -1,60 +1,30 @@
-"""Strings, values, calls and whole turns, written by formats that are put together by hand."""
+"""Strings and values are written as json.dumps, repr and Jinja write them.
+
+Whole turns are compared with renders: by every self-check, and by the goldens.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 from functools import partial
-from typing import Any
 
-import msgspec
-import pytest
 from hypothesis import given, settings, strategies as st
-from msgspec.structs import replace
 
 from autoparser import ChatTemplate
-from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,
     MemberOrder,
     Row,
     RowSlot,
-    ValueNotation,
     json_notation,
     python_notation,
 )
-from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_format import (
-    EdgeStrip,
     StringEscape,
     StringText,
-    StrippedEdges,
-    TurnLayout,
-    TurnPart,
 )
-from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
-from tests.case_tables import case_tables
-
-table = case_tables(__file__, "turns.yaml")
-
-
-def row(text: str) -> Row:
-    """Return the row that a text with slots in braces stands for."""
-    pieces = re.split(r"\{(\w+)\}", text)
-    return tuple(RowSlot(each) if at % 2 else each for at, each in enumerate(pieces) if each)
-
-
-@table("edges")
-def test_an_edge_loses_what_the_table_says(case: Any) -> None:
-    edges = StrippedEdges(EdgeStrip(case["left"]), EdgeStrip(case["right"]))
-    assert edges.apply("\n\n a b \n\n") == case["written"]
-
-
-@table("strings")
-def test_a_string_is_written_with_edges_escapes_and_guards(case: Any) -> None:
-    string = msgspec.convert(case["string"], StringText)
-    assert string.write(case["text"]) == case["written"], case.get("reason")
 
 
 @settings(max_examples=40)
@@ -120,114 +90,15 @@ def test_python_is_written_as_repr_does_and_a_margin_moves_every_line(
     assert notation.write(value, margin) == notation.write(value).replace("\n", f"\n{margin}")
 
 
-INVENTED = ValueNotation(
-    string=StringText("‹", "›"),
-    true="yes",
-    false="no",
-    null="∅",
-    array=ContainerNotation("⟨", "⟩", " ; ", "⟨⟩"),
-    object=ContainerNotation(
-        "⟪", "⟫", " ⸴ ", "⟪ ⟫", row("{key} ≔ {value}"), order=MemberOrder.SORTED
-    ),
-    number=StringText("#", ""),
-)
+def test_a_member_of_a_type_that_has_no_row_is_left_out_with_its_separator() -> None:
+    def row(*flag: str) -> Row:
+        return ("<p n=", RowSlot.KEY, *flag, ">", RowSlot.VALUE, "</p>")
 
-
-@table("values")
-def test_a_value_is_written_in_an_invented_notation(case: Any) -> None:
-    assert INVENTED.write(case["value"]) == case["written"], case.get("reason")
-    assert not INVENTED.is_json
-
-
-@table("members")
-def test_members_are_written_by_the_row_of_their_type(case: Any) -> None:
-    tags = ContainerNotation(
-        separator="\n",
-        entry=row("<p n={key}>{value}</p>"),
-        typed={JsonType.STRING: row("<p n={key} s>{value}</p>"), JsonType.NULL: None},
-        values=json_notation(),
-    )
-    outer = ValueNotation(StringText(), "T", "F", "N", ContainerNotation(), ContainerNotation())
-    assert tags.write(list(case["members"].items()), outer) == case["written"], case.get("reason")
-
-
-def test_keys_are_sorted_and_values_written_by_their_holder() -> None:
-    keys = ["b", "C", "a", "B"]
-    assert MemberOrder.SORTED_FOLDED.arrange(keys) == ["a", "b", "B", "C"]
-    container = ContainerNotation("(", ")", ",")
-    outer = ValueNotation(StringText("'", "'"), "T", "F", "N", container, container)
-    assert container.write([("", "a"), ("", True)], outer) == "('a',T)"
-    assert json_notation(ascii_only=True, indent=" ").is_json
-    assert not python_notation().is_json
-    assert replace(JSON, verbatim=True).write({"ü": ["é"]}) == '{"ü": ["é"]}'
-    lines = json_notation(indent="  ")
-    written = ArgumentFormat(lines.object, lines, margin="  ").write({"a": 1})
-    assert written == '{\n    "a": 1\n  }'
-
-
-JSON = ArgumentFormat(json_notation().object, json_notation())
-ARGUMENTS: dict[str, dict[str, Json]] = {"f": {"a": 1}, "g": {"b": "x"}, "h": {}}
-
-
-def calls_of(names: str) -> tuple[ToolCall, ...]:
-    return tuple(ToolCall(name, ARGUMENTS[name], f"id{'fgh'.index(name) + 1}") for name in names)
-
-
-@table("calls")
-def test_calls_are_written_by_their_row(case: Any) -> None:
-    options = dict(case.get("format", {}))
-    if "limit" in options:
-        options["limit"] = CallLimit(options["limit"])
-    empty = row(case["empty_row"]) if "empty_row" in case else None
-    format_ = CallFormat(row(case["row"]), JSON, empty_row=empty, **options)
-    assert format_.write(calls_of(case["calls"])) == case["written"]
-
-
-CONTENT, REASONING, CALLS = TurnPart.CONTENT, TurnPart.REASONING, TurnPart.CALLS
-FORMAT = TurnFormat(
-    header="A:",
-    layouts={
-        Presence(): TurnLayout((), ("A:.",)),
-        Presence(content=True): TurnLayout((CONTENT,), ("A:", ".")),
-        Presence(reasoning=True, content=True): TurnLayout(
-            (REASONING, CONTENT),
-            ("A:(r)", "(/r) ", "."),
-            reasoning=StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE),
-        ),
-        Presence(reasoning=True): TurnLayout(refusal="say something"),
-        Presence(calls=True): TurnLayout((CALLS,), ("A:", "!")),
-        Presence(content=True, calls=True): TurnLayout((CALLS,), ("A:", "!")),
-        Presence(reasoning=True, calls=True): TurnLayout(
-            (REASONING, CALLS), ("A:(r)", "(/r)", "!")
-        ),
-        Presence(reasoning=True, content=True, calls=True): TurnLayout(
-            (CONTENT, CALLS, CONTENT),
-            ("A:", "|", "|", "!"),
-            content=StrippedEdges(EdgeStrip.NEWLINE),
-        ),
-    },
-    calls=CallFormat(row("{name}"), JSON, "[", "]", ","),
-)
-
-
-@table("turns")
-def test_a_turn_is_written_as_it_is_laid_out(case: Any) -> None:
-    message = Message(**case.get("message", {}), calls=calls_of(case.get("calls", "")))
-    format_ = replace(FORMAT, reasoning_cut=case.get("cut"))
-    assert format_.write(message) == case["written"], case.get("reason")
-
-
-def test_a_refused_message_raises_in_the_words_of_the_template() -> None:
-    two = Message(calls=calls_of("fg"))
-    one_call = CallFormat(row("{name}"), JSON, limit=CallLimit.REFUSED)
-    no_integer = CallFormat(row("{name}"), replace(JSON, refused=frozenset({JsonType.INTEGER})))
-    for format_, message, words in (
-        (FORMAT, Message("", "Hm"), "say something"),
-        (replace(FORMAT, calls=one_call), two, "one call"),
-        (replace(FORMAT, calls=no_integer), two, "integer"),
-    ):
-        with pytest.raises(RefusedMessageError, match=words):
-            format_.write(message)
-    # A type in a call that is not written does not matter.
-    last = replace(no_integer, limit=CallLimit.LAST)
-    assert replace(FORMAT, calls=last).write(two) == "A:g!"
+    typed = {JsonType.STRING: row(" s"), JsonType.NULL: None}
+    tags = ContainerNotation(separator="\n", entry=row(), typed=typed, values=json_notation())
+    cases: list[tuple[dict[str, Json], str]] = [
+        ({"a": None, "b": 2}, "<p n=b>2</p>"),
+        ({"a": "x", "b": [1]}, '<p n=a s>"x"</p>\n<p n=b>[1]</p>'),
+    ]
+    for members, written in cases:
+        assert tags.write([*members.items()], python_notation()) == written
