@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from autoparser import ChatTemplate
-from autoparser.analysis.core.conversation import tool_for
-from autoparser.analysis.learning.observer import Observer
-from autoparser.analysis.learning.prober import Prober, choose_sentinels
-from autoparser.analysis.learning.shape_negotiation import Negotiated, negotiate_shape
-from autoparser.analysis.learning.suggestions import suggest_values
 
 USER = "{% if m.role == 'user' %}U:{{ m.content }}\n"
 REASONING = "{% if m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}"
@@ -36,20 +31,3 @@ def turn(*parts: str, opening: str = "A:", end: str = ".\n", prompt: str = "A:")
         "{% elif m.role == 'tool' %}T:{{ m.content }}\n{% endif %}{% endfor %}"
         f"{{% if add_generation_prompt %}}{prompt}{{% endif %}}"
     )
-
-
-def prober_of(template: ChatTemplate) -> Prober:
-    """Return a prober in the plain shape, with one tool."""
-    marks = choose_sentinels(template.text)
-    tool = tool_for(marks.names[0], "Does it.", {marks.keys[0]: "string"})
-    return Prober(template, marks, tokens={}, tools=[tool])
-
-
-def negotiated(template: ChatTemplate) -> Negotiated:
-    """Find the shape that a template takes."""
-    return negotiate_shape(prober_of(template), suggest_values(template.syntax_tree))
-
-
-def observer_of(template: ChatTemplate) -> Observer:
-    """Observe turns in the shape that was found."""
-    return Observer(negotiated(template).prober)

@@ -1,4 +1,4 @@
-"""The findings of phases, with the renders that say so, and what an analysis costs of them."""
+"""What an analysis costs, counted in renders, which are the same on every machine."""
 
 from __future__ import annotations
 
@@ -7,44 +7,14 @@ from statistics import median
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.formats.format_view import MarkerRegistry
 from autoparser.analysis.learning.found_switches import MOST_SETTINGS
 from tests.analysis.parsing.loop import fixture_names
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
 
-PHASES = ("R1", "R2", "R3", "C1", "T1", "T2", "T3", "T4", "T5", "T6", "T7", "A1", "A2", "A3")
 CALLED = calls(f"<do>{JSON_CALL}</do>")
-WHOLE = turn(REASONING, CONTENT, CALLED, end="<end>")
 TURN, PROMPT, BEFORE = "the turn", "the generation prompt", "the text before the turn"
-
-
-@pytest.mark.parametrize("template", [turn(CONTENT), WHOLE])
-def test_every_phase_concludes_in_one_line_and_every_marker_is_from_one(
-    template: ChatTemplate,
-) -> None:
-    found = analyze(template).phases
-    assert tuple(finding.phase for finding in found) == PHASES
-    assert all(finding.title and finding.conclusion.count("\n") == 0 for finding in found)
-    evidence = [each for finding in found for each in finding.evidence]
-    assert all(" / " in each.difference for each in evidence)
-    sources = {name for finding in found for name in finding.markers}
-    # Fences are read off the section; they have no phase in the seeds.
-    assert {*MarkerRegistry.__slots__} - sources == {"code_block_marker", "code_block_language"}
-
-
-def test_reasoning_that_only_words_or_prompts_name_is_not_confirmed() -> None:
-    words = "{% if deep %}Put your reasons between <why> </why>.\n{% endif %}"
-    analysis = analyze(ChatTemplate(words + turn(CONTENT).text))
-    assert [each.phase for each in analysis.phases if not each.confirmed] == ["R2"]
-    prompt = "<bot>{% if deep %}<why>{% else %}<why></why>{% endif %}"
-    format_ = analyze(turn(CONTENT, opening="<bot>", prompt=prompt)).format
-    assert (format_.reasoning_open, format_.reasoning_close) == ("<why>", "</why>")
-    assert [str(part) for part in format_.unconfirmed] == ["reasoning"]
-
-
-# What an analysis costs, counted in renders, which are the same on every machine.
 
 
 def with_switches(count: int, changes: str) -> Analysis:

@@ -1,4 +1,4 @@
-"""The prober: one render for one question, refusals as answers; and the words it asks with."""
+"""The words that a prober asks with."""
 
 from __future__ import annotations
 
@@ -9,37 +9,10 @@ from itertools import permutations
 
 import pytest
 
-from autoparser import ChatTemplate
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.message_shape import MessageShape, ToolForm
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.learning.prober import choose_sentinels
-from tests.analysis.tiny import CONTENT, prober_of, turn
 
 MARKS = choose_sentinels("")
-
-
-def test_a_question_is_rendered_once_and_other_shapes_share_the_meter() -> None:
-    prober = prober_of(turn(CONTENT))
-    dialogue = (prober.user, Message("Hi"))
-    first, again = prober.probe(dialogue), prober.probe(dialogue)
-    assert first is again
-    assert first.text == f"U:{prober.sentinels.user}\nA:Hi.\n"
-    assert (prober.meter.renders, prober.meter.characters) == (1, len(first.text))
-    other = prober.using(shape=MessageShape(tools=ToolForm.NONE))
-    other.probe((prober.user,))
-    other.probe((prober.user,), generation=True)
-    assert prober.meter.renders == other.meter.renders == 3
-
-
-def test_values_that_are_equal_and_written_otherwise_are_rendered_each() -> None:
-    values: tuple[Json, ...] = (1, True, 1.0, "1", [1], [True], None)
-    prober = prober_of(ChatTemplate("{{ messages[1].tool_calls[0].function.arguments.x }}"))
-    texts = [
-        prober.probe((prober.user, Message(calls=(ToolCall("f", {"x": each}),)))).text
-        for each in values
-    ]
-    assert texts == [str(each) for each in values]
 
 
 def test_sentinels_survive_what_templates_do_to_texts() -> None:

@@ -37,15 +37,6 @@ def checked(template: ChatTemplate, analysis: Analysis, format_: TurnFormat) -> 
     return self_check(format_, Prober(template, marks, tokens={}, tools=tools, shape=shape))
 
 
-def test_the_right_format_passes_by_equal_texts() -> None:
-    analysis = analyze(TEMPLATE)
-    check = checked(TEMPLATE, analysis, analysis.format)
-    assert check == analysis.check
-    assert check.ok
-    assert check.equal == check.passed == check.total == len(battery_messages())
-    assert (check.refused, check.crashed, check.not_asked, check.smallest) == (0, 0, 0, None)
-
-
 CALLS_CHANGED: list[tuple[dict[str, Any], str]] = [
     ({"separator": ","}, "2 calls"),
     ({"section_close": ""}, "1 call"),
@@ -84,14 +75,6 @@ def test_a_wrong_format_is_found_out(changes: dict[str, Any], title: str) -> Non
     assert smallest.reason
 
 
-def test_a_refusal_that_the_format_does_not_foretell_is_a_failure() -> None:
-    analysis = analyze(turn(CONTENT, calls()))
-    refusal = "{% if m.content %}{{ raise_exception('no') }}{% endif %}{% for c in"
-    strict = ChatTemplate(analysis.template.text.replace("{% for c in", refusal))
-    failures = checked(strict, analysis, analysis.format).failures
-    assert {failure.reason for failure in failures if failure.rendered is None} == {"no"}
-
-
 # transformers' sandbox, and templates that it alone forbids.
 
 
@@ -117,15 +100,6 @@ def test_a_template_that_the_sandbox_alone_forbids_is_read_and_does_not_pass(iso
         assert type(analysis.rendering) is type(isolated(appending()))
     text = 'Look<calls>{"name": "f", "arguments": {"a": 1}}</calls>'
     assert analysis.parser().parse(text) == plain.parser().parse(text)
-
-
-def test_a_template_that_no_sandbox_allows_is_rendered_in_the_usual_one() -> None:
-    worse = appending().text.replace("seen.append(c.id)", "seen.append(c.id) + ''.__class__")
-    analysis = analyze(ChatTemplate(worse))
-    assert analysis.check.forbidden is None
-    assert analysis.rendering is analysis.template
-    assert analysis.check.crashes
-    assert all(crash.forbidden for crash in analysis.check.crashes)
 
 
 def test_the_battery_has_every_part_type_and_sign_and_calls_offered_tools() -> None:

@@ -60,25 +60,6 @@ def test_the_places_of_lost_parts_are_named(case: dict[str, Any]) -> None:
     assert [each.pointer for part in found.lost for each in part.places] == case["lost"]
 
 
-def test_places_and_an_example_tell_where_a_part_is_lost() -> None:
-    tools = [
-        function(a=DESCRIBED, b={**DESCRIBED, "default": "x"}),
-        function("do", c={"default": 1}),
-    ]
-    template = template_with(WORDS + "{{ f.description }}")
-    (part,) = analyze(template).tools_in_prompt(tools).lost
-    assert [(each.tool, each.pointer) for each in part.places] == [
-        ("look", "#/parameters/properties/b/default"),
-        ("do", "#/parameters/properties/c/default"),
-    ]
-    said = [{"role": "user", "content": "?"}]
-    offered, changed = (
-        [{"type": "function", "function": each}] for each in (part.offered, part.changed)
-    )
-    assert template.render(said, tools=offered) == template.render(said, tools=changed)
-    assert offered != changed
-
-
 @TABLE("crashes")
 def test_a_crash_has_a_cause_and_a_smallest_tool(case: dict[str, Any]) -> None:
     each = "{% for k, v in f.parameters.properties.items() %}{{ k }} "

@@ -11,7 +11,6 @@ import yaml
 
 from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
 from autoparser.analysis.core.conversation import UserMessage
-from autoparser.analysis.core.message_shape import MessageShape, departures_of
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.learning.template_turns import lost_text
 from autoparser.analysis.lint.linting import lint
@@ -48,16 +47,6 @@ def test_a_spoiled_form_fails_and_is_found_by_lint_and_a_sound_one_passes(name: 
     assert not analysis.check.ok
 
 
-def test_the_usual_shape_costs_no_render_and_both_names_of_reasoning_are_no_finding() -> None:
-    usual = analysis_of("nothing spoiled")
-    assert departures_of(usual.shape) == ()
-    assert usual.check.forms == ()
-    text = TEMPLATES["reasoning under another name"]["template"].replace(
-        "message.thinking", "(message.thinking or message.reasoning_content)"
-    )
-    assert analyze(ChatTemplate(text)).check.ok
-
-
 CALL = ToolCall("get_forecast", {"city": "Oslo", "days": 3, "wet": True}, "k1")
 
 
@@ -69,20 +58,6 @@ def test_arguments_in_another_notation_are_kept_and_missing_words_are_lost(
     wanted = 'get_forecast k1 {"city": "Oslo", "days": 3, "wet": true}'
     found = lost_text(dialogue, (), f"<u>Hi {case['usual']}", f"<u>Hi {wanted}")
     assert ("" if found is None else found.text) == case["lost"]
-
-
-def test_whitespace_at_edges_is_no_loss_and_rewritten_text_is() -> None:
-    dialogue, wanted = (UserMessage(" Hi <b> "), Message("Yes")), "<u> Hi <b> <a>Yes"
-    assert lost_text(dialogue, (), "<u>Hi <b><a>Yes", wanted) is None
-    found = lost_text(dialogue, (), "<u>Hi &lt;b&gt;<a>Yes", wanted)
-    assert str(found) == "the user's message is not written as it was said"
-
-
-def test_every_part_of_a_shape_is_put_back_alone() -> None:
-    found = departures_of(MessageShape(arguments_as_string=True, system=True))
-    assert [each.shape.arguments_as_string for each in found] == [
-        not each.shape.system for each in found
-    ]
 
 
 @pytest.mark.parametrize(
