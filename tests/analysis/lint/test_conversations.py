@@ -1,10 +1,8 @@
-"""The conversations that rules render, what they cost, and how other programs are asked."""
+"""What lint renders, and how other programs are asked."""
 
 from __future__ import annotations
 
-import json
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,7 +13,6 @@ import pytest
 from autoparser import AutoparserError, ChatTemplate, load_template
 from autoparser.analysis.core.message_shape import ContentForm
 from autoparser.analysis.lint import other_renders
-from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.lint_renders import NOON
 from autoparser.analysis.lint.linting import lint
@@ -32,49 +29,10 @@ from autoparser.analysis.lint.other_renders import (
     installed_jinjas,
 )
 from autoparser.analysis.lint.registry import rule_of
-from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.lint.subject import Subject
 from tests.lanes import sampled
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
-ASKED = ["j1-json-in-tags", "t1-name-then-json", "reasoning-none"]
-
-
-@cache
-def subject_of(name: str) -> Subject:
-    return Subject(load_template(FIXTURES / "templates" / f"{name}.jinja"))
-
-
-@pytest.mark.parametrize("name", ASKED)
-def test_a_conversation_of_the_matrix_sends_each_text_once_and_in_its_order(name: str) -> None:
-    asked = subject_of(name)
-    names = [each.conversation.name for each in asked.matrix]
-    assert len(names) == len(set(names))
-    for played in asked.matrix:
-        spoken = played.conversation.spoken
-        sent = json.dumps(played.conversation.messages(asked.shape))
-        assert all(sent.count(each.text) == 1 for each in spoken)
-        places = [sent.find(each.text) for each in spoken if each.voice is not Voice.REASONING]
-        assert places == sorted(places), played.conversation.name
-        results = [each for each in spoken if each.voice is Voice.RESULT]
-        assert all(each.call is not None for each in results)
-
-
-def test_the_matrix_crosses_system_and_tools_and_sets_each_switch_last() -> None:
-    conversations = [each.conversation for each in subject_of("j1-json-in-tags").matrix]
-    places = [(bool(each.setting), each.size) for each in conversations]
-    assert places == sorted(places)
-    assert conversations[0].name == "a question"
-    assert "enable_thinking" in conversations[-1].setting
-    usual = [each for each in subject_of("j1-json-in-tags").matrix if each.usual]
-    seen = {(each.conversation.scene, each.beside) for each in usual}
-    beside = Counter(scene for scene, _ in seen)
-    assert sum(count == 4 for count in beside.values()) >= 12
-    # A template without calls is asked for none.
-    asked = Subject(ChatTemplate("{% for each in messages %}[{{ each.content }}]{% endfor %}"))
-    assert not any(each.conversation.tools for each in asked.matrix)
-    voices = {each.voice for played in asked.matrix for each in played.conversation.spoken}
-    assert voices == {Voice.SYSTEM, Voice.USER, Voice.ANSWER}
 
 
 @pytest.mark.parametrize(
@@ -231,13 +189,6 @@ def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPat
     messages = cast("list[dict[str, object]]", asked.variables["messages"])
     assert all(isinstance(each["content"], str) for each in messages)
     assert [each.words for each in sent if "🚀" in each.render.text] == ["a question with signs"]
-
-
-def test_a_rule_lacks_other_programs_or_else_the_analysis() -> None:
-    needs = {(): RuleNeed.OTHER_JINJAS, (jinja("minijinja"),): RuleNeed.ANALYSIS}
-    for installed, need in needs.items():
-        subject = Subject(ChatTemplate("{{ 7 }}"), jinjas=installed)
-        assert [each for _, each in lint(subject, [rule_of("AP811")]).left_out] == [need]
 
 
 SWITCHED = PLAIN + (

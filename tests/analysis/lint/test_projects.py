@@ -51,7 +51,7 @@ from autoparser.analysis.lint.project_settings import (
     read_settings,
 )
 from autoparser.analysis.lint.project_sources import InputProblem, gather_sources, load_targets
-from autoparser.analysis.lint.registry import UnknownRuleError, all_rules, rule_of
+from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.rule import Profile, RuleNeed
 from autoparser.analysis.templates.environment import SandboxKind
 from autoparser.analysis.templates.worker_limits import Limits
@@ -96,19 +96,6 @@ def test_a_place_without_templates_is_a_problem(argument: str) -> None:
     assert [each.path for each in (*problems, *more)] == [argument]
 
 
-@pytest.mark.usefixtures("tree")
-def test_every_named_template_of_a_source_is_loaded_with_what_belongs_to_it() -> None:
-    targets, problems = load_targets(gather_sources(["model", "legacy", "old", "a.jinja"])[0])
-    found = {(each.path, each.name): each for each in targets}
-    names = {name for path, name in found if path == "old/config/tokenizer_config.json"}
-    assert (problems, names) == ((), {"default", "rag"})
-    assert found["model/additional_chat_templates/tool_use.jinja", "tool_use"].directory
-    chat = next(each for each in targets if each.path == "model/chat_template.jinja")
-    assert (chat.directory, chat.template.special_tokens) == (Path("model"), {"bos_token": "<s>"})
-    assert found["a.jinja", None].directory is None
-    assert not found["legacy/chat_template.json", None].in_lines
-
-
 @TABLE("kinds")
 def test_a_file_that_is_not_a_template_is_called_what_it_is(
     case: dict[str, str], tmp_path: Path
@@ -146,13 +133,6 @@ def test_the_closest_selector_decides_whether_a_rule_runs(case: dict[str, Any]) 
         if not rule.code.startswith(tuple(case.get("minus", ())))
     ]
     assert [rule.code for rule in RuleChoice(**given).rules] == wanted
-
-
-@pytest.mark.parametrize("selector", ["AP999", "XY1", "", "A", "does-not-compil"])
-def test_a_selector_of_no_rule_is_an_error(selector: str) -> None:
-    for place in ("select", "ignore", "extend_select"):
-        with pytest.raises(UnknownRuleError, match="there is no rule"):
-            _ = RuleChoice(**{place: (selector,)}).rules
 
 
 FULL = """
