@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser import ChatTemplate, analyze
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of as prepared
 from tests.analysis.decoding.tokenizers_here import byte_tokenizer
@@ -83,44 +82,6 @@ def test_a_marker_in_ordinary_tokens_is_text(case: dict[str, Any]) -> None:
     assert parser.parse(text, ids=ids) == parser.parse(text)
 
 
-def test_a_marker_without_a_token_of_its_own_is_read_as_without_ids() -> None:
-    tokenizer = tokenizer_of("<|im_end|>")
-    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
-    text, ids = ids_of(tokenizer, f"<think>\nHm.\n</think>\n\n{CALL}<|im_end|>\n")
-    assert parser.parse(text, ids=[-1, 10**9, *ids]) == parser.parse(text)
-    assert len(parser.parse(text).tool_calls) == 1
-
-
-def test_text_may_come_later_than_its_ids_and_cut_otherwise() -> None:
-    tokenizer = tokenizer_of(*TAGS)
-    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
-    text, ids = ids_of(tokenizer, f"Not ¦{CALL}¦ but {CALL}")
-    stream = parser.stream()
-    stream.feed("", ids[:30])
-    for at, char in enumerate(text):
-        stream.feed(char, ids[30:] if not at else [])
-    stream.finish()
-    assert stream.message == parser.parse(text, ids=ids)
-    assert len(stream.message.tool_calls) == 1
-
-
-def test_a_piece_without_ids_is_read_as_it_is_and_takes_none_of_earlier_ids() -> None:
-    tokenizer = tokenizer_of(*TAGS)
-    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
-    stream = parser.stream()
-    stream.feed(*ids_of(tokenizer, "¦<think>¦"))
-    stream.feed("\n<think>\nHm.</think>")
-    stream.feed(*ids_of(tokenizer, "¦</think>¦"))
-    stream.finish()
-    found = stream.message
-    assert (found.reasoning_content, found.content) == ("Hm.", "<think>\n</think>")
-    stream = parser.stream()
-    stream.feed("", ids_of(tokenizer, "¦<think>¦")[1])
-    stream.feed("\n")
-    stream.feed(*ids_of(tokenizer, "<think>\nHm.\n</think>\n\nHi."))
-    assert (stream.message.reasoning_content, stream.message.content) == ("Hm.", "Hi.")
-
-
 @pytest.mark.parametrize("case", TABLE["ends"], ids=lambda case: ascii(case["marked"]))
 def test_ids_end_the_reasoning_at_the_token_of_its_closer(case: dict[str, Any]) -> None:
     tokenizer, behind = tokenizer_of(*case["tokens"]), case["behind"]
@@ -140,23 +101,3 @@ def test_ids_end_the_reasoning_at_the_token_of_its_closer(case: dict[str, Any]) 
         assert behind.endswith(rest)
         assert len(behind) - len(rest) <= 1
         assert end.after(whole, [1, 2, 3]) == whole
-
-
-def test_a_state_can_be_continued_in_two_ways() -> None:
-    tokenizer = tokenizer_of(*TAGS)
-    end = analysis_of(JSON).parser(prompt=OPENED, tokenizer=tokenizer).reasoning_end_by_ids()
-    before = end.after(end.begin, tokenizer.encode("Hm."))
-    assert end.after(before, tokenizer.encode("</think>")).over
-    assert not end.after(before, tokenizer.encode(" So.")).over
-    assert len({before, end.begin, end.after(end.begin, tokenizer.encode("Hm."))}) == 2
-    # Without reasoning it is over at once.
-    plain = ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
-    assert analyze(plain).parser(tokenizer=tokenizer_of()).reasoning_end_by_ids().begin.over
-
-
-@pytest.mark.parametrize(("fixture", "offered", "text", "may"), TABLE["may_hold_call"])
-def test_a_text_without_an_opener_of_calls_holds_none(
-    fixture: str, offered: bool | None, text: str, may: bool
-) -> None:
-    tools = None if offered is None else TOOLS if offered else []
-    assert analysis_of(fixture).parser(tools).may_hold_call(text) is may
