@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import socket
 import subprocess
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 
+import httpx2
 import pytest
 import yaml
 
 from autoparser import analyze, load_template
-from autoparser.analysis.core.conversation import ReadMessage
+from autoparser.analysis.core.conversation import Json, ReadMessage
 from autoparser.analysis.core.errors import LimitKind, TemplateLimitError
+from autoparser.analysis.engines.chat_answers import event
 from autoparser.analysis.engines.probed_texts import known_texts
+from tests.analysis.decoding.running import Start as StartServer, servers
+from tests.analysis.decoding.tiny_model import save_tiny_model
+from tests.analysis.decoding.trials import CITIES, trial_of
 from tests.analysis.engines.engine_stub import EngineStub, answering, vllm_stub
+from tests.engines.running_serve import running_backend
 
-from .conftest import ROOT, Run
+from .conftest import ROOT, Run, Start
 
 TEMPLATE = "fixtures/templates/j1-json-in-tags.jinja"
 FORGETS = "fixtures/templates/history-last-query.jinja"
 LINES = "fixtures/templates/p1-python-lines.jinja"
+BARE = "fixtures/templates/tools-bare.jinja"
+REQUEST = ("--tool-choice", "required", "--no-parallel")
 LINT = ROOT / "fixtures" / "lint"
+SECRET = "the user's own words"
 
 
 def test_json_is_the_same_in_every_process_and_time_zone(process: Run) -> None:
@@ -164,3 +176,100 @@ def test_the_key_comes_from_the_environment(
     assert vllm.headers["authorization"] == "Bearer secret"
     assert "secret" not in ran.out + ran.err
     assert "secret" not in autoparser("probe", "--help").out
+
+
+def sunny(path: str, _: object) -> list[bytes] | None:
+    """Say one sentence, whatever is asked."""
+    piece: Json = {"content": "It is sunny.", "tokens": [], "stop": False}
+    last: Json = {"content": "", "stop": True, "stop_type": "eos", "tokens_predicted": 3}
+    return [event(piece), event(last), b""] if path == "/completion" else None
+
+
+@pytest.mark.slow
+def test_chats_are_answered_and_logged_until_a_signal(tmp_path: Path, start: Start) -> None:
+    log = tmp_path / "traffic.jsonl"
+    options = ("--engine", "llama-server", "--port", "0", "--traffic-log", log)
+    with (
+        running_backend(sunny) as backend,
+        start("serve", TEMPLATE, "--server", backend.url, *options) as running,
+    ):
+        assert running.stderr is not None
+        assert running.stdout is not None
+        said = running.stderr.readline()
+        url = said.split(" ")[0]
+        body = {"messages": [{"role": "user", "content": SECRET}]}
+        answer = httpx2.post(f"{url}/chat/completions", json=body, timeout=30)
+        assert answer.json()["choices"][0]["message"]["content"] == "It is sunny."
+        (model,) = httpx2.get(f"{url}/models").json()["data"]
+        assert model["id"] == "j1-json-in-tags.jinja"
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(20) == -signal.SIGTERM
+        assert said.endswith(f"answers by llama-server at {backend.url}\n")
+        # Nothing that was said is written but to the log that was asked for.
+        assert (running.stdout.read(), running.stderr.read()) == ("", "")
+    (line,) = map(json.loads, log.read_text("utf-8").splitlines())
+    assert SECRET in line["prompt"]
+    assert line["completion"] == "It is sunny."
+
+
+def test_a_port_that_is_taken_is_one_line(autoparser: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        asked = ("--server", "http://127.0.0.1:9", "--engine", "vllm", "--port", port)
+        ran = autoparser("serve", TEMPLATE, *asked)
+    assert ran.code == 2
+    assert f"cannot listen at 127.0.0.1:{port}" in ran.err
+
+
+@pytest.fixture
+def completing() -> Generator[StartServer]:
+    yield from servers()
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    file = tmp_path / "tools.json"
+    file.write_text(json.dumps(CITIES), "utf-8")
+    return file
+
+
+@pytest.mark.slow
+def test_a_server_writes(autoparser: Run, completing: StartServer, tools: Path) -> None:
+    running = completing("heed", "llama-server")
+    asked = ("--server", running.url, "--engine", "llama-server", "--walks", "2")
+    ran = autoparser("decode", BARE, "--tools", tools, *REQUEST, *asked)
+    assert (ran.code, ran.err) == (0, "")
+    assert f"Sampler    llama-server at {running.url}, seed 0" in ran.out
+    assert "Tokens     18, as the server counts them\n" in ran.out
+    assert "How is" not in ran.out
+    assert all("get_weather" in body["prompt"] for body in running.requests)
+
+
+@pytest.mark.slow
+def test_a_server_that_fails_is_one_line(
+    autoparser: Run, completing: StartServer, tools: Path
+) -> None:
+    running = completing("error", "vllm")
+    asked = ("--server", running.url, "--engine", "vllm")
+    ran = autoparser("decode", BARE, "--tools", tools, *asked)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"{running.url}: answers with 400")
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed (the extra gpu)")
+def test_a_model_writes_with_the_mask_and_without(process: Run, tmp_path: Path) -> None:
+    directory = save_tiny_model(tmp_path, trial_of("tools-bare", []).tokenizer)
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"enum": ["yes", "no"]}', "utf-8")
+    options = ("--sampler", "transformers", "--model", directory, "--batch", "2", "--walks", "3")
+    request = ("--json-schema", schema, "--limit", "30", "--device", "cpu")
+    ran = process("decode", BARE, *options, *request, "--json")
+    assert ran.code == 0, ran.err
+    document = json.loads(ran.out)
+    assert (document["answers"], document["clean"]) == (3, 3)
+    figures = document["model"]
+    assert (figures["device"], figures["batch"]) == ("cpu", 2)
+    assert figures["unmasked"]["clean"] == 0
+    assert min(figures["tokens_per_second"], figures["unmasked_tokens_per_second"]) > 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME, TerminalTheme
 from rich.text import Text
@@ -192,3 +193,59 @@ def test_the_library_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert analysis.markers.reasoning_start == "<think>"
     assert analysis.view.tools.name == "JSON_NATIVE"
     assert analysis.check.passed == 47
+
+
+BUGS = "tests/analysis/lint/planted/bugs.yaml"
+USUAL = "fixtures/usual_form.yaml"
+CORNERS = yaml.safe_load(Path(__file__).with_name("corners.yaml").read_text("utf-8"))
+SOUND = str(CORNERS["sound"])
+
+
+def corner_rows() -> list[tuple[str, str, str]]:
+    text = (ROOT / "docs" / "lint.md").read_text("utf-8")
+    table = text.split("## At the edges")[1].split("\n## ")[0]
+    return re.findall(r"^\| (.+?) \| (.+?) \| `(.+?)` \|$", table, re.MULTILINE)
+
+
+def template_of(what: str) -> str:
+    """Return the template of a row in the table of corners in docs/lint.md."""
+    if what.startswith("a variable"):
+        return SOUND.replace("HEAD", "tone == 'grave'").replace("NUMBER", "''")
+    if what.startswith("calls numbered"):
+        return SOUND.replace("HEAD", "false").replace("NUMBER", "calls.count")
+    if what.startswith("arguments reversed"):
+        known = yaml.safe_load((ROOT / USUAL).read_text("utf-8"))
+        return str(known["arguments reversed"]["template"])
+    kind = CORNERS["kinds"].get(what, what)
+    bugs = yaml.safe_load((ROOT / BUGS).read_text("utf-8"))
+    (bug,) = (each for each in bugs if each["kind"] == kind)
+    host = (ROOT / "fixtures" / "templates" / f"{bug['in']}.jinja").read_text("utf-8")
+    assert host.count(bug["replace"]) == 1
+    return host.replace(bug["replace"], bug["with"])
+
+
+@pytest.mark.parametrize(
+    ("what", "by", "words"),
+    [
+        pytest.param(*row, id=row[0], marks=pytest.mark.slow if at % 4 else ())
+        for at, row in enumerate(corner_rows())
+    ],
+)
+def test_a_corner_is_named_as_the_table_says(
+    autoparser: Run, tmp_path: Path, what: str, by: str, words: str
+) -> None:
+    path = tmp_path / "corner.jinja"
+    path.write_text(template_of(what), "utf-8")
+    asked = by.split(", ")
+    for code in asked[: -1 if asked[-1] == "analyze" else None]:
+        found = autoparser("lint", path, "--isolated", "--select", code, "--format", "concise")
+        assert any(f"{code} [" in line and words in line for line in found.out.splitlines())
+    if asked[-1] == "analyze":
+        shown = " ".join(autoparser("analyze", path).out.split())
+        if words not in shown:
+            shown = " ".join(autoparser("analyze", path, "--show", "faults").out.split())
+        assert words in shown
+
+
+def test_there_are_sixteen_corners() -> None:
+    assert len(corner_rows()) == 16

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import typer
+from typer.core import TyperGroup
 
 import autoparser.reports
 from autoparser.cli import wings
-from autoparser.cli.main import HOMES, SUMMARIES, app
+from autoparser.cli.main import HOMES, SUMMARIES, _PlainConversion, app
 from autoparser.lazy_names import name_homes
 
 from .conftest import ROOT, Run
@@ -129,3 +132,50 @@ def test_every_name_of_the_wings_is_where_the_stub_says() -> None:
     assert used == set(homes), "a name that no command uses"
     for name in homes:
         assert getattr(wings, name) is not None
+
+
+GIVEN: tuple[object, ...] = (
+    None,
+    "",
+    "-",
+    "0",
+    "7",
+    "x",
+    "json",
+    "pyproject.toml",
+    "no/such",
+    ".",
+    "a\0",
+)
+
+
+def parameters() -> Iterator[tuple[str, Any, Any]]:
+    """Return every parameter of every command, and its context."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    for command in (group, *group.commands.values()):
+        context = typer.Context(command)
+        for parameter in command.get_params(context):
+            yield f"{command.name} {parameter.name}", parameter, context
+
+
+def outcome(conversion: Any, value: object, parameter: Any, context: Any) -> object:
+    try:
+        found = conversion.coerce(value, param=parameter, ctx=context)
+    except typer.BadParameter as error:
+        return str(error)
+    return type(found), found
+
+
+def test_values_taken_without_pydantic_are_what_typer_makes_of_them() -> None:
+    seen = 0
+    for name, parameter, context in parameters():
+        plain, several = parameter.get_runtime_param(), parameter.multiple or parameter.nargs == -1
+        assert isinstance(plain, _PlainConversion), name
+        usual = plain._usual()
+        for value in (*GIVEN, parameter.default):
+            given = [value] if several and isinstance(value, str) else value
+            expected = outcome(usual, given, parameter, context)
+            assert outcome(plain, given, parameter, context) == expected, (name, given)
+            seen += 1
+    assert seen > 1000
