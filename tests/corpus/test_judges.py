@@ -59,43 +59,30 @@ def found(template: ChatTemplate) -> Triggered:
     return triggered_by("own", analyze(template), WORDS)
 
 
+SPOKEN = "{% if m.content %}>>>all\n{{ m.content }}{% endif %}"
+
+
 @pytest.mark.parametrize(
-    ("template", "kind"),
+    ("template", "kinds"),
     [
-        (turn(CONTENT, calls(opening="<do>", close="</do>"), end="<end>\n"), TriggerKind.WORD),
-        (turn(CONTENT, calls(opening="\n<do>\n"), end="<end>\n"), TriggerKind.WORD),
         # What opens content opens calls, too.
-        (turn(ANSWER, calls(opening="<open>tools<sep>"), end="<end>\n"), TriggerKind.WORD),
-        # What ends a turn begins a call.
-        (turn(CONTENT, calls(opening="<end>\ncall<sep>"), end="<end>\n"), TriggerKind.WORD),
-        # Nothing but JSON.
-        (turn(REASONING, CONTENT, calls(), end="<end>\n"), TriggerKind.WORD),
+        (turn(ANSWER, calls(opening="<open>tools<sep>"), end="<end>\n"), {TriggerKind.WORD}),
+        (turn(CONTENT, calls(LATE_NAME), end="<end>\n"), {TriggerKind.PATTERN}),
+        # What the prompt has begun is awaited at the very beginning.
         (
-            turn(CONTENT, calls(opening="[", close="]", separator=", "), end="<end>\n"),
-            TriggerKind.WORD,
+            turn(SPOKEN, calls(f">>>{LINES}"), opening="A:", end="<end>\n", prompt="A:>>>"),
+            {TriggerKind.WORD, TriggerKind.PATTERN_FULL},
         ),
-        (turn(CONTENT, calls(LATE_NAME), end="<end>\n"), TriggerKind.PATTERN),
     ],
 )
 def test_triggers_of_invented_formats_begin_calls_alone(
-    template: ChatTemplate, kind: TriggerKind
+    template: ChatTemplate, kinds: set[TriggerKind]
 ) -> None:
     asked = found(template)
     assert asked.ok, asked
     assert asked.called
     assert asked.uncalled
-    assert {trigger.kind for trigger in asked.triggers} == {kind}
-
-
-def test_what_the_prompt_has_begun_is_awaited_at_the_very_beginning() -> None:
-    spoken = "{% if m.content %}>>>all\n{{ m.content }}{% endif %}"
-    template = turn(spoken, calls(f">>>{LINES}"), opening="A:", end="<end>\n", prompt="A:>>>")
-    asked = found(template)
-    assert asked.ok, asked
-    assert {trigger.kind for trigger in asked.triggers} == {
-        TriggerKind.WORD,
-        TriggerKind.PATTERN_FULL,
-    }
+    assert {trigger.kind for trigger in asked.triggers} == kinds
 
 
 def test_a_call_that_nothing_tells_from_json_is_no_lazy_one() -> None:
