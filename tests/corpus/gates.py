@@ -383,11 +383,6 @@ BEGUN = "open: no generation prompt; told a prompt, the turn is taken to have be
 UNASKED = "open: the generation prompt comes unasked; told the setting alone, it is not counted"
 UNITED = "open: prompts of two settings end alike; told the prompt alone, one setting's are misread"
 TOOLLESS = "open: turns are written otherwise where no tools are offered"
-_OPEN = {
-    "Featherless-Chat-Models-llama2-13b-chat-hf": (
-        "open: a header that begins with whitespace is read as content"
-    )
-}
 
 
 def cause_of(name: str, verdict: Verdict, judged: Sequence[Verdict]) -> str:
@@ -413,7 +408,7 @@ def cause_of(name: str, verdict: Verdict, judged: Sequence[Verdict]) -> str:
         return UNITED
     if not verdict.tools and not with_tools:
         return TOOLLESS
-    return known_causes("gate").get(name, "") or _OPEN.get(name, "")
+    return known_causes("gate").get(name, "")
 
 
 def _lines(found: Sequence[Gated]) -> Iterator[str]:

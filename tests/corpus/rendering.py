@@ -33,6 +33,7 @@ from autoparser.analysis.core.message_battery import battery_tools
 from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.core.text_alignment import is_unit
 from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_format import opening_at_end
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.history.message_attribution import Attributed
 from autoparser.analysis.history.prompt_tokens import RenderedTokens
@@ -301,20 +302,16 @@ class _Talk:
             assert isinstance(turn, Message)
             self._entries[at] = replace(turn, reasoning="")
             text, _ = self._own_text(at)
-            block = self._analysis.format.reasoning
-            if block is not None and block.close.core and self._reasons_after(prompt):
+            format_, shown = (
+                self._analysis.format,
+                qwen().decode([*prompt], skip_special_tokens=False),
+            )
+            block, opening = format_.reasoning, opening_at_end(format_, shown)
+            opened = opening is not None and opening.written is PromptProgress.REASONING_OPEN
+            if opened and block is not None and block.close.core:
                 self._entries[at] = replace(turn, reasoning=THOUGHT)
                 text = f"{THOUGHT}\n{block.close.core}\n\n{text}"
         return tuple(qwen().encode(text, add_special_tokens=False).ids), fits
-
-    def _reasons_after(self, prompt: Sequence[int]) -> bool:
-        """Whether a prompt has opened reasoning, by a header or, after a call's result, without."""
-        format_, shown = self._analysis.format, qwen().decode([*prompt], skip_special_tokens=False)
-        opened = [
-            each.text for each in format_.openings if each.written is PromptProgress.REASONING_OPEN
-        ]
-        core = "" if format_.reasoning is None else format_.reasoning.open.core
-        return shown.endswith(tuple(opened)) or (bool(core) and shown.rstrip().endswith(core))
 
 
 def _difference(one: str, other: str) -> str:
