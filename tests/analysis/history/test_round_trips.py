@@ -1,9 +1,10 @@
-"""Round trips: why each breaks and by whom, what is played and what is left out, and the advice."""
+"""Round trips: why each breaks and by whom, what is left out, the advice, and calls cut short."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from time import process_time
 from typing import Any
 from unittest.mock import Mock, call
 
@@ -14,6 +15,7 @@ from tokenizers import Tokenizer
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.history import scenario_files, trip_verdict
+from autoparser.analysis.history.client_memory import readable_part
 from autoparser.analysis.history.round_trips import (
     AdviceReader,
     RoundTrip,
@@ -233,3 +235,22 @@ def test_types_of_arguments_are_part_of_a_message_and_their_order_is_not() -> No
     ):
         message = Message(calls=(ToolCall("f", arguments),))
         assert trip_verdict.says_message(parsed, text, message) is same
+
+
+@pytest.mark.parametrize("case", read_cases("cut_json.yaml"), ids=lambda case: repr(case["text"]))
+def test_the_longest_prefix_that_can_become_json_is_read(case: dict[str, Any]) -> None:
+    assert readable_part(case["text"]) == case["value"]
+
+
+def test_a_long_text_is_read_in_seconds() -> None:
+    """A reader that looks at each prefix in turn would not come to an end here."""
+    tails = (
+        "k" * 1_000_000,
+        "oops " * 200_000,
+        '": oops' + "s" * 1_000_000,
+        '": ' + "[" * 1_000_000,
+    )
+    for tail in tails:
+        started = process_time()
+        assert readable_part('{"city": "Oslo", "' + tail)["city"] == "Oslo"
+        assert process_time() - started < 5
