@@ -149,8 +149,6 @@ def called(name: str, **arguments: object) -> dict[str, Any]:
 
 
 QWEN = "j1-json-in-tags"
-CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
-OSLO = [called("get_forecast", city="Oslo")]
 
 
 @pytest.mark.parametrize("what", TABLES["outputs"])
@@ -158,7 +156,8 @@ def test_an_output_that_no_template_writes_is_read(what: str) -> None:
     case = TABLES["outputs"][what]
     calls = [called("get_forecast", city=city) for city in case.get("cities", ())]
     expected = case["message"] | ({"tool_calls": calls} if calls else {})
-    assert parsed(QWEN, case["text"]) == expected
+    dialect = TemplateDialect[case.get("dialect", "COMMON")]
+    assert parsed(QWEN, case["text"], dialect=dialect) == expected
 
 
 def test_only_the_last_header_of_the_prompt_counts_and_it_may_open_reasoning() -> None:
@@ -167,15 +166,6 @@ def test_only_the_last_header_of_the_prompt_counts_and_it_may_open_reasoning() -
     assert parsed(QWEN, "Hello.", prefix=f"{earlier}{opening}") == {"content": "Hello."}
     message = {"thinking": "Hm.", "content": "Hello."}
     assert parsed("a1-function-parameter", "Hm.\n</think>\n\nHello.<|im_end|>\n") == message
-
-
-def test_transformers_alone_joins_content_and_names_reasoning_as_templates_do() -> None:
-    text = f"<think>\nHm.\n</think>\n\nOne. {CALL}Two.<|im_end|>\n"
-    assert parsed(QWEN, text, dialect=TemplateDialect.TRANSFORMERS) == {
-        "reasoning_content": "Hm.",
-        "tool_calls": OSLO,
-        "content": "One. Two.",
-    }
 
 
 def test_without_tools_arguments_are_texts_where_the_export_says_so() -> None:
