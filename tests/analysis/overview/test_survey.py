@@ -15,7 +15,6 @@ from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, 
 from autoparser.analysis.overview.survey import (
     SURVEY,
     SurveyCheck,
-    SurveyLook,
     SurveyRecord,
     journal_of,
     line_of,
@@ -100,13 +99,6 @@ def test_nothing_to_survey_is_an_error(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(AutoparserError, match="neither a file nor a directory"):
         templates_in([str(tmp_path / "pipe")])
-
-
-def test_a_broken_template_is_a_record() -> None:
-    for path in sorted((TEMPLATES.parent / "broken").glob("*.jinja")):
-        record = SurveyLook()((str(path), "d")).record
-        assert record.error
-        assert not record.ok
 
 
 @pytest.mark.slow
