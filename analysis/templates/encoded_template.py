@@ -49,18 +49,11 @@ REFUSALS = (AssertionError, NotImplementedError, ValueError)
 """What code raises to refuse its input, rather than by mistake."""
 
 
-def _write_nothing(variables: Mapping[str, object]) -> str:
-    del variables
-    return ""
-
-
 @dataclass(frozen=True)
 class EncodedTemplate(ChatTemplate):
     """An encoder: ``text`` is the source of its module."""
 
-    encode: Callable[[Mapping[str, object]], str] = field(
-        default=_write_nothing, compare=False, repr=False
-    )
+    encode: Callable[[Mapping[str, object]], str] = field(kw_only=True, compare=False, repr=False)
     """From the variables of a render to the prompt."""
 
     parameters: tuple[str, ...] = ()
@@ -69,8 +62,8 @@ class EncodedTemplate(ChatTemplate):
     path: str = ""
     """The file that holds its source."""
 
-    maker: tuple[Callable[..., EncodedTemplate], tuple[object, ...]] | None = field(
-        default=None, compare=False, repr=False
+    maker: tuple[Callable[..., EncodedTemplate], tuple[object, ...]] = field(
+        kw_only=True, compare=False, repr=False
     )
     """What makes it again in another process."""
 
@@ -140,8 +133,6 @@ class EncodedTemplate(ChatTemplate):
         return line
 
     def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
-        if self.maker is None:
-            return super().__reduce__()
         return self.maker
 
 
