@@ -12,7 +12,7 @@ import pytest
 import yaml
 from tokenizers import Tokenizer
 
-from autoparser import Analysis, ChatTemplate, analyze
+from autoparser import Analysis, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.history import scenario_files, trip_verdict
 from autoparser.analysis.history.client_memory import readable_part
@@ -222,12 +222,8 @@ def test_the_format_is_asked_for_variations_alone(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.slow
 def test_types_of_arguments_are_part_of_a_message_and_their_order_is_not() -> None:
-    template = ChatTemplate(
-        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}"
-        "<call>{{ c.function.name }}{{ c.function.arguments|tojson }}</call>{% endfor %}<|end|>"
-        "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
-    )
-    parsed = analyze(template).parser().parse(text := '<call>f{"b": 1, "a": true}</call><|end|>')
+    text = '<tool_call>\n{"name": "f", "arguments": {"b": 1, "a": true}}\n</tool_call><|im_end|>'
+    parsed = analyzed("j1-json-in-tags").parser().parse(text)
     for arguments, same in (
         ({"a": True, "b": 1}, True),
         ({"a": 1, "b": 1}, False),
