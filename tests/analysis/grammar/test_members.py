@@ -1,30 +1,145 @@
-"""The members of an object, in notations where each stands between texts of its own."""
+"""The members of an object, in notations where each stands between texts of its own.
+
+Of those that a schema does not name, every notation takes the same. So does every form, but that a
+tag takes none where the schema says nothing.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
 import pytest
 
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.grammar.acceptance import GrammarDialect
+from autoparser.analysis.grammar.member_rows import begins_as_text, writes_key_twice
 from autoparser.analysis.grammar.request_grammar import Grammar
-from tests.analysis.parsing.loop import analysis_of
+from autoparser.analysis.grammar.schema_loosening import StrictSchemaError
+from tests.analysis.parsing.loop import analysis_of, fixture_names, with_ids
+from tests.corpus.grammar_readers import read_by_xgrammar
+
+from .proofs import Load, grammar_for, in_gbnf, in_lark, refusal, request_for
+
+pytestmark = pytest.mark.slow
 
 XML = "a1-function-parameter"
-BOTH = pytest.mark.parametrize("dialect", [*GrammarDialect])
+WHOLE: Json = {"type": "integer"}
+TABLE: dict[str, tuple[dict[str, Json], bool, bool]] = {
+    "nothing": ({}, True, True),
+    "true": ({"additionalProperties": True}, True, True),
+    "false": ({"additionalProperties": False}, False, False),
+    "a schema": ({"additionalProperties": WHOLE}, True, False),
+}
+"""What an object says of other members, and whether it may hold a number and a text."""
+OTHERS: dict[str, Json] = {"number": 7, "text": "Oslo"}
 
 
-def grammar_for(name: str, names: list[str], required: list[str], **more: Any) -> Grammar:
-    properties = {each: {"type": "integer"} for each in names}
-    schema = {"type": "object", "properties": properties, "required": required, **more}
-    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
-    return analysis_of(name).grammar([tool], tool_choice="required")
+def tool(said: dict[str, Json]) -> dict[str, Any]:
+    """Offer a tool whose arguments hold an object; both say the same of other members."""
+    inner = {"type": "object", "properties": {"x": WHOLE}, **said}
+    parameters = {"type": "object", "properties": {"b": WHOLE, "o": inner}, "required": ["b"]}
+    return {"type": "function", "function": {"name": "f", "parameters": {**parameters, **said}}}
 
 
-@pytest.mark.slow
+def calls() -> dict[tuple[str, str], dict[str, Json]]:
+    """Return arguments with another member of each type, at the top and within."""
+    found: dict[tuple[str, str], dict[str, Json]] = {}
+    for kind, value in OTHERS.items():
+        found["top", kind] = {"b": 1, "zip": value}
+        found["inner", kind] = {"b": 1, "o": {"x": 2, "zip": value}}
+    return found
+
+
+def written(format_: TurnFormat, arguments: dict[str, Json]) -> str:
+    return format_.write(with_ids(format_, Message(calls=(ToolCall("f", arguments, "abcDEF123"),))))
+
+
+def by(load: Load) -> Callable[[Grammar], Callable[[str], bool]]:
+    def loaded(grammar: Grammar) -> Callable[[str], bool]:
+        state = load(grammar)
+        return lambda text: not refusal(state, text)
+
+    return loaded
+
+
+def in_tag(grammar: Grammar) -> Callable[[str], bool]:
+    pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    return read_by_xgrammar(grammar.structural_tag())
+
+
+def called() -> dict[str, TurnFormat]:
+    """Return the fixtures whose turns hold calls with arguments that no string holds."""
+    known = {name: analysis_of(name).format for name in fixture_names()}
+    return {
+        name: format_
+        for name, format_ in known.items()
+        if format_.calls is not None
+        and not format_.calls.arguments.encoded
+        and "zip" in written(format_, {"zip": 1})
+    }
+
+
+def names_begin_as_text(format_: TurnFormat) -> bool:
+    return format_.calls is not None and begins_as_text(format_.calls.arguments.members)
+
+
+def names_stand_twice(format_: TurnFormat) -> bool:
+    return format_.calls is not None and writes_key_twice(format_.calls.arguments.members)
+
+
+FORMS = pytest.mark.parametrize("load", [by(in_lark()), by(in_gbnf), in_tag])
+
+
+@FORMS
+@pytest.mark.parametrize("said", TABLE)
+def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> None:
+    more, number, text = TABLE[said]
+    if load is in_tag and not more:
+        # What tells other names from declared ones is too dear for xgrammar.
+        number = text = False
+    wrong: list[tuple[str, tuple[str, str]]] = []
+    known = {name: each for name, each in called().items() if not names_stand_twice(each)}
+    for name, format_ in known.items():
+        is_closed = said == "nothing" and names_begin_as_text(format_)
+        turn = written(format_, {"b": 1})
+        request, begun = request_for(format_, turn, [tool(more)])
+        takes = load(grammar_for(format_, request))
+        if not takes(turn[begun:]):
+            wrong.append((name, ("", "none")))
+        for case, arguments in calls().items():
+            expected = {"number": number, "text": text}[case[1]]
+            # What stands within is JSON there.
+            expected = expected and not (is_closed and case[0] == "top")
+            if takes(written(format_, arguments)[begun:]) is not expected:
+                wrong.append((name, case))
+    assert known
+    assert wrong == []
+
+
+@FORMS
+def test_names_that_stand_twice_are_declared_ones_unless_a_schema_opens_the_object(
+    load: Any,
+) -> None:
+    known = [each for each in called().values() if names_stand_twice(each)]
+    assert known
+    for format_ in known:
+        turn = written(format_, {"b": 1})
+        request, begun = request_for(format_, turn, [tool({})])
+        takes = load(grammar_for(format_, request))
+        assert takes(turn[begun:])
+        assert not any(takes(written(format_, each)[begun:]) for each in calls().values())
+        request, _ = request_for(format_, turn, [tool({"additionalProperties": True})])
+        with pytest.raises(StrictSchemaError, match="#/additionalProperties"):
+            load(grammar_for(format_, request))
+        loose = load(replace(grammar_for(format_, request), loosen=True))
+        assert all(loose(written(format_, each)[begun:]) for each in calls().values())
+
+
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("dialect", [*GrammarDialect])
 # Of the second, what closes a call does not begin with what parts members.
@@ -35,9 +150,9 @@ def test_tools_that_share_members_require_their_own(
     schemas: dict[str, Any] = {
         tool: {
             "type": "object",
-            "properties": {each: {"type": "integer"} for each in "abc"},
+            "properties": dict.fromkeys("abc", WHOLE),
             "required": list(required),
-            "additionalProperties": {"type": "integer"} if is_open else False,
+            "additionalProperties": WHOLE if is_open else False,
         }
         for tool, required in (("f", "b"), ("g", "ac"), ("h", ""))
     }
@@ -58,13 +173,15 @@ def test_tools_that_share_members_require_their_own(
     assert wrong == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("more", [{"additionalProperties": False}, {}])
 def test_an_object_may_have_hundreds_of_members_each_written_once(more: dict[str, Any]) -> None:
     names = [f"member_{at}" for at in range(60 if not more else 400)]
-    grammar = grammar_for(XML, names, [], **more)
+    schema = {"type": "object", "properties": dict.fromkeys(names, WHOLE), **more}
+    grammar = analysis_of(XML).grammar(
+        [{"name": "f", "parameters": schema}], tool_choice="required"
+    )
     members = "".join(f"<parameter={name}>\n1\n</parameter>\n" for name in (names[0], names[-1]))
     text = f"Well.\n</think>\n\n<tool_call>\n<function=f>\n{members}</function>\n</tool_call>"
     assert grammar.accepts(text).accepted
-    lark = grammar.gbnf()
-    assert [name for name in names if lark.count(f"parameter={name}>") > 1] == []
+    written = grammar.gbnf()
+    assert [name for name in names if written.count(f"parameter={name}>") > 1] == []
