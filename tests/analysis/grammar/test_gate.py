@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -105,52 +105,28 @@ def test_a_prompt_that_nothing_goes_on_from() -> None:
     assert all(each.text is None for each in analysis.continuations)
 
 
-def with_texts(old: str, new: str) -> Callable[[TurnFormat], TurnFormat]:
-    """Return what changes a text between the parts of all turns."""
-
-    def changed(format_: TurnFormat) -> TurnFormat:
-        layouts = {
-            presence: replace(
-                layout, literals=tuple(each.replace(old, new) for each in layout.literals)
-            )
-            for presence, layout in format_.layouts.items()
-        }
-        return replace(format_, layouts=layouts)
-
-    return changed
-
-
-def with_wrong_call(format_: TurnFormat) -> TurnFormat:
-    assert format_.calls is not None
-    return replace(format_, calls=replace(format_.calls, section_open="<wrong>"))
-
-
-def without_calls(format_: TurnFormat) -> TurnFormat:
-    bare = {
-        presence: format_.layouts[presence._replace(calls=False)] for presence in format_.layouts
+def with_texts(format_: TurnFormat, old: str, new: str) -> TurnFormat:
+    """Change a text between the parts of all turns and before calls."""
+    layouts = {
+        presence: replace(
+            layout, literals=tuple(each.replace(old, new) for each in layout.literals)
+        )
+        for presence, layout in format_.layouts.items()
     }
-    return replace(format_, layouts=bare, calls=None)
+    assert format_.calls is not None
+    opening = format_.calls.section_open.replace(old, new)
+    return replace(format_, layouts=layouts, calls=replace(format_.calls, section_open=opening))
 
 
-@pytest.mark.parametrize(
-    ("mutate", "question"),
-    [
-        (with_texts("<end>", "<wrong>"), GateQuestion.ACCEPTED),
-        (with_wrong_call, GateQuestion.ACCEPTED),
-        (with_texts("(/r)", "(wrong)"), GateQuestion.ACCEPTED),
-        # Calls are free text to such a format.
-        (without_calls, GateQuestion.READ),
-    ],
-)
-def test_a_wrong_format_does_not_pass(
-    mutate: Callable[[TurnFormat], TurnFormat], question: GateQuestion
-) -> None:
+@pytest.mark.parametrize("text", ["<end>", "<do>", "(/r)"])
+def test_a_wrong_format_does_not_pass(text: str) -> None:
     analysis = analyze(turn(REASONING, CONTENT, CALLED, end="<end>\n"))
     assert run_gate(analysis.formats, analysis.continuations, analysis.prober()).ok
-    wrong = run_gate(Formats.of(mutate(analysis.format)), analysis.continuations, analysis.prober())
+    formats = Formats.of(with_texts(analysis.format, text, "<wrong>"))
+    wrong = run_gate(formats, analysis.continuations, analysis.prober())
     assert not wrong.ok
     assert wrong.passed < wrong.asked
-    assert question in {fault.question for fault in wrong.faults}
+    assert GateQuestion.ACCEPTED in {fault.question for fault in wrong.faults}
 
 
 def test_a_call_that_is_read_as_content_does_not_pass() -> None:

@@ -11,7 +11,11 @@ from llguidance import LLMatcher, LLTokenizer
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
 from autoparser.analysis.grammar import schema_guidance as loadable
-from autoparser.analysis.grammar.schema_guidance import ensure_loaded, guidance_schema
+from autoparser.analysis.grammar.schema_guidance import (
+    GuidanceSchema,
+    ensure_loaded,
+    guidance_schema,
+)
 
 
 @pytest.fixture
@@ -42,31 +46,28 @@ def test_nothing_is_asked_where_the_keywords_settle_it(schema: Json, questions: 
     assert questions == []
 
 
-def bounded(length: int) -> Json:
-    text: Json = {"type": "string", "pattern": "^a+$", "minLength": length}
-    return {"type": "object", "properties": {"a": text}, "required": ["a"]}
+def holding(pattern: str, length: int, *required: str) -> GuidanceSchema:
+    text: Json = {"type": "string", "pattern": pattern, "minLength": length}
+    return guidance_schema({"type": "object", "properties": {"a": text}, "required": [*required]})
 
 
 def test_all_are_asked_about_at_once_and_none_twice(questions: list[int]) -> None:
-    schemas = [guidance_schema(bounded(length)) for length in range(1, 21)]
+    schemas = [holding("^a+$", length, "a") for length in range(1, 21)]
     ensure_loaded(schemas)
     ensure_loaded(schemas)
     assert questions == [20]
 
 
 def test_the_one_that_no_value_meets_is_found_among_many(questions: list[int]) -> None:
-    text: Json = {"type": "string", "pattern": "^a$", "minLength": 2}
-    impossible: Json = {"type": "object", "properties": {"a": text}, "required": ["a"]}
-    schemas = [guidance_schema(each) for each in (*map(bounded, range(30, 45)), impossible)]
+    schemas = [holding("^a+$", length, "a") for length in range(30, 45)]
     with pytest.raises(SchemaError, match="no value meets"):
-        ensure_loaded(schemas)
+        ensure_loaded([*schemas, holding("^a$", 2, "a")])
     # Halves of sixteen, down to one; then the whole that it is a part of.
     assert questions == [16, 8, 8, 4, 4, 2, 2, 1, 1, 1]
 
 
 def test_a_part_that_no_value_meets_may_be_left_out(questions: list[int]) -> None:
-    text: Json = {"type": "string", "pattern": "^a$", "minLength": 2}
-    ensure_loaded([guidance_schema({"type": "object", "properties": {"a": text}})])
+    ensure_loaded([holding("^a$", 2)])
     assert questions == [1, 1]
 
 
