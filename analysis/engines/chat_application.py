@@ -134,13 +134,13 @@ class BackendAnswer(ABC):
     def count(self, status: int) -> None:
         """Count the answer, which has come to an end."""
 
-    @abstractmethod
     def error_event(self, error: ChatError) -> bytes:
         """Return what is sent of an error after the answer has begun."""
+        return event(error.to_openai())
 
-    @abstractmethod
     def error_body(self, error: ChatError) -> dict[str, Json]:
         """Return the answer that is only an error."""
+        return error.to_openai()
 
     async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -247,14 +247,6 @@ class PassedAnswer(BackendAnswer):
 
     def count(self, status: int) -> None:
         """Count nothing: it is not a chat, and its tokens are not known."""
-
-    def error_event(self, error: ChatError) -> bytes:
-        """Return an event of the error."""
-        return event(error.to_openai())
-
-    def error_body(self, error: ChatError) -> dict[str, Json]:
-        """Return OpenAI's object of the error."""
-        return error.to_openai()
 
 
 def _first_error(error: Exception) -> Exception:

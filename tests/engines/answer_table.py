@@ -18,17 +18,18 @@ import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import yaml
+from tokenizers import Tokenizer
 
 from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
 from autoparser.analysis.engines.probed_texts import until_end
 
-from .chats import joined, parrot_of, prompt_renderer, said_in
+from .chats import joined, parrot_of, prompt_renderer, said_in, with_values
 from .parrot import END, Parrot
 from .running_engine import SGLANG, VLLM, running_engine
 from .running_llama import running_llama
@@ -46,120 +47,84 @@ STOP = "second"
 """A stop string in an argument."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A request and what has to come of it."""
-
-    row: str
-    cut: str
-    body: Mapping[str, Any]
-    truth: Mapping[str, Any]
+Cell = tuple[str, dict[str, Any], dict[str, Any]]
+"""Where the answer is cut, the request, and what has to come of it."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A template, the model that repeats its turns, and how its reasoning is set."""
-
-    analysis: Analysis
-    parrot: Parrot
-    settings: Mapping[str, Mapping[str, object]]
-
-    @classmethod
-    def of(cls, template: ChatTemplate, on: str, off: str) -> Asked:
-        """Analyze a template; `on` and `off` are its settings with and without reasoning."""
-        analysis = analyze(template)
-        parrot = parrot_of([analysis], TOOLS)
-        return cls(analysis, parrot, {"on": json.loads(on), "off": json.loads(off)})
-
-    def cells(self) -> Iterator[Cell]:
-        """Return the requests of all kinds."""
-        for kind in TABLE["answers"]:
-            for thinking, setting in self.settings.items():
-                yield from self._cells(kind, thinking, setting)
-
-    def _cells(self, kind: str, thinking: str, setting: Mapping[str, object]) -> Iterator[Cell]:
-        answer = TABLE["answers"][kind]
-        content, calls = answer["content"], tuple(CALLS[name] for name in answer["calls"])
-        reasoning = "Hm.\n\nTwo lines." if thinking == "on" else ""
-        message = Message(reasoning=reasoning, content=content, calls=calls)
-        tools = [] if kind == "a schema" else TOOLS
-        turns = self.analysis.turns(tools, chat_template_kwargs=setting)
-        written = turns.written_turn(message).continuation
-        row = f"{kind}, reasoning {thinking}"
-        if written is None:
-            sys.stdout.write(f"{row}: the template does not write this turn after its prompt\n")
-            return
-        script = until_end(written, self.analysis.format.stop_strings)
-        prompt_of = prompt_renderer(self.analysis, tools, **setting)
-        user = self.parrot.padded_message(f"{script}{END}", prompt_of)
-        request: dict[str, Any] = {"json_schema": SCHEMA}
-        body: dict[str, Any] = {
-            "messages": [{"role": "user", "content": user}],
-            "temperature": 0,
-            "extra_body": {"chat_template_kwargs": setting},
-        }
-        if tools:
-            request = {"tool_choice": NAMED if kind == "named" else kind}
-            body |= {"tools": tools, **request}
-        else:
-            form = {"name": "answer", "schema": SCHEMA, "strict": True}
-            body |= {"response_format": {"type": "json_schema", "json_schema": form}}
-        parser = self.analysis.parser(
-            tools, prompt=prompt_of(user), chat_template_kwargs=setting, **request
-        )
-        encode, decode = self.parrot.tokenizer.encode, self.parrot.tokenizer.decode
-        for cut, (piece, limits) in self._pieces(script, encode, decode).items():
-            read = parser.parse(piece, complete=cut == "whole")
-            if cut == "whole":
-                assert (read.content or "", read.reasoning_content or "") == (content, reasoning)
-                assert [(call.name, json.loads(call.arguments)) for call in read.tool_calls] == [
-                    (call.name, dict(call.arguments)) for call in calls
-                ]
-            yield Cell(row, cut, {**body, **limits}, said_in(read.to_openai_choice()))
-
-    @staticmethod
-    def _pieces(script: str, encode: Any, decode: Any) -> dict[str, tuple[str, dict[str, Any]]]:
-        pieces: dict[str, tuple[str, dict[str, Any]]] = {"whole": (script, {"max_tokens": 1000})}
-        ids = encode(script).ids
-        for cut, (word, behind) in TABLE["cuts"].items():
-            at = script.find(word) + behind
-            count = len(encode(script[:at]).ids)
-            if word in script and count < len(ids):
-                piece = decode(ids[:count], skip_special_tokens=False)
-                pieces[cut] = (piece, {"max_tokens": count})
-        if STOP in script:
-            pieces["at a stop string"] = (script[: script.find(STOP)], {"stop": [STOP]})
-        return pieces
+def cells(
+    analysis: Analysis, parrot: Parrot, kind: str, reasoning: str, setting: Mapping[str, object]
+) -> Iterator[Cell]:
+    """Return the requests of a kind, whose answer the parrot writes as the template does."""
+    answer = TABLE["answers"][kind]
+    content, calls = answer["content"], tuple(CALLS[name] for name in answer["calls"])
+    tools = [] if kind == "a schema" else TOOLS
+    turns = analysis.turns(tools, chat_template_kwargs=setting)
+    written = turns.written_turn(Message(content, reasoning, calls)).continuation
+    if written is None:
+        return
+    script = until_end(written, analysis.format.stop_strings)
+    prompt_of = prompt_renderer(analysis, tools, **setting)
+    user = parrot.padded_message(f"{script}{END}", prompt_of)
+    body: dict[str, Any] = {
+        "messages": [{"role": "user", "content": user}],
+        "temperature": 0,
+        "extra_body": {"chat_template_kwargs": setting},
+    }
+    request: dict[str, Any] = {"json_schema": SCHEMA}
+    if tools:
+        request = {"tool_choice": NAMED if kind == "named" else kind}
+        body |= {"tools": tools, **request}
+    else:
+        form = {"name": "answer", "schema": SCHEMA, "strict": True}
+        body |= {"response_format": {"type": "json_schema", "json_schema": form}}
+    parser = analysis.parser(tools, prompt=prompt_of(user), chat_template_kwargs=setting, **request)
+    for cut, piece, limits in _pieces(script, parrot.tokenizer):
+        truth = said_in(parser.parse(piece, complete=cut == "whole").to_openai_choice())
+        if cut == "whole":
+            assert (truth["content"], truth["reasoning"]) == (content or None, reasoning or None)
+            meant = [(call.name, dict(call.arguments)) for call in calls]
+            assert with_values(truth)["calls"] == meant
+        yield cut, {**body, **limits}, truth
 
 
-def answered(client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask for a whole answer."""
-    (choice,) = client.chat.completions.create(**body).choices
+def _pieces(script: str, tokenizer: Tokenizer) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Cut a script in all ways, and say what of a request does so."""
+    yield "whole", script, {"max_tokens": 1000}
+    ids = tokenizer.encode(script).ids
+    for cut, (word, behind) in TABLE["cuts"].items():
+        count = len(tokenizer.encode(script[: script.find(word) + behind]).ids)
+        if word in script and count < len(ids):
+            piece = tokenizer.decode(ids[:count], skip_special_tokens=False)
+            yield cut, piece, {"max_tokens": count}
+    if STOP in script:
+        yield "at a stop string", script[: script.find(STOP)], {"stop": [STOP]}
+
+
+def answered(client: Any, body: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+    """Ask for an answer, and put a stream of it together."""
+    found = client.chat.completions.create(stream=stream, **body)
+    if stream:
+        return joined(event.model_dump() for event in found)
+    (choice,) = found.choices
     return said_in(choice.model_dump())
 
 
-def streamed(client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask for a stream, and put the message together."""
-    events = client.chat.completions.create(stream=True, **body)
-    return joined(event.model_dump() for event in events)
-
-
 @contextmanager
-def running(engine: str, asked: Asked, template: str) -> Generator[tuple[str, str]]:
+def running(engine: str, analysis: Analysis, parrot: Parrot) -> Generator[tuple[str, str]]:
     """Serve the parrot, and give the address and the model's name."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if engine == "serve":
             with (
-                running_llama(asked.parrot, folder) as llama,
-                running_serve(asked.analysis, llama.url) as url,
+                running_llama(parrot, folder) as llama,
+                running_serve(analysis, llama.url) as url,
             ):
                 yield str(url), "parrot"
             return
         flags = ("--tool-call-parser", "autoparser", "--reasoning-parser", "autoparser")
-        settings = {"chat_template": template}
+        settings = {"chat_template": analysis.template.text}
         server = {"vllm": VLLM, "sglang": SGLANG}[engine]
-        with running_engine(server, asked.parrot, folder, settings, flags) as found:
+        with running_engine(server, parrot, folder, settings, flags) as found:
             yield found.url, found.model
 
 
@@ -171,24 +136,30 @@ def main() -> None:
     parser.add_argument("--on", default='{"enable_thinking": true}', help="with reasoning")
     parser.add_argument("--off", default='{"enable_thinking": false}', help="without it")
     options = parser.parse_args()
-    template = options.template.read_text("utf-8")
     tokens = {"bos_token": "", "eos_token": END}
-    asked = Asked.of(ChatTemplate(template, tokens), options.on, options.off)
+    analysis = analyze(ChatTemplate(options.template.read_text("utf-8"), tokens))
+    parrot = parrot_of([analysis], TOOLS)
+    reasonings = {"on": ("Hm.\n\nTwo lines.", options.on), "off": ("", options.off)}
     openai: Any = import_module("openai")
     total, equal = Counter[str](), Counter[str]()
-    with running(options.engine, asked, template) as (url, model):
+    with running(options.engine, analysis, parrot) as (url, model):
         client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=120)
-        for cell in asked.cells():
-            for mode, ask in (("whole", answered), ("streamed", streamed)):
+        for kind, (thinking, (reasoning, given)) in product(TABLE["answers"], reasonings.items()):
+            row = f"{kind}, reasoning {thinking}"
+            found = list(cells(analysis, parrot, kind, reasoning, json.loads(given)))
+            if not found:
+                sys.stdout.write(f"{row}: the template does not write this turn after its prompt\n")
+            for (cut, body, truth), mode in product(found, ("whole", "streamed")):
                 try:
-                    got: object = ask(client, {**cell.body, "model": model})
+                    asked = {**body, "model": model}
+                    got: object = answered(client, asked, stream=mode == "streamed")
                 except openai.OpenAIError as error:
                     got = f"{type(error).__name__}: {error}"
-                total[cell.row] += 1
-                equal[cell.row] += got == cell.truth
-                if got != cell.truth:
-                    found = f"  truth {cell.truth}\n  got   {got}\n"
-                    sys.stdout.write(f"{cell.row}, {cell.cut}, {mode}\n{found}")
+                total[row] += 1
+                equal[row] += got == truth
+                if got != truth:
+                    said = f"  truth {truth}\n  got   {got}\n"
+                    sys.stdout.write(f"{row}, {cut}, {mode}\n{said}")
     rows = [*total, f"{options.engine}, {options.template.name}"]
     total[rows[-1]], equal[rows[-1]] = total.total(), equal.total()
     for row in rows:
