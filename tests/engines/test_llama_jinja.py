@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.lint.linting import LintReport, lint
+from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.other_renders import installed_jinjas
 from autoparser.analysis.lint.registry import rules_of
 from autoparser.analysis.lint.subject import Subject
@@ -21,33 +21,25 @@ TURNS = (
 )
 
 
-def found(template: str) -> LintReport:
+TOOLS = "{%- if tools is defined %}\n{{- '#' }}{%- endif %}"
+CLOCK = "{{- strftime_now('%Y-%m-%d') }}"
+
+
+@pytest.mark.parametrize(
+    ("template", "code", "place"),
+    [
+        # What it lacks is named with its line.
+        (TURNS + "\n{{- 'abc' | wordwrap(2) }}" + ENDING, "AP810", "{{- 'abc' | wordwrap(2) }} on"),
+        # Tools that are not there are not defined.
+        pytest.param(TOOLS + TURNS, "AP811", "{{- '#' }} in", marks=pytest.mark.slow),
+        # A clock that runs is read at the same time.
+        pytest.param(CLOCK + TURNS + ENDING, "", "", marks=pytest.mark.slow),
+    ],
+)
+def test_what_llama_renders_otherwise_is_a_finding(template: str, code: str, place: str) -> None:
     llama = [each for each in installed_jinjas([sys.executable]) if each.name == "llama.cpp"]
     assert llama, "xllamacpp belongs to the extra 'test'"
     tokens = {"bos_token": "<begin>", "eos_token": "<over>"}
-    return lint(Subject(ChatTemplate(template, tokens), jinjas=llama), rules_of("AP81"))
-
-
-@pytest.mark.slow
-def test_a_plain_template_is_rendered_alike() -> None:
-    assert found(TURNS + ENDING).findings == ()
-
-
-@pytest.mark.slow
-def test_tools_that_are_not_there_are_not_defined() -> None:
-    (finding,) = found("{%- if tools is defined %}\n{{- '#' }}{%- endif %}" + TURNS).findings
-    assert finding.code == "AP811"
-    assert finding.line == 2
-    assert " at {{- '#' }} in " in finding.message
-
-
-def test_what_it_lacks_is_named_with_its_line() -> None:
-    (finding,) = found(TURNS + "\n{{- 'abc' | wordwrap(2) }}" + ENDING).findings
-    assert finding.code == "AP810"
-    assert finding.line == 2
-    assert " at {{- 'abc' | wordwrap(2) }} on " in finding.message
-
-
-@pytest.mark.slow
-def test_a_clock_that_runs_is_read_at_the_same_time() -> None:
-    assert found("{{- strftime_now('%Y-%m-%d') }}" + TURNS).findings == ()
+    found = lint(Subject(ChatTemplate(template, tokens), jinjas=llama), rules_of("AP81")).findings
+    assert [(each.code, each.line) for each in found] == ([(code, 2)] if code else [])
+    assert all(f" at {place} " in each.message for each in found)

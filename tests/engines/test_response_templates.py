@@ -7,8 +7,7 @@ read every fixture.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 
 import pytest
 
@@ -18,27 +17,20 @@ from autoparser.analysis.export.response_template import response_template, try_
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 
 from .export_reader import ExportReader, RefusedExportError
+from .running_engine import SGLANG, VLLM
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
-
-VARIABLES: Mapping[str, str] = {
-    "vllm": "AUTOPARSER_VLLM_PYTHON",
-    "sglang": "AUTOPARSER_SGLANG_PYTHON",
-}
 
 TWICE_READ = "sglang"
 """Its one parser leaves to the other a text whose markup is gone: a call that is closed by what
 stands after it is lost. A null that is written `None` stays that text."""
-
-
-PRESENT = [name for name, variable in VARIABLES.items() if variable in os.environ]
+PRESENT = {each.name: each.python for each in (VLLM, SGLANG) if each.python}
 
 
 @pytest.fixture(scope="module", params=PRESENT)
 def engine(request: pytest.FixtureRequest) -> Generator[tuple[str, ExportReader]]:
-    name: str = request.param
-    with ExportReader(name, os.environ[VARIABLES[name]]) as reader:
-        yield name, reader
+    with ExportReader(request.param, PRESENT[request.param]) as reader:
+        yield request.param, reader
 
 
 @pytest.mark.parametrize("name", fixture_names() if PRESENT else ())

@@ -6,11 +6,10 @@ only sockets show (a body that does not come, a client that hangs up) is asked o
 
 from __future__ import annotations
 
-import itertools
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ from .asked_serve import (
     whole,
     words,
 )
-from .running_serve import running_backend, running_serve
+from .running_serve import running_backend, running_serve, talking
 
 pytestmark = pytest.mark.engine
 
@@ -215,12 +214,6 @@ def test_no_backend_is_one_error() -> None:
 
 
 # Real sockets on both sides.
-
-
-def talking(*talks: Iterable[bytes]) -> Callable[[str, object], Iterable[bytes] | None]:
-    """Return a backend whose completions are these, in turn."""
-    turns = itertools.cycle(talks)
-    return lambda path, _: next(turns) if path == "/completion" else None
 
 
 class Endless:

@@ -22,7 +22,7 @@ from tests.fixture_analyses import analyzed
 
 from .asked_serve import BODY, EVENT, LAST, TEMPLATE
 from .chats import parrot
-from .running_serve import RunningServe, running_backend, running_serve
+from .running_serve import RunningServe, running_backend, running_serve, talking
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -31,15 +31,15 @@ LATE = 1.0
 HELLO = {"role": "user", "content": "Hello."}
 
 
-def usual(path: str, _: object) -> list[bytes] | None:
-    return [EVENT, LAST, b""] if path == "/completion" else None
-
-
 @pytest.fixture(scope="module")
 def url() -> Generator[RunningServe]:
     late = mock.patch.object(bounded_server, "HEAD_SECONDS", LATE)
     preparer = ChatPreparer(analyzed(TEMPLATE), tokenizer=parrot().tokenizer)
-    with late, running_backend(usual) as behind, running_serve(preparer, behind.url) as running:
+    with (
+        late,
+        running_backend(talking([EVENT, LAST, b""])) as behind,
+        running_serve(preparer, behind.url) as running,
+    ):
         yield running
 
 
@@ -102,9 +102,8 @@ RAW: dict[str, tuple[bytes, int]] = {
 }
 
 
-@pytest.mark.parametrize("name", RAW)
-def test_a_hostile_head_is_one_error(url: str, name: str) -> None:
-    sent, status = RAW[name]
+@pytest.mark.parametrize(("sent", "status"), RAW.values(), ids=RAW)
+def test_a_hostile_head_is_one_error(url: str, sent: bytes, status: int) -> None:
     with connected(url) as connection:
         connection.sendall(sent)
         answer = reply(connection)
@@ -137,9 +136,6 @@ def test_400_heads_that_never_end_shut_nobody_out(url: str) -> None:
 def test_400_mb_from_a_backend_are_one_error_in_bounded_memory(between: bytes) -> None:
     sent = 0
 
-    def endless(path: str, _: object) -> Iterator[bytes] | None:
-        return pieces() if path == "/completion" else None
-
     def pieces() -> Iterator[bytes]:
         nonlocal sent
         yield b'data: {"content": "'
@@ -147,7 +143,10 @@ def test_400_mb_from_a_backend_are_one_error_in_bounded_memory(between: bytes) -
             yield b"x" * 1_000_000 + between
             sent += 1
 
-    with running_backend(endless) as behind, running_serve(analyzed(TEMPLATE), behind.url) as url:
+    with (
+        running_backend(talking(pieces())) as behind,
+        running_serve(analyzed(TEMPLATE), behind.url) as url,
+    ):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         answer = httpx2.post(f"{url}/v1/chat/completions", json=BODY, timeout=30)
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -164,7 +163,7 @@ def test_64_streams_reach_a_backend_that_takes_connections_slowly() -> None:
         return answer.text.strip().rpartition("\n")[2]
 
     with (
-        running_backend(usual, pause=0.1) as behind,
+        running_backend(talking([EVENT, LAST, b""]), pause=0.1) as behind,
         running_serve(analyzed(TEMPLATE), behind.url) as url,
         ThreadPoolExecutor(64) as pool,
     ):
