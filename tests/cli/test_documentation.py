@@ -8,6 +8,8 @@ import io
 import os
 import re
 import shlex
+from dataclasses import fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,18 @@ import yaml
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME, TerminalTheme
 from rich.text import Text
+
+from autoparser.analysis.core.switches import SwitchEffect
+from autoparser.analysis.formats.format_view import (
+    CallIdPosition,
+    ContentMode,
+    FormatFlags,
+    ReasoningMode,
+    ToolFormat,
+)
+from autoparser.formats import MarkerRegistry
+from autoparser.reports.template_page import MEANINGS
+from tests.fixture_analyses import analyzed
 
 from .conftest import ROOT, Run
 
@@ -172,15 +186,10 @@ def test_the_readme_has_the_figures_of_the_scoreboard() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_no_page_installs_from_an_index_what_none_has(page: Path) -> None:
-    assert not re.findall(
-        r"(?:pipx?|uvx?) (?:tool )?install .*autoparser-c", page.read_text("utf-8")
-    )
-
-
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_links_lead_somewhere(page: Path) -> None:
-    for link in _LINK.findall(page.read_text("utf-8")):
+def test_a_page_links_to_what_there_is_and_installs_nothing_that_no_index_has(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert not re.findall(r"(?:pipx?|uvx?) (?:tool )?install .*autoparser-c", text)
+    for link in _LINK.findall(text):
         assert (page.parent / link).exists(), link
 
 
@@ -249,3 +258,60 @@ def test_a_corner_is_named_as_the_table_says(
 
 def test_there_are_sixteen_corners() -> None:
     assert len(corner_rows()) == 16
+
+
+# The page on modes explains every word there is, and what it shows is so.
+
+
+MODES_PAGE = (ROOT / "docs" / "modes.md").read_text("utf-8")
+
+MODES: dict[str, tuple[str, type[StrEnum]]] = {
+    "Reasoning": ("reasoning", ReasoningMode),
+    "Content": ("content", ContentMode),
+    "Tool calls": ("tools", ToolFormat),
+    "Call id": ("call_id", CallIdPosition),
+}
+
+
+def mode_table(title: str) -> list[list[str]]:
+    """Return the rows of a section's table, less the quotes of code."""
+    _, _, section = MODES_PAGE.partition(f"\n## {title}\n")
+    lines = [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("|")]
+    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines[2:]]
+    return [[cell.strip().replace("\\|", "|") for cell in row] for row in cells]
+
+
+def code(cell: str) -> str:
+    assert cell[0] == cell[-1] == "`", cell
+    return cell[1:-1]
+
+
+MODE_EXAMPLES = [
+    (title, code(mode), code(fixture))
+    for title in MODES
+    for mode, _, fixture, *_ in mode_table(title)
+]
+
+
+@pytest.mark.parametrize(("title", "mode", "fixture"), MODE_EXAMPLES)
+def test_a_mode_is_shown_by_its_template(title: str, mode: str, fixture: str) -> None:
+    assert getattr(analyzed(fixture).view, MODES[title][0]) == mode
+
+
+@pytest.mark.parametrize("row", mode_table("Markers"), ids=lambda row: row[0])
+def test_a_marker_is_in_its_template(row: list[str]) -> None:
+    marker, text, fixture = map(code, (row[0], row[2], row[3]))
+    assert getattr(analyzed(fixture).markers, marker) == text
+
+
+def test_every_mode_marker_flag_effect_and_phase_is_explained() -> None:
+    explained = {
+        **{title: [*kind] for title, (_, kind) in MODES.items()},
+        "Markers": [each.name for each in fields(MarkerRegistry)],
+        "Flags": [each.name for each in fields(FormatFlags)],
+        "What a switch changes": [*SwitchEffect],
+        "Phases": [finding.phase for finding in analyzed("a1-function-parameter").phases],
+    }
+    assert {title: [code(row[0]) for row in mode_table(title)] for title in explained} == explained
+    # The page for a browser has words for every mode, too.
+    assert [list(words) for words in MEANINGS.values()] == [[*kind] for _, kind in MODES.values()]
