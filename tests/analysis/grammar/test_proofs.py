@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import pytest
 
+from autoparser.analysis.core.turn_format import TurnFormat
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 
 from .proofs import Question, Verdict, prove, prove_gbnf, so_many
 
 pytestmark = pytest.mark.slow
 
-WALKS = 4
+Proof: TypeAlias = Callable[[TurnFormat, int], Verdict]
 
 _UNESCAPED = "strings are written without their quotes escaped, or without quotes"
 _CLOSING_SIGN = "a text may not hold the sign that closes it, though a reader sees it go on"
@@ -44,18 +46,12 @@ def check(name: str, verdict: Verdict, *, gbnf: bool = False) -> None:
     assert expected <= {fault.question for fault in faults}, "better than the table says"
 
 
+@pytest.mark.parametrize(("proof", "walks"), [(prove, 4), (prove_gbnf, 2)])
 @pytest.mark.parametrize("name", fixture_names())
-def test_a_grammar_is_complete_and_sound(name: str) -> None:
-    verdict = prove(analysis_of(name).format, WALKS)
-    assert verdict.asked > WALKS
-    check(name, verdict)
-
-
-@pytest.mark.parametrize("name", fixture_names())
-def test_the_same_holds_in_gbnf(name: str) -> None:
-    verdict = prove_gbnf(analysis_of(name).format, 2)
-    assert verdict.asked > 2
-    check(name, verdict, gbnf=True)
+def test_a_grammar_is_complete_and_sound(name: str, proof: Proof, walks: int) -> None:
+    verdict = proof(analysis_of(name).format, walks)
+    assert verdict.asked > walks
+    check(name, verdict, gbnf=proof is prove_gbnf)
 
 
 # Several notations, with one tool, ten, a hundred.
