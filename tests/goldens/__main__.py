@@ -28,7 +28,6 @@ def main() -> int:
     """Do what the command line asks for; 1 where something differs."""
     options = argparse.ArgumentParser(prog="python -m tests.goldens", description=__doc__)
     options.add_argument("--write", action="store_true", help="write the digests anew")
-    options.add_argument("--jobs", type=int, default=2, help="processes that write")
     options.add_argument("--beside", nargs=2, metavar=("COMMIT", "TEMPLATE"), help="show how")
     asked = options.parse_args()
     paths = template_paths()
@@ -43,7 +42,7 @@ def main() -> int:
     elif asked.write:
         if not any(name.startswith(CORPUS) for name in paths):
             options.error(f"their lines would go: install the package {CORPUS} first")
-        write_digests(asked.jobs)
+        write_digests()
         return 0
     else:
         lines = differences([*paths]).splitlines()

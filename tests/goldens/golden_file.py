@@ -37,10 +37,10 @@ def golden_digests() -> dict[str, Digests]:
     return {name: dict(zip(SECTIONS, digests, strict=True)) for *digests, name in rows}
 
 
-def write_digests(processes: int) -> None:
+def write_digests() -> None:
     """Write the file anew."""
     paths = template_paths()
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         found = list(pool.map(_digests_at, paths.values(), chunksize=8))
     lines = [
         "# What is said of each template, a digest a section: golden_answers.py makes them.",
