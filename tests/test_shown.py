@@ -158,7 +158,7 @@ def holder(chat_template: object) -> Any:
 def test_analyze_takes_what_a_program_holds() -> None:
     text = FILE.read_text("utf-8")
     held = analyze(holder(text))
-    for found in (*map(analyze, (text, ChatTemplate(text), str(FILE))), held):
+    for found in (analyze(text), analyze(ChatTemplate(text)), analyze(str(FILE)), held):
         assert found.to_dict()["format"] == analysis().to_dict()["format"]
     assert held.template.special_tokens == {"bos_token": "<s>"}
     assert held.template.origin == "org/model"

@@ -31,7 +31,7 @@ from tests.corpus.corpus_templates import corpus_paths, own_paths
 from tests.fixture_analyses import TOKENS
 
 from .edits import cut, edited
-from .shares import fuzz_options, in_shares, paths_named, print_finds
+from .shares import Tally, fuzz_options, in_shares, paths_named, print_finds
 
 MOST_EDITS = 4
 REASONING: tuple[ReasoningIn, ...] = ("separate", "separate", "inline", "raw")
@@ -110,8 +110,8 @@ def attack(target: Target, rng: random.Random) -> Find | None:
     return Find(target.name, text, tuple(pieces), complete, what) if what else None
 
 
-def fuzz(paths: Sequence[Path], edits: int, seed: int) -> tuple[int, list[Find]]:
-    """Spread so many edited turns over templates; return how many were parsed, and the finds."""
+def fuzz(paths: Sequence[Path], edits: int, seed: int) -> Tally:
+    """Parse so many edited turns, spread over templates."""
     own = set(own_paths())
     read = (
         (path.stem, ChatTemplate(path.read_text(encoding="utf-8"), TOKENS if path in own else {}))
@@ -119,13 +119,14 @@ def fuzz(paths: Sequence[Path], edits: int, seed: int) -> tuple[int, list[Find]]
     )
     found = (target_of(template, name=name) for name, template in read)
     targets = [target for target in found if target is not None]
-    tried: list[Find | None] = []
+    tally = Tally()
     for at, target in enumerate(targets):
         # A stream of its own for each template, so that one can be run again alone.
         rng = random.Random(f"{seed} {target.name}")
         share = edits * (at + 1) // len(targets) - edits * at // len(targets)
-        tried += [attack(target, rng) for _ in range(share)]
-    return len(tried), [find for find in tried if find is not None]
+        tally.counts["turns"] += share
+        tally.finds += filter(None, (attack(target, rng) for _ in range(share)))
+    return tally
 
 
 def main() -> int:
@@ -134,13 +135,10 @@ def main() -> int:
     options.add_argument("--every", type=int, default=1, help="only every n-th template")
     given = options.parse_args()
     paths = paths_named([*own_paths(), *corpus_paths()], given.words)[:: given.every]
-    results = in_shares(partial(fuzz, seed=given.seed), paths, given.amount, given.jobs)
-    done = sum(parsed for parsed, _ in results)
-    finds = [find for _, found in results for find in found]
-    return print_finds(
-        finds,
-        f"{done} edited turns of {len(paths)} templates, seed {given.seed}: {len(finds)} finds",
-    )
+    tally = in_shares(partial(fuzz, seed=given.seed), paths, given.amount, given.jobs)
+    done, found = tally.counts["turns"], len(tally.finds)
+    summary = f"{done} edited turns of {len(paths)} templates, seed {given.seed}: {found} finds"
+    return print_finds(tally.finds, summary)
 
 
 if __name__ == "__main__":

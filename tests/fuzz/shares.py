@@ -5,15 +5,26 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 SHOWN = 20
 """Finds that are printed at most."""
 
-Result = TypeVar("Result")
+
+@dataclass
+class Tally:
+    """How much was asked, and what was found."""
+
+    counts: Counter[str] = field(default_factory=Counter[str])
+    finds: list[Any] = field(default_factory=list[Any])
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.counts + other.counts, self.finds + other.finds)
 
 
 def fuzz_options(program: str, doc: str, unit: str, amount: int) -> argparse.ArgumentParser:
@@ -32,21 +43,20 @@ def paths_named(paths: Iterable[Path], words: Sequence[str]) -> list[Path]:
 
 
 def in_shares(
-    fuzz: Callable[[Sequence[Path], int], Result], paths: Sequence[Path], amount: int, jobs: int
-) -> list[Result]:
+    fuzz: Callable[[Sequence[Path], int], Tally], paths: Sequence[Path], amount: int, jobs: int
+) -> Tally:
     """Fuzz every n-th path in each of some processes, with as many trials in all as `amount`."""
     count = max(1, min(jobs, len(paths)))
     shares = [paths[start::count] for start in range(count)]
     amounts = [amount // count] * count
     amounts[0] += amount - sum(amounts)
     if count == 1 or "fork" not in multiprocessing.get_all_start_methods():
-        return list(map(fuzz, shares, amounts))
+        return sum(map(fuzz, shares, amounts), Tally())
     with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork")) as pool:
-        return list(pool.map(fuzz, shares, amounts))
+        return sum(pool.map(fuzz, shares, amounts), Tally())
 
 
-def print_finds(finds: Iterable[object], *summary: str) -> int:
+def print_finds(finds: Sequence[object], *summary: str) -> int:
     """Print the first finds and lines behind them; return the exit code, 1 if there is a find."""
-    found = [*finds]
-    sys.stdout.writelines(f"{line}\n" for line in (*found[:SHOWN], *summary))
-    return 1 if found else 0
+    sys.stdout.writelines(f"{line}\n" for line in (*finds[:SHOWN], *summary))
+    return 1 if finds else 0

@@ -19,9 +19,9 @@ from autoparser import AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.core.turn_format import TurnFormat
 from tests.corpus.corpus_templates import own_paths
 from tests.fixture_analyses import TOKENS
-from tests.fuzz.shares import fuzz_options, in_shares, paths_named, print_finds
+from tests.fuzz.shares import Tally, fuzz_options, in_shares, paths_named, print_finds
 
-from .trial import FORMS, SchemaTally, trial
+from .trial import FORMS, told, trial
 
 
 def format_of(path: Path) -> TurnFormat | None:
@@ -35,11 +35,11 @@ def format_of(path: Path) -> TurnFormat | None:
     return analysis.format if calls is not None and whole and not calls.arguments.encoded else None
 
 
-def fuzz_schemas(paths: Sequence[Path], grammars: int, seed: int, first: int = 0) -> SchemaTally:
+def fuzz_schemas(paths: Sequence[Path], grammars: int, seed: int, first: int = 0) -> Tally:
     """Spread so many grammars over formats and forms; the first ones of each may be left out."""
     formats = {path.stem: format_of(path) for path in paths}
     known = [(name, format_) for name, format_ in formats.items() if format_ is not None]
-    tally = SchemaTally()
+    tally = Tally()
     for at in range(grammars if known else 0):
         name, format_ = known[at % len(known)]
         number = first + at // len(known)
@@ -55,14 +55,14 @@ def main() -> int:
     given = options.parse_args()
     fuzz = partial(fuzz_schemas, seed=given.seed, first=given.first)
     paths = paths_named(own_paths(), given.words)
-    whole = sum(in_shares(fuzz, paths, given.amount, given.jobs), SchemaTally())
+    whole = in_shares(fuzz, paths, given.amount, given.jobs)
     # Of what one schema shows, the first says enough.
     shown = {(find.format, find.seed): find for find in reversed(whole.finds)}
     counts = Counter(name for name, _ in shown).items()
     return print_finds(
         [*shown.values()][::-1],
         *(f"{name}: {finds} schemas with finds" for name, finds in counts),
-        f"seed {given.seed}: {whole}",
+        f"seed {given.seed}: {told(whole)}",
     )
 
 

@@ -12,7 +12,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cache, cached_property
 from itertools import takewhile
@@ -32,6 +32,7 @@ from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import with_ids
+from tests.fuzz.shares import Tally
 
 from .instances import ArgumentMaker, orders
 from .left_out import LeftOut, left_out
@@ -132,33 +133,25 @@ class SchemaFind(NamedTuple):
         return f"{self.format} {self.form} {self.seed}: {self.fault}\n  {told}\n  {self.detail}"
 
 
-@dataclass
-class SchemaTally:
-    """How much was asked, and what was found."""
+def told(tally: Tally) -> str:
+    """Tell what was asked.
 
-    counts: Counter[str] = field(default_factory=Counter[str])
-    """`grammars`: schemas in a format and a form, of which some are `held` to all of their schema,
-    some `loosened`, without a keyword, and told so, some `refused`, and told why; `instances`:
-    valid values that a grammar was asked to take, some of which no grammar of the format takes, by
-    the reason that the docs give; `walks`: random calls that a grammar took, and that were judged.
+    Grammars are schemas in a format and a form, of which some are held to all of their schema, some
+    are loosened and tell a keyword that they leave out, some are refused and tell why. Valid values
+    are those that a grammar was asked to take; some of them no grammar of the format takes, by the
+    reason that the docs give. Walks are random calls that a grammar took, and that were judged.
     """
-    finds: list[SchemaFind] = field(default_factory=list[SchemaFind])
-
-    def __str__(self) -> str:
-        counts = self.counts
-        reasons = Counter({each: counts[each] for each in LeftOut if counts[each]}).most_common()
-        left_out = "".join(f", {count} left out since {why}" for why, count in reasons)
-        return (
-            f"{counts['grammars']} grammars: {counts['held']} held, {counts['loosened']} loosened,"
-            f" {counts['refused']} refused; {counts['instances']} valid values{left_out};"
-            f" {counts['walks']} walks: {len(self.finds)} finds"
-        )
-
-    def __add__(self, other: SchemaTally) -> SchemaTally:
-        return SchemaTally(self.counts + other.counts, self.finds + other.finds)
+    counts = tally.counts
+    reasons = Counter({each: counts[each] for each in LeftOut if counts[each]}).most_common()
+    left_out = "".join(f", {count} left out since {why}" for why, count in reasons)
+    return (
+        f"{counts['grammars']} grammars: {counts['held']} held, {counts['loosened']} loosened,"
+        f" {counts['refused']} refused; {counts['instances']} valid values{left_out};"
+        f" {counts['walks']} walks: {len(tally.finds)} finds"
+    )
 
 
-def trial(name: str, format_: TurnFormat, form: Form, seed: str) -> SchemaTally:
+def trial(name: str, format_: TurnFormat, form: Form, seed: str) -> Tally:
     """Make a schema, a grammar and values from a seed, and ask all questions."""
     asked = SchemaTrial(name, format_, form, seed)
     try:
@@ -189,7 +182,7 @@ class SchemaTrial:
         self.schema = tool_schema(self.rng)
         self.validator: Any = JUDGE(self.schema, format_checker=FORMATS)
         tool: Json = {"name": TOOL, "parameters": self.schema}
-        self.tally = SchemaTally(Counter(grammars=1))
+        self.tally = Tally(Counter(grammars=1))
         # All calls begin with the prefix that these have.
         begins = takewhile(
             lambda chars: len(set(chars)) == 1,
