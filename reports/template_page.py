@@ -409,11 +409,12 @@ def _openings(learned: LearnedFormat) -> Blocks:
 def _joints(learned: LearnedFormat) -> Blocks:
     cells = [
         (
-            f"{joint.before} → {joint.after}",
-            quoted(joint.text) if joint.text else "nothing",
-            ", ".join(str(presence) for presence in joint.presences),
+            f"{before} → {after}",
+            quoted(text) if text else "nothing",
+            ", ".join(map(str, presences)),
         )
-        for joint in joints_of(learned.formats.united)
+        for (before, after), texts in joints_of(learned.formats.united).items()
+        for text, presences in texts.items()
     ]
     caption = "What stands between neighbors"
     heads = ("from → to", "text", "in a turn of")

@@ -153,19 +153,11 @@ START = "start"
 END = "end"
 
 
-class PartJoint(Struct, frozen=True):
-    """A literal between two neighbors, and the turns that have it there."""
+def joints_of(format_: TurnFormat) -> Mapping[tuple[str, str], Mapping[str, Sequence[Presence]]]:
+    """Return the literals between two neighbors, each with the turns that have it there.
 
-    before: str
-    """A part's name, or `start`."""
-    after: str
-    """A part's name, or `end`."""
-    text: str
-    presences: tuple[Presence, ...]
-
-
-def joints_of(format_: TurnFormat) -> tuple[PartJoint, ...]:
-    """Return the joints, those of one pair of neighbors together."""
+    A neighbor is a part's name, `start`, or `end`.
+    """
     seen: dict[tuple[str, str], dict[str, list[Presence]]] = {}
     for presence, layout in sorted(format_.layouts.items()):
         if layout.refusal:
@@ -174,11 +166,7 @@ def joints_of(format_: TurnFormat) -> tuple[PartJoint, ...]:
         for at, literal in enumerate(layout.literals):
             texts = seen.setdefault((stations[at], stations[at + 1]), {})
             texts.setdefault(literal, []).append(presence)
-    return tuple(
-        PartJoint(before, after, text, tuple(presences))
-        for (before, after), texts in seen.items()
-        for text, presences in texts.items()
-    )
+    return seen
 
 
 # The texts at which a turn ends, by what stands before them: content, or calls.

@@ -6,7 +6,6 @@ all else is written as the classes of `core` have it.
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType, convert
@@ -268,19 +267,16 @@ def _layout_document(presence: Presence, layout: TurnLayout) -> LayoutDocument:
 def _joints(format_: TurnFormat) -> tuple[JointDocument, ...]:
     from autoparser.analysis.core.turn_format import joints_of  # noqa: PLC0415 - what follows is not saved
 
-    neighbors = groupby(joints_of(format_), key=lambda joint: (joint.before, joint.after))
     return tuple(
         JointDocument(
             before,
             after,
             tuple(
-                JointLiteralDocument(
-                    joint.text, tuple(PresenceDocument(*each) for each in joint.presences)
-                )
-                for joint in joints
+                JointLiteralDocument(text, tuple(PresenceDocument(*each) for each in presences))
+                for text, presences in texts.items()
             ),
         )
-        for (before, after), joints in neighbors
+        for (before, after), texts in joints_of(format_).items()
     )
 
 

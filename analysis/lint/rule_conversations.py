@@ -248,20 +248,15 @@ def lost_edges(text: str, word: str) -> str:
     return "beginning" if ends else "beginning and end"
 
 
-def cut_edges(word: str, message: str, *pairs: tuple[Render, Render]) -> Iterator[Hit]:
-    """Return a hit for the first pair, of a padded word and the plain one, that loses an edge.
-
-    `message` says by ``{}`` which one.
-    """
-    for render, plain in pairs:
-        lost = lost_edges(render.text, word)
-        if lost:
-            yield Hit(
-                message.format(lost),
-                (compare_renders(render, "with whitespace", plain, "without"),),
-                line=render.line_of(word),
-            )
-            return
+def cut_edges(word: str, message: str, padded: Render, plain: Render) -> Iterator[Hit]:
+    """Report a render of a padded word that loses an edge; `message` says by ``{}`` which one."""
+    lost = lost_edges(padded.text, word)
+    if lost:
+        yield Hit(
+            message.format(lost),
+            (compare_renders(padded, "with whitespace", plain, "without"),),
+            line=padded.line_of(word),
+        )
 
 
 class TextPair(NamedTuple):

@@ -13,7 +13,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import json_of
 from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.text_format import ContentParts, EdgeStrip, MediaSlot, Placeholder
-from autoparser.analysis.core.turn_format import joints_of
+from autoparser.analysis.core.turn_format import TurnFormat, joints_of
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 from autoparser.analysis.formats.analysis_document import describe_format
 from autoparser.analysis.formats.format_document import check_counts
@@ -119,9 +119,7 @@ def _document_leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
 
 def _turn_facts(analysis: LearnedFormat) -> Iterator[Fact]:
     format_ = analysis.formats.united
-    for joint in joints_of(format_):
-        for presence in joint.presences:
-            yield ("joints", f"{joint.before} → {joint.after}", str(presence)), joint.text
+    yield from _joint_facts(format_)
     for presence, layout in sorted(format_.layouts.items()):
         if layout.refusal:
             yield ("joints", "refused", str(presence)), layout.refusal
@@ -187,6 +185,13 @@ def _call_facts(calls: CallFormat) -> Iterator[Fact]:
             else values.write(value, arguments.margin)
         )
         yield ("values", name, ""), written
+
+
+def _joint_facts(format_: TurnFormat) -> Iterator[Fact]:
+    for (before, after), texts in joints_of(format_).items():
+        for text, presences in texts.items():
+            for presence in presences:
+                yield ("joints", f"{before} → {after}", str(presence)), text
 
 
 def _arguments_form(calls: CallFormat) -> str:

@@ -20,5 +20,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     message = "whitespace at the {} of what the model said is cut off"
     last = render_answer(subject, pad_word(word)), render_answer(subject)
     later = render_earlier(subject, pad_word(word)), render_earlier(subject)
-    yield from cut_edges(word, message, last)
-    yield from cut_edges(word, f"{message} once another message follows", later)
+    yield from cut_edges(word, message, *last)
+    yield from cut_edges(word, f"{message} once another message follows", *later)

@@ -14,4 +14,4 @@ def check(subject: Subject) -> Iterator[Hit]:
     word = subject.marks.content
     pair = render_last_call(subject, pad_word(word)), render_last_call(subject, word)
     message = "whitespace at the {} of what the model said beside a call is cut off"
-    yield from cut_edges(word, message, pair)
+    yield from cut_edges(word, message, *pair)

@@ -13,13 +13,12 @@ from autoparser.analysis.lint.rule_conversations import (
 from autoparser.analysis.lint.subject import Subject
 
 
-@rule("AP404")
+@rule("AP404", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render reasoning with whitespace at its edges, before content and before a call."""
     word = subject.marks.reasoning
     renderers = (render_answer, render_last_call)[: 2 if subject.format.calls is not None else 1]
-    pairs = [
-        (render(subject, reasoning=pad_word(word)), render(subject, reasoning=word))
-        for render in renderers
-    ]
-    yield from cut_edges(word, "whitespace at the {} of the reasoning is cut off", *pairs)
+    message = "whitespace at the {} of the reasoning is cut off"
+    for render in renderers:
+        padded, plain = (render(subject, reasoning=each) for each in (pad_word(word), word))
+        yield from cut_edges(word, message, padded, plain)

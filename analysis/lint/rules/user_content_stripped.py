@@ -16,4 +16,4 @@ def check(subject: Subject) -> Iterator[Hit]:
     render = subject.play((UserMessage(pad_word(word)),), generation=True)
     plain = subject.play((subject.user,), generation=True)
     message = "whitespace at the {} of what the user said is cut off"
-    yield from cut_edges(word, message, (render, plain))
+    yield from cut_edges(word, message, render, plain)
