@@ -409,7 +409,8 @@ def lint(
         )
 
     def lint_once() -> int:
-        run = _run_lint(lint_request())
+        with ExitStack() as stack:
+            run = wings.lint_project(lint_request(), _bar_in(stack, "linting"))
         if write_baseline and options.baseline is not None:
             return _write_baseline(run, options.baseline)
         detail = ReportDetail(statistics, explain, show_evidence, quiet)
@@ -488,11 +489,6 @@ def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja,
             " @huggingface/jinja; --python names another environment",
         )
     return found
-
-
-def _run_lint(request: wings.LintRequest) -> wings.LintRun:
-    with ExitStack() as stack:
-        return wings.lint_project(request, _bar_in(stack, "linting"))
 
 
 def _bar_in(stack: ExitStack, words: str) -> Callable[[int], Callable[[], object]]:

@@ -34,7 +34,8 @@ def demo(
     Exit code: 0 if the files are there, 2 if not.
     """
     as_json = result.is_json
-    texts = {output / name: _text_of(name) for name in FILES}
+    shipped = files("autoparser.cli") / "demo_files"
+    texts = {output / name: (shipped / name).read_text(encoding="utf-8") for name in FILES}
     for path, text in texts.items():
         if path.exists() and (path.is_dir() or path.read_bytes() != text.encode()):
             raise AutoparserError(
@@ -57,10 +58,6 @@ def demo(
             outlet.json({"files": [str(path) for path in texts]})
         else:
             outlet.report(wings.demo_report([str(path) for path in texts]))
-
-
-def _text_of(name: str) -> str:
-    return files("autoparser.cli").joinpath("demo_files", name).read_text(encoding="utf-8")
 
 
 def fetch(

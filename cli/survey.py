@@ -94,7 +94,8 @@ def survey(
     with open_outlet(output) as outlet:
         _write_survey(records, form, outlet)
     if pages is not None:
-        _write_index(records, pages)
+        pages.write_index(wings.summary_of(records), records, __version__)
+        print_note(f"the reports begin with {pages.folder / INDEX}")
     return 0
 
 
@@ -120,11 +121,6 @@ class _SurveyPlan:
 
         draw = partial(wings.report_page, version=__version__, index=INDEX)
         return wings.SurveyLook(self.linted, draw)
-
-
-def _write_index(records: Sequence[wings.SurveyRecord], pages: SurveyReports) -> None:
-    pages.write_index(wings.summary_of(records), records, __version__)
-    print_note(f"the reports begin with {pages.folder / INDEX}")
 
 
 def _write_survey(records: Sequence[wings.SurveyRecord], form: SurveyForm, outlet: Outlet) -> None:

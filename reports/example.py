@@ -37,17 +37,14 @@ def example_message(format_: TurnFormat) -> Message:
     )
     for presence in by_size:
         layout = format_.layouts[presence]
-        if {_PART_OF[part] for part in layout.parts} != _names(presence):
+        written = {name for name, there in presence._asdict().items() if there}
+        if {_PART_OF[part] for part in layout.parts} != written:
             continue
         for calls in (2, 1):
             message = _message(format_, presence, calls)
             if _accepted(format_, message):
                 return message
     return Message(_FULL.content)
-
-
-def _names(presence: Presence) -> set[str]:
-    return {name for name, there in presence._asdict().items() if there}
 
 
 def _message(format_: TurnFormat, presence: Presence, calls: int) -> Message:

@@ -81,7 +81,7 @@ def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -
         last = message
         label = f"{name:{_NAME}} {'loss' if loss else '':4} {'text' if content else ''}"
         style = _OWN_STYLE if message < 0 else _STYLES[message % len(_STYLES)]
-        shown = [_piece(pieces, at) for at in run]
+        shown = [visible(pieces[at]) or _GOES_ON for at in run]
         text = Text(_BETWEEN, style="dim").join(
             Text(each, style=f"{style} {_SAMPLED}" if loss else style) for each in shown
         )
@@ -90,10 +90,6 @@ def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -
 
 def _name(message: int, roles: Sequence[str]) -> str:
     return "template" if message < 0 else visible(f"{message} {roles[message]}")[:_NAME]
-
-
-def _piece(pieces: Sequence[str], at: int) -> str:
-    return visible(pieces[at]) or _GOES_ON
 
 
 def tokens_document(

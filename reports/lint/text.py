@@ -199,17 +199,13 @@ def evidence_lines(evidence: HitEvidence, indent: int) -> Blocks:
             drawn += difference(compare_texts(messages, other_messages), indent)
         drawn += prose(Text("come out alike:", style="dim"), indent)
         return [*drawn, *_alone(one, indent)]
-    return [*drawn, *_rendered_difference(one, other, indent)]
+    pieces = compare_texts(one.text, other.text)
+    return [*drawn, *difference(pieces, indent, shown_origins(one, other))]
 
 
 def shown_origins(one: ShownText, other: ShownText) -> tuple[LineOrigins, LineOrigins] | None:
     """Return the lines that wrote two texts; None where they are not known."""
     return (one.origins, other.origins) if one.origins and other.origins else None
-
-
-def _rendered_difference(one: ShownText, other: ShownText, indent: int) -> Blocks:
-    pieces = compare_texts(one.text, other.text)
-    return difference(pieces, indent, shown_origins(one, other))
 
 
 def messages_text(shown_text: ShownText) -> str:
