@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import resource
-import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,34 +31,6 @@ def timed(
     begun = clock()
     value = run()
     return clock() - begun, value
-
-
-def median_seconds(
-    run: Callable[[], object], runs: int, clock: Callable[[], float] = perf_counter
-) -> float:
-    return statistics.median(timed(run, clock)[0] for _ in range(runs))
-
-
-def processor_time() -> float:
-    """Return the processor seconds of this process and of the children that it has waited for."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
-def by_turns(
-    ways: Mapping[str, Callable[[], object]], rounds: int
-) -> dict[str, list[tuple[float, float]]]:
-    """Return the processor seconds and the seconds by the clock of some rounds of all ways.
-
-    Ways take turns, so that a busy moment hits all alike.
-    """
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
-    for _ in range(rounds):
-        for name, way in ways.items():
-            computed = processor_time()
-            clock, _ = timed(way)
-            found[name].append((processor_time() - computed, clock))
-    return found
 
 
 @contextmanager
