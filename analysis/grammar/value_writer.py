@@ -52,12 +52,14 @@ from .rule_paths import Item, Path, RuleTable, distinct_paths, join_path, withou
 from .schema_reader import SchemaReader
 from .schema_rules import may_be_met
 from .schema_survey import plain_words
-from .string_ways import json_style, kind_style, string_ways
-from .value_forms import (
+from .string_ways import (
     BareValue,
     by_its_text,
     is_bare,
+    json_style,
+    kind_style,
     least_of_any_text,
+    string_ways,
     told_apart,
     within_floats,
 )
