@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 import yaml
 
@@ -103,16 +103,13 @@ def of_each(
     return [each for each in found if each is not None]
 
 
-Rows: TypeAlias = Callable[[Sequence[Answer]], Iterator[str]]
-
-
 @dataclass(frozen=True, slots=True)
 class Board(Generic[Question, Answer]):
     """A question that every template, or case, is asked, and the table of the answers."""
 
     ask: Callable[[Question], Answer | None]
     """None where the question does not apply."""
-    lines: Rows[Answer]
+    lines: Callable[[Sequence[Answer]], Iterator[str]]
     passes: Callable[[Answer], bool] = bool
     chunk: int = 4
     """Questions that a process takes at a time: fewer where one takes long."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import TypeAlias
 
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher
 
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from tests.analysis.grammar.judge import tokenizer
 
 from .behind import Behind
 
@@ -19,15 +19,10 @@ Taking: TypeAlias = Callable[[Behind], bool]
 """Whether a grammar takes a turn."""
 
 
-@cache
-def _byte_tokens() -> LLTokenizer:
-    return LLTokenizer("byte")
-
-
 def started(grammar: Grammar | str) -> LLMatcher:
     """Load a grammar into llguidance, or the text of one; raises ValueError where it is refused."""
     text = grammar if isinstance(grammar, str) else grammar.lark(OpaqueTokens())
-    start = LLMatcher(_byte_tokens(), text, log_level=0)
+    start = LLMatcher(tokenizer(), text, log_level=0)
     if start.is_error():
         raise ValueError(start.get_error().strip().splitlines()[0])
     return start

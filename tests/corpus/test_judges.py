@@ -12,7 +12,7 @@ from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.grammar.turn_rules import TriggerKind
 from autoparser.analysis.parsing.turn_request import StrictRow
-from tests.analysis.tiny import CONTENT, REASONING, TAGGED_CALL, calls, turn
+from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 from tests.fixture_analyses import TEMPLATES
 from tests.fuzz.schemas.trial import FORMATS, JUDGE
 
@@ -125,15 +125,10 @@ def test_the_judge_finds_a_turn_that_nothing_ends() -> None:
     assert found.turns[After.CONTENT] == 0
 
 
-SIGNS = "{% for k, v in f.arguments.items() %}{{ k }}={{ v|tojson }};{% endfor %}"
-
-
 @pytest.mark.parametrize(
     ("template", "triggered"),
     [
         (turn(REASONING, CONTENT, calls(opening="<do>", close="</do>"), end="<end>\n"), True),
-        (turn(CONTENT, calls(TAGGED_CALL), end="<end>\n"), True),
-        (turn(CONTENT, calls(f"-> {{{{ f.name }}}} {SIGNS} <-\n"), end="<end>\n"), True),
         # Nothing closes the section, or it begins with what is no trigger.
         (turn(CONTENT, calls(opening="<do>"), end="<end>\n"), False),
         (turn(CONTENT, calls(opening="[", close="]", separator=", "), end="<end>\n"), False),
