@@ -21,13 +21,13 @@ from typing import Any, TypeAlias
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.conversation_matrix import Voice
-from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting, in_plain_words
+from autoparser.analysis.lint.lint_renders import Render, in_plain_words
 from autoparser.analysis.lint.rule import FaultKind, MendedFault
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.template_edits import ReachedBodies, TemplateEdit
 
-from .proof_conversations import ProofConversation, proof_conversations
+from .proof_conversations import ProofConversation, ProofRenders, proof_conversations
 
 # What is wrong with a render of a conversation, counted by what it is about.
 #
@@ -306,10 +306,10 @@ class EditProof:
         """Prepare to prove edits of the subject's template, made to mend these; None takes all."""
         self._subject = subject
         self._mends = mends
-        self._original = _ProofRenders(subject, subject.rendering)
+        self._original = ProofRenders(subject, subject.rendering)
         self._faults: dict[int, Mapping[RenderFault, int]] = {}
         self._reaching: dict[int, frozenset[int | None]] = {}
-        self._plain: tuple[ChatTemplate, _ProofRenders] | None = None
+        self._plain: tuple[ChatTemplate, ProofRenders] | None = None
         """The one that others were last held against."""
 
     @cached_property
@@ -332,7 +332,7 @@ class EditProof:
 
         Of conversations that reach none of the edits, where these are given, nothing is rendered.
         """
-        edited = _ProofRenders(self._subject, template)
+        edited = ProofRenders(self._subject, template)
         around = self.reached.around(edits)
         changed = better = crashed = healed = beyond = spoiled = 0
         examples: dict[tuple[bool, tuple[str, ...]], ChangedRender] = {}
@@ -371,10 +371,10 @@ class EditProof:
             )
             if examples[asked_for, words] is example:
                 renders[asked_for, words] = before, after
-        shown = tuple(
-            _in_plain_words(each, *renders[each.asked_for, each.mended])
-            for each in _one_of_each(examples.values())
-        )
+        shown: list[ChangedRender] = []
+        for it in _one_of_each(examples.values()):
+            before, after = in_plain_words(*renders[it.asked_for, it.mended])
+            shown.append(replace(it, before=it.before and before.text, after=after.text))
         refused, kinds = self._counts
         return ProvenEdit(
             len(self.conversations),
@@ -385,14 +385,14 @@ class EditProof:
             kinds,
             beyond,
             spoiled,
-            shown,
+            tuple(shown),
             any(
                 each.plainly and each.messages_key in sent and self._refuses(each, edited)
                 for each in self.conversations
             ),
         )
 
-    def _refuses(self, each: ProofConversation, edited: _ProofRenders) -> bool:
+    def _refuses(self, each: ProofConversation, edited: ProofRenders) -> bool:
         """Return whether a template still raises at what it takes in plain words."""
         plain = each.plainly
         return plain is not None and edited.text(each) is None and edited.text(plain) is not None
@@ -403,7 +403,7 @@ class EditProof:
         What crashed may render: an output of its own takes what could not be put together with
         others.
         """
-        other = _ProofRenders(self._subject, template)
+        other = ProofRenders(self._subject, template)
         crashed = 0
         for at, before, _ in self._changes(other, range(len(self.conversations))):
             if not before.crashed:
@@ -413,7 +413,7 @@ class EditProof:
         return ProvenEdit(len(self.conversations), crashed, 0, crashed, refused - crashed, kinds)
 
     def _changes(
-        self, edited: _ProofRenders, places: Iterable[int]
+        self, edited: ProofRenders, places: Iterable[int]
     ) -> Iterator[tuple[int, Render, Render]]:
         """Yield the place of each conversation that is rendered otherwise, and both renders."""
         for at in places:
@@ -460,8 +460,8 @@ class EditProof:
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
         """Return whether two edited templates render every conversation to the same text."""
         if self._plain is None or self._plain[0] is not one:
-            self._plain = (one, _ProofRenders(self._subject, one))
-        first, second = self._plain[1], _ProofRenders(self._subject, other)
+            self._plain = (one, ProofRenders(self._subject, one))
+        first, second = self._plain[1], ProofRenders(self._subject, other)
         return all(
             first.text(self.conversations[at]) == second.text(self.conversations[at])
             for at in self._order
@@ -493,7 +493,7 @@ class EditProof:
         return self._faults[at]
 
     def _better(
-        self, at: int, before: Render, after: Render, edited: _ProofRenders
+        self, at: int, before: Render, after: Render, edited: ProofRenders
     ) -> Mapping[RenderFault, int] | None:
         """Return what is wrong still, or None if a change is not for the better."""
         each, wrong = self.conversations[at], self.faults(at)
@@ -532,7 +532,7 @@ class EditProof:
         each: ProofConversation,
         wrong: Mapping[RenderFault, int],
         faults: Mapping[RenderFault, int],
-        edited: _ProofRenders,
+        edited: ProofRenders,
     ) -> bool:
         """Return whether what is lost plainly, too, is read now, if not as what says the same."""
         plain = each.plainly
@@ -570,11 +570,6 @@ def _one_of_each(examples: Iterable[ChangedRender]) -> Iterator[ChangedRender]:
             yield each
 
 
-def _in_plain_words(example: ChangedRender, before: Render, after: Render) -> ChangedRender:
-    before, after = in_plain_words(before, after)
-    return replace(example, before=example.before and before.text, after=after.text)
-
-
 def _without(setting: Mapping[str, Json], names: set[str]) -> dict[str, Json]:
     """Return what is set beside some switches."""
     return {name: value for name, value in setting.items() if name not in names}
@@ -606,24 +601,3 @@ def _within(short: str, long: str) -> bool:
     """Return whether all characters of one text stand in another, in their order."""
     rest = iter(long)
     return all(character in rest for character in short)
-
-
-class _ProofRenders:
-    """Renders conversations of a proof through one template."""
-
-    def __init__(self, subject: Subject, template: ChatTemplate) -> None:
-        self._renders = LintRenders(template, subject.tokens)
-
-    def render(self, each: ProofConversation) -> Render:
-        return self._renders.render(each.messages, _setting_of(each))
-
-    def variables(self, each: ProofConversation) -> Mapping[str, object]:
-        return self._renders.variables(each.messages, _setting_of(each))
-
-    def text(self, each: ProofConversation) -> str | None:
-        render = self.render(each)
-        return render.text if render.rendered else None
-
-
-def _setting_of(each: ProofConversation) -> RenderSetting:
-    return RenderSetting(each.tools, each.generation, each.setting, as_given=each.as_given)

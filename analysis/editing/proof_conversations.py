@@ -21,10 +21,11 @@ from autoparser.analysis.core.message_battery import battery_tools
 from autoparser.analysis.core.message_shape import EmptyContent, offered_tools
 from autoparser.analysis.history.round_trips import settings_of
 from autoparser.analysis.lint.conversation_matrix import Voice, WholeConversation, texts_for
+from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
 from autoparser.analysis.lint.rule_conversations import pad_word
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.overview.compared_requests import all_requests
-from autoparser.analysis.templates.chat_template import REASONING_FIELDS
+from autoparser.analysis.templates.chat_template import REASONING_FIELDS, ChatTemplate
 
 RESPELLED_ROLES: Mapping[str, str] = {"developer": "system"}
 """Roles of OpenAI's protocol that mean the same, the newer first."""
@@ -104,6 +105,31 @@ class ProofConversation:
     def request(self) -> str:
         """What is sent, whatever switches are set."""
         return repr((self.messages, self.tools, self.generation, self.as_given))
+
+
+class ProofRenders:
+    """Renders conversations of a proof through one template."""
+
+    def __init__(self, subject: Subject, template: ChatTemplate) -> None:
+        """Render through this template with the special tokens of the subject's."""
+        self._renders = LintRenders(template, subject.tokens)
+
+    def render(self, each: ProofConversation) -> Render:
+        """Render a conversation."""
+        return self._renders.render(each.messages, _setting_of(each))
+
+    def variables(self, each: ProofConversation) -> Mapping[str, object]:
+        """Return what the template is rendered with."""
+        return self._renders.variables(each.messages, _setting_of(each))
+
+    def text(self, each: ProofConversation) -> str | None:
+        """Return the text of a conversation, or None if the template refuses it."""
+        render = self.render(each)
+        return render.text if render.rendered else None
+
+
+def _setting_of(each: ProofConversation) -> RenderSetting:
+    return RenderSetting(each.tools, each.generation, each.setting, as_given=each.as_given)
 
 
 def proof_conversations(subject: Subject) -> tuple[ProofConversation, ...]:
