@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from autoparser import AutoparserError, ChatTemplate, analyze, load_format
+from autoparser import AutoparserError, ChatTemplate, analyze, load_format, load_template
+from autoparser.analysis.formats.saved_format import template_of_format
+from autoparser.analysis.teaching.taught_analysis import with_saved
 from autoparser.errors import TemplateNeededError
 from tests.case_tables import case_tables
 from tests.fixture_analyses import TEMPLATES, analyzed
@@ -110,6 +112,21 @@ def test_a_broken_file_says_where(case: dict[str, Any], tmp_path: Path) -> None:
         load_format(saved_file(tmp_path, case["place"], case["value"]))
     assert case["words"] in str(caught.value)
     assert "make it again: autoparser analyze TEMPLATE --format file" in str(caught.value)
+
+
+def test_a_format_at_its_template_has_the_gate_of_the_analysis(tmp_path: Path) -> None:
+    text = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")
+    template = tmp_path / "x.jinja"
+    template.write_text(text, "utf-8")
+    analysis = analyze(load_template(template))
+    analysis.save(tmp_path / "x.json")
+    saved = load_format(tmp_path / "x.json")
+    again = with_saved(analyze(template_of_format(saved)), saved)
+    assert again.gate == analysis.gate
+    assert again.gate.asked
+    template.write_text(f"{text} ", "utf-8")
+    with pytest.raises(TemplateNeededError, match="has changed since this was learned from it"):
+        template_of_format(saved)
 
 
 @pytest.mark.slow

@@ -82,6 +82,36 @@ def test_a_marker_in_ordinary_tokens_is_text(case: dict[str, Any]) -> None:
     assert parser.parse(text, ids=ids) == parser.parse(text)
 
 
+def test_text_may_come_later_than_its_ids_and_cut_otherwise() -> None:
+    tokenizer = tokenizer_of(*TAGS)
+    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
+    text, ids = ids_of(tokenizer, f"Not ¦{CALL}¦ but {CALL}")
+    stream = parser.stream()
+    stream.feed("", ids[:30])
+    for at, char in enumerate(text):
+        stream.feed(char, ids[30:] if not at else [])
+    stream.finish()
+    assert stream.message == parser.parse(text, ids=ids)
+    assert len(stream.message.tool_calls) == 1
+
+
+def test_a_piece_without_ids_is_read_as_it_is_and_takes_none_of_earlier_ids() -> None:
+    tokenizer = tokenizer_of(*TAGS)
+    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
+    stream = parser.stream()
+    stream.feed(*ids_of(tokenizer, "¦<think>¦"))
+    stream.feed("\n<think>\nHm.</think>")
+    stream.feed(*ids_of(tokenizer, "¦</think>¦"))
+    stream.finish()
+    found = stream.message
+    assert (found.reasoning_content, found.content) == ("Hm.", "<think>\n</think>")
+    stream = parser.stream()
+    stream.feed("", ids_of(tokenizer, "¦<think>¦")[1])
+    stream.feed("\n")
+    stream.feed(*ids_of(tokenizer, "<think>\nHm.\n</think>\n\nHi."))
+    assert (stream.message.reasoning_content, stream.message.content) == ("Hm.", "Hi.")
+
+
 @pytest.mark.parametrize("case", TABLE["ends"], ids=lambda case: ascii(case["marked"]))
 def test_ids_end_the_reasoning_at_the_token_of_its_closer(case: dict[str, Any]) -> None:
     tokenizer, behind = tokenizer_of(*case["tokens"]), case["behind"]
