@@ -1,8 +1,7 @@
-"""Texts of a template, hostile ones where they can be told, and the rankings that they give."""
+"""Texts of a template, hostile ones where they can be told; `tests/cli/uses` has the rankings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
@@ -10,14 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.engines.engine_process import EngineProcess, ParserPair
-from autoparser.analysis.engines.engine_ranking import (
-    AskedTexts,
-    EngineRanking,
-    TextDelivery,
-    asked_texts,
-    rank_parsers,
-)
+from autoparser.analysis.engines.engine_ranking import AskedTexts, asked_texts
 from tests.fixture_analyses import analyzed
 
 NAMES = ("j1-json-in-tags", "a1-function-parameter", "reasoning-forced-open", "content-plain")
@@ -78,56 +70,3 @@ def test_a_template_without_calls_is_asked_for_none() -> None:
     found = asked_texts(analyze(ChatTemplate(text))).texts
     assert [each.title for each in found if not each.hostile]
     assert not [each.title for each in found if each.meant.calls or each.meant.reasoning]
-
-
-@pytest.fixture
-def ranked(fake_engines: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], EngineRanking]:
-    del fake_engines
-    # Their ends are tried elsewhere, and take their time.
-    monkeypatch.setenv("FAKE_WITHOUT", "dying looping sleeping")
-
-    def rank(engine: str) -> EngineRanking:
-        with EngineProcess(engine) as process:
-            return rank_parsers(process, analyzed(NAMES[0]), asked(NAMES[0]))
-
-    return rank
-
-
-def test_the_best_pair_reads_everything_and_others_fail_where_they_must(
-    ranked: Callable[[str], EngineRanking],
-) -> None:
-    ranking = ranked("sglang")
-    assert (len(ranking.offered.tools), len(ranking.offered.reasoning)) == (9, 2)
-    assert ranking.best.pair == ParserPair("careful", "tags")
-    assert ranking.best.all_right
-    assert ranking.best.failure is None
-    scores = {each.pair: each for each in ranking.pairs}
-    quick = scores[ParserPair("quick", "tags")]
-    assert quick.failure is not None
-    assert quick.failure.delivery is TextDelivery.WHOLE
-    assert "</tool_call>" in quick.failure.title
-    assert not quick.all_right
-    # Without a parser of reasoning, the markup stays in the content.
-    without = scores[ParserPair("careful", None)]
-    assert without.failure is not None
-    assert without.failure.verdict.part == "reasoning"
-    assert without.total - without.whole.right == sum(
-        bool(each.meant.reasoning) for each in asked(NAMES[0]).texts
-    )
-    assert ("quick", "quick_too") in ranking.alike
-    assert {each.name for each in ranking.unusable} == {"dying", "looping", "sleeping"}
-    # What `auto` chooses takes every answer for reasoning: what has none but that is all it reads.
-    assert ranking.auto is not None
-    assert ranking.auto.pair == ParserPair("quick", "greedy")
-    assert ranking.auto.failure is not None
-    assert ranking.auto.whole.right < ranking.best.whole.right
-
-
-def test_parsers_that_look_at_tokens_find_their_markers(
-    ranked: Callable[[str], EngineRanking],
-) -> None:
-    ranking = ranked("vllm")
-    assert ranking.auto is None
-    assert ranking.best.pair == ParserPair("careful", "tags")
-    assert ranking.best.all_right
-    assert [each.reason for each in ranking.unusable] == ["ImportError: something is not installed"]
