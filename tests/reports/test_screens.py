@@ -50,7 +50,6 @@ from autoparser.analysis.history.trip_causes import Cause, Culprit
 from autoparser.analysis.parsing.parsed_message import DeltaKind
 from autoparser.reports import (
     DecodeSetting,
-    all_read,
     analysis_report,
     chunk_report,
     decode_document,
@@ -184,10 +183,13 @@ SCREENS: dict[str, Callable[[int], Text]] = {
     "roundtrip": lambda width: roundtrip_report(*played(tokens=False), width),
     "roundtrip-in-full": lambda width: roundtrip_report(*played(tokens=True), width, in_full=True),
     "roundtrip-screen": lambda width: roundtrip_screen(*played(tokens=False), width),
+    "screen-of-effects": lambda width: screen_report(analyzed_text("with effects"), width),
     "screen-of-switches": lambda width: screen_report(analyzed_text("switched"), width),
     "screen-of-variables": lambda width: screen_report(analyzed_text("varied"), width),
     "settings": lambda width: section_report(with_untried_settings(), "settings", width),
     "stops": lambda width: section_report(analyzed_text("channels"), "stops", width),
+    "turn-of-types": lambda width: section_report(analyzed("a4-type-flags"), "turn", width),
+    "turn-of-usual-words": lambda width: section_report(analyzed_text("kinds"), "turn", width),
 }
 SLOW = {"roundtrip", "roundtrip-in-full", "roundtrip-screen", "phase", "grammars"}
 CASES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SCREENS]
@@ -243,55 +245,6 @@ def test_a_call_is_colored_inside() -> None:
     assert styles["</function>↵"] == styles["<parameter="] == "cyan"
 
 
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [
-        ("j1-json-in-tags", "fix fixtures/templates/j1-json-in-tags.jinja --select AP503"),
-        ("a1-function-parameter", "lint fixtures/templates/a1-function-parameter.jinja"),
-        ("reasoning-in-prompt-words", "learn TEMPLATE --examples FILE"),
-        ("reasoning-delimiter", "analyze TEMPLATE --show faults"),
-    ],
-)
-def test_the_screen_ends_with_findings_verdict_and_the_command_that_helps(
-    name: str, command: str
-) -> None:
-    *_, findings, verdict, advice = screen_report(analyzed(name), 80).plain.split("\n")
-    assert verdict.startswith("Verdict    self-check ")
-    assert advice.split(maxsplit=1) == ["Next", f"autoparser {command}"]
-    assert findings.startswith(("Findings   ", " " * 11))
-
-
-def test_a_turn_that_is_too_high_keeps_its_markers_on_joined_lines() -> None:
-    shown = "".join(screen_report(analyzed("a1-function-parameter"), 80).plain.split())
-    call = "<tool_call>↵<function=weather>↵<parameter=city>↵Rio↵</parameter>↵<parameter=day>↵3↵"
-    assert f"{call}</parameter>↵</function>↵</tool_call>" in shown
-
-
-def test_the_turn_alone_says_which_words_vary() -> None:
-    turn_alone = section_report(analyzed("a4-type-flags"), "turn", 80).plain
-    assert "A word says the value's type: `true` for string, `false` for any other." in turn_alone
-    source = (
-        "{{ m.content or '' }}{% for c in m.tool_calls or [] %}<use {{ c.function.name }} as"
-        " {{ c.function.kind or 'json' }}>{{ c.function.arguments | tojson }}</use>{% endfor %}"
-    )
-    turn_alone = section_report(analyze(turn(source, "", prompt="A:")), "turn", 80).plain
-    assert "`json` is the usual word at its place." in turn_alone
-
-
-def test_switches_that_change_the_turn_come_first_and_each_takes_a_line() -> None:
-    texts = "".join(f"{{{{ 'on' if says_{at} else 'off' }}}} " for at in range(5))
-    source = texts + TABLE["templates"]["switched"].partition("{{ bos_token }}")[2].replace(
-        "\n", ""
-    )
-    prompt = "{% if add_generation_prompt %}assistant:{{ '<fast>' if quick else '' }}{% endif %}"
-    screen = screen_report(analyze(ChatTemplate(source + prompt)), 80).plain.split("\n")
-    at = screen.index("Switches (chat_template_kwargs)")
-    assert screen[at + 1].startswith(
-        "  quick   default false; true: the prompt ends with `assistant:<fast>`"
-    )
-    assert screen[at + 4].endswith(": --show switches")
-
-
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 
 
@@ -341,34 +294,6 @@ def test_the_texts_of_the_named_parts_of_an_example_are_what_the_format_writes(n
     for parts, text in written:
         assert "".join(part.text for part in parts) == text
         assert not {"turn", "call", "arguments"} & {part.label for part in parts}
-
-
-@pytest.mark.parametrize("status", Status)
-def test_a_status_says_whether_all_was_read(status: Status) -> None:
-    whole = {Status.OK, Status.UNFINISHED, Status.REPAIRED}
-    assert all_read(ParsedMessage("", None, (), None, status, ())) is (status in whole)
-    unknown = ParsedCall("g", "{}", "", Status.UNKNOWN_TOOL)
-    assert not all_read(ParsedMessage("", None, (unknown,), None, status, ()))
-
-
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [
-        ("reasoning-in-prompt-words", "learn TEMPLATE --examples FILE"),
-        ("content-dropped-beside-calls", "roundtrip TEMPLATE --to template"),
-        pytest.param(
-            "history-last-query", "roundtrip TEMPLATE --to template", marks=pytest.mark.slow
-        ),
-    ],
-)
-def test_the_screen_of_round_trips_ends_with_what_to_do(name: str, command: str) -> None:
-    analysis = analyzed(name)
-    lines = roundtrip_screen(analysis, round_trip(analysis, shipped_scenarios()), 80).plain.split(
-        "\n"
-    )
-    assert lines[-1].split(maxsplit=1) == ["Next", f"autoparser {command}"]
-    assert "sampled turns come back exactly" in " ".join(lines[-3:])
-    assert len(lines) <= 22
 
 
 def test_every_cause_of_a_broken_round_trip_is_explained() -> None:
