@@ -27,23 +27,6 @@ STRIPS = "fixtures/lint/AP301/fires.jinja"
 """It strips what the assistant said, as many templates do: a warning of a convention."""
 
 
-def test_json_has_the_places_that_lines_begin_with(autoparser: Run) -> None:
-    source = "{% for m in messages %}\n    {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}\n"
-    document = json.loads(autoparser("lint", "-", "-f", "json", stdin=source.encode()).out)
-    findings = document["templates"][0]["findings"]
-    placed = [each for each in findings if each["line"] is not None]
-    assert {(each["line_in_file"], each["column_in_file"]) for each in placed} == {(2, 5)}
-    pairs = [pair for each in findings for pair in each["evidence"]]
-    texts = [text for pair in pairs for text in (pair["one"], pair["other"] or pair["one"])]
-    shown = [text for text in texts if text["origins"]]
-    assert shown
-    for text in shown:
-        places = [each["at"] for each in text["origins"]]
-        assert places == sorted(places)
-        assert places[-1] < len(text["text"])
-        assert {each["line"] for each in text["origins"]} <= {1, 2, 3}
-
-
 @pytest.mark.slow
 def test_a_bar_is_shown_where_someone_watches_and_nowhere_else(
     tmp_path: Path, process: Run, terminal: Run

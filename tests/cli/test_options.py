@@ -18,8 +18,6 @@ from autoparser.cli.main import DEMO, EXAMPLES, SUMMARIES, app
 from .conftest import ROOT, Run
 
 COMMANDS: dict[str, Any] = getattr(typer.main.get_command(app), "commands")  # noqa: B009
-TEMPLATE = "fixtures/templates/j1-json-in-tags.jinja"
-OUT = ("--input", "fixtures/outputs/weather.txt")
 
 OF_ITS_OWN = {
     "output",  # a directory in `fetch`
@@ -128,25 +126,6 @@ def test_progress_in_a_log_is_a_line_every_so_often(
     assert f"{word}: 4 of {MANY + 1}\n" in ran.err
     assert f"{word}: {MANY + 1} of" not in ran.err
     assert "\r" not in ran.err
-
-
-@pytest.mark.parametrize("size", [1, 3, 1000])
-def test_json_lines_of_a_stream_add_up_to_the_message(size: int, autoparser: Run) -> None:
-    use = ("parse", TEMPLATE, "--tools", "fixtures/tools.yaml", *OUT, "--json")
-    ran = autoparser(*use, "--stream", "--chunk", str(size))
-    whole = json.loads(autoparser(*use).out)
-    *chunks, end = map(json.loads, ran.out.splitlines())
-    text = "".join(each["chunk"] for each in chunks)
-    assert text == (ROOT / OUT[1]).read_text("utf-8")
-    assert text == "".join(span["text"] for span in whole["spans"])
-    assert all(len(each["chunk"]) <= size for each in chunks)
-    assert (end["chunk"], end["status"], end["partial_call"]) == (None, "ok", None)
-    deltas = [delta for each in (*chunks, end) for delta in each["deltas"]]
-    assert "".join(delta.get("content", "") for delta in deltas) == whole["content"]
-    calls = [call["function"] for delta in deltas for call in delta.get("tool_calls", ())]
-    assert calls[0] == {"name": "get_weather", "arguments": ""}
-    arguments = "".join(call["arguments"] for call in calls)
-    assert arguments == whole["tool_calls"][0]["function"]["arguments"]
 
 
 FORMS = {
