@@ -1,16 +1,13 @@
-"""Grammar objects: one compilation a constraint; states left and entered again; masks; walks."""
+"""Grammar objects: one compilation a constraint; states left and entered again; masks; limits."""
 
 from __future__ import annotations
 
-import json
-import re
 from array import array
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -225,45 +222,6 @@ def test_memory_that_does_not_fit_is_refused(
         grammar.fill_vocab_mask(mask, index)
 
 
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string", "maxLength": 12},
-        "tags": {"type": "array", "items": {"enum": ["<think>", "b", "c</tool_call>"]}},
-        "count": {"type": "integer", "minimum": 0, "maximum": 40},
-    },
-    "required": ["name", "tags", "count"],
-    "additionalProperties": False,
-}
-BEGIN, END = '<tool_call>\n{"name": "f", "arguments": ', "}\n</tool_call>"
-CALLS = Constraint.structural_tag(
-    {"structures": [{"begin": BEGIN, "schema": SCHEMA, "end": END}], "triggers": ["<tool_call>"]},
-    whitespace="compact",
-)
-COMPACT = Constraint.json_schema(SCHEMA, whitespace="compact")
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("plain_backend", "qwen_backend")]
-
-
-@pytest.mark.parametrize("name", ["bytes_backend", "unigram_backend", *SLOW])
-def test_walks_are_valid(name: str, request: pytest.FixtureRequest) -> None:
-    backend: GrammarBackend = request.getfixturevalue(name)
-    tokenizer = backend.tokenizer
-    grammars = [backend.grammar(COMPACT) for _ in range(6)]
-    for one in masked_walks(grammars, tokenizer, RandomSampler(tokenizer, 7), 400):
-        assert one.ended
-        jsonschema.validate(json.loads(one.text), SCHEMA)
-        assert one.forced > 0
-        assert tokenizer.decode(one.tokens) == one.text
-    closers = ('"', "]", "}", "<tool_call>")
-    sampler = RandomSampler(tokenizer, 3, ending=0.05, closers=closers)
-    written = masked_walks([backend.grammar(CALLS) for _ in range(8)], tokenizer, sampler, 600)
-    pattern = re.compile(re.escape(BEGIN) + "(.*?)" + re.escape(END), re.DOTALL)
-    calls = [call for one in written if one.ended for call in pattern.findall(one.text)]
-    assert len(calls) >= 2
-    for call in calls:
-        jsonschema.validate(json.loads(call), SCHEMA)
-
-
 def test_a_limit_cuts(bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
     for count, ended in ((20, False), (5, True)):
@@ -290,7 +248,7 @@ def test_a_sampler_has_to_keep_to_the_mask(bytes_backend: GrammarBackend) -> Non
     one = masked_walk(FreeGrammar(tokenizer), tokenizer, Fixed(tokens), 100)
     assert (one.text, one.ended, one.forced) == ("<think>any", True, 0)
     with pytest.raises(RefusedTokenError):
-        masked_walk(bytes_backend.grammar(COMPACT), tokenizer, Fixed(tokens), 100)
+        masked_walk(bytes_backend.grammar(CONSTRAINTS[0]), tokenizer, Fixed(tokens), 100)
     nothing = Constraint.ebnf("start: A\nA: /a+b/ & /a+c/")
     with pytest.raises(ConstraintError):
         masked_walk(bytes_backend.grammar(nothing), tokenizer, Fixed(tokens), 10)
