@@ -87,32 +87,24 @@ def test_masked_all_are_valid_and_unmasked_none(device: str, bytes_backend: Gram
     assert not any(is_valid(walk.text) for walk in unmasked.walks)
 
 
+def texts_of(backend: GrammarBackend, prompts: list[list[int]], **options: Any) -> list[str]:
+    sampler = ModelSampler(random_model(backend.tokenizer, "cpu"), prompts, **options)
+    grammars = [backend.grammar(CONSTRAINT) for _ in prompts]
+    return [walk.text for walk in masked_walks(grammars, backend.tokenizer, sampler, 120)]
+
+
 @pytest.mark.usefixtures("torch")
-def test_a_batch_writes_what_each_would_alone(bytes_backend: GrammarBackend) -> None:
-    """Padding on the left and answers that end early change nothing: the choice is greedy here."""
+def test_a_batch_writes_what_each_would_alone_and_a_seed_the_same_again(
+    bytes_backend: GrammarBackend,
+) -> None:
+    """Padding on the left and answers that end early change nothing, shown by a greedy choice."""
     tokenizer = bytes_backend.tokenizer
-    model = random_model(tokenizer, "cpu")
     prompts = [tokenizer.encode(text) for text in ("Go", "Where to go today?", "a")]
-
-    def written(chosen: list[list[int]]) -> list[str]:
-        sampler = ModelSampler(model, chosen, temperature=1e-4, pad_id=tokenizer.eos_id)
-        grammars = [bytes_backend.grammar(CONSTRAINT) for _ in chosen]
-        return [walk.text for walk in masked_walks(grammars, tokenizer, sampler, 120)]
-
-    assert written(prompts) == [written([prompt])[0] for prompt in prompts]
-
-
-@pytest.mark.usefixtures("torch")
-def test_one_seed_gives_one_batch(bytes_backend: GrammarBackend) -> None:
-    tokenizer = bytes_backend.tokenizer
-    model = random_model(tokenizer, "cpu")
-
-    def written(seed: int) -> list[str]:
-        sampler = ModelSampler(model, [[1], [2]], seed=seed)
-        grammars = [bytes_backend.grammar(CONSTRAINT) for _ in range(2)]
-        return [walk.text for walk in masked_walks(grammars, tokenizer, sampler, 120)]
-
-    assert written(3) == written(3) != written(4)
+    greedy = {"temperature": 1e-4, "pad_id": tokenizer.eos_id}
+    alone = [texts_of(bytes_backend, [prompt], **greedy)[0] for prompt in prompts]
+    assert texts_of(bytes_backend, prompts, **greedy) == alone
+    first, again, other = (texts_of(bytes_backend, [[1], [2]], seed=seed) for seed in (3, 3, 4))
+    assert first == again != other
 
 
 @pytest.mark.parametrize("width", [31, 64, 70, 96, 100])

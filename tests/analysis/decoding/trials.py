@@ -36,9 +36,6 @@ CITIES: list[object] = [
 """A tool whose calls no model can go on with for ever."""
 
 
-analysis_of = analyzed
-
-
 def trial_of(
     of: str | Analysis,
     tools: list[object] | None = None,
@@ -52,7 +49,7 @@ def trial_of(
     markers: bool = True,
 ) -> DecodingTrial:
     """Make a trial of a fixture or an analysis, with the tools of the fixtures unless others."""
-    analysis = analysis_of(of) if isinstance(of, str) else of
+    analysis = analyzed(of) if isinstance(of, str) else of
     offered = TOOLS if tools is None else tools
     told: dict[str, Any] = {"prompt": prompt, "chat_template_kwargs": setting}
     asked: dict[str, Any] = {"tool_choice": tool_choice, "parallel_tool_calls": parallel, **told}

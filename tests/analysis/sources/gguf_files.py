@@ -66,9 +66,9 @@ def text(value: str | bytes) -> bytes:
     return struct.pack("<Q", len(content)) + content
 
 
-def header(pairs: bytes, count: int, *, version: int = 3, magic: bytes = b"GGUF") -> bytes:
+def header(pairs: bytes, count: int, *, version: int = 3) -> bytes:
     """Return a header of these pairs, which says that there are ``count`` of them."""
-    return magic + struct.pack("<IQQ", version, 0, count) + pairs
+    return b"GGUF" + struct.pack("<IQQ", version, 0, count) + pairs
 
 
 def pair(key: str, kind: int, value: bytes) -> bytes:
