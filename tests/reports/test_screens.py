@@ -7,7 +7,6 @@ terminal would obey, and every kind of a fault. What templates give is in
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +18,6 @@ import pytest
 import yaml
 from msgspec import structs
 from rich.cells import cell_len
-from rich.console import Console
 from rich.text import Text
 
 from autoparser import ChatTemplate, Delta, ParsedCall, ParsedMessage, Span, SpanKind, Status
@@ -260,24 +258,6 @@ def test_the_report_on_each_fixture_fits_a_narrow_terminal(name: str) -> None:
 def test_no_width_is_too_narrow() -> None:
     for width in (1, 10, 20):
         assert "self-check" in analysis_report(analyzed("t8-recipient-lines"), width).plain
-
-
-MARKS = "[bold red]{}[link=file:///x]:smile:\\x1b[31m\\x1b]0;t\\x07<\\x9b0m>\\u202e\\u200b\\r\\x0b"
-
-
-def test_texts_of_a_template_and_its_name_are_neither_markup_nor_obeyed_by_a_terminal() -> None:
-    text = (
-        f"{{% for m in messages %}}{{{{ '{MARKS}<' + m.role + '|' + m.content + '[/bold red]' }}}}"
-        f"{{% endfor %}}{{% if add_generation_prompt %}}{{{{ '{MARKS}<assistant|' }}}}{{% endif %}}"
-    )
-    analysis = analyze(ChatTemplate(text, origin="a\x1b[31m[bold].jinja"))
-    report = analysis_report(analysis, 80, diffs=True)
-    assert all(line.isprintable() for line in report.plain.split("\n"))
-    screen = io.StringIO()
-    Console(file=screen, color_system=None, width=80).print(report, soft_wrap=True)
-    assert screen.getvalue() == f"{report.plain}\n"
-    assert "a\\x1b[31m[bold].jinja" in report.plain
-    assert "[/bold red]" in report.plain
 
 
 @pytest.mark.slow
