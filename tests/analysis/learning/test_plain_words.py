@@ -23,6 +23,18 @@ COUNTED = ChatTemplate(
 )
 
 
+def test_names_keys_and_values_sort_as_the_sentinels_do() -> None:
+    keys = [*MARKS.keys, *MARKS.typed_keys.values()]
+    for words in (keys, MARKS.names, MARKS.values):
+        assert [*map(WORDS.text, sorted(words))] == sorted(map(WORDS.text, words))
+
+
+def test_no_two_sentinels_become_one_text() -> None:
+    words = {*MARKS.words()}
+    assert all(WORDS.text(word) != word for word in words)
+    assert len({*map(WORDS.text, words)}) == len(words)
+
+
 def test_what_is_made_of_a_sentinel_is_plain_and_a_damaged_one_stays() -> None:
     word = MARKS.content
     assert WORDS.text(f"<a>{sentence_of(word)}</a>") == "<a>Let me look.</a>"

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.parsing.message_collector import CallIds
+from autoparser.analysis.parsing.parsed_message import DeltaKind, Status
 from autoparser.analysis.parsing.turn_request import IdentityCache, RequestError
 
-from .loop import TOOLS, analysis_of
+from .loop import TOOLS, analysis_of, streamed
 
 JSON = "j1-json-in-tags"
 CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
+END = "<|im_end|>"
 
 
 @pytest.mark.parametrize(
@@ -45,6 +48,21 @@ def test_ids_without_a_tokenizer_are_refused() -> None:
         analysis_of(JSON).parser(TOOLS, tokenizer="nowhere")
 
 
+@pytest.mark.parametrize("call_deltas", ["incremental", "whole"])
+def test_made_ids_differ_in_all_turns(call_deltas: Literal["incremental", "whole"]) -> None:
+    parser = analysis_of(JSON).parser(TOOLS, call_deltas=call_deltas)
+    ids: list[str] = []
+    for _ in range(3):
+        found = streamed(parser, list(f"{CALL}\n{CALL}"))
+        sent = [delta.id for delta in found.deltas if delta.kind is DeltaKind.CALL]
+        assert [(call.sent_id, call.id) for call in found.message.tool_calls] == [
+            (each, "") for each in sent
+        ]
+        ids += sent
+    assert len(set(ids)) == 6
+    assert all(re.fullmatch("[A-Za-z0-9]{9}", each) for each in ids)
+
+
 def made_ids(call_ids: CallIds | int | Callable[[str, int], str]) -> list[str]:
     message = analysis_of(JSON).parser(TOOLS, call_ids=call_ids).parse(f"{CALL}\n{CALL}")
     calls: Any = message.to_openai()["tool_calls"]
@@ -59,6 +77,22 @@ def test_a_caller_chooses_ids_by_a_seed_a_maker_or_its_own_and_an_empty_one_is_t
     named = made_ids(lambda name, index: f"{name}:{index}")
     assert named == ["get_forecast:0", "get_forecast:1"]
     assert made_ids(lambda *_: "") == ["call_0", "call_1"]
+
+
+def test_reasoning_has_the_field_that_is_asked_for() -> None:
+    parser = analysis_of(JSON).parser()
+    found = streamed(parser, ["<think>\nHm.\n</think>\n\nHi."])
+    assert found.message.to_openai(reasoning_field="reasoning")["reasoning"] == "Hm."
+    assert found.deltas[0].to_openai(reasoning_field="reasoning") == {"reasoning": "Hm."}
+    assert found.deltas[0].to_openai() == {"reasoning_content": "Hm."}
+
+
+def test_an_end_that_was_seen_outside_the_text_counts() -> None:
+    parser = analysis_of(JSON).parser()
+    assert parser.parse("Hello.").missing_end == END
+    message = parser.parse("Hello.").ended()
+    assert (message.status, message.missing_end) == (Status.OK, "")
+    assert parser.parse("a</think>").ended().status is Status.STRAY
 
 
 def test_a_message_is_shown_by_what_it_holds() -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 import pytest
 
 from autoparser import ChatTemplate, analyze
+from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.parsing.output_parser import StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, Status
 
@@ -84,6 +85,34 @@ def test_a_cut_call_is_sent_up_to_what_may_begin_its_closer(
         assert found.calls == [("get_forecast", call.arguments)]
 
 
+@pytest.mark.parametrize("behind", ["", BEGUN[:40], BEGUN, f"{BEGUN}, x}}", CALL])
+@pytest.mark.parametrize("complete", [True, False])
+def test_nothing_of_a_second_call_is_sent_where_one_is_allowed(behind: str, complete: bool) -> None:
+    parser = analysis_of(JSON).parser(TOOLS, parallel_tool_calls=False)
+    found = streamed(parser, list(f"{CALL}\n{behind}"), complete=complete)
+    assert found.calls == [("get_forecast", json.dumps({"city": CITY}))]
+    assert found.message.partial_call is None
+
+
+@pytest.mark.parametrize("call_deltas", ["incremental", "whole"])
+def test_an_id_after_the_arguments_does_not_replace_the_one_that_was_sent(
+    call_deltas: Literal["incremental", "whole"],
+) -> None:
+    analysis = analysis_of("call-id-post-args")
+    parser = analysis.parser(
+        TOOLS,
+        prompt=analysis.format.header,
+        call_deltas=call_deltas,
+        call_ids=lambda name, index: f"{name}:{index}",
+    )
+    message = Message(calls=(ToolCall("get_forecast", {"city": CITY}, "aB3dE6gH1"),))
+    text = analysis.format.write(message).removeprefix(analysis.format.header)
+    for pieces in ([text], list(text)):
+        (call,) = streamed(parser, pieces).message.tool_calls
+        assert call.id == "aB3dE6gH1"
+        assert call.sent_id == ("aB3dE6gH1" if call_deltas == "whole" else "get_forecast:0")
+
+
 def test_a_call_that_the_prompt_began_is_sent_whole() -> None:
     analysis = analysis_of("t1-name-then-json")
     parser = analysis.parser(TOOLS, prompt="U:[TOOL_CALLS]get_forecast[ARGS]{")
@@ -108,6 +137,14 @@ def test_reasoning_is_held_from_a_possible_call_on_alone() -> None:
     assert "".join(delta.text for delta in stream.feed("Hm, let me see. ")) == "Hm, let me see. "
     assert stream.feed(f"{call} and ") == []
     assert stream.feed("more.\n(/muse)\n") == [Delta(DeltaKind.REASONING, f"{call} and more.")]
+
+
+def test_long_reasoning_is_held_in_pieces() -> None:
+    parser = analyze(MUSED).parser(TOOLS)
+    text = "Hm. (call)" + " word" * 20_000 + "\n(/muse)\n(reply)Hi.(/reply){|done|}"
+    found = streamed(parser, [text[at : at + 5] for at in range(0, len(text), 5)])
+    assert found.message == parser.parse(text)
+    assert found.message.content == "Hi."
 
 
 def test_a_marker_in_a_long_value_does_not_cut_it() -> None:
