@@ -242,9 +242,7 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def find_slots(text: str, labels: Mapping[str, Label]) -> AlignedPieces[Label]:
-    """Find every sentinel in `text`; `labels` names the slot that each sentinel stands for."""
-    if not labels:
-        return AlignedPieces((text,), ())
+    """Find every sentinel in `text`; `labels`, at least one, name the slot that each stands for."""
     parts = _pattern(tuple(labels)).split(text)
     return AlignedPieces(tuple(parts[::2]), tuple(labels[word] for word in parts[1::2]))
 
