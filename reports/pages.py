@@ -31,6 +31,7 @@ from .blocks import (
     MARKER,
     Block,
     Blocks,
+    Fitted,
     Gap,
     Heading,
     StyledRun,
@@ -154,9 +155,9 @@ def _environment() -> Environment:
     )
     filters: dict[str, Callable[..., object]] = {
         "address": address,
-        "chosen": lambda block: block.choose(_WIDTH),
+        "chosen": _chosen,
         "edges": _edges,
-        "kind": lambda block: type(block).__name__,
+        "kind": _kind,
         "own_text": _own_text,
         "shared_text": _shared_text,
         "signs": signs,
@@ -165,6 +166,14 @@ def _environment() -> Environment:
     }
     made.filters.update(filters)
     return made
+
+
+def _kind(block: Block) -> str:
+    return type(block).__name__
+
+
+def _chosen(block: Fitted) -> Blocks:
+    return block.choose(_WIDTH)
 
 
 def _written_text(value: object) -> object:

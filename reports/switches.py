@@ -57,6 +57,10 @@ def _of_turn(learned: LearnedFormat) -> set[Words]:
     }
 
 
+def _unmoved(variables: Sequence[UnmovedVariable]) -> Blocks:
+    return prose(sentence(f"{NO_EFFECT}: ", unmoved_words(variables))) if variables else []
+
+
 def unmoved_words(variables: Sequence[UnmovedVariable]) -> Text:
     """Name the variables that are read and change nothing, as far as was tried."""
     words = [f"{visible(each.name)}{' (raises)' * each.raises}" for each in variables]
@@ -88,12 +92,11 @@ def switch_section(learned: LearnedFormat) -> Blocks:
         cells.append((name, "", unset_words(switch, learned.formats) or "unset by default"))
         cells += [(name, code(value), words) for value, words in switch_rows(learned, switch)]
     words = "Variables that a caller may set, and what each value changes."
-    unmoved = learned.unmoved and sentence(f"{NO_EFFECT}: ", unmoved_words(learned.unmoved))
     return [
         Heading(Text("Switches"), "switches", str(len(learned.switches))),
         *lead(words if cells else "None: no variable changes a render."),
         *table("Switches", ("switch", "value", "effect"), cells, grouped=True),
-        *(prose(unmoved) if unmoved else []),
+        *_unmoved(learned.unmoved),
     ]
 
 

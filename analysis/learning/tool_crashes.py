@@ -71,7 +71,7 @@ def find_crashes(
         at: error for at, tool in enumerate(tools) if (error := render([tool]).error)
     }
     if not failing:
-        together = _ToolMend("several tools in one request", lambda tool: tool)
+        together = _ToolMend("several tools in one request", _unchanged)
         return {}, (_crash_of(together, whole, tools, {}, None),)
     sound = {at: tool for at, tool in enumerate(tools) if at not in failing}
     crashes: list[ToolCrash] = []
@@ -91,6 +91,10 @@ def find_crashes(
             crashes.append(_crash_of(mend, error, named, smallest, mend.apply(smallest)))
         failing = {each: failing[each] for each in failing if each not in alike}
     return dict(sorted(sound.items())), tuple(crashes)
+
+
+def _unchanged(tool: Tool) -> Tool:
+    return tool
 
 
 def _alike(one: TemplateRenderError | None, other: TemplateRenderError) -> bool:
