@@ -1,4 +1,4 @@
-"""Findings after the rules: merged by cause, accepted by comments; files that are no baseline."""
+"""Findings after the rules: merged by cause, accepted by comments, known by a baseline."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import pytest
 from autoparser import ChatTemplate
 from autoparser.analysis.lint.baselines import (
     VERSION,
+    Baseline,
     BaselineError,
     KnownFinding,
+    digest_of,
     ignores_of,
     read_baseline,
 )
@@ -65,7 +67,34 @@ def test_a_comment_ignores_rules_or_is_a_problem(case: dict[str, Any]) -> None:
     assert bool(found) == ("selectors" in case)
 
 
-ENTRY = dict.fromkeys(KnownFinding.__struct_fields__, "x")
+ONE = KnownFinding("a.jinja", "", "AP306", "d1", "said\n\x1b")
+OTHER = KnownFinding("b.jinja", "tool_use", "AP101", "d2", "also said")
+
+
+def test_a_baseline_reads_what_it_writes(tmp_path: Path) -> None:
+    baseline = Baseline((OTHER, ONE, ONE))
+    file = tmp_path / "baseline.json"
+    file.write_text(baseline.text(), encoding="utf-8")
+    assert sorted(read_baseline(file).entries) == sorted(baseline.entries)
+    assert baseline.text().isascii()
+
+
+def test_each_entry_of_a_baseline_is_used_once_and_vanishes_where_it_was_looked_for() -> None:
+    baseline = Baseline((ONE, ONE, OTHER))
+    assert baseline.match([ONE, ONE, ONE, OTHER]) == [True, True, False, True]
+    assert baseline.count_vanished([ONE], {ONE.key[:3]}) == 1
+    assert baseline.count_vanished([], {ONE.key[:3], OTHER.key[:3]}) == 3
+    assert baseline.count_vanished([], set()) == 0
+
+
+def test_a_finding_is_known_when_lines_move_and_not_when_words_change() -> None:
+    rule = rule_of("AP306")
+    messages = ("at line 3, so", "at line 12, so", "at line 3, not")
+    one, moved, changed = (digest_of(LintFinding(rule, Hit(each))) for each in messages)
+    assert one == moved != changed
+
+
+ENTRY = dict.fromkeys(ONE.__struct_fields__, "x")
 WRONG = {
     "another version": '{"schema": "autoparser.lint-baseline/9", "findings": []}',
     "this is not a baseline": '{"schema": "autoparser.lint/1", "findings": []}',
