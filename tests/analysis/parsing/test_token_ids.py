@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of as prepared
 from tests.analysis.decoding.tokenizers_here import byte_tokenizer
@@ -82,6 +83,14 @@ def test_a_marker_in_ordinary_tokens_is_text(case: dict[str, Any]) -> None:
     assert parser.parse(text, ids=ids) == parser.parse(text)
 
 
+def test_a_marker_without_a_token_of_its_own_is_read_as_without_ids() -> None:
+    tokenizer = tokenizer_of("<|im_end|>")
+    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
+    text, ids = ids_of(tokenizer, f"<think>\nHm.\n</think>\n\n{CALL}<|im_end|>\n")
+    assert parser.parse(text, ids=[-1, 10**9, *ids]) == parser.parse(text)
+    assert len(parser.parse(text).tool_calls) == 1
+
+
 def test_text_may_come_later_than_its_ids_and_cut_otherwise() -> None:
     tokenizer = tokenizer_of(*TAGS)
     parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
@@ -131,3 +140,23 @@ def test_ids_end_the_reasoning_at_the_token_of_its_closer(case: dict[str, Any]) 
         assert behind.endswith(rest)
         assert len(behind) - len(rest) <= 1
         assert end.after(whole, [1, 2, 3]) == whole
+
+
+def test_a_state_can_be_continued_in_two_ways() -> None:
+    tokenizer = tokenizer_of(*TAGS)
+    end = analysis_of(JSON).parser(prompt=OPENED, tokenizer=tokenizer).reasoning_end_by_ids()
+    before = end.after(end.begin, tokenizer.encode("Hm."))
+    assert end.after(before, tokenizer.encode("</think>")).over
+    assert not end.after(before, tokenizer.encode(" So.")).over
+    assert len({before, end.begin, end.after(end.begin, tokenizer.encode("Hm."))}) == 2
+    # Without reasoning it is over at once.
+    plain = ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+    assert analyze(plain).parser(tokenizer=tokenizer_of()).reasoning_end_by_ids().begin.over
+
+
+@pytest.mark.parametrize(("fixture", "offered", "text", "may"), TABLE["may_hold_call"])
+def test_a_text_without_an_opener_of_calls_holds_none(
+    fixture: str, offered: bool | None, text: str, may: bool
+) -> None:
+    tools = None if offered is None else TOOLS if offered else []
+    assert analysis_of(fixture).parser(tools).may_hold_call(text) is may
