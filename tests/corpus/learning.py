@@ -108,7 +108,7 @@ class LearnedReadings:
 
 
 def _unlearned(name: str, analysis: Analysis) -> LearnedReadings | None:
-    """Return what is read before learning; None where no prompt says what follows it."""
+    """Return the readings before learning, or None if no prompt tells what follows it."""
     if not analysis.format.openings:
         return None
     every = list(_shown_by(analysis))

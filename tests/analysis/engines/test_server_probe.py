@@ -1,4 +1,4 @@
-"""Addresses that are no server to probe, and probes of servers that make known mistakes."""
+"""Addresses without a server to probe, and probes of servers that make known mistakes."""
 
 from __future__ import annotations
 

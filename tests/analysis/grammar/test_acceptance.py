@@ -1,6 +1,6 @@
 """Where a text is refused, and what was allowed there: by bytes, by tokens, in both dialects.
 
-What is accepted, and markers that are refused where they are complete: `tests/cli/uses`.
+Accepted texts, and complete markers that are refused, are tested in `tests/cli/uses`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_a_refused_text_has_its_place_its_argument_and_what_was_allowed(
     found = analysis_of("j1-json-in-tags").grammar(STRICT).accepts(text, dialect=dialect)
     assert not found.accepted
     assert (found.refused, found.argument, found.allowed) == (refused, argument, allowed)
-    # An answer may end behind its calls, and in free text.
+    # An answer may end after its calls, and within free text.
     assert found.may_end is (text.endswith("x") or not allowed)
     assert found.tokens == len(text.encode())
     assert len(text[: found.place].encode()) == found.taken

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
@@ -16,6 +16,8 @@ from autoparser.analysis.grammar.schema_guidance import (
     ensure_loaded,
     guidance_schema,
 )
+
+from .judge import tokenizer
 
 
 @pytest.fixture
@@ -98,7 +100,7 @@ def test_a_bound_that_llguidance_takes_although_it_is_left_out_is_named(
     bounds: dict[str, Json], text: str
 ) -> None:
     schema: Json = {"type": "number", **bounds}
-    matcher = LLMatcher(LLTokenizer("byte"), LLMatcher.grammar_from_json_schema(json.dumps(schema)))
+    matcher = LLMatcher(tokenizer(), LLMatcher.grammar_from_json_schema(json.dumps(schema)))
     assert matcher.try_consume_tokens([*text.encode()]) == len(text)
     assert matcher.is_accepting()
     with pytest.raises(UnheldKeywordError, match="exclusive"):

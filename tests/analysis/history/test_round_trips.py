@@ -1,4 +1,4 @@
-"""Round trips: why each breaks and by whom, what is left out, the advice, and calls cut short."""
+"""Round trips: causes of broken ones, turns left out, advice, and calls cut short."""
 
 from __future__ import annotations
 

@@ -14,12 +14,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, cast
 
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
-from llguidance import LLMatcher, LLTokenizer, grammar_from
+from llguidance import LLMatcher, grammar_from
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.schema_document import schemas_in
@@ -30,6 +30,7 @@ from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from tests.analysis.grammar.judge import tokenizer
 from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import with_ids
 from tests.fuzz.shares import Tally
@@ -111,11 +112,6 @@ class Fault(StrEnum):
     NOT_TOLD = "what is left out is not told, or is not there"
     STUCK = "nothing may follow"
     RAISED = "something raised what no caller expects"
-
-
-@cache
-def byte_tokenizer() -> LLTokenizer:
-    return LLTokenizer("byte")
 
 
 class SchemaFind(NamedTuple):
@@ -243,7 +239,7 @@ class SchemaTrial:
         loaded = (
             LLMatcher.grammar_from_lark(text) if self.form == "lark" else grammar_from("gbnf", text)
         )
-        matcher = LLMatcher(byte_tokenizer(), loaded, log_level=0)
+        matcher = LLMatcher(tokenizer(), loaded, log_level=0)
         if matcher.is_error():
             self.find(Fault.NOT_LOADED, matcher.get_error().strip().splitlines()[0][:300])
             return
