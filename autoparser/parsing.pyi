@@ -11,6 +11,7 @@ from autoparser.analysis.parsing.message_collector import (
     CallIds as CallIds,
 )
 from autoparser.analysis.parsing.turn_request import (
+    ParserOptions as ParserOptions,
     RequestOptions as RequestOptions,
 )
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of as tokenizer_of

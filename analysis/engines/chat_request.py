@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -53,7 +53,11 @@ def shaped_messages(
     """Return the messages as the template takes them."""
     names: dict[str, str] = {}
     shaped: list[Mapping[str, Any]] = []
-    for raw_message in messages:
+    for given in messages:
+        # OpenAI's own client sends fields back as null that its answers have.
+        raw_message = {
+            name: value for name, value in given.items() if value is not None or name == "content"
+        }
         answer = _assistant_message(raw_message) if raw_message.get("role") == "assistant" else None
         if answer is not None:
             names.update({call.id: call.name for call in answer.calls})
@@ -65,7 +69,11 @@ def shaped_messages(
 
 def shaped_tools(tools: Iterable[Mapping[str, Any]], shape: MessageShape) -> list[Json]:
     """Return the tools as the template takes them."""
-    return [shape.tool(function_of(tool)) for tool in tools]
+    functions = map(function_of, tools)
+    return [
+        shape.tool({name: value for name, value in function.items() if value is not None})
+        for function in functions
+    ]
 
 
 def _other(
@@ -373,8 +381,34 @@ def json_object(body: bytes) -> dict[str, Any]:
     return {name: each for name, each in value.items() if each is not None}
 
 
+def without_nulls(value: Mapping[str, Any], kind: type[Struct]) -> dict[str, Any]:
+    """Return a request without the fields that are null, as if its client had left them out.
+
+    So it is in the objects that a request has fields for, as in `stream_options`; a message, a
+    schema and the template's variables may hold null and mean it.
+    """
+    inner = _inner_kinds(kind)
+    return {
+        name: without_nulls(each, inner[name]) if name in inner and is_mapping(each) else each
+        for name, each in value.items()
+        if each is not None
+    }
+
+
+@cache
+def _inner_kinds(kind: type[Struct]) -> Mapping[str, type[Struct]]:
+    """Return the fields that hold an object of a class of their own, such as `StreamOptions`."""
+    return {
+        field.name: part
+        for field in msgspec.structs.fields(kind)
+        for part in (field.type, *get_args(field.type))
+        if isinstance(part, type) and issubclass(part, Struct)
+    }
+
+
 def chat_request(value: Mapping[str, Any]) -> ChatRequest:
     """Read the object of a request. Raises ChatError, which names the place in it."""
+    value = without_nulls(value, ChatRequest)
     ignore_fields(value.keys() - _BOOKKEEPING - set(ChatRequest.__struct_fields__))
     try:
         request = read_value(value, ChatRequest, file="the request")

@@ -39,10 +39,6 @@ def _text(content: object, place: str, kinds: Collection[str] | None = None) -> 
     return "\n".join(texts)
 
 
-def _request_of(fields: Mapping[str, Any]) -> ChatRequest:
-    return chat_request({name: value for name, value in fields.items() if value is not None})
-
-
 def _named(kind: str, /, **fields: Json) -> bytes:
     return event({"type": kind, **fields}, kind)
 
@@ -92,7 +88,7 @@ def messages_request(body: Mapping[str, Any]) -> ChatRequest:
     thinking = body.get("thinking")
     if is_mapping(thinking) and thinking.get("type") == "disabled":
         fields["reasoning_effort"] = "none"
-    return _request_of(fields)
+    return chat_request(fields)
 
 
 def _messages_tool(tool: object, place: str) -> dict[str, Any]:
@@ -333,7 +329,7 @@ def responses_request(body: Mapping[str, Any]) -> ChatRequest:
         fields["response_format"] = {"type": form.get("type"), **schema}
     if is_mapping(body.get("reasoning")):
         fields["reasoning_effort"] = body["reasoning"].get("effort")
-    return _request_of(fields)
+    return chat_request(fields)
 
 
 def _responses_tool(tool: object, place: str) -> dict[str, Any]:

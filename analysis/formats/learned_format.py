@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from msgspec import convert, structs
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import is_mapping, kind_of
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.switches import Switch, UnmovedVariable
 from autoparser.analysis.core.turn_format import Formats, PromptFormat, TurnFormat
@@ -20,10 +21,15 @@ from autoparser.analysis.core.verdicts import AskedForm, Check, Gate
 from autoparser.analysis.parsing.output_parser import EitherParser, OutputParser, after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression, formats_of_request
 from autoparser.analysis.parsing.turn_request import (
+    ParserFields,
+    ParserOptions,
     ParserRequest,
+    RequestError,
     RequestOptions,
     TurnTree,
+    read_options,
     request_of,
+    request_with,
 )
 from autoparser.shown import Shown
 
@@ -101,48 +107,35 @@ class LearnedFormat(Shown, ABC):
         tools: Sequence[object] | None = None,
         *,
         chat_template_kwargs: Mapping[str, object] | None = None,
-        reasoning: Literal["separate", "inline", "raw"] = "separate",
-        call_deltas: Literal["incremental", "whole"] = "incremental",
-        unclosed_reasoning: Literal["calls", "keep"] = "calls",
         call_ids: Callable[[str, int], str] | int | None = None,
         tokenizer: object | None = None,
-        strip_code_fence: bool = False,
-        reasoning_over: bool = False,
-        **options: Unpack[RequestOptions],
+        **options: Unpack[ParserOptions],
     ) -> OutputParser:
         """Make the parser of what a model writes for a request.
 
-        `tools` and `tool_choice` are OpenAI's; without tools every function name is taken.
-        `prompt` is the rendered prompt, or any tail of it that holds the generation prompt;
-        None stands for the template's default one. `chat_template_kwargs` are the values of the
+        `tools` are OpenAI's; without tools every function name is taken. The options are
+        `ParserOptions`; one that is None is left out. `chat_template_kwargs` are the values of the
         template's switches that the prompt is rendered with: where they are given they say which
-        format it belongs to, else its end does. `json_schema` says that the answer is JSON:
-        markers inside its strings are text, and without tools nothing in it is a call. Without
-        `parallel_tool_calls` only the first of several calls counts; the others are junk.
-        `reasoning` leaves it in the content: "inline" its text alone, "raw" with its markers.
-        `call_ids` makes the ids of calls that are written without one, from a call's name and its
-        number; a number is the seed of `CallIds`, None stands for ids that no other call has.
-        With the model's `tokenizer` (all that `tokenizer_of` takes) texts may be fed
-        with their token ids: a marker that came as ordinary text is then text. `strip_code_fence`
-        leaves out the fence of Markdown around an answer by `json_schema`. `reasoning_over` says
-        that texts begin after the reasoning, whatever the prompt says: it was cut off already.
-        Where reasoning never closes, a whole call inside it is a call, so the text is held from
-        there on, and what opens content ends it; with `unclosed_reasoning="keep"` all is reasoning.
-        Raises RequestError for tools that are not valid tools, TokenizerError for what is not a
-        tokenizer.
+        format it belongs to, else its end does. `call_ids` makes the ids of calls that are written
+        without one, from a call's name and its number; a number is the seed of `CallIds`, None
+        stands for ids that no other call has. With the model's `tokenizer` (all that `tokenizer_of`
+        takes) texts may be fed with their token ids: a marker that came as ordinary text is then
+        text. Raises RequestError for tools or options that are not valid, TokenizerError for what
+        is not a tokenizer.
         """
-        request = self._request(tools, chat_template_kwargs, **options)
+        asked = read_options(ParserFields, tools, options)
+        request = request_with(asked, self._setting_format(tools, chat_template_kwargs))
         model = None if tokenizer is None else _model_tokenizer(tokenizer)
 
         def parser_of(turn: TurnTree) -> OutputParser:
             return OutputParser(
-                after_reasoning(turn) if reasoning_over else turn,
-                reasoning=reasoning,
-                whole_calls=call_deltas == "whole",
-                keeps_reasoning=unclosed_reasoning == "keep",
+                after_reasoning(turn) if asked.reasoning_over else turn,
+                reasoning=asked.reasoning,
+                whole_calls=asked.call_deltas == "whole",
+                keeps_reasoning=asked.unclosed_reasoning == "keep",
                 call_ids=call_ids,
                 tokenizer=model,
-                strip_code_fence=strip_code_fence,
+                strip_code_fence=asked.strip_code_fence,
             )
 
         own = parser_of(build_expression(self.formats, request))
@@ -271,7 +264,15 @@ class LearnedFormat(Shown, ABC):
     def _setting_format(
         self, tools: Sequence[object] | None, setting: Mapping[str, object] | None
     ) -> PromptFormat | None:
-        return None if setting is None else self.under(setting, tools=tools is None or bool(tools))
+        if setting is None:
+            return None
+        if not is_mapping(setting):
+            raise RequestError(
+                f"this is {kind_of(setting)}, not an object",
+                place="chat_template_kwargs",
+                hint="give the values of switches by name",
+            )
+        return self.under(setting, tools=tools is None or bool(tools))
 
     @property
     def format(self) -> TurnFormat:

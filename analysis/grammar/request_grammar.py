@@ -341,7 +341,7 @@ def grammar_of(
     unless the tool is strict; with `loosen` everywhere, with False nowhere. Raises RequestError
     where the request contradicts itself.
     """
-    json_schema = options.pop("json_schema", None)
+    json_schema = options.get("json_schema")
     request = request_of(tools or [], begun_turn=begun, **options)
     offered = request.tools or {}
     if request.required and not offered:

@@ -61,6 +61,13 @@ def missing_end(turn: TurnTree, spans: Sequence[Span]) -> str:
 # A parser of one output that comes in pieces.
 
 
+def _not_a_text(value: object) -> RequestError:
+    """Return the error about an output, or a piece of one, that is not a string."""
+    got = "None" if value is None else type(value).__name__
+    hint = "decode it first" if isinstance(value, bytes | bytearray) else None
+    return RequestError(f"an output must be a string, got {got}", hint=hint)
+
+
 class StreamParser:
     """Reads one output piece by piece."""
 
@@ -89,11 +96,11 @@ class StreamParser:
         """Read a piece of text; return the deltas that it adds.
 
         `ids` are the new token ids, for a parser made with a tokenizer. Raises RequestError for ids
-        without one.
+        without one, and for a text that is not a string.
         """
         tape = self._tape
         lane = tape.lane
-        if lane is not None and text and ids is None:
+        if lane is not None and text.__class__ is str and text and ids is None:
             # The usual case, which has to be cheap.
             if lane.held_text:
                 text = lane.held_text + text
@@ -109,6 +116,8 @@ class StreamParser:
             lane.append(text)
             kind = lane.delta
             return self._collector.take() if kind is None else [Delta(kind, text, lane.index)]
+        if not isinstance(text, str):
+            raise _not_a_text(text)
         if ids is not None:
             raise RequestError(
                 "token ids were given to a parser that does not know their texts",
@@ -213,6 +222,8 @@ class IdentifiedStream(StreamParser):
         The text of an id may come later than the id, as in engines when a character is not whole.
         An id outside the vocabulary has no text.
         """
+        if not isinstance(text, str):
+            raise _not_a_text(text)
         return self._spelled.restore_deltas(super().feed(self._spelled.hide(text, ids)))
 
     def finish(self, *, complete: bool = True) -> list[Delta]:

@@ -11,7 +11,7 @@ reasoning, calls or content follow, and the readers of these pass their text to 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -67,6 +67,7 @@ class HeaderReader:
         )
         self._lead = "" if lead is None or section is None else lead.core
         self._openers = tuple(filter(None, (first, self._lead)))
+        self._uncalled = () if turn.calls is not None else tuple(_uncalled_openers(turn))
         self._first: StopTable[bool] = StopTable(
             [("", first, True), *(("", core, False) for core in cores)]
         )
@@ -97,7 +98,8 @@ class HeaderReader:
             # The text was cut inside the header.
             tape.take(size, SpanKind.MARKUP)
             return StopMark.HEADER
-        if _stops_at(stops, header, len(header) - len(header.lstrip())):
+        uncalled = any(opener in header for opener in self._uncalled)
+        if uncalled or _stops_at(stops, header, len(header) - len(header.lstrip())):
             return None
         calls = self._calls(header, tape)
         if calls is not None:
@@ -194,6 +196,23 @@ class HeaderReader:
                 cut = found is None and tape.closed and not tape.complete
                 return len(text) if cut and len(bare) <= LONGEST_HEADER else 0
             yield
+
+
+def _uncalled_openers(turn: TurnTree) -> Iterator[str]:
+    """Return the openers of calls, for a request without calls: their headers are text there.
+
+    Otherwise `<|open|>tools<|sep|>` would be read as a header with unknown words, and the call
+    would lose it. An opener that content or reasoning shares tells nothing.
+    """
+    calls = turn.strict.calls
+    if calls is None:
+        return
+    blocks = [turn.content, *filter(None, (turn.reasoning,))]
+    shared = [literal.core for block in blocks for literal in (block.open, *block.others)]
+    for text in (calls.section_open, calls.row[0]):
+        opener = text.strip() if type(text) is str else ""
+        if opener and not any(opener in core for core in shared):
+            yield opener
 
 
 def _stops_at(stops: StopTable[StopMark], text: str, start: int) -> bool:

@@ -14,18 +14,22 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import StrEnum
 from threading import Lock
-from typing import Any, Generic, TypeAlias, TypedDict, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.conversation import Json, Presence, function_of
-from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.documents import read_value
+from autoparser.analysis.core.errors import AutoparserError, kind_of
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_format import StrippedEdges, TurnPart
 from autoparser.analysis.core.turn_format import PromptFormat, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
+
+from .parsed_message import ReasoningIn
 
 # The cache of values made of formats.
 
@@ -232,47 +236,109 @@ class ParserRequest(Struct, frozen=True):
 
 
 class RequestOptions(TypedDict, total=False):
-    """The options of a request beside its tools; the defaults are those of `request_of`."""
+    """The options of a request beside its tools; an option that is None is left out."""
 
     prompt: str | None
-    """The rendered prompt, or any suffix of it that contains the generation prompt; None stands for
-    the template's default one."""
+    """The rendered prompt, or any suffix of it that contains the generation prompt. Without it, the
+    template's default one."""
     tool_choice: object
     """As in OpenAI's API: "auto", "none", "required", a tool's name, or an object that names it."""
-    parallel_tool_calls: bool
-    """Whether more than one call counts."""
+    parallel_tool_calls: bool | None
+    """Whether more than one call counts. With False, calls after the first are junk."""
     json_schema: Mapping[str, Any] | None
-    """The schema of the answer if it is JSON."""
+    """The schema of the answer if it is JSON, e.g. `{"type": "object"}`. Markers inside its strings
+    are text, and without tools nothing in it is a call."""
+
+
+class ParserOptions(RequestOptions, total=False):
+    """The options of a parser: those of its request, and the form of the message."""
+
+    reasoning: ReasoningIn | None
+    """Where reasoning goes: "separate", or into the content, "inline" without its markers and "raw"
+    with them."""
+    call_deltas: Literal["incremental", "whole"] | None
+    """When a stream sends a call: as its arguments come, or once it has closed."""
+    unclosed_reasoning: Literal["calls", "keep"] | None
+    """Whether reasoning that never closes may hold a call. With "calls", text is held from the
+    call's opener on, and an opener of content ends the reasoning; with "keep", all is reasoning."""
+    strip_code_fence: bool | None
+    """Whether the Markdown fence around an answer by `json_schema` is left out."""
+    reasoning_over: bool | None
+    """Whether texts begin after the reasoning, whatever the prompt says: it was cut off already."""
+
+
+class RequestFields(Struct, frozen=True, forbid_unknown_fields=True):
+    """The `RequestOptions` as they are read, with their defaults."""
+
+    tools: Any = None
+    """Given apart. As a field, it is what `tool=` is taken to be a misspelling of."""
+    prompt: str | None = None
+    tool_choice: Any = "auto"
+    parallel_tool_calls: bool = True
+    json_schema: Mapping[str, Any] | None = None
+
+
+class ParserFields(RequestFields, frozen=True, forbid_unknown_fields=True):
+    """The `ParserOptions` as they are read, with their defaults."""
+
+    reasoning: ReasoningIn = "separate"
+    call_deltas: Literal["incremental", "whole"] = "incremental"
+    unclosed_reasoning: Literal["calls", "keep"] = "calls"
+    strip_code_fence: bool = False
+    reasoning_over: bool = False
+
+
+Fields = TypeVar("Fields", bound=RequestFields)
+
+
+def read_options(kind: type[Fields], tools: object, options: Mapping[str, object]) -> Fields:
+    """Read the options of a request, as every caller's are read: None is one that is left out.
+
+    Raises RequestError for an unknown option, and for a value of another type.
+    """
+    if tools is not None and (not isinstance(tools, Sequence) or isinstance(tools, str | bytes)):
+        raise RequestError(
+            f"this is {kind_of(tools)}, not a list", place="tools", hint=f"give [{_TOOL}]"
+        )
+    given = {name: value for name, value in options.items() if value is not None}
+    fields = read_value(given, kind, file="the request", wrong=RequestError)
+    return replace(fields, tools=tools)
 
 
 def request_of(
     tools: Sequence[object] | None = None,
     *,
-    prompt: str | None = None,
     begun_turn: PromptFormat | None = None,
-    tool_choice: object = "auto",
-    parallel_tool_calls: bool = True,
-    json_schema: Mapping[str, object] | None = None,
+    **options: Unpack[RequestOptions],
 ) -> ParserRequest:
-    """Read a request in OpenAI's form. Raises RequestError if a tool or the choice is not valid.
+    """Read a request in OpenAI's form. Raises RequestError if a part of it is not valid.
 
     With a schema for the answer and without tools, nothing in the answer is a call.
     """
+    return request_with(read_options(RequestFields, tools, options), begun_turn)
+
+
+def request_with(fields: RequestFields, begun_turn: PromptFormat | None = None) -> ParserRequest:
+    """Return the request of options that were read. Raises RequestError as `request_of` does."""
+    tools, choice = fields.tools, fields.tool_choice
     offered = None if tools is None else dict(map(_name_and_schema, range(len(tools)), tools))
-    chosen = _chosen_tool(tool_choice, offered)
+    chosen = _chosen_tool(choice, offered)
     if chosen is not None and offered is not None:
         offered = {chosen: offered[chosen]}
     return ParserRequest(
         tools=offered,
-        calls=tool_choice != "none"
+        calls=choice != "none"
         and offered != {}
-        and (json_schema is None or tools is not None),
-        parallel=parallel_tool_calls,
-        json=json_schema is not None,
-        prompt=prompt,
+        and (fields.json_schema is None or tools is not None),
+        parallel=fields.parallel_tool_calls,
+        json=fields.json_schema is not None,
+        prompt=fields.prompt,
         begun_turn=begun_turn,
-        required=tool_choice == "required" or chosen is not None,
+        required=choice == "required" or chosen is not None,
     )
+
+
+_TOOL = '{"type": "function", "function": {"name": …, "parameters": …}}'
 
 
 def _name_and_schema(at: int, tool: object) -> tuple[str, Json]:
@@ -282,7 +348,7 @@ def _name_and_schema(at: int, tool: object) -> tuple[str, Json]:
         raise RequestError(
             "this is not a valid tool",
             place=f"tools[{at}]",
-            hint='give {"type": "function", "function": {"name": …, "parameters": …}}',
+            hint=f"give {_TOOL}",
         )
     parameters = function.get("parameters")
     if parameters is not None and not isinstance(parameters, Mapping | bool):

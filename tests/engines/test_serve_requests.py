@@ -8,7 +8,7 @@ import pytest
 
 from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
-from autoparser.analysis.engines.chat_request import chat_request
+from autoparser.analysis.engines.chat_request import ChatRequest, chat_request
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from tests.case_tables import case_tables
 from tests.fixture_analyses import analyzed
@@ -49,6 +49,22 @@ def test_an_effort_sets_the_switch_of_the_template_that_has_such_values(
     fields = {"reasoning_effort": case["effort"]}
     assert case["written"] in asked_of(fields, template=case["template"])["prompt"]
     assert case["written"] not in asked_of({}, template=case["template"])["prompt"]
+
+
+def test_a_field_that_is_null_is_one_that_is_left_out() -> None:
+    nulls = dict.fromkeys(set(ChatRequest.__struct_fields__) - {"messages"})
+    function = TOOLS[0]["function"]
+    tool = {"type": "function", "function": {**function, "description": None, "strict": None}}
+    user = {**BODY["messages"][0], "name": None}
+    fields = {
+        "messages": [user],
+        "tools": [tool],
+        "tool_choice": None,
+        "stream_options": {"include_usage": None},
+        "response_format": {"type": "text", "json_schema": None},
+    }
+    assert asked_of(nulls) == asked_of({})
+    assert asked_of({**nulls, **fields}) == asked_of({"tools": TOOLS[:1]})
 
 
 def test_an_effort_without_a_switch_is_ignored_with_a_line_in_the_log(

@@ -6,14 +6,21 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 import pytest
 
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.parsing.message_collector import CallIds
 from autoparser.analysis.parsing.parsed_message import DeltaKind, Status
-from autoparser.analysis.parsing.turn_request import IdentityCache, RequestError
+from autoparser.analysis.parsing.turn_request import (
+    IdentityCache,
+    ParserFields,
+    ParserOptions,
+    RequestError,
+    RequestFields,
+    RequestOptions,
+)
 
 from .loop import TOOLS, analysis_of, streamed
 
@@ -36,6 +43,65 @@ END = "<|im_end|>"
 def test_an_invalid_request_is_refused(tools: list[object], choice: object, error: str) -> None:
     with pytest.raises(RequestError, match=error):
         analysis_of(JSON).parser(tools, tool_choice=choice)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error"),
+    [
+        ("tool", TOOLS, "did you mean tools"),
+        ("parallel_tool_call", False, "did you mean parallel_tool_calls"),
+        ("parallel_tool_calls", "yes", "parallel_tool_calls: this is a text, not true or false"),
+        ("prompt", 5, "prompt: this is a number, not a text"),
+        ("json_schema", "text", "json_schema: this is a text, not an object"),
+        ("chat_template_kwargs", "x", "chat_template_kwargs: this is a text, not an object"),
+        ("tools", "get_forecast", "tools: this is a text, not a list"),
+        ("tools", TOOLS[0], "tools: this is an object, not a list"),
+    ],
+)
+def test_an_option_of_another_name_or_type_is_one_line_of_parser_and_grammar(
+    option: str, value: object, error: str
+) -> None:
+    for make in (analysis_of(JSON).parser, analysis_of(JSON).grammar):
+        options: dict[str, Any] = {option: value}
+        with pytest.raises(RequestError, match=error) as raised:
+            make(**options)
+        assert "\n" not in str(raised.value)
+
+
+def test_an_option_of_the_parser_alone_has_its_choices_in_the_error() -> None:
+    options: dict[str, Any] = {"call_deltas": "whol"}
+    with pytest.raises(RequestError, match="did you mean whole"):
+        analysis_of(JSON).parser(**options)
+
+
+def test_an_option_that_is_none_is_one_that_is_left_out() -> None:
+    text = f"<think>\nHm.\n</think>\n\n{CALL}\n{CALL}{END}"
+    names = [*ParserOptions.__annotations__, *RequestOptions.__annotations__]
+    for name in names:
+        options: dict[str, Any] = {name: None}
+        assert analysis_of(JSON).parser(TOOLS, **options).parse(text) == (
+            analysis_of(JSON).parser(TOOLS).parse(text)
+        )
+    for name in RequestOptions.__annotations__:
+        options = {name: None}
+        assert analysis_of(JSON).grammar(TOOLS, **options).gbnf() == (
+            analysis_of(JSON).grammar(TOOLS).gbnf()
+        )
+
+
+def test_the_options_that_are_read_are_those_that_are_documented() -> None:
+    for options, fields in ((RequestOptions, RequestFields), (ParserOptions, ParserFields)):
+        assert {"tools", *get_type_hints(options)} == {*fields.__struct_fields__}
+
+
+@pytest.mark.parametrize("text", [b"Hi.", None, 5, ["Hi."]])
+@pytest.mark.parametrize("before", ["", "So it", "<think>\nHm, so it"])
+def test_an_output_that_is_no_text_is_refused(text: Any, before: str) -> None:
+    stream = analysis_of(JSON).parser(TOOLS).stream()
+    stream.feed(before)
+    stream.feed(before)
+    with pytest.raises(RequestError, match="an output must be a string, got"):
+        stream.feed(text)
 
 
 def test_ids_without_a_tokenizer_are_refused() -> None:
