@@ -18,14 +18,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from json.encoder import encode_basestring
 
 from autoparser.analysis.core.call_format import ArgumentFormat
-from autoparser.analysis.core.call_notation import python_notation
+from autoparser.analysis.core.call_notation import ValueNotation, python_notation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 from autoparser.analysis.core.text_format import StringEscape, StringText
 
-from .json_text import BracketScan, Emit, LiteralScan, ReadOutcome, ignore, read_json, string_quotes
+from .json_text import (
+    BracketScan,
+    Emit,
+    LiteralScan,
+    ReadOutcome,
+    ignore,
+    in_json,
+    read_json,
+    string_quotes,
+)
 from .raw_text import ArgumentsAround, RawReader, begun_stops, json_of
 from .text_lookahead import (
     GoesOn,
@@ -42,10 +51,14 @@ from .text_lookahead import (
 from .text_tape import Reading, SpanKind, TextTape
 from .value_decoding import (
     EntryRow,
+    UnreadableValueError,
+    ValueDecoder,
+    decode_typed,
     decode_value,
     is_value,
     json_value,
     nested_opening,
+    python_text,
     without_quotes,
 )
 
@@ -175,6 +188,7 @@ class ValueReader(ArgumentsAround):
         if streams:
             self.emit('"')
         escapes = string.escapes if quoted else ()
+        backslashed = quoted and _is_backslashed(string)
         holds = not quoted and (types is None or bool(types & _CONTAINERS))
         reader = RawReader(
             self,
@@ -183,6 +197,7 @@ class ValueReader(ArgumentsAround):
             self.emit_json if streams else None,
             escapes,
             quoted=quoted,
+            backslashed=backslashed,
             nested=nested_opening(self.arguments.values, row, key) if holds else "",
         )
         ended = yield from reader.read()
@@ -190,7 +205,13 @@ class ValueReader(ArgumentsAround):
             return ReadOutcome.CUT
         text = "".join(reader.pieces)
         values = self.arguments.values
-        self.emit('"' if streams else json_of(text, schema, types, values, quoted=quoted))
+        if backslashed and (unescaped := python_text(text, string.open.strip())) is not None:
+            # The template escapes nothing, and a model that escapes writes Python.
+            text, self.repaired = unescaped, True
+        if streams:
+            self.emit(in_json(text) + '"')
+        else:
+            self.emit(json_of(text, schema, types, values, quoted=quoted))
         if ended is ReadOutcome.REPAIRED:
             self.repaired = True
             # If no other closer came, it may be one after all.
@@ -214,7 +235,7 @@ class ValueReader(ArgumentsAround):
         tape = self.tape
         ends = self._ends()
         notation = python_notation() if row.quote else self.arguments.values
-        scan = BracketScan(notation, literal=literal)
+        scan = BracketScan(notation, literal=literal, foreign=_quotes_by_marker(notation))
         while (size := scan.end_of(tape.text, tape.at, ends, closed=tape.closed)) is None:
             if tape.closed:
                 break
@@ -224,12 +245,19 @@ class ValueReader(ArgumentsAround):
             front = tape.text[tape.at : tape.at + (size or 0)].strip()
             size = size if size and is_value(front, self.arguments.values) else scan.passed
         if size is None:
+            if tape.complete and scan.in_foreign_quote:
+                return ReadOutcome.BAD
             return self._at_end(schema, types, ends)
         text = tape.take(size, SpanKind.ARGUMENTS).strip()
         if literal and is_value(text, python_notation()):
             value = decode_value(text, python_notation())
             self.emit(json.dumps(value, ensure_ascii=False))
         else:
+            if self.arguments.values.string.open.strip() and not row.quote:
+                # The template quotes every string: what else is read is not as it writes it.
+                if not is_value(text, self.arguments.values) and _FOREIGN.search(text):
+                    return ReadOutcome.BAD
+                self.repaired = self.repaired or not _is_own(text, self.arguments.values)
             self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
         return (yield from self._take_closer(row))
 
@@ -277,6 +305,33 @@ class ValueReader(ArgumentsAround):
         for unit in units:
             yield from skip_space(self.tape)
             yield from take_text(self.tape, unit)
+
+
+def _is_backslashed(text: StringText) -> bool:
+    """Return whether strings have the quotes of Python, and the template escapes nothing."""
+    return text.escape is StringEscape.VERBATIM and text.open.strip() in ("'", '"')
+
+
+def _quotes_by_marker(notation: ValueNotation) -> bool:
+    """Return whether strings have markers in place of quotes, so that quotes are foreign."""
+    return len(notation.string.open.strip()) > 1
+
+
+def _is_own(text: str, notation: ValueNotation) -> bool:
+    """Return whether a text without the quotes of the notation is a value of it.
+
+    `{city:Oslo}` is not where strings are written `<q>Oslo<q>`, and neither is `{city:'Oslo'}`.
+    """
+    decoder = ValueDecoder(text)
+    try:
+        decoder.value(notation)
+    except (UnreadableValueError, ValueError, RecursionError):
+        return not isinstance(decode_typed(text, None, notation), str)
+    return decoder.end() and not decoder.foreign
+
+
+_FOREIGN = re.compile("[\"'(){}\\[\\]]")
+"""Signs that do not belong in a text without quotes."""
 
 
 def _escapes_by_doubling(text: StringText) -> bool:
@@ -399,8 +454,11 @@ class EntryReader:
                 self._skip_repeated(opening, found.start())
                 size = found.start() - tape.at
                 key = tape.take(size, SpanKind.ARGUMENTS).strip()
-                # Models also write names in quotes.
-                return key if key in self.values.schema.names else key.strip("\"'")
+                if key in self.values.schema.names:
+                    return key
+                # Models also write names in quotes; a key with quotes inside is not a key.
+                key = key.strip("\"'")
+                return None if _NO_KEY.search(key) else key
             if tape.closed or tape.left() >= _LONGEST_KEY:
                 return None
             yield
@@ -465,6 +523,8 @@ class EntryReader:
 
 
 _LONGEST_KEY = 4096
+_NO_KEY = re.compile(r"[\"'\n{}()]|,\s|\[[\"'{]")
+"""What no key holds, but for a declared one: the text before it is a value."""
 
 
 class _Middles:

@@ -51,9 +51,17 @@ _BACKSLASHED = frozenset(
 class BracketScan:
     """Finds the end of one value as its text comes in."""
 
-    def __init__(self, notation: ValueNotation, *, literal: bool = False) -> None:
-        """Store the brackets and quotes of a notation; a `literal` may be in quotes itself."""
+    def __init__(
+        self, notation: ValueNotation, *, literal: bool = False, foreign: bool = False
+    ) -> None:
+        """Store the brackets and quotes of a notation; a `literal` may be in quotes itself.
+
+        Strings may also have `foreign` quotes, those of Python.
+        """
         self._quotes, self._escaped = string_quotes(notation)
+        self._foreign = {quote: quote for quote in "'\"" if foreign and quote not in self._quotes}
+        self._quotes |= self._foreign
+        self._escaped |= {*self._foreign}
         string = notation.string
         self._bare = not (literal or string.open.strip() or string.escape is StringEscape.PYTHON)
         """Whether strings are bare: quotes and brackets are text except at the very beginning."""
@@ -68,6 +76,11 @@ class BracketScan:
         self._scan_size = 0
         self.passed: int | None = None
         """Offset in the value of the first end inside an open bracket or quote; None if none."""
+
+    @property
+    def in_foreign_quote(self) -> bool:
+        """Whether a foreign quote has opened that did not close."""
+        return self._quoted in self._foreign
 
     def end_of(self, text: str, start: int, ends: Sequence[str], *, closed: bool) -> int | None:
         """Return the length of the value, which ends before one of `ends`, or None if unknown."""
@@ -97,11 +110,17 @@ class BracketScan:
             elif word in ends and not self._depth:
                 return match.start() - start
             else:
-                if self._depth or not self._bare or not text[start : match.start()].strip():
+                before = text[start : match.start()].rstrip()
+                apostrophe = word in self._foreign and before[-1:] not in _BEFORE_VALUE
+                if (self._depth or not self._bare or not before) and not apostrophe:
                     self._quoted = "" if self._bare and not self._depth else quotes.get(word, "")
                     self._depth += (word in self._opens) - (word in self._closes)
                 at = match.end()
             self._scan_size = at - start
+
+
+_BEFORE_VALUE = ("", *"[{(,:=")
+"""What a value comes after: elsewhere a foreign quote is an apostrophe."""
 
 
 class LiteralScan:

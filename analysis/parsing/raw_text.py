@@ -24,7 +24,7 @@ from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 
 from .json_text import Emit, QuoteScan, ReadOutcome, in_json
-from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead
+from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead, skip_space
 from .text_tape import Reading, SpanKind, TextLane, TextTape
 from .value_decoding import (
     UnreadableValueError,
@@ -78,6 +78,10 @@ class _Stop(Enum):
     """The opening of an element in the value that has the same closer as the value."""
     ESCAPE = auto()
     """A text that stands for a character and contains the closer."""
+    ESCAPED = auto()
+    """A closer with a backslash before it, in a notation that escapes nothing."""
+    HALF = auto()
+    """A closer without its last sign."""
     ENTRY = auto()
     """The beginning of the next entry if it is not a marker: a separator, or a short sign."""
 
@@ -124,13 +128,15 @@ class RawReader:
         escapes: Sequence[str] = (),
         *,
         quoted: bool = False,
+        backslashed: bool = False,
         nested: str = "",
     ) -> None:
         """Prepare to read up to `after`; the text goes to `emit` as it comes, or to `pieces`.
 
         `escapes` are texts that contain the closer and stand for a character. A `quoted` value is
-        a string, whatever it looks like. `nested` opens an element in the value that has the same
-        closer as the value.
+        a string, whatever it looks like; in a `backslashed` one a backslash may stand before a
+        quote, and from the first backslash on its text goes to `pieces`. `nested` opens an element
+        in the value that has the same closer as the value.
         """
         self.around, self.key, self.after = around, key, after
         self.nests, self.quoted = bool(nested), quoted
@@ -164,8 +170,17 @@ class RawReader:
             others = [text for text in (*around.stops, *opens) if not text.startswith(closer)]
             markers = (text for text in others if len(text) > _SHORT)
             stops += [(after.before + self.between, text, _Stop.MARKER) for text in markers]
+        half = after.first.rstrip(">]}|)").rstrip() if after.is_marked else ""
+        if half != after.first and any(map(str.isalnum, half)):
+            stops.append((after.before, half, _Stop.HALF))
         stops += [("", text, _Stop.ENTRY) for text in self._entry_signs()]
         stops += [("", text, _Stop.ESCAPE) for text in escapes]
+        if backslashed:
+            stops += [("", "\\", _Stop.ESCAPE), ("", "\\\\", _Stop.ESCAPE)]
+            stops += [("", f"\\{after.units[0]}", _Stop.ESCAPED)]
+        self.backslashed = backslashed
+        self.held = False
+        """Whether a backslash has come, so that the text is not passed on before it is whole."""
         self.stops = StopTable(stops)
         # Text that needs no escape bypasses the reader.
         search = self.stops.searching("" if emit is None else _ESCAPED).search
@@ -214,7 +229,7 @@ class RawReader:
                 end = stops.safe(tape.text, max(tape.at, self.looked - tape.offset))
                 self.looked = tape.offset + end
                 self._leave(end)
-                if not self.doubts:
+                if not self.doubts and not self.held:
                     tape.pass_by(self.lane)
                 yield
                 continue
@@ -228,12 +243,19 @@ class RawReader:
         start, size = tape.offset + stop.start, stop.end - stop.start
         cut = tape.offset + self.stops.written_before(tape.text, stop, tape.at)
         self._leave(cut - tape.offset)
+        if self.backslashed and tape.text[stop.start] == "\\":
+            self.held, self.take = True, self.pieces.append
+            cut += stop.label is _Stop.ESCAPED
         quoted = self.buffers and self._in_string(start)
         sight = yield from self._sight(stop.label, start, size, cut, quoted=quoted)
         self.looked = start + (1 if stop.label in _TRIED_AGAIN else size)
         if sight is _Sight.END or (sight in _DOUBTED and self.around.unclosed):
-            closed = stop.label is _Stop.CLOSER
-            return self._close(cut, ReadOutcome.COMPLETE if closed else ReadOutcome.REPAIRED)
+            closed = stop.label in (_Stop.CLOSER, _Stop.ESCAPED)
+            outcome = self._close(cut, ReadOutcome.COMPLETE if closed else ReadOutcome.REPAIRED)
+            if stop.label is _Stop.HALF and tape.position == cut:
+                tape.take(start + size - cut, SpanKind.MARKUP)
+                yield from skip_space(tape)
+            return outcome
         if sight is not _Sight.TEXT:
             self.doubts.append(_Doubt(start, cut, sight))
         return None
@@ -245,6 +267,11 @@ class RawReader:
         tape, around = self.around.tape, self.around
         if label is _Stop.ESCAPE or (quoted and label is not _Stop.CLOSER):
             return _Sight.TEXT
+        if label is _Stop.HALF:
+            return (yield from self._half(TextLookahead(tape, start + size)))
+        if label is _Stop.ESCAPED:
+            ends = yield from self._ends_at_escaped(TextLookahead(tape, start + size))
+            return _Sight.END if ends else _Sight.TEXT
         if label is _Stop.OPENING:
             self.depth += 1
             return _Sight.DOUBT
@@ -284,6 +311,29 @@ class RawReader:
                 return _Sight.END if ends else _Sight.DOUBT
         after = yield from around.goes_on(ahead)
         return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
+
+    def _half(self, ahead: TextLookahead) -> Reading[_Sight]:
+        """Return the meaning of half a closer: the whole one, or what may follow it, comes next."""
+        around = self.around
+        yield from ahead.space()
+        if (yield from ahead.ended()):
+            return _Sight.END if around.tape.complete else _Sight.TEXT
+        follows = (self.after.core, *around.stops, *(each.core for each in around.openings))
+        return _Sight.TEXT if (yield from ahead.among(follows)) is None else _Sight.END
+
+    def _ends_at_escaped(self, ahead: TextLookahead) -> Reading[bool]:
+        r"""Return whether a value ends with a backslash: all that may follow a closer comes.
+
+        In `'the \'red\' one, label=\'a\''` no key is declared, or its value is escaped, too.
+        """
+        around = self.around
+        yield from ahead.space()
+        if (yield from ahead.among(around.stops)) is not None:
+            return True
+        if not around.separator.core or not (yield from ahead.row((around.separator.core,))):
+            return False
+        key = yield from self._next_key(ahead)
+        return key in around.schema.names and not (yield from ahead.text("\\"))
 
     def _declared_entry(self, ahead: TextLookahead) -> Reading[_Sight]:
         """Return whether an entry of a declared key begins here, judged by its value.
@@ -389,13 +439,20 @@ class RawReader:
             self.around.unclosed = True
             self._pass(first.cut - tape.offset)
             return ReadOutcome.COMPLETE if first.sight is _Sight.QUOTED else ReadOutcome.REPAIRED
-        rest = len(tape.text)
+        rest = len(tape.text) - self._begun_closer()
         for char in reversed(self.after.before):
             if rest > tape.at and tape.text[rest - 1] == char:
                 rest -= 1
         self._pass(rest)
         tape.take(tape.left(), SpanKind.MARKUP)
         return ReadOutcome.REPAIRED
+
+    def _begun_closer(self) -> int:
+        """Return the length of the front of a marked closer in which the text ends."""
+        tape, closer = self.around.tape, self.after.first
+        fronts = range(len(closer) - 1, _SHORT, -1) if self.after.is_marked else ()
+        text = tape.text[tape.at :]
+        return next((size for size in fronts if text.endswith(closer[:size])), 0)
 
     def _entry(self, ahead: TextLookahead) -> Reading[bool]:
         """Return whether the next entry begins here; true if no entry opens with this text."""

@@ -54,6 +54,9 @@ class _Cursor:
 class ValueDecoder(_Cursor):
     """Decodes a value from a whole text in a notation."""
 
+    foreign = False
+    """Whether a string was quoted otherwise than the notation quotes, as in `'Oslo'`."""
+
     def value(self, notation: ValueNotation) -> Json:
         """Decode the next value. Raises UnreadableValueError."""
         self._space()
@@ -93,7 +96,10 @@ class ValueDecoder(_Cursor):
             return self._quoted()
         opening, close = text.open.strip(), text.close.strip()
         if not opening or not self._takes(opening):
-            return None
+            # Where markers quote strings, a model may write the quotes of JSON or Python.
+            found = self._quoted() if len(opening) > 1 else None
+            self.foreign = self.foreign or found is not None
+            return found
         end = self._close_of(close, text.escapes)
         inside = self.text[self.at : end]
         self.at = end + len(close)
@@ -173,6 +179,15 @@ class ValueDecoder(_Cursor):
 
 _QUOTED = frozenset({StringEscape.JSON, StringEscape.JSON_ASCII})
 _QUOTES = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
+
+
+def python_text(text: str, quote: str) -> str | None:
+    """Return the string that a text is in Python between quotes, or None if it escapes neither."""
+    if f"\\{quote}" not in text and "\\\\" not in text:
+        return None
+    literal = f"{quote}{text}{quote}".replace("\n", "\\n")
+    value = from_python(literal)
+    return None if value == literal else value
 
 
 _PYTHON = tuple("'\"[({")
