@@ -23,6 +23,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import product
 from string import hexdigits
 
 from autoparser.analysis.core.schema_keywords import UnheldKeywordError
@@ -41,6 +42,8 @@ class GbnfRules:
 
     names_alone = False
     """Whether an object that names members, and says nothing of others, has those alone."""
+    calls_itself = False
+    """Whether text up to a quote is a rule that calls itself, which llguidance cannot read."""
 
     def __init__(self) -> None:
         self._bodies: dict[str, str | None] = {}
@@ -223,38 +226,51 @@ def join_alternatives(options: Sequence[str]) -> str:
 
 def digits_between(low: str, high: str, digits: str = DECIMAL) -> str:
     """Return an expression for all digit strings from `low` to `high`, which are equally long."""
-    common = 0
-    while common < len(low) and low[common] == high[common]:
-        common += 1
-    pieces: list[str] = [gbnf_literal(low[:common])] if common else []
-    low, high = low[common:], high[common:]
-    if low:
-        pieces.append(join_alternatives(_digit_options(low, high, digits)))
-    return " ".join(pieces)
+    return join_alternatives(list(digit_rows(low, high, digits)))
 
 
-def _digit_options(low: str, high: str, digits: str) -> list[str]:
-    """Return the options where the first digits differ."""
-    zeros, nines = digits[0] * (len(low) - 1), digits[-1] * (len(low) - 1)
-    first, last = digits.index(low[0]), digits.index(high[0])
-    options: list[str] = []
-    if low[1:] != zeros:
-        options.append(f"{gbnf_literal(low[0])} {digits_between(low[1:], nines, digits)}")
-        first += 1
-    above: list[str] = []
-    if high[1:] != nines:
-        above.append(f"{gbnf_literal(high[0])} {digits_between(zeros, high[1:], digits)}")
-        last -= 1
-    if first <= last:
-        free = [digit_class(digits[first : last + 1]), *counted_digits(len(low) - 1, digits)]
-        options.append(" ".join(free))
-    return options + above
+def digit_rows(low: str, high: str, digits: str = DECIMAL, before: str = "") -> Iterator[str]:
+    """Yield rows of literals and classes for the digit strings from `low` to `high`.
+
+    `before` is the text before the digits. From ``"17"`` to ``"30"`` the rows are ``"1" [7-9]``,
+    ``"2" [0-9]`` and ``"30"``.
+    """
+    size = len(low)
+    zeros, nines = digits[0] * size, digits[-1] * size
+    if not low or (low, high) == (zeros, nines):
+        yield _in_row(before, counted_digits(size, digits))
+    elif low[0] == high[0]:
+        yield from digit_rows(low[1:], high[1:], digits, before + low[0])
+    else:
+        first, last = digits.index(low[0]), digits.index(high[0])
+        if low[1:] != zeros[1:]:
+            yield from digit_rows(low[1:], nines[1:], digits, before + low[0])
+            first += 1
+        if high[1:] != nines[1:]:
+            last -= 1
+        if first <= last:
+            free = digits[first : last + 1]
+            if len(free) == 1:
+                yield _in_row(before + free, counted_digits(size - 1, digits))
+            else:
+                yield _in_row(before, [digit_class(free), *counted_digits(size - 1, digits)])
+        if high[1:] != nines[1:]:
+            yield from digit_rows(zeros[1:], high[1:], digits, before + high[0])
+
+
+def _in_row(text: str, classes: list[str]) -> str:
+    return " ".join([gbnf_literal(text)] * bool(text) + classes)
+
+
+_WRITTEN_OUT = 3
+"""Maximum count of digits that are written out: xgrammar makes a rule of any other count, and its
+masks are quick where a repeated choice names no rule."""
 
 
 def counted_digits(count: int, digits: str = DECIMAL) -> list[str]:
     """Return an expression for so many digits, none where the count is 0."""
     each = digit_class(digits)
-    return [] if count == 0 else [each] if count == 1 else [f"{each}{{{count}}}"]
+    return [each] * count if count <= _WRITTEN_OUT else [f"{each}{{{count}}}"]
 
 
 def digit_class(digits: str) -> str:
@@ -297,7 +313,11 @@ class CharacterQuoting(StrEnum):
         return "" if self is CharacterQuoting.BARE else '"'
 
     def options(self, points: CodePoints) -> tuple[Sequence[str], Sequence[str]]:
-        """Return expressions that together are these characters: as themselves, and escaped."""
+        """Return expressions that together are these characters: as themselves, and escaped.
+
+        None of them is a group or names a rule: a repetition of such a choice takes xgrammar
+        microseconds a mask, and one that names a rule 100 ms.
+        """
         return _character_options(self, points)
 
 
@@ -316,7 +336,7 @@ def _escapes(points: CodePoints) -> Iterator[str]:
         yield f"{gbnf_literal(chr(92))} {character_class(CodePoints.among(short))}"
     rest = points - CodePoints.among("".join(_SHORT))
     for first, last in (rest & _PLANE_0).ranges:
-        yield _hexadecimal(first, last)
+        yield from _hexadecimal(first, last)
     for first, last in (rest - _PLANE_0).ranges:
         yield from _pairs(first, last)
 
@@ -330,9 +350,8 @@ _LOW_BITS = 0x3FF
 _SHORT = {'"': '"', "\\": "\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 
 
-def _hexadecimal(first: int, last: int) -> str:
-    digits = digits_between(f"{first:04x}", f"{last:04x}", HEXADECIMAL)
-    return f"{gbnf_literal(chr(92) + 'u')} {digits}"
+def _hexadecimal(first: int, last: int) -> Iterator[str]:
+    yield from digit_rows(f"{first:04x}", f"{last:04x}", HEXADECIMAL, "\\u")
 
 
 def _pairs(first: int, last: int) -> Iterator[str]:
@@ -344,10 +363,11 @@ def _pairs(first: int, last: int) -> Iterator[str]:
             end = 0x10000 + ((highest + 1) << 10) - 1
         else:
             highest, end = high, min(last, first | _LOW_BITS)
-        yield (
-            f"{_hexadecimal(0xD800 + high, 0xD800 + highest)} "
-            f"{_hexadecimal(0xDC00 + (first & _LOW_BITS), 0xDC00 + (end & _LOW_BITS))}"
+        halves = (
+            _hexadecimal(0xD800 + high, 0xD800 + highest),
+            _hexadecimal(0xDC00 + (first & _LOW_BITS), 0xDC00 + (end & _LOW_BITS)),
         )
+        yield from map(" ".join, product(*halves))
         first = end + 1
 
 

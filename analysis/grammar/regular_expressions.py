@@ -14,7 +14,7 @@ Why not a library: ``greenery`` 4.2.3 takes ``^`` and ``$`` for the characters a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from .gbnf_rules import CharacterQuoting, GbnfRules, gbnf_literal, join_alternatives
@@ -340,6 +340,10 @@ def _exactly(item: str, count: int, rules: GbnfRules) -> str:
 # A regular expression as a GBNF expression.
 
 
+_INLINE = 16
+"""Maximum number of escapes that are written where they are used; JSON in ASCII has 12."""
+
+
 @dataclass(frozen=True, slots=True)
 class RegexWriter:
     """Writes expressions for texts inside a string."""
@@ -362,17 +366,45 @@ class RegexWriter:
                 raise ValueError("anchors must be resolved before")
 
     def character(self, points: CodePoints) -> str:
-        """Return a literal, a class or the name of a rule for one character."""
+        """Return a literal, a class, a group or the name of a rule for one character."""
+        ways = self._ways(points)
+        if points == ANY and len(ways) > 1:
+            return self.rules.add("char", " | ".join(ways))
+        return join_alternatives(ways)
+
+    def _ways(self, points: CodePoints) -> list[str]:
+        """Return the ways to write one character, each a row of literals and classes if few."""
         if points.single is not None:
-            return gbnf_literal(self.quoting.text(points.single))
+            return [gbnf_literal(self.quoting.text(points.single))]
         plain, escaped = self.quoting.options(points)
-        if plain and not escaped:
-            return plain[0]
-        if len(escaped) > 1:
+        if len(escaped) > _INLINE:
             escaped = (self.rules.add("escape", " | ".join(escaped)),)
-        if points == ANY:
-            return self.rules.add("char", " | ".join([*plain, *escaped]))
-        return f"({' | '.join([*plain, *escaped])})"
+        return [*plain, *escaped]
+
+    def quoted(self, regex: Regex) -> str:
+        """Return an expression for texts and the quotes around them.
+
+        Where a rule may call itself, the text at the end is one: in xgrammar a mask then takes a
+        third of what it takes with a repetition.
+        """
+        quote = gbnf_literal(self.quoting.quote)
+        parts = flat_sequence(regex)
+        last = parts[-1] if parts else None
+        if (
+            not self.rules.calls_itself
+            or not isinstance(last, RegexRepeat)
+            or not isinstance(last.item, SetCharacter)
+            or last.most is not None
+        ):
+            return f"{quote} {self.write(regex)} {quote}"
+        ways = self._ways(last.item.points)
+        rest = self.rules.recursive(
+            ("rest", *ways),
+            "rest",
+            lambda name: " | ".join([quote, *(f"{way} {name}" for way in ways)]),
+        )
+        before = [*parts[:-1], *[replace(last, most=last.least)] * bool(last.least)]
+        return " ".join([quote, *[self.write(RegexSequence(tuple(before)))] * bool(before), rest])
 
     def _sequence(self, parts: tuple[Regex, ...]) -> str:
         pieces: list[str] = []
@@ -399,6 +431,11 @@ class RegexWriter:
             item, least = filled, 0
         if isinstance(item, RegexRepeat) and item == RegexRepeat(item.item, 1, None):
             item = item.item if (least, most) == (0, None) else item
+        if isinstance(item, SetCharacter) and most is None:
+            many = join_alternatives(self._ways(item.points))
+            if least <= 1:
+                return repeat_items(many, least, most, self.rules)
+            return f"{self._repeat(item, least, least)} {many}*"
         written = self.write(item)
         if (least, most) == (1, 1):
             return written

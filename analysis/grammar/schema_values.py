@@ -232,8 +232,8 @@ def any_value(tokens: JsonTokens) -> str:
 
 def any_string(tokens: JsonTokens) -> str:
     """Return the rule of any string."""
-    text = RegexWriter(tokens.rules, tokens.style.quoting).write(ANY_TEXT)
-    return tokens.rules.add("string", f'"\\"" {text} "\\""')
+    writer = RegexWriter(tokens.rules, tokens.style.quoting)
+    return tokens.rules.add("string", writer.quoted(ANY_TEXT))
 
 
 def any_object(tokens: JsonTokens) -> str:
@@ -275,9 +275,8 @@ def string_expression(
     regex = string_shape(schema, pointer).single()
     if regex is None:
         return None
-    body = RegexWriter(rules, quoting).write(regex)
-    if quoting.quote:
-        body = f"{gbnf_literal(quoting.quote)} {body} {gbnf_literal(quoting.quote)}"
+    writer = RegexWriter(rules, quoting)
+    body = writer.quoted(regex) if quoting.quote else writer.write(regex)
     return rules.add("string" if regex == ANY_TEXT else wish, body)
 
 
@@ -298,9 +297,9 @@ def other_name(names: Sequence[str], quoting: CharacterQuoting, rules: GbnfRules
     of them, and where a known name is complete, the string may not end.
     """
     writer = RegexWriter(rules, quoting)
-    any_text = writer.write(ANY_TEXT)
     if not names:
-        return rules.add("string", f'"\\"" {any_text} "\\""')
+        return rules.add("string", writer.quoted(ANY_TEXT))
+    any_text = rules.add("text", writer.write(ANY_TEXT))
     beginnings = {name[:length] for name in names for length in range(len(name) + 1)}
     known = set(names)
     following: dict[str, list[str]] = {}

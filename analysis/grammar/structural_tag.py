@@ -143,6 +143,7 @@ class _TagTable(SchemaTable):
     """
 
     names_alone = True
+    calls_itself = True
 
     @property
     def seam(self) -> str:
