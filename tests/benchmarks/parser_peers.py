@@ -1,0 +1,257 @@
+"""The parsers that the benchmark of parsing measures: this project's, and those of its peers.
+
+A peer is asked where it is installed, and skipped visibly elsewhere: ResponseParser of
+transformers, SGLang's parsers, and vLLM's. For SGLang's and vLLM's, `pip install --no-deps` and the
+packages that the import of their parsers asks for are enough.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+from autoparser import Analysis, ChatTemplate, analyze
+from tests.benchmarks.measuring import corpus, function_tool
+
+Feed: TypeAlias = Callable[[str], object]
+Start: TypeAlias = Callable[[], Feed]
+"""Makes the parser of one request, whose tools are known, and begins an answer."""
+Tools: TypeAlias = Sequence[dict[str, Any]]
+
+SENTENCE = "The user wants the weather in Oslo, so I call the tool."
+PROPERTIES: Mapping[str, object] = {
+    "city": {"type": "string"},
+    "days": {"type": "integer"},
+    "unit": {"type": "string", "enum": ["C", "F"]},
+    "options": {
+        "type": "object",
+        "properties": {
+            "hourly": {"type": "boolean"},
+            "fields": {"type": "array", "items": {"type": "string"}},
+        },
+    },
+}
+
+
+def tools(count: int, run: int = 0) -> list[dict[str, Any]]:
+    """Offer so many tools; those of another run have other names, except the first."""
+    return [
+        function_tool(f"get_weather_{run}_{at}" if at else "get_weather", PROPERTIES)
+        for at in range(count)
+    ]
+
+
+@dataclass(frozen=True)
+class ModelFormat:
+    """The format of a model, an answer in it, and which parsers of engines read it."""
+
+    name: str
+    template: str
+    """The model's template in the corpus."""
+    before: str
+    """What comes before the arguments of a call."""
+    entries: tuple[str, str, str]
+    """The texts around the city and around the days."""
+    after: str
+    sglang: tuple[str, str, str]
+    """SGLang's detectors: of reasoning, and the module and name of that of calls."""
+    vllm: tuple[str, str | None]
+    """vLLM's names of the parsers: of calls, and of reasoning."""
+    thinks: tuple[str, str] = ("", "\n\n")
+    """The texts around reasoning, or around content for a model that writes none."""
+
+    @property
+    def call(self) -> str:
+        """A call with two short arguments."""
+        city, days, end = self.entries
+        return f"{self.before}{city}Oslo{days}3{end}{self.after}"
+
+    @property
+    def answer(self) -> str:
+        """A short answer: one sentence of reasoning, and a call."""
+        opening, close = self.thinks
+        return f"{opening}{SENTENCE}{close}{self.call}"
+
+    def long_call(self, words: str, size: int) -> str:
+        """Return a call whose city is a text of `size` characters of these words."""
+        city, days, end = self.entries
+        text = (words * (size // len(words) + 1))[:size]
+        text = json.dumps(text)[1:-1] if self.is_json else text
+        return f"{self.before}{city}{text}{days}3{end}{self.after}"
+
+    @property
+    def is_json(self) -> bool:
+        """Whether arguments are JSON."""
+        return self.entries[0].endswith('"')
+
+
+_JSON = ('{"city": "', '", "days": ', "}")
+QWEN3 = ModelFormat(
+    "Qwen3",
+    "Qwen-Qwen3-0.6B",
+    '<tool_call>\n{"name": "get_weather", "arguments": ',
+    _JSON,
+    "}\n</tool_call>",
+    ("Qwen3Detector", "qwen25_detector", "Qwen25Detector"),
+    ("hermes", "qwen3"),
+    ("<think>\n", "\n</think>\n\n"),
+)
+CODER = ModelFormat(
+    "Qwen3-Coder",
+    "Qwen3-Coder",
+    "<tool_call>\n<function=get_weather>\n",
+    (
+        "<parameter=city>\n",
+        "\n</parameter>\n<parameter=days>\n",
+        "\n</parameter>\n",
+    ),
+    "</function>\n</tool_call>",
+    ("", "qwen3_coder_detector", "Qwen3CoderDetector"),
+    ("qwen3_coder", None),
+)
+GPT_OSS = ModelFormat(
+    "gpt-oss",
+    "openai-gpt-oss-120b",
+    "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>",
+    _JSON,
+    "<|call|>",
+    ("GptOssDetector", "gpt_oss_detector", "GptOssDetector"),
+    ("openai", "openai_gptoss"),
+    ("<|channel|>analysis<|message|>", "<|end|>"),
+)
+MINIMAX = ModelFormat(
+    "MiniMax-M2",
+    "MiniMaxAI-MiniMax-M2",
+    '<minimax:tool_call>\n<invoke name="get_weather">\n',
+    (
+        '<parameter name="city">',
+        '</parameter>\n<parameter name="days">',
+        "</parameter>\n",
+    ),
+    "</invoke>\n</minimax:tool_call>",
+    ("Qwen3Detector", "minimax_m2", "MinimaxM2Detector"),
+    ("minimax_m2", "minimax_m2"),
+    ("", "\n</think>\n\n"),
+)
+KIMI = ModelFormat(
+    "Kimi-K2",
+    "moonshotai-Kimi-K2-Instruct",
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0"
+    "<|tool_call_argument_begin|>",
+    _JSON,
+    "<|tool_call_end|><|tool_calls_section_end|>",
+    ("", "kimik2_detector", "KimiK2Detector"),
+    ("kimi_k2", None),
+    ("", ""),
+)
+FORMATS = (QWEN3, CODER, GPT_OSS, MINIMAX, KIMI)
+
+_ANALYSES: dict[str, Analysis] = {}
+
+
+def analysis_of(model: ModelFormat) -> Analysis:
+    """Analyze a model's template, once."""
+    if model.template not in _ANALYSES:
+        text = corpus()[model.template].read_text(encoding="utf-8")
+        _ANALYSES[model.template] = analyze(ChatTemplate(text, name=model.template))
+    return _ANALYSES[model.template]
+
+
+def own(model: ModelFormat, offered: Tools) -> Start:
+    """Make this project's parser for each request."""
+    analysis = analysis_of(model)
+    return lambda: analysis.parser(offered).stream().feed
+
+
+def own_kept(model: ModelFormat, offered: Tools) -> Start:
+    """Make this project's parser once."""
+    parser = analysis_of(model).parser(offered)
+    return lambda: parser.stream().feed
+
+
+def transformers_start(model: ModelFormat, offered: Tools) -> Start:
+    """Make transformers' parser; arguments in tags come without a parser of theirs."""
+    del offered
+    parsing = importlib.import_module("transformers.utils.chat_parsing")
+    if model not in (QWEN3, CODER):
+        raise LookupError("no response template is known")
+    calls = {"open": "<tool_call>\n", "close": "\n</tool_call>", "repeats": True}
+    template: dict[str, Any] = {
+        "defaults": {"role": "assistant"},
+        "start_anchor": "<|im_start|>assistant\n",
+        "fields": {
+            "thinking": {"open": "<think>\n", "close": "\n</think>\n\n"},
+            "tool_calls": {**calls, "content": "json" if model.is_json else "text"},
+            "content": {"close": "<|im_end|>"},
+        },
+    }
+    return lambda: parsing.ResponseParser(template, prefix="<|im_start|>assistant\n").feed
+
+
+def sglang_start(model: ModelFormat, offered: Tools) -> Start:
+    """Make SGLang's parsers, the ones that its users choose for a model."""
+    thinking, module, name = model.sglang
+    reasons = importlib.import_module("sglang.srt.parser.reasoning_parser")
+    protocol = importlib.import_module("sglang.srt.entrypoints.openai.protocol")
+    calls = getattr(importlib.import_module(f"sglang.srt.function_call.{module}"), name)
+    known = [protocol.Tool(**tool) for tool in offered]
+
+    def start() -> Feed:
+        read_calls = partial(calls().parse_streaming_increment, tools=known)
+        if not thinking:
+            return read_calls
+        detector = getattr(reasons, thinking)(force_reasoning=not model.thinks[0])
+        read_reasoning = detector.parse_streaming_increment
+
+        def feed(chunk: str) -> object:
+            found = read_reasoning(chunk)
+            return read_calls(found.normal_text) if found.normal_text else found
+
+        return feed
+
+    return start
+
+
+def vllm_start(model: ModelFormat, offered: Tools) -> Start:
+    """Make vLLM's parsers as its server does; what ids a chunk has is looked up, not measured."""
+    manager = importlib.import_module("vllm.parser").ParserManager
+    protocol = importlib.import_module("vllm.entrypoints.openai.chat_completion.protocol")
+    tokens = importlib.import_module("autoparser.analysis.engines.engine_worker.__main__")
+    tokenizer = tokens.LookedUpTokens()
+    calls, thinking = model.vllm
+    served = manager.get_parser(
+        tool_parser_name=calls,
+        reasoning_parser_name=thinking,
+        enable_auto_tools=True,
+        tokenizer=tokenizer,
+    )
+    messages = [{"role": "user", "content": "Hello."}]
+    prompt = tokenizer.encode("<|im_start|>assistant\n")
+    known: dict[str, Any] = {}
+    request = protocol.ChatCompletionRequest(model="m", messages=messages, tools=offered)
+
+    def start() -> Feed:
+        parser = served(tokenizer, request.tools)
+        asked = parser.adjust_request(request) or request
+
+        def feed(chunk: str) -> object:
+            if chunk not in known:
+                known[chunk] = tokenizer.encode(chunk)
+            return parser.parse_delta(chunk, known[chunk], asked, prompt, finished=False)
+
+        return feed
+
+    return start
+
+
+PEERS: Mapping[str, Callable[[ModelFormat, Tools], Start]] = {
+    "autoparser": own,
+    "its parser kept": own_kept,
+    "transformers": transformers_start,
+    "SGLang": sglang_start,
+    "vLLM": vllm_start,
+}
