@@ -461,6 +461,7 @@ class EntryReader:
                 return None if _NO_KEY.search(key) else key
             if tape.closed or tape.left() >= _LONGEST_KEY:
                 return None
+            tape.waits_for_any(middles.lasts, _LONGEST_KEY)
             yield
 
     def _middle(self, key: str, middles: _Middles) -> Reading[EntryRow | None]:
@@ -536,6 +537,9 @@ class _Middles:
         firsts = [re.escape(literal.units[0]) for literal in literals if literal.core]
         self.ends = re.compile("|".join([*firsts, r"\s"] if self.spaced else firsts))
         """Finds the end of a key."""
+        lasts = {first[-1] for first in firsts}
+        self.lasts = re.compile(f"[{''.join(map(re.escape, sorted(lasts)))}\\s]")
+        """Finds a sign with which the text after a key may be there."""
         self.firsts = tuple(literal.units[0] for literal in literals if literal.core)
         """The first unit of each of these texts."""
         pair = len(rows) == 1 and [*map(is_unit, literals[0].units)] == [True, True]

@@ -145,9 +145,14 @@ class StreamParser:
 
     def _feed_reader(self, text: str) -> list[Delta]:
         """Pass a piece of text to the reader."""
-        if self._tape.lane is not None:
+        tape = self._tape
+        if tape.lane is not None:
             self._leave_lane()
-        self._tape.feed(text)
+        tape.feed(text)
+        if tape.still is not None:
+            if tape.still():
+                return []
+            tape.still = None
         next(self._reading, None)
         return self._collector.take()
 

@@ -172,6 +172,8 @@ def read_prose(
             return None
         if found is None:
             tape.pass_by(lane)
+        if tape.lane is None:
+            tape.still = stops.while_begun(tape)
         yield
 
 

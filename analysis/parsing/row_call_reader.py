@@ -334,6 +334,8 @@ class RowReader:
             if self.tape.closed:
                 self.tape.fell_short()
                 break
+            if found is None:
+                self.tape.waits_for_any(_lasts_of(texts), _LONGEST_WORD)
             yield
         begun = text[at : at + _LONGEST_WORD if found is None else found.start()]
         if found is not None and begun and not _NO_WORD.search(begun):
@@ -481,6 +483,12 @@ def _may_begin(stops: Sequence[str], text: str, at: int, end: int) -> bool:
 def _ends_of(stops: tuple[str, ...]) -> re.Pattern[str]:
     """Return the pattern that finds the first of `stops`, or whitespace."""
     return re.compile("|".join([*map(re.escape, stops), r"\s"]))
+
+
+@lru_cache(maxsize=256)
+def _lasts_of(stops: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern that finds a sign with which one of `stops` may end, or whitespace."""
+    return re.compile("|".join([*(re.escape(stop[-1]) for stop in stops), r"\s"]))
 
 
 _LONGEST_WORD = 256

@@ -285,6 +285,9 @@ class JsonReader:
             if self.tape.closed:
                 self.tape.fell_short()
                 return None
+            if self.tape.left():
+                # Only another quote can end the string.
+                self.tape.waits_for(text[self.tape.at])
             yield
 
 
@@ -566,6 +569,7 @@ class SectionReader:
             noise += tape.take(end - tape.at, SpanKind.JUNK)
             if found is not None:
                 return noise.strip()
+            tape.still = stops.while_begun(tape)
             yield
         return noise
 

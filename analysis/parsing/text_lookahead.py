@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -95,6 +96,29 @@ class StopTable(Generic[Label]):
         begun = range(start, found_stop.start + 1) if start <= found_stop.start else ()
         return any(self._begins(text[at:]) for at in begun)
 
+    def while_absent(self, tape: TextTape, at: int, limit: int) -> Callable[[], bool]:
+        """Return a check that no stop has come since the offset `at`, nor text up to `limit`."""
+        search, overlap = self._pattern.search if self._pattern else _finds_nothing, self._reach[0]
+
+        def still() -> bool:
+            nonlocal at
+            text, offset = tape.text, tape.offset
+            if offset + len(text) > limit or search(text, max(0, at - offset)) is not None:
+                return False
+            at = offset + len(text) - overlap
+            return True
+
+        return still
+
+    def while_begun(self, tape: TextTape) -> Callable[[], bool] | None:
+        """Return a check that all text left may be the front of a stop, or None if it may not."""
+        left = tape.text[tape.at :]
+        begun = left.lstrip()
+        if not begun or not self._begins(begun) or "`" in begun:
+            return None
+        start = tape.position + len(left) - len(begun)
+        return lambda: self._begins(tape.text[start - tape.offset :])
+
     def _begins(self, rest: str) -> bool:
         """Return whether `rest` is a proper prefix of a stop."""
         texts = self._ordered
@@ -171,6 +195,7 @@ def _beginnings(texts: Iterable[str], most: int) -> list[str]:
     return patterns
 
 
+_finds_nothing = re.compile("(?!)").search
 _LOOKED_AT = 4
 """Characters that distinguish most text from the beginning of a stop."""
 _OPEN_FENCE = re.compile(r"`(?:`?|`{2,7}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
@@ -238,6 +263,7 @@ class TextLookahead:
             if tape.closed:
                 self.short = True
                 return False
+            tape.waits_for_rest(wanted, self._at)
             yield
 
     def row(self, units: Iterable[str]) -> Reading[bool]:
@@ -252,10 +278,24 @@ class TextLookahead:
 
     def among(self, wanted: Iterable[str]) -> Reading[str | None]:
         """Move past the longest of these texts that is there, and return it, or None."""
-        for text in sorted(filter(None, wanted), key=len, reverse=True):
-            if (yield from self.text(text)):
-                return text
-        return None
+        tape, texts = self.tape, _longest_first(tuple(wanted))
+        while True:
+            text, at = tape.text, self.at
+            rest = text[at : at + len(texts[0])] if texts else ""
+            begun = ""
+            for wanted_text in texts:
+                if rest.startswith(wanted_text):
+                    self._at += len(wanted_text)
+                    return wanted_text
+                if len(rest) < len(wanted_text) and wanted_text.startswith(rest):
+                    if not tape.closed:
+                        begun = wanted_text
+                        break
+                    self.short = True
+            if not begun:
+                return None
+            tape.waits_for_rest(begun, self._at)
+            yield
 
     def first_of(self, stops: StopTable[bool], most: int) -> Reading[bool]:
         """Move up to the first of these texts within `most` characters; return its label.
@@ -272,6 +312,7 @@ class TextLookahead:
             self._at = tape.offset + end
             if found is not None or tape.closed or self._at > limit:
                 return found is not None and self._at <= limit and found.label
+            tape.still = stops.while_absent(tape, self._at, limit)
             yield
 
     def word(self, pattern: re.Pattern[str], longest: int) -> Reading[str]:
@@ -344,6 +385,7 @@ def at_text(tape: TextTape, wanted: str) -> Reading[bool]:
         if tape.closed:
             tape.fell_short()
             return False
+        tape.waits_for_rest(wanted, tape.position)
         yield
 
 
@@ -385,10 +427,28 @@ def behind_space_any(tape: TextTape, wanted: tuple[str, ...]) -> Reading[str | N
 
 def at_any(tape: TextTape, wanted: tuple[str, ...]) -> Reading[str | None]:
     """Return the longest of the texts that is at the front, or None; take no text."""
-    for text in sorted(wanted, key=len, reverse=True):
-        if text and (yield from at_text(tape, text)):
-            return text
-    return None
+    texts = _longest_first(wanted)
+    while True:
+        rest = tape.text[tape.at : tape.at + len(texts[0])] if texts else ""
+        begun = ""
+        for text in texts:
+            if rest.startswith(text):
+                return text
+            if len(rest) < len(text) and text.startswith(rest):
+                if not tape.closed:
+                    begun = text
+                    break
+                tape.fell_short()
+        if not begun:
+            return None
+        tape.waits_for_rest(begun, tape.position)
+        yield
+
+
+@lru_cache(maxsize=512)
+def _longest_first(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the texts that are not empty, the longest first."""
+    return tuple(sorted(filter(None, texts), key=len, reverse=True))
 
 
 def read_literal(tape: TextTape, literal: TemplateLiteral) -> Reading[bool]:

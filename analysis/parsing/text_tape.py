@@ -7,6 +7,7 @@ bypass its reader: the tape counts the passed text when the lane is left.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -126,6 +127,12 @@ class TextTape:
         self._short_at = -1
         self.lane: TextLane | None = None
         """The lane in which the next piece may bypass its reader, or None."""
+        self.still: Callable[[], bool] | None = None
+        """Returns whether the reader would only wait again, whatever has come; None if unknown.
+
+        A reader sets it right before it yields, so that a piece in the middle of a marker or a name
+        costs one comparison and not a walk through all readers.
+        """
         self.sink_of: Callable[[Callable[[str], None]], LaneSink | None] = plain_sink
         """Returns the sink of an emit function, or None if its text cannot bypass yet."""
 
@@ -176,6 +183,30 @@ class TextTape:
         self._spans[-1].end += len(text)
         if self._recorded is not None:
             self._recorded.append(text)
+
+    def waits_for_rest(self, wanted: str, start: int) -> None:
+        """Let the reader wait while all text from the offset `start` on is a front of `wanted`."""
+
+        def still() -> bool:
+            begun = self.text[start - self.offset :]
+            return len(begun) < len(wanted) and wanted.startswith(begun)
+
+        self.still = still
+
+    def waits_for(self, sign: str) -> None:
+        """Let the reader wait until a sign comes in new text."""
+        end = self.offset + len(self.text)
+        self.still = lambda: self.text.find(sign, end - self.offset) < 0
+
+    def waits_for_any(self, signs: re.Pattern[str], most: int) -> None:
+        """Let the reader wait until one of these signs comes, or `most` characters are left."""
+        end = self.offset + len(self.text)
+
+        def still() -> bool:
+            text = self.text
+            return len(text) - self.at < most and signs.search(text, end - self.offset) is None
+
+        self.still = still
 
     def feed(self, text: str) -> None:
         """Add text at the end; text that was taken is dropped."""
@@ -271,6 +302,8 @@ class TextTape:
     def wait(self, count: int) -> Reading[bool]:
         """Wait until `count` characters are there; return False if the text ends before."""
         while len(self.text) - self.at < count and not self.closed:
+            if count > 1:
+                self.still = lambda: len(self.text) - self.at < count
             yield
         return len(self.text) - self.at >= count
 

@@ -175,6 +175,9 @@ class HeaderReader:
             open_ = any(opener.startswith(bare) for opener in self._openers)
             if tape.closed or not open_ or len(text) - len(bare) > LONGEST_HEADER:
                 return False
+            begun = [opener for opener in self._openers if bare and opener.startswith(bare)]
+            if len(begun) == 1:
+                tape.waits_for_rest(begun[0], tape.position + len(text) - len(bare))
             yield
 
     def _size(self, tape: TextTape, frame: ChannelFrame) -> Reading[int]:
@@ -195,6 +198,9 @@ class HeaderReader:
             elif tape.closed or len(bare) > LONGEST_HEADER:
                 cut = found is None and tape.closed and not tape.complete
                 return len(text) if cut and len(bare) <= LONGEST_HEADER else 0
+            if found is None:
+                limit = tape.position + len(text) - len(bare) + LONGEST_HEADER
+                tape.still = self._inside.while_absent(tape, tape.position, limit)
             yield
 
 
