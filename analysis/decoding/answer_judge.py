@@ -40,6 +40,7 @@ from autoparser.analysis.grammar.grammar_rules import (
     inner_nodes,
 )
 from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.turn_rules import text_without_end
 from autoparser.analysis.learning.template_turns import TemplateTurns
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status
@@ -96,7 +97,8 @@ class AnswerJudge:
 
         An answer that was cut only has to be accepted by the grammar so far.
         """
-        refused = self._refusal(tokens, ended=ended)
+        bare = text_without_end(self._grammar.turn.ends, text)
+        refused = self._refusal(self._tokens_of(bare, tokens), ended=ended)
         if refused:
             return AnswerJudgment((AnswerComplaint(AnswerFault.REFUSED, refused),))
         if not ended:
@@ -114,6 +116,12 @@ class AnswerJudge:
         if found.rendering is MessageRendering.OTHER:
             complaints = (AnswerComplaint(AnswerFault.RENDERING, found.difference),)
         return AnswerJudgment(complaints, found.rendering, found.difference, calls)
+
+    def _tokens_of(self, text: str, tokens: Sequence[int]) -> Sequence[int]:
+        """Return the tokens up to the end of a text: no grammar holds the end of a turn."""
+        decode = self._compiled.tokenizer.decode
+        counts = range(len(tokens), 0, -1)
+        return tokens[: next((n for n in counts if len(decode(tokens[:n])) <= len(text)), 0)]
 
     def _refusal(self, tokens: Sequence[int], *, ended: bool) -> str:
         state = self._compiled.clone()

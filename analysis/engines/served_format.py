@@ -497,7 +497,10 @@ class ServedFormat:
         if not (request.forced or request.strict or request.content is not None):
             return None
         settings = self._switches_in(request)
-        grammar = replace(self._grammar(request, settings), content_tag=request.content_tag)
+        # The engine masks these tokens inside a tag.
+        eos = tuple(self.text([end]) for end in sorted(self._ends))
+        made = self._grammar(request, settings)
+        grammar = replace(made, content_tag=request.content_tag, eos=eos)
         if start == "after the reasoning" and prompt_opens_reasoning(grammar.turn):
             grammar = replace(grammar, turn=after_reasoning(grammar.turn))
         elif start == "anywhere":

@@ -15,6 +15,7 @@ from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_request import TurnTree
 
 from .call_writer import GrammarError
+from .turn_rules import text_without_end
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
@@ -108,10 +109,12 @@ def accept_text(
     Raises GrammarError if llguidance does not load the grammar.
     """
     matcher = load_matcher(grammar, dialect, tokens)
-    ids = list(tokens.cut(text))
+    # The end of a turn is the engine's.
+    ids = list(tokens.cut(text_without_end(turn.ends, text)))
     taken = _taken_count(matcher, ids, tokens.ends)
     if taken == len(ids) and (matcher.is_accepting() or matcher.is_stopped()):
-        return TextAcceptance(True, taken, taken, len(text))
+        whole = len(tokens.cut(text))
+        return TextAcceptance(True, whole, whole, len(text))
     before = b"".join(map(tokens.bytes_of, ids[:taken])).decode(errors="ignore")
     refused = None
     if taken < len(ids):

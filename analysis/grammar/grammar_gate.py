@@ -32,6 +32,7 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from .acceptance import GrammarDialect, byte_tokens, load_matcher
 from .call_writer import GrammarError
 from .request_grammar import Grammar, grammar_of
+from .turn_rules import text_without_end
 
 
 def run_gate(
@@ -170,7 +171,8 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
         broken = str(error)
         return lambda _: broken
 
-    def refusal(text: str) -> str:
+    def refusal(turn_text: str) -> str:
+        text = text_without_end(grammar.turn.ends, turn_text)
         matcher = start.deep_copy()
         tokens = list(text.encode())
         taken = matcher.try_consume_tokens(tokens)

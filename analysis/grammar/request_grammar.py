@@ -51,7 +51,7 @@ from .grammar_rules import GrammarRules
 from .lark_writer import LarkGrammar, write_lark
 from .schema_loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, written_grammar
 from .structural_tag import TagFormat, write_structural_tag
-from .turn_rules import GrammarTrigger, parts_of, rules_of, triggers_of
+from .turn_rules import GrammarTrigger, parts_of, rules_of, triggers_of, without_ends
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -113,6 +113,8 @@ class Grammar(Shown):
     None applies this to the tools that do not ask to be held `strict`."""
     strict: frozenset[str] = frozenset()
     """The tools that ask for it."""
+    eos: tuple[str, ...] = ()
+    """The tokens that end an answer beside those of the template, such as ``<|call|>``."""
 
     def __repr__(self) -> str:
         """Return what may be called, in one line."""
@@ -120,6 +122,10 @@ class Grammar(Shown):
         words = ["a call is required"] * self.required + ["one call"] * (not self.parallel)
         words += ["by a JSON schema"] * (self.json_schema is not None) + ["lazy"] * self.lazy
         return f"<{'; '.join([f'{type(self).__name__} of {named}', *words])}>"
+
+    @cached_property
+    def _unended(self) -> TurnTree:
+        return without_ends(self.turn, self.eos)
 
     def after_reasoning(self) -> tuple[Grammar, str]:
         """Return the grammar of what follows the reasoning, and the text that closes that.
@@ -145,7 +151,7 @@ class Grammar(Shown):
         if self.lazy:
             triggers_of(self.turn.strict, tuple(tools))
         return rules_of(
-            self.turn,
+            self._unended,
             tools,
             parallel=self.parallel,
             json_schema=json_schema,
@@ -163,7 +169,7 @@ class Grammar(Shown):
 
     def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
         opaque = opaque if opaque.ids else _ALL_TEXT
-        choices = (self.parallel, self.lazy, self.loosen, self.strict)
+        choices = (self.parallel, self.lazy, self.loosen, self.strict, self.eos)
         return _WRITTEN.of(
             (*parts_of(self.turn), opaque),
             (repr(self.tools), repr(self.json_schema), *choices),
@@ -262,7 +268,7 @@ class Grammar(Shown):
     def _tag(self) -> WrittenGrammar[dict[str, Json]]:
         return written_grammar(
             lambda tools, json_schema: write_structural_tag(
-                self.turn,
+                self._unended,
                 tools,
                 self.server_triggers,
                 parallel=self.parallel,

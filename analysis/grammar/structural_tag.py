@@ -3,7 +3,7 @@
 If the model may choose to call, text is free and a trigger begins a tag (``triggered_tags``). If
 something is required of the answer (a call, no call or only one, content in JSON), text without any
 constraint would not hold it: then the tag has the rows of the format themselves, each of them a
-sequence. The end of the turn may be written, or left to the engine's stop token.
+sequence. The end of the turn is the engine's: it masks the tokens that end an answer inside a tag.
 """
 
 from __future__ import annotations
@@ -320,14 +320,8 @@ class _RowTags:
                 return _free_text(self.rules.in_content, self.triggers)
 
     def _end(self, end: TemplateLiteral) -> list[TagFormat]:
-        """Write the end of a turn, which an engine may take for itself."""
-        if not end.text:
-            return []
-        rest: list[TagFormat] = []
-        if end.after:
-            rest = [{"type": "optional", "content": constant_tag(end.after)}]
-        ended = in_row([constant_tag(f"{end.before}{end.core}"), *rest])
-        return [{"type": "optional", "content": ended}]
+        """Write the whitespace before the end of a turn, which a model may leave out."""
+        return [{"type": "optional", "content": constant_tag(end.text)}] if end.text else []
 
 
 def _free_text(marks: Sequence[str], triggers: Sequence[GrammarTrigger]) -> TagFormat:

@@ -10,12 +10,14 @@ lazy grammar begins at a trigger (`triggers_of`): a text that begins calls and n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
-from autoparser.analysis.core.call_format import CallFormat
+from msgspec import structs
+
+from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_alignment import (
@@ -42,8 +44,6 @@ from .grammar_rules import (
     FreeProse,
     GrammarRules,
     JsonValue,
-    LiteralNode,
-    choice_of,
 )
 from .rule_paths import Path, RuleTable, join_path
 from .schema_reader import SchemaReader
@@ -226,6 +226,67 @@ def _escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
 
 
+# Turns without what ends them.
+#
+# Engines mask the tokens that end an answer inside a grammar, so a constraint that asks for one can
+# never be fulfilled, and one that allows it as text lets a model spell it. So no form of a grammar
+# holds an end: after `{}` in `to=functions.now<|message|>{}<|call|>` an engine lets the model stop.
+
+
+_UNENDED: IdentityCache[StrictTurn] = IdentityCache(256)
+
+
+def without_ends(turn: TurnTree, eos: Sequence[str] = ()) -> TurnTree:
+    """Return a turn whose rows stop before the text that ends them, or before an `eos` token."""
+    ends = (*(end.core for end in turn.ends), *eos)
+    strict = _UNENDED.of((turn.strict,), ends, lambda: _unended(turn.strict, ends, eos))
+    return structs.replace(turn, strict=strict)
+
+
+def _unended(strict: StrictTurn, ends: Sequence[str], eos: Sequence[str]) -> StrictTurn:
+    rows = dict.fromkeys(
+        StrictRow(row.items, FormatLiteral(before=row.end.before)) for row in strict.rows
+    )
+    calls = strict.calls
+    return StrictTurn(tuple(rows), None if calls is None else _unended_calls(calls, ends, eos))
+
+
+def _unended_calls(calls: CallFormat, ends: Sequence[str], eos: Sequence[str]) -> CallFormat:
+    """Return calls whose last text stops before an end; a token that ends an answer ends it."""
+    if calls.section_close.strip():
+        return structs.replace(calls, section_close=_before_end(calls.section_close, ends))
+    many = calls.limit is CallLimit.MANY
+    row, empty = (
+        None if each is None else _unended_row(each, eos if many else ends)
+        for each in (calls.row, calls.empty_row)
+    )
+    if row == calls.row or row is None:
+        return calls
+    # A call after that token would never be written.
+    limit = CallLimit.FIRST if many else calls.limit
+    return structs.replace(calls, row=row, empty_row=empty, limit=limit)
+
+
+def _unended_row(row: Row, ends: Sequence[str]) -> Row:
+    *before, last = row
+    if isinstance(last, RowSlot):
+        return row
+    text = _before_end(last, ends)
+    return (*before, text) if text else tuple(before)
+
+
+def _before_end(text: str, ends: Sequence[str]) -> str:
+    """Return a text up to the end that is its last word, or the text if none is."""
+    bare = text.rstrip()
+    end = max((end for end in ends if end and bare.endswith(end)), key=len, default="")
+    return bare.removesuffix(end) if end else text
+
+
+def text_without_end(ends: Iterable[FormatLiteral], text: str) -> str:
+    """Return the text of a turn up to the one of its ends that it ends with, or the whole text."""
+    return _before_end(text, [end.core for end in ends])
+
+
 _CONTENT_STYLE = JsonStyle()
 _LONG = 64
 
@@ -357,9 +418,11 @@ class TurnRules:
             called = [row for row in rows if row.has(TurnPart.CALLS)]
             rows = tuple(dict.fromkeys(_from_calls(row, calls) for row in called))
         if self.json_schema is not None:
-            # An answer without content is not JSON.
+            # An answer without content is not JSON, and nothing follows JSON.
             rows = tuple(
-                row for row in rows if row.has(TurnPart.CONTENT) or row.has(TurnPart.CALLS)
+                StrictRow(row.items) if row.has(TurnPart.CONTENT) else row
+                for row in rows
+                if row.has(TurnPart.CONTENT) or row.has(TurnPart.CALLS)
             )
         if not rows:
             raise GrammarError(
@@ -432,12 +495,8 @@ class TurnRules:
         return [*found, *(join_path(prose, *path) for path in self.paths(others))]
 
     def _end(self, row: StrictRow) -> list[Path]:
-        """Return the ways to end: a model may stop, or write the template's end."""
-        end = row.end
-        if not end.text:
-            return [()]
-        after = choice_of(NOTHING, LiteralNode(end.after)) if end.after else ""
-        return [(), join_path(f"{end.before}{end.core}", after)]
+        """Return the ways to end: at once, or after the whitespace before the template's end."""
+        return [(), (row.end.text,)] if row.end.text else [()]
 
 
 def _stray_after_calls(turn: TurnTree) -> list[str]:

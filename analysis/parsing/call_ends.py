@@ -314,6 +314,9 @@ class CallSurroundings(Struct, frozen=True):
     """Texts that may follow a call."""
     closers: tuple[str, ...]
     """Markers that close a call and have no other meaning."""
+    ends: tuple[str, ...]
+    """Texts that end a turn: of a call that one of them closes, an engine may take it for itself,
+    as ``<|call|>``."""
     section_close: TemplateLiteral
     """The closer of all calls."""
     offered: frozenset[str] | None

@@ -238,7 +238,7 @@ class RowReader:
                 continue
             if tape.cut and not tape.complete:
                 return None
-            whole = False
+            whole = whole and not tape.left() and unit in self.around.ends
         return whole
 
     def _opening(self, literal: TemplateLiteral) -> Reading[bool]:

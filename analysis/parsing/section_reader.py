@@ -103,7 +103,8 @@ class JsonReader:
         if self.call.after.core and not (yield from read_literal(self.tape, self.call.after)):
             if self.tape.cut and not self.tape.complete:
                 return self._cut()
-            status = Status.REPAIRED
+            if self.tape.left() or self.call.after.core not in self.around.ends:
+                status = Status.REPAIRED
         self.collector.close_call(status)
         return CallEnd.CLOSED
 
@@ -364,6 +365,7 @@ class SectionReader:
         self._around = CallSurroundings(
             stops=tuple(behind_calls(turn)),
             closers=call_closers(turn, section),
+            ends=tuple(end.core for end in turn.ends),
             section_close=section.close,
             offered=turn.offered,
             tentative=not is_marked(section),

@@ -127,10 +127,14 @@ def recipient_pattern(turn: TurnTree) -> re.Pattern[str] | None:
     if not any(map(str.isalnum, words)):
         return None
     names = sorted(turn.offered or (), key=len, reverse=True)
-    name = r"[\w.-]+" if turn.offered is None else "|".join(map(re.escape, names))
     word, sign, space = words.split()[-1].rpartition("=")
+    ways = [r"[\w.-]+"] if turn.offered is None else [*map(re.escape, names)]
+    if turn.offered is not None and space and not space[-1].isalnum():
+        # Behind a namespace such as `functions.` a tool that was not offered is called, too.
+        ways.append(rf"(?<={re.escape(space)})[\w.-]+")
     # The namespace of `to=functions.` may be missing before an offered tool.
     optional = rf"(?:{re.escape(space)})?" if sign and names else re.escape(space)
+    name = "|".join(ways)
     return re.compile(rf"(?<!\w){re.escape(word + sign)}{optional}\s*({name})(?![\w-])")
 
 

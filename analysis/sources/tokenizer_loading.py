@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -433,8 +433,10 @@ def _adapt(source: object, *, segmenting: bool) -> ModelTokenizer:
         return _load(source, segmenting=segmenting)
     inner: object = getattr(source, "backend_tokenizer", None)
     if isinstance(inner, Tokenizer):
-        ends: int | None = getattr(source, "eos_token_id", None)
-        return _adapt_object(inner, inner.get_vocab_size(), ends)
+        own: int | None = getattr(source, "eos_token_id", None)
+        declared = _ends_of_model(str(getattr(source, "name_or_path", "") or ""))
+        every = tuple(dict.fromkeys((*declared, *(() if own is None else (own,)))))
+        return _adapt_object(inner, inner.get_vocab_size(), every if declared else own)
     raise TokenizerError(
         f"{type(source).__name__} is not a tokenizer",
         place="tokenizer",
@@ -443,7 +445,9 @@ def _adapt(source: object, *, segmenting: bool) -> ModelTokenizer:
 
 
 @lru_cache(maxsize=16)
-def _adapt_object(tokenizer: Tokenizer, size: int, eos: int | None) -> ModelTokenizer:
+def _adapt_object(
+    tokenizer: Tokenizer, size: int, eos: int | tuple[int, ...] | None
+) -> ModelTokenizer:
     """Adapt a tokenizer that a caller holds, once: it may come with every request."""
     # It grows when tokens are added to it, and never changes otherwise.
     del size
@@ -466,8 +470,33 @@ def _load(source: str | Path, *, segmenting: bool) -> ModelTokenizer:
 
 def _declared_end(directory: Path) -> Eos | None:
     """Read the end token(s) that a model's directory declares, generation's own first."""
+    return _generation_ends(directory) or special_tokens_of(directory).get("eos_token")
+
+
+def _generation_ends(directory: Path) -> list[int]:
+    """Read the ids that end generation by a model's directory."""
     file = part_of(directory, GENERATION_FILE)
     declared = None if file is None else read_json_object(file).get("eos_token_id")
-    if isinstance(declared, int | list):
-        return cast("int | list[int]", declared)
-    return special_tokens_of(directory).get("eos_token")
+    return [end for end in (declared if is_list(declared) else [declared]) if isinstance(end, int)]
+
+
+@lru_cache(maxsize=16)
+def _ends_of_model(name: str) -> tuple[int, ...]:
+    """Return the ids that end generation by the files of a model, as an engine has loaded them.
+
+    `name` is a directory, or a model on the Hub whose files are in the cache of its client.
+    """
+    directory = Path(name)
+    if name and not path_exists(directory):
+        try:
+            from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - engines have it
+
+            found = try_to_load_from_cache(name, GENERATION_FILE)
+        except (ImportError, ValueError):
+            return ()
+        directory = Path(found).parent if isinstance(found, str) else Path()
+        name = found if isinstance(found, str) else ""
+    try:
+        return tuple(_generation_ends(directory)) if name else ()
+    except AutoparserError:
+        return ()

@@ -30,6 +30,7 @@ from autoparser.analysis.core.conversation import (
 from autoparser.analysis.core.message_battery import battery_messages, battery_tools, loose_tools
 from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.grammar.turn_rules import text_without_end
 from autoparser.errors import TemplateRenderError
 
 _IDS = ("xY7zA2bC9", "dE4fG8hJ1")
@@ -116,7 +117,8 @@ class Behind:
     text: str = ""
     """What stands after the prompt."""
     least: int = 0
-    """So much of it, in bytes, is the turn's; after it may stand what ends every conversation."""
+    """So much of it, in bytes, is the model's; after it may stand what ends the turn, or every
+    conversation."""
     silence: Silence | None = None
     calls: tuple[ToolCall, ...] = ()
     """Of a rendered turn those that reach its text: without one of them it is another text."""
@@ -187,8 +189,9 @@ class Asker:
             if self.closing.endswith(text):
                 return Behind(title, message, whole, silence=Silence.NOTHING)
             closing = self.closing if text.endswith(self.closing) else ""
-            least = len(text.encode()) - len(closing.encode())
-            return Behind(title, message, whole, text, least)
+            ends = [end for format_ in self.analysis.formats for end in format_.end_literals]
+            bare = text_without_end(ends, text.removesuffix(closing))
+            return Behind(title, message, whole, text, len(bare.encode()))
         same = alone is not None and whole.startswith(alone) and prompt.startswith(alone)
         silence = Silence.OTHERWISE if same else Silence.REWRITTEN
         return Behind(title, message, whole, silence=silence)

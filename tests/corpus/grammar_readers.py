@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from llguidance import LLMatcher
 
 from autoparser.analysis.grammar.request_grammar import Grammar
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser.analysis.sources.token_bytes import OpaqueTokens, byte_tokenizer
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.grammar.judge import tokenizer
 
 from .behind import Behind
@@ -34,11 +35,14 @@ def refused(start: LLMatcher, text: str, least: int, *, ahead: int = 30, behind:
     After `least` bytes it need take no more. So many characters ahead of the place and behind it
     are shown.
     """
-    matcher, tokens = start.deep_copy(), list(text.encode())
-    taken = matcher.try_consume_tokens(tokens)
-    ends = matcher.is_accepting() or matcher.is_stopped()
-    if taken == len(tokens) or (ends and taken >= least):
-        return "" if ends else "it may not end there"
+    tokens, taken = list(text.encode()), 0
+    for count in (least, len(tokens)):
+        matcher = start.deep_copy()
+        taken = matcher.try_consume_tokens(tokens[:count])
+        if taken == count and (matcher.is_accepting() or matcher.is_stopped()):
+            return ""
+    if taken == len(tokens):
+        return "it may not end there"
     done = bytes(tokens[:taken]).decode(errors="ignore")
     return f"{text[len(done) :][:ahead]!r} is refused after {done[-behind:]!r}"
 
@@ -53,6 +57,32 @@ def read_by_xgrammar(tag: Mapping[str, object]) -> Callable[[str], bool]:
         return bool(matcher.accept_string(text) and matcher.is_terminated())
 
     return takes
+
+
+class EngineTokens:
+    """Runs tags as engines do: by token, ids that end an answer being masked within a tag."""
+
+    def __init__(self, markers: Sequence[str], ends: Sequence[str]) -> None:
+        """Make a tokenizer of bytes and these markers, some of which end an answer."""
+        self._xgrammar = importlib.import_module("xgrammar")
+        made = byte_tokenizer([(marker, True) for marker in markers])
+        self.tokenizer = tokenizer_of(made, eos=list(ends))
+        info = self._xgrammar.TokenizerInfo(
+            [self.tokenizer.piece(id_) for id_ in range(self.tokenizer.vocab_size)],
+            vocab_type=self._xgrammar.VocabType.RAW,
+            stop_token_ids=list(self.tokenizer.eos_ids),
+        )
+        self._compiler = self._xgrammar.GrammarCompiler(info)
+
+    def masked(self, tag: Mapping[str, object], text: str) -> str:
+        """Return the text of the first token that a tag masks, the end included, or empty."""
+        compiled = self._compiler.compile_structural_tag(json.dumps(tag))
+        ends = list(self.tokenizer.eos_ids)
+        matcher = self._xgrammar.GrammarMatcher(compiled, override_stop_tokens=ends)
+        for token in self.tokenizer.encode(text):
+            if not matcher.accept_token(token):
+                return self.tokenizer.decode([token])
+        return "" if matcher.is_terminated() else "it may not end there"
 
 
 def taking_turns(tag: Mapping[str, object]) -> Taking:

@@ -30,6 +30,7 @@ from autoparser.analysis.decoding.matcher_grammar import (
 )
 from autoparser.analysis.decoding.message_rendering import NoTurns
 from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.turn_rules import text_without_end
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import ParserRequest, request_of
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
@@ -167,7 +168,8 @@ def completeness(format_: TurnFormat, load: Load, offer: Offer) -> Iterator[Faul
         key = (request.prompt, written)
         if key not in loaded:
             loaded[key] = load(grammar_for(format_, request))
-        found = refusal(loaded[key], turn[written:])
+        # The end of a turn is the engine's, and in no grammar.
+        found = refusal(loaded[key], text_without_end(format_.end_literals, turn)[written:])
         yield Fault(Question.COMPLETE, case.title, found) if found else None
 
 

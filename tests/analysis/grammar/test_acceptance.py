@@ -29,7 +29,7 @@ def _called(arguments: str) -> str:
     [
         (CALL.replace("list_", "lsit_"), "s", "", ('ist_rooms", "arguments": {}}\n</tool_call>',)),
         (CALL[:-3], None, "", ("ll>",)),
-        (f"{CALL}x", "x", "", ('\n<tool_call>\n{"name": "', "<|im_end|>")),
+        (f"{CALL}x", "x", "", ('\n<tool_call>\n{"name": "',)),
         ("Well é <think>", ">", "", ()),
         (_called('{"city": "Oslo", "days": "2"}'), '"', "days", tuple("123456789")),
         (_called('{"city": 5, "days": 2}'), "5", "city", ('"',)),
