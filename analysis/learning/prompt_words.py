@@ -364,6 +364,9 @@ def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> Wor
             )
             added = diff_split(unset.text, with_words.text).right
             for opening, inside, close in _pairs(added):
+                given = value if isinstance(value, list) else []
+                if any(isinstance(each, str) and each in inside for each in given):
+                    continue  # a document of the caller's, and no reasoning
                 if len(inside) <= _LONGEST_INSIDE and "\n" not in inside:
                     return WordedPair(opening, close, unset, with_words)
     return None

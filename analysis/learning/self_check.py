@@ -311,7 +311,9 @@ class _Judge:
             other = self.observer.turn(part.replaced)
             comparable = not (other.refusal or other.rewrites)
             now = differing_parts(text, other.text)[0].strip() if comparable else ""
-            if now or part.stands_in(rendering):
+            # Calls of which no format was found may be there all the same, in another spelling.
+            unseen = part.part is TurnPart.CALLS and comparable and other.text == text
+            if now or unseen or part.stands_in(rendering):
                 return str(replace(part.lost, now=now if len(now) <= MOST_SHOWN else ""))
         return ""
 

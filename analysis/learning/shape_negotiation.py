@@ -166,7 +166,7 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
     marks = prober.sentinels
     plain: Dialogue = (UserMessage(marks.user), Message(marks.content))
     failures: list[Probe] = []
-    silent = recased = False
+    silent = recased = answers = False
     shapes = [MessageShape()]
     shapes += [
         MessageShape(system=system, user_content=user, assistant_content=assistant, tools=tools)
@@ -192,6 +192,7 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
             trials.append(ShapeTrial(what, "shows the user's and the assistant's text"))
             return candidate
         silent = True
+        answers = answers or shown[1]
         low = probe.text.lower()
         recased = recased or all(word.lower() in low for word in (marks.user, marks.content))
         trials.append(ShapeTrial(what, "drops the user's or the assistant's text"))
@@ -208,8 +209,9 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
         empty = not any(trial.outcome.startswith("raises") for trial in trials) and not (
             prober.probe(plain).text.strip()
         )
+        loss = "nothing of a user's message" if answers else "none of the messages that it is given"
         raise UnusableTemplateError(
-            "renders nothing" if empty else "ignores the messages that it is given",
+            "renders nothing" if empty else f"writes {loss}",
             "check that it reads the content of every message of the role user and assistant",
         )
     raise UnusableTemplateError(

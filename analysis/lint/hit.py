@@ -72,6 +72,11 @@ TEXT_DROPPED = HitCause("text dropped")
 """Content as text is lost where a list of parts is written."""
 
 
+def spoiled_cause(usual: str) -> HitCause:
+    """Return the cause of findings about a form, such as ``arguments as an object``."""
+    return HitCause("spoiled", detail=usual)
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """What a rule saw, before its code and weight are put to it."""

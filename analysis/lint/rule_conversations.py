@@ -278,6 +278,8 @@ INNER_PAIRS = (
     TextPair("a backslash", "{}\\{}", "{}{}"),
     TextPair("a backslash and an n", "{}\\n{}", "{}\n{}"),
     TextPair("a line break", "{}\n{}", "{} {}"),
+    TextPair("a carriage return", "{}\r\n{}", "{}\n{}"),
+    TextPair("a no-break space", "{}\xa0{}", "{} {}"),
     TextPair("a run of spaces", "{}   {}", "{} {}"),
     TextPair("a blank line", "{}\n\n{}", "{}\n{}"),
     TextPair("an indentation", "{}\n    {}", "{}\n{}"),
@@ -292,7 +294,7 @@ INNER_PAIRS = (
 )
 
 HOSTILE_TEXT = (
-    '  \n{}"\'\\"\\n\n    < &A 🚀 {{"found": [1, "two"],\n  "more": null}}\n\n'
+    '  \n{}"\'\\"\\n\n\r\n\xa0   < &A 🚀 {{"found": [1, "two"],\n  "more": null}}\n\n'
     f"{long_text('the question')}{{}}\n "
 )
 """All of it in one text: where this one is pasted or is JSON, nothing is lost."""

@@ -6,6 +6,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import (
+    Chat,
     call_messages,
     render_last_call,
     without_field,
@@ -22,9 +23,19 @@ def check(subject: Subject) -> Iterator[Hit]:
         tools=subject.usual_tools,
     )
     if usual.rendered and absent.error is not None:
+        # In a request a call has its result behind it; what ends with a call is sent by trainers.
+        answered = subject.render(_answered(subject), tools=subject.usual_tools, generation=True)
+        last = ", as the last message," if answered.rendered else ""
         yield raising_hit(
-            f"a message with calls and no content {failure_words(absent)}",
+            f"a message with calls and no content{last} {failure_words(absent)}",
             (absent, "no content key"),
             (usual, "as the template wants it"),
+            crashed=Severity.WARNING if last else None,
             refused=Severity.WARNING,
         )
+
+
+def _answered(subject: Subject) -> Chat:
+    """Return a call without the content key, and its result."""
+    loop = subject.play(subject.loop, tools=True, generation=True)
+    return without_field([dict(each) for each in loop.messages], "content")

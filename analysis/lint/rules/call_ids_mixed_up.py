@@ -31,7 +31,17 @@ def check(subject: Subject) -> Iterator[Hit]:
     if len(calls) < _CALLS:
         return  # what is lost is of other rules
     if words:
-        yield played.hit(words, played.render.line_at(calls[0].start))
+        restarts = words.startswith(_RESTARTS)
+        places = ""
+        if restarts:
+            # Results can be told by their position alone where ids begin again with each message.
+            number = words.split("'")[1]
+            places = f": {' and '.join(_around(calls[at].before, number) for at in (0, -1))}"
+        yield played.hit(
+            words + places,
+            played.render.line_at(calls[0].start),
+            severity=Severity.WARNING if restarts else None,
+        )
     # Before the second call's argument stands the first call with all that it has.
     first = played.render.text.find(subject.marks.ids[0])
     if subject.takes_parallel_calls and first > calls[1].start:
@@ -41,6 +51,12 @@ def check(subject: Subject) -> Iterator[Hit]:
             severity=Severity.WARNING,
             confidence=Confidence.MEDIUM,
         )
+
+
+def _around(text: str, word: str) -> str:
+    """Quote the last place of a word with what is before it."""
+    end = text.rfind(word) + len(word)
+    return quote_text(text[max(0, end - _SHOWN) : end + 1])
 
 
 def _three_calls(subject: Subject) -> PlayedConversation:
@@ -90,15 +106,18 @@ def _wrong_ids(played: PlayedConversation, calls: Sequence[str], results: Sequen
         return ""
     if len(set(calls)) < _CALLS:
         twice = next(each for each in calls if calls.count(each) > 1)
-        again = calls[0] != calls[1] or played.render.text.count(twice) < _CALLS
-        when = "again in a later message" if again else "of two calls in one message"
-        return f"{quote_text(twice)} is the id {when}"
+        if calls[0] != calls[1] or played.render.text.count(twice) < _CALLS:
+            return f"{_RESTARTS} {quote_text(twice)} is reused in a later message"
+        return f"{quote_text(twice)} is the id of two calls in one message"
     if calls != results:
         return f"the results of {', '.join(calls)} are given back as those of {', '.join(results)}"
     return ""
 
 
 _CALLS = 3
+_RESTARTS = "call id"
+"""How a finding begins that says that ids are reused."""
+_SHOWN = 40
 _SIDES = (Voice.CALL, Voice.RESULT)
 _ID = re.compile(r"[\w.:\-]*\d[\w.:\-]*")
 

@@ -12,7 +12,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import Chat, role_message
 from autoparser.analysis.lint.subject import Subject
 
-HOSTILE = " 3 > 2 < 4 & \"q\" 'p' \\n {r} [s] %} ÄÖ🚀\n\n\n\t  "
+HOSTILE = " 3 > 2 < 4 & \"q\" 'p' \\n {r} [s] %} ÄÖ🚀\r\n\xa0\n\n\n\t  "
 """What is changed by escaping, by a change of case, or by joining lines."""
 _END = 30
 """So many characters at the end of a long text, or at the place where it is cut."""

@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             # One of them does it; which one is worth knowing.
             yield from _one_of(subject, constants, plain)
             return
-        yield _hit(text, change, render, plain)
+        yield _hit(subject.marks.user, text, change, render, plain)
 
 
 def _one_of(subject: Subject, constants: list[str], plain: Render) -> Iterator[Hit]:
@@ -44,7 +44,7 @@ def _one_of(subject: Subject, constants: list[str], plain: Render) -> Iterator[H
         render = _render_text(subject, text)
         change = _change(plain, render, user, text)
         if change is not None:
-            yield _hit(constant, change, render, plain)
+            yield _hit(user, constant, change, render, plain)
 
 
 def _render_text(subject: Subject, text: str) -> Render:
@@ -65,12 +65,16 @@ def _change(plain: Render, render: Render, user: str, text: str) -> tuple[str, s
     return differing_parts(expected, found)
 
 
-def _hit(constant: str, change: tuple[str, str], render: Render, plain: Render) -> Hit:
+def _hit(user: str, constant: str, change: tuple[str, str], render: Render, plain: Render) -> Hit:
     before, after = change
     inserted = len(_WORD.findall(after)) - len(_WORD.findall(before))
     what = f"{before[:60]!r} becomes {after[:60]!r}"
+    head, _, tail = plain.text.partition(user)
+    # Around the text the prompt may be as it is for any other.
+    within = render.text.startswith(head) and render.text.endswith(tail)
+    where = "it is changed" if within and tail else "the prompt changes elsewhere, too"
     return Hit(
-        f"where a user says {constant!r}, the prompt changes elsewhere, too: {what}",
+        f"where a user says {constant!r}, {where}: {what}",
         (compare_renders(render, f"with {constant!r}", plain, "without"),),
         line=parting_line(render, plain),
         severity=Severity.WARNING if inserted > FEW_WORDS else Severity.INFO,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.core.text_alignment import suffix_length
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
@@ -26,12 +27,19 @@ def _hit(without: Render, prompt: Render, word: str) -> Hit:
     said = without.text[: without.text.rfind(word) + len(word)]
     ends = without.text[len(said) :]
     within = not prompt.text.startswith(said)
-    what = (
-        "the generation prompt changes what was said before it"
-        if within
-        else f"without a generation prompt the conversation ends in {quote_text(ends)}, which the"
-        " prompt does not have"
-    )
+    kept = suffix_length(prompt.text, without.text)
+    if within:
+        what = "the generation prompt changes what was said before it"
+    elif prompt.text.startswith(without.text[: len(without.text) - kept]):
+        what = (
+            f"the generation prompt stands before {quote_text(ends[-kept:])}, which ends the"
+            " conversation without one, too"
+        )
+    else:
+        what = (
+            f"without a generation prompt the conversation ends in {quote_text(ends)}, which the"
+            " prompt does not have"
+        )
     return Hit(
         what,
         (compare_renders(prompt, "with a generation prompt", without, "without"),),

@@ -6,9 +6,9 @@ from functools import lru_cache
 from itertools import pairwise, product
 
 from autoparser.analysis.core.text_alignment import TemplateLiteral, prefix_length
-from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import quote_text
+from autoparser.analysis.lint.lint_renders import quote_text, show_render
 from autoparser.analysis.lint.marker_pairs import closes_marker, marker_balance
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -91,12 +91,26 @@ def _unended(played_chats: Sequence[PlayedConversation], header: frozenset[str])
         for end in sorted(ends - after[voice]):
             if voice is Voice.RESULT and not all(end in each for each in before):
                 continue
-            shown = next(each for each in played_chats if any(each.texts_of(voice)))
-            yield shown.hit(
-                f"{voice} is not ended by {quote_text(end)}, which ends all other messages",
-                shown.render.line_of(next(shown.texts_of(voice)).text),
-            )
+            yield _unended_hit(played_chats, voice, end)
     yield from _unended_calls(played_chats, _common(after.values()), header)
+
+
+def _unended_hit(played_chats: Sequence[PlayedConversation], voice: Voice, end: str) -> Hit:
+    """Return a hit that shows a message without the end, beside one with it where there is any."""
+    sides: dict[bool, tuple[PlayedConversation, WrittenText]] = {}
+    for each in played_chats:
+        for text, following in pairwise(each.written_texts):
+            if text.spoken.voice is voice and following.spoken.voice is not voice:
+                sides.setdefault(end in text.after, (each, text))
+    shown, text = sides[False]
+    other = sides[True][0] if True in sides else None
+    words = f"; in '{other.name}' it is" if other else ""
+    return Hit(
+        f"{voice} is not ended by {quote_text(end)}, which ends all other messages, in"
+        f" '{shown.name}'{words}",
+        shown.against(other) if other else (show_render(shown.render, shown.name),),
+        shown.render.line_of(text.spoken.text),
+    )
 
 
 def _unended_calls(
@@ -130,7 +144,7 @@ def _repeated_headers(played_chats: Sequence[PlayedConversation]) -> Iterator[Hi
     for _, several in _result_scenes(played_chats) if stop else ():
         for each in several:
             results = each.written_of(Voice.RESULT)
-            if len(results) != 2 or results[0].after != results[1].before:  # noqa: PLR2004 - two calls
+            if len(results) != 2 or not results[0].after == results[1].before != "":  # noqa: PLR2004 - two calls
                 continue
             first, last = results
             header = first.before.rpartition(stop)[2].strip()

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.history.scenarios import Next
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome, Verdict
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.lint_renders import quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import replay_steps
+from autoparser.analysis.lint.rule_conversations import PLAYED, replay_steps
 from autoparser.analysis.lint.subject import Subject
 
 OTHERS = frozenset(
@@ -27,15 +29,31 @@ OTHERS = frozenset(
 )
 """Causes that have rules of their own, which name them better."""
 
+CALLING = frozenset(name for name, coming in PLAYED if coming is Next.TOOL)
+
 
 @rule("AP605")
 def check(subject: Subject) -> Iterator[Hit]:
     """Replay the usual steps, and report the first of each cause."""
+    stops = subject.format.stop_strings
     broken: dict[Cause, tuple[str, Verdict]] = {}
     for scenario, verdict in replay_steps(subject):
         cause = verdict.cause
         if verdict.outcome is Outcome.BREAKS and cause is not None and cause not in OTHERS:
             broken.setdefault(cause, (scenario.name, verdict))
+    for cause, (name, verdict) in [*broken.items()]:
+        gap = verdict.difference
+        stop = gap and next(
+            (each for each in stops if each in verdict.sampled[: max(gap.at, 0)]), None
+        )
+        # Behind the end of a turn a model writes nothing more.
+        if gap and stop and name in CALLING:
+            del broken[cause]
+            yield Hit(
+                f"the end of a turn, {quote_text(stop)}, stands before the call ({name}), so that"
+                " an engine stops before it",
+                (_evidence(verdict),),
+            )
     if broken:
         what = "; ".join(f"{cause} ({name})" for cause, (name, _) in broken.items())
         yield Hit(

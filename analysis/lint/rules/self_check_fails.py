@@ -1,28 +1,148 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.errors import TemplateRenderError, TemplateUnusableError
+from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, battery_tools
+from autoparser.analysis.core.message_shape import departures_of, offered_tools
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.verdicts import Check, Failure, TemplateCrash
+from autoparser.analysis.learning.shape_negotiation import answered_conversation
+from autoparser.analysis.lint.hit import (
+    TEXT_DROPPED,
+    Hit,
+    HitCause,
+    HitEvidence,
+    ShownText,
+    spoiled_cause,
+)
+from autoparser.analysis.lint.lint_renders import Render, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP604")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Report the verdict of the analysis."""
-    verdict = subject.analysis.check
+    """Report everything for which `autoparser analyze` exits with 1, or cannot analyze."""
+    failure = subject.failure
+    if failure is not None:
+        yield from _unusable(failure)
+        return
+    analysis = subject.analysis
+    seen: set[str] = set()
+    spoiled = analysis.spoiled is not None
+    for format_, verdict in zip(analysis.formats, analysis.checks, strict=True):
+        setting = {} if verdict is analysis.checks[0] else format_.setting
+        for hit in (*_crashes(subject, verdict, setting), *_departures(subject, verdict, setting)):
+            # What the template does with nothing set is no news of a switch.
+            if hit.message not in seen:
+                seen.add(hit.message)
+                yield hit
+    yield from _spoiled_forms(subject)
+    # A format that is wrong has wrong grammars, and a gate is long in the asking.
+    if not (seen or spoiled):
+        yield from _gate_faults(subject)
+
+
+def _unusable(failure: Exception) -> Iterator[Hit]:
+    if isinstance(failure, TemplateUnusableError):
+        crash = failure.__cause__
+        cause = None
+        if isinstance(crash, TemplateRenderError):
+            cause = HitCause("raises", crash.line, crash.reason)
+        yield Hit(failure.message, line=failure.line, fix=failure.hint or "", cause=cause)
+
+
+def _crashes(subject: Subject, verdict: Check, setting: Mapping[str, Json]) -> Iterator[Hit]:
+    for crash in verdict.crashes:
+        # What the sandbox alone forbids is another rule's finding, of every render.
+        if crash.needed and not crash.sandbox_alone:
+            cases = [each for each in battery_messages() if each.title in crash.titles]
+            smallest = min(cases, key=lambda case: len(str(case.message)))
+            yield _crash_hit(subject, crash, smallest, setting)
+
+
+def _crash_hit(
+    subject: Subject, crash: TemplateCrash, case: BatteryCase, setting: Mapping[str, Json]
+) -> Hit:
+    count, total = len(crash.titles), len(battery_messages())
+    return Hit(
+        f"of {total} messages {count} crash the template, the smallest of them {case.title}:"
+        f" {crash.reason.rstrip('.')}",
+        (show_render(_render(subject, case.message, setting), case.title),),
+        line=crash.line,
+        cause=HitCause("raises", crash.line, crash.reason),
+        setting=setting,
+    )
+
+
+def _departures(subject: Subject, verdict: Check, setting: Mapping[str, Json]) -> Iterator[Hit]:
     smallest = verdict.smallest
-    # Crashes that the format foretells are other rules' findings.
     if smallest is None or smallest.foretold:
         return
-    failed = len(verdict.different)
     yield Hit(
-        f"of {verdict.total} messages {failed} are not written by one format, the smallest of"
-        f" them {smallest.title}: {smallest.reason}",
+        f"of {verdict.total} messages {len(verdict.different)} are not written by one format, the"
+        f" smallest of them {smallest.title}: {smallest.reason}",
         (
             HitEvidence(
                 ShownText("as the format has it", smallest.written or ""),
                 ShownText("as the template writes it", smallest.rendered or ""),
             ),
         ),
+        line=_departing_line(subject, smallest, setting),
+        setting=setting,
+    )
+
+
+def _departing_line(subject: Subject, failure: Failure, setting: Mapping[str, Json]) -> int | None:
+    """Return the line that writes the first character that the format does not foresee."""
+    render = _render(subject, failure.message, setting)
+    turn = failure.rendered or ""
+    start = render.text.rfind(turn) if turn else -1
+    if start < 0:
+        return None if render.error is None else render.error.line
+    return render.line_at(start + min(prefix_length(turn, failure.written or ""), len(turn) - 1))
+
+
+def _render(subject: Subject, message: Message, setting: Mapping[str, Json]) -> Render:
+    dialogue = answered_conversation(subject.analysis.prober(), message)
+    return subject.render(
+        subject.shape.messages(dialogue, subject.marks.system),
+        tools=offered_tools(battery_tools(), subject.shape),
+        setting={**subject.usual_setting, **setting},
+    )
+
+
+def _spoiled_forms(subject: Subject) -> Iterator[Hit]:
+    departures = departures_of(subject.shape)
+    forms = (form for verdict in subject.analysis.checks for form in verdict.forms if not form.ok)
+    for usual, form in {form.usual: form for form in forms}.items():
+        plain = any(each.plain_text and each.usual in usual for each in departures)
+        lost = "" if form.fault is None else f", such as {form.fault.title!r}: {form.fault.reason}"
+        shown = form.fault
+        yield Hit(
+            f"as users send it ({usual}), {len(form.spoiled)} of {form.asked} conversations lose"
+            f" text in silence{lost}",
+            ()
+            if shown is None
+            else (
+                HitEvidence(ShownText(usual, shown.usual), ShownText(form.wanted, shown.wanted)),
+            ),
+            cause=TEXT_DROPPED if plain else spoiled_cause(usual),
+        )
+
+
+def _gate_faults(subject: Subject) -> Iterator[Hit]:
+    gate = subject.analysis.gate
+    if gate.ok:
+        return
+    fault = gate.faults[0]
+    failed = gate.asked - gate.passed or gate.usual_asked - gate.usual_passed
+    yield Hit(
+        f"{failed} text{'s' * (failed != 1)} that the template writes after its prompts"
+        f" {'is' if failed == 1 else 'are'} not as the format has them:"
+        f" {fault.title} is not {fault.question.value}: {fault.detail}",
+        (HitEvidence(ShownText(f"after the prompt, {fault.title}", fault.text)),),
+        setting=fault.setting,
     )

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
+
+from msgspec import structs
 
 from autoparser.analysis.core.conversation import Tool, tool_for
 from autoparser.analysis.core.message_shape import ToolForm
@@ -42,7 +45,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     usual = [each for each in ordered if not each.conversation.setting]
     none = next((each for each in usual if _tool_share(each, names) == _ToolShare.NONE), None)
     kept = none and none.nearest(ordered, lambda each: _tool_share(each, names) == _ToolShare.ALL)
-    if none is not None and kept is not None:
+    if none is not None and kept is not None and not _told_as_usual(subject, none):
         meant = _is_excused(none)
         yield Hit(
             f"the model is told of no tools in '{none.name}', and of all in '{kept.name}'",
@@ -54,6 +57,14 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
     if subject.shape.tools is not ToolForm.NONE:
         yield from _of_many(subject)
+
+
+def _told_as_usual(subject: Subject, played_chat: PlayedConversation) -> bool:
+    """Whether tools in the form that users send are all written, which the template's own hides."""
+    usual = subject.play_as(
+        played_chat.conversation, structs.replace(subject.shape, tools=ToolForm.WRAPPED)
+    )
+    return _tool_share(replace(played_chat, render=usual), subject.marks.names) == _ToolShare.ALL
 
 
 _LETTERS = "bcdfghj"

@@ -14,7 +14,7 @@ from autoparser.analysis.learning.template_turns import (
     without_reasoning,
 )
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, WholeConversation
-from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit
+from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit, spoiled_cause
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -103,7 +103,7 @@ def _outcome(
         f"as users send it ({departure.usual}), {lost} in {played_chat.name!r}",
         (compare_renders(usual, departure.usual, render, departure.wanted),),
         line=parting_line(usual, render),
-        cause=TEXT_DROPPED if departure.plain_text else None,
+        cause=TEXT_DROPPED if departure.plain_text else spoiled_cause(departure.usual),
     )
 
 
