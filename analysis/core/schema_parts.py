@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from itertools import islice
 from math import gcd, lcm
 from typing import TypeAlias
@@ -388,7 +389,7 @@ _Own: TypeAlias = Callable[[Schema], Json]
 """What a schema's own keywords say of something inside its values."""
 
 
-class SchemaPart(Struct, frozen=True):
+class SchemaPart(Struct, frozen=True, dict=True):
     """A schema inside a document. It never raises: what is not a schema says nothing."""
 
     document: SchemaDocument
@@ -400,7 +401,7 @@ class SchemaPart(Struct, frozen=True):
         document = SchemaDocument.of(schema)
         return cls(document, document.root)
 
-    @property
+    @cached_property
     def kinds(self) -> frozenset[JsonType] | None:
         """The types that its values have; None where it allows every type."""
         kinds = self.allowed(self.schema)
@@ -425,7 +426,7 @@ class SchemaPart(Struct, frozen=True):
             self.document, self._inside(JsonType.ARRAY, lambda own: _item_schema(own, at))
         )
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """The members that it declares or requires."""
         parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)

@@ -35,7 +35,7 @@ from .json_text import (
     read_json,
     string_quotes,
 )
-from .raw_text import ArgumentsAround, RawReader, begun_stops, json_of
+from .raw_text import ArgumentsAround, ArgumentTexts, RawReader, begun_stops, json_of
 from .text_lookahead import (
     GoesOn,
     StopTable,
@@ -49,6 +49,7 @@ from .text_lookahead import (
     take_text,
 )
 from .text_tape import Reading, SpanKind, TextTape
+from .turn_request import IdentityCache
 from .value_decoding import (
     EntryRow,
     UnreadableValueError,
@@ -348,11 +349,7 @@ class EntryReader:
     def __init__(self, values: ValueReader, emit: Emit) -> None:
         self.values, self.emit, self.tape = values, emit, values.tape
         self.key = values.arguments.members.key
-        known = [*values.rows, *without_quotes(values.rows)]
-        self.middles = {
-            core: _Middles([row for row in known if TemplateLiteral.of(row.before).core == core])
-            for core in {opening.core for opening in values.openings}
-        }
+        self.middles = _MIDDLES.of((values.texts,), None, lambda: _middles_of(values.texts))
         self.count = 0
 
     def read(self) -> Reading[ReadOutcome]:
@@ -523,6 +520,16 @@ class EntryReader:
         return (yield from ahead.ended()) or (yield from ahead.among(others)) is not None
 
 
+def _middles_of(texts: ArgumentTexts) -> dict[str, _Middles]:
+    """Return the texts between key and value by the opening of the entry."""
+    known = [*texts.rows, *without_quotes(texts.rows)]
+    return {
+        core: _Middles([row for row in known if TemplateLiteral.of(row.before).core == core])
+        for core in {opening.core for opening in texts.openings}
+    }
+
+
+_MIDDLES: IdentityCache[dict[str, _Middles]] = IdentityCache(256)
 _LONGEST_KEY = 4096
 _NO_KEY = re.compile(r"[\"'\n{}()]|,\s|\[[\"'{]")
 """What no key holds, but for a declared one: the text before it is a value."""

@@ -22,6 +22,7 @@ from autoparser.analysis.core.text_format import StringEscape
 
 from .text_lookahead import GoesOn, TextLookahead, at_any, ends_nowhere
 from .text_tape import Reading, SpanKind, TextLane, TextTape
+from .turn_request import IdentityCache
 
 # Scans for the end of a value.
 
@@ -151,18 +152,30 @@ class LiteralScan:
         return False if closed else None
 
 
+class _QuotedTexts:
+    """The quotes and brackets of a notation, made once for a format."""
+
+    def __init__(self, notation: ValueNotation) -> None:
+        self.quotes, self.escaped = string_quotes(notation)
+        words = sorted({*self.quotes, *self.quotes.values()}, key=len, reverse=True)
+        self.pattern = re.compile("|".join([r"\\.", *map(re.escape, words)]), re.DOTALL)
+        self.longest = max(2, *map(len, words)) if words else 2
+        self.opens = tuple(
+            each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
+        )
+
+
+_QUOTED_TEXTS: IdentityCache[_QuotedTexts] = IdentityCache(256)
+
+
 class QuoteScan:
     """Tracks whether the end of the text of an array or object is inside one of its strings."""
 
     def __init__(self, notation: ValueNotation) -> None:
         """Store the quotes of the strings in arrays and objects."""
-        self._quotes, self._escaped = string_quotes(notation)
-        words = sorted({*self._quotes, *self._quotes.values()}, key=len, reverse=True)
-        self._pattern = re.compile("|".join([r"\\.", *map(re.escape, words)]), re.DOTALL)
-        self._longest = max(2, *map(len, words)) if words else 2
-        self._opens = tuple(
-            each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
-        )
+        texts = _QUOTED_TEXTS.of((notation,), None, lambda: _QuotedTexts(notation))
+        self._quotes, self._escaped, self._opens = texts.quotes, texts.escaped, texts.opens
+        self._pattern, self._longest = texts.pattern, texts.longest
         self._unread = ""
         self._is_container: bool | None = None
         """Whether the value is an array or an object; None if unknown yet."""

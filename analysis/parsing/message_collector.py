@@ -8,6 +8,7 @@ so that most broken calls turn into content without a delta that a client cannot
 
 from __future__ import annotations
 
+import os
 import random
 import string
 from collections.abc import Callable
@@ -47,12 +48,19 @@ class CallIds:
 
     def __init__(self, seed: int | None = None) -> None:
         """Make a maker; with a `seed` its sequence of ids is repeatable."""
-        self._source = random.SystemRandom() if seed is None else random.Random(seed)
+        self._source = None if seed is None else random.Random(seed)
 
     def __call__(self, name: str, index: int) -> str:
         """Make an id for a call of this function, with this number in its message."""
         del name, index
-        return "".join(self._source.choices(_SIGNS, k=_LENGTH))
+        if self._source is not None:
+            return "".join(self._source.choices(_SIGNS, k=_LENGTH))
+        # One read of the system's randomness; 16 bytes leave no sign likelier than others.
+        number, signs = int.from_bytes(os.urandom(16), "big"), ""
+        for _ in range(_LENGTH):
+            number, sign = divmod(number, len(_SIGNS))
+            signs += _SIGNS[sign]
+        return signs
 
 
 class _Prose(Struct):

@@ -26,6 +26,7 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral
 from .json_text import Emit, QuoteScan, ReadOutcome, in_json
 from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead, skip_space
 from .text_tape import Reading, SpanKind, TextLane, TextTape
+from .turn_request import IdentityCache
 from .value_decoding import (
     UnreadableValueError,
     decode_typed,
@@ -35,6 +36,65 @@ from .value_decoding import (
     is_value,
     read_elements,
 )
+
+
+class ArgumentTexts:
+    """The texts around the arguments of a call, by the format and the texts that may follow.
+
+    They are made once for a format; `ArgumentsAround` has what one call adds.
+    """
+
+    def __init__(self, arguments: ArgumentFormat, stops: tuple[str, ...], space: str) -> None:
+        """Store them as `read_arguments` has them."""
+        self.stops = tuple(filter(None, stops))
+        self.space = space
+        self.rows = entry_rows(arguments)
+        self.separator = TemplateLiteral.of(arguments.members.separator)
+        self.openings = tuple(dict.fromkeys(TemplateLiteral.of(row.before) for row in self.rows))
+        self._of_values: dict[object, ValueTexts] = {}
+
+    @classmethod
+    def of(cls, arguments: ArgumentFormat, stops: Sequence[str], space: str) -> ArgumentTexts:
+        """Return the texts around these arguments, made once."""
+        key = tuple(stops), space
+        return _TEXTS.of((arguments,), key, lambda: cls(arguments, key[0], space))
+
+    def of_value(
+        self,
+        key: str,
+        after: TemplateLiteral,
+        nested: str,
+        escapes: tuple[str, ...],
+        *,
+        backslashed: bool,
+        entries: bool,
+    ) -> ValueTexts:
+        """Return the texts around a value, made once, as `RawReader` has them."""
+        if not any(row.keyed_close for row in self.rows):
+            key = ""
+        case = key, after.before, after.core, after.after, nested, escapes, backslashed, entries
+        found = self._of_values.get(case)
+        if found is None:
+            found = ValueTexts(
+                self, key, after, nested, escapes, backslashed=backslashed, entries=entries
+            )
+            if len(self._of_values) < _MOST_VALUES:
+                self._of_values[case] = found
+        return found
+
+    def entry_signs(self) -> Iterator[str]:
+        """Return the beginnings of the next entry if entries have no marker."""
+        for opening in self.openings:
+            sign = opening.core or self.separator.core
+            if len(sign) <= _SHORT or not opening.core:
+                # What closes an entry by its key may end with a marker of its own.
+                tails = {"", *(row.end.strip()[1:] for row in self.rows)}
+                yield from (f"{tail}{sign}" for tail in sorted(tails))
+
+
+_TEXTS: IdentityCache[ArgumentTexts] = IdentityCache(256)
+_MOST_VALUES = 256
+"""Keys are texts of models where an entry ends with its key: so many are kept."""
 
 
 class ArgumentsAround:
@@ -55,11 +115,9 @@ class ArgumentsAround:
         self.schema = SchemaPart.of(None if schema is None else dict(schema))
         open_ = self.schema.invites_other_names
         self.names: frozenset[str] = frozenset() if open_ else self.schema.names
-        self.stops = tuple(stop for stop in stops if stop)
-        self.rows = entry_rows(arguments)
-        self.separator = TemplateLiteral.of(arguments.members.separator)
-        self.openings = tuple(dict.fromkeys(TemplateLiteral.of(row.before) for row in self.rows))
-        self.space, self.goes_on = space, goes_on
+        texts = self.texts = ArgumentTexts.of(arguments, stops, space)
+        self.stops, self.rows, self.separator = texts.stops, texts.rows, texts.separator
+        self.openings, self.goes_on = texts.openings, goes_on
         self.seen_keys: set[str] = set()
         """The keys read so far."""
         self.unclosed = False
@@ -101,6 +159,56 @@ class _Sight(Enum):
     """A closer of the call before other text: it ends the value if no closer comes."""
     ENTRY = auto()
     """The opening of an entry of a declared key: it ends the value if no closer comes."""
+
+
+class ValueTexts:
+    """The texts that may end a raw value, or stand in it, by the format alone."""
+
+    def __init__(
+        self,
+        texts: ArgumentTexts,
+        key: str,
+        after: TemplateLiteral,
+        nested: str,
+        escapes: tuple[str, ...],
+        *,
+        backslashed: bool,
+        entries: bool,
+    ) -> None:
+        """Compile the stops of a value; with `entries` another entry may follow."""
+        self.closes = [key + row.end.strip()[:1] for row in texts.rows if row.keyed_close]
+        """Texts that follow the closer if an entry ends with its key."""
+        opens = [opening.core for opening in texts.openings if opening.core]
+        closers = [after.core] if after.core else [texts.separator.core, *texts.stops]
+        stops = [("", nested, _Stop.OPENING)]
+        space = after.before if after.core else texts.space
+        stops += [(space, text, _Stop.CLOSER) for text in closers]
+        if not after.core and not texts.separator.core:
+            # Only the beginning of the next entry ends the value.
+            stops += [(texts.separator.text, text, _Stop.CLOSER) for text in opens]
+        self.between = after.after + texts.separator.text + texts.openings[0].before
+        """Whitespace and separator that the template writes between a closer and an entry."""
+        if after.core and not escapes:
+            # A value without its closer ends before the next marker, and before the text that the
+            # template writes between closer and marker.
+            # A turn may end with the text that closes an argument: that is the closer here.
+            closer = after.core + key if self.closes else after.core
+            others = [text for text in (*texts.stops, *opens) if not text.startswith(closer)]
+            markers = (text for text in others if len(text) > _SHORT)
+            stops += [(after.before + self.between, text, _Stop.MARKER) for text in markers]
+        half = after.first.rstrip(">]}|)").rstrip() if after.is_marked else ""
+        if half != after.first and any(map(str.isalnum, half)):
+            stops.append((after.before, half, _Stop.HALF))
+        if after.core and entries and not nested:
+            stops += [("", text, _Stop.ENTRY) for text in texts.entry_signs()]
+        stops += [("", text, _Stop.ESCAPE) for text in escapes]
+        if backslashed:
+            stops += [("", "\\", _Stop.ESCAPE), ("", "\\\\", _Stop.ESCAPE)]
+            stops += [("", f"\\{after.units[0]}", _Stop.ESCAPED)]
+        self.stops = StopTable(stops)
+        # Text that needs no escape bypasses the reader.
+        self.search = self.stops.search
+        self.search_escaped = self.stops.searching(_ESCAPED).search
 
 
 class _Doubt(NamedTuple):
@@ -150,42 +258,20 @@ class RawReader:
         self.take: Emit = self.pieces.append
         if emit is not None:
             self.take = lambda text: emit(in_json(text))
-        self._closes = [key + row.end.strip()[:1] for row in around.rows if row.keyed_close]
-        """Texts that follow the closer if an entry ends with its key."""
-        opens = [opening.core for opening in around.openings if opening.core]
-        closers = [after.core] if after.core else [around.separator.core, *around.stops]
-        stops = [("", nested, _Stop.OPENING)]
-        space = after.before if after.core else around.space
-        stops += [(space, text, _Stop.CLOSER) for text in closers]
-        if not after.core and not around.separator.core:
-            # Only the beginning of the next entry ends the value.
-            stops += [(around.separator.text, text, _Stop.CLOSER) for text in opens]
-        self.between = after.after + around.separator.text + around.openings[0].before
-        """Whitespace and separator that the template writes between a closer and an entry."""
-        if after.core and not escapes:
-            # A value without its closer ends before the next marker, and before the text that the
-            # template writes between closer and marker.
-            # A turn may end with the text that closes an argument: that is the closer here.
-            closer = after.core + key if self._closes else after.core
-            others = [text for text in (*around.stops, *opens) if not text.startswith(closer)]
-            markers = (text for text in others if len(text) > _SHORT)
-            stops += [(after.before + self.between, text, _Stop.MARKER) for text in markers]
-        half = after.first.rstrip(">]}|)").rstrip() if after.is_marked else ""
-        if half != after.first and any(map(str.isalnum, half)):
-            stops.append((after.before, half, _Stop.HALF))
-        stops += [("", text, _Stop.ENTRY) for text in self._entry_signs()]
-        stops += [("", text, _Stop.ESCAPE) for text in escapes]
-        if backslashed:
-            stops += [("", "\\", _Stop.ESCAPE), ("", "\\\\", _Stop.ESCAPE)]
-            stops += [("", f"\\{after.units[0]}", _Stop.ESCAPED)]
+        texts = around.texts.of_value(
+            key,
+            after,
+            nested,
+            tuple(escapes),
+            backslashed=backslashed,
+            entries=not around.schema.names <= around.seen_keys,
+        )
+        self._closes, self.between, self.stops = texts.closes, texts.between, texts.stops
         self.backslashed = backslashed
         self.held = False
         """Whether a backslash has come, so that the text is not passed on before it is whole."""
-        self.stops = StopTable(stops)
-        # Text that needs no escape bypasses the reader.
-        search = self.stops.searching("" if emit is None else _ESCAPED).search
         self.lane = TextLane(
-            search,
+            texts.search if emit is None else texts.search_escaped,
             SpanKind.ARGUMENTS,
             emit or self._keep,
             self.stops.passed,
@@ -194,18 +280,10 @@ class RawReader:
         )
         self.looked = self.scanned = around.tape.position
 
-    def _entry_signs(self) -> Iterator[str]:
-        """Return the beginnings of the next entry if values have a closer and entries no marker."""
-        around = self.around
-        self.missing = sorted(around.schema.names - around.seen_keys, key=len, reverse=True)
-        """Declared keys that were not given yet, longest first."""
-        if self.after.core and self.missing and not self.nests:
-            for opening in around.openings:
-                sign = opening.core or around.separator.core
-                if len(sign) <= _SHORT or not opening.core:
-                    # What closes an entry by its key may end with a marker of its own.
-                    tails = {"", *(row.end.strip()[1:] for row in around.rows)}
-                    yield from (f"{tail}{sign}" for tail in sorted(tails))
+    @property
+    def missing(self) -> frozenset[str]:
+        """Declared keys that were not given yet."""
+        return self.around.schema.names - self.around.seen_keys
 
     def read(self) -> Reading[ReadOutcome]:
         """Take the text and leave the closer; return REPAIRED if the closer is missing.
