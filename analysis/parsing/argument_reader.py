@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from json.encoder import encode_basestring
 
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ValueNotation, python_notation
-from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
@@ -586,7 +585,7 @@ def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]
 def read_arguments(
     tape: TextTape,
     arguments: ArgumentFormat,
-    schema: Mapping[str, Json] | None,
+    schema: SchemaPart,
     stops: Sequence[str],
     emit: Emit,
     *,
@@ -596,7 +595,7 @@ def read_arguments(
 ) -> Reading[ReadOutcome]:
     """Read arguments and emit them as the text of one JSON object.
 
-    `schema` is the JSON schema of the parameters and `stops` are the texts that may follow the
+    `schema` is that of the parameters and `stops` are the texts that may follow the
     arguments. Before one of `repairs`, which are among these, missing closers of JSON are added;
     before another sign, such as a fence, only if `goes_on` recognizes the end of the call. `space`
     is the whitespace that the template writes before stops. If a value's closer is missing,

@@ -29,6 +29,7 @@ from .parsed_message import (
     Status,
 )
 from .text_tape import LaneSink, Span, TextTape, plain_sink
+from .turn_request import CallSchemas
 
 # Ids of calls that are written without one.
 
@@ -87,12 +88,13 @@ class MessageCollector:
         reasoning: ReasoningIn,
         whole_calls: bool,
         make_id: Callable[[str, int], str],
+        schemas: CallSchemas,
     ) -> None:
         """Make a collector; `tool_names` are the offered tools, or None if any may be called.
 
         `make_id` makes an id where none is written, from the call's name and its index.
         """
-        self.tool_names = tool_names
+        self.tool_names, self.schemas = tool_names, schemas
         self.status = Status.OK
         self.ended = False
         """Whether the end of the turn was seen, and no text of the message after it."""

@@ -24,8 +24,15 @@ from .message_collector import CallIds, MessageCollector
 from .parsed_message import Delta, DeltaKind, ParsedMessage, ReasoningIn
 from .stop_marks import call_stops
 from .text_tape import Span, SpanKind, TextLane, TextTape
-from .turn_reader import TurnReader
-from .turn_request import PartBody, RequestError, StrictRow, TurnStart, TurnTree
+from .turn_reader import TurnReader, reader_of
+from .turn_request import (
+    CallSchemas,
+    PartBody,
+    RequestError,
+    StrictRow,
+    TurnStart,
+    TurnTree,
+)
 
 if TYPE_CHECKING:
     from autoparser.analysis.sources.tokenizer import ModelTokenizer
@@ -302,7 +309,8 @@ class OutputParser:
         closer and the turn's end can end reasoning.
         """
         self.turn = turn
-        self._reader = TurnReader(turn, fenced=strip_code_fence, keeps_reasoning=keeps_reasoning)
+        self._reader = reader_of(turn, fenced=strip_code_fence, keeps_reasoning=keeps_reasoning)
+        self._schemas = CallSchemas(turn.schemas)
         self._reasoning: ReasoningIn = reasoning
         self._whole_calls = whole_calls
         self._make_id = call_ids if callable(call_ids) else CallIds(call_ids)
@@ -359,6 +367,7 @@ class OutputParser:
             reasoning=self._reasoning,
             whole_calls=self._whole_calls,
             make_id=self._make_id,
+            schemas=self._schemas,
         )
         prefill, tokens = self.turn.prefill, self._tokens
         if tokens is None:

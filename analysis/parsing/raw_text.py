@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -104,7 +104,7 @@ class ArgumentsAround:
         self,
         tape: TextTape,
         arguments: ArgumentFormat,
-        schema: Mapping[str, Json] | None,
+        schema: SchemaPart,
         stops: Sequence[str],
         emit: Emit,
         space: str,
@@ -112,7 +112,7 @@ class ArgumentsAround:
     ) -> None:
         """Store them as `read_arguments` has them; no value was read yet."""
         self.tape, self.arguments, self.emit_json = tape, arguments, emit
-        self.schema = SchemaPart.of(None if schema is None else dict(schema))
+        self.schema = schema
         open_ = self.schema.invites_other_names
         self.names: frozenset[str] = frozenset() if open_ else self.schema.names
         texts = self.texts = ArgumentTexts.of(arguments, stops, space)

@@ -9,15 +9,12 @@ The result says whether the call closed, was cut, or is not a call.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import cast
 
 from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import RowSlot
-from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 
 from .argument_reader import read_arguments
@@ -361,7 +358,7 @@ class RowReader:
             for closer in key_closers(item.arguments):
                 word, closed, _ = text.partition(closer)
                 for name in names if closed else ():
-                    keys = SchemaPart.of(item.schemas.get(name)).names
+                    keys = self.collector.schemas.of(name).names
                     if word.startswith(name) and word[len(name) :] in keys:
                         return len(name)
         return 0
@@ -384,7 +381,7 @@ class RowReader:
         outcome = yield from read_arguments(
             self.tape,
             item.arguments,
-            cast("Mapping[str, Json] | None", item.schemas.get(self.name)),
+            self.collector.schemas.of(self.name),
             stops,
             early.append if unnamed else self.collector.arguments,
             repairs=(*filter(is_unit, closers), *self.around.stops),

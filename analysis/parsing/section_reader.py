@@ -10,15 +10,13 @@ calls in code fences and write them as OpenAI's messages hold them: each has its
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
-from typing import cast
 
 from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import ArgumentFormat, CallLimit
 from autoparser.analysis.core.call_notation import json_notation
-from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_alignment import TemplateLiteral, spaced_spellings
 
 from .argument_reader import read_arguments
@@ -238,11 +236,10 @@ class JsonReader:
             self.collector.open_call(self.name, self.id)
         emit = self.collector.arguments if self.collector.calling else self.early.append
         self.is_filled = self.collector.calling
-        schemas = self.call.arguments.schemas
         outcome = yield from read_arguments(
             self.tape,
             self.call.arguments.arguments,
-            cast("Mapping[str, Json] | None", schemas.get(self.name or "")),
+            self.collector.schemas.of(self.name or ""),
             self.around.stops,
             emit,
             repairs=self.stops,
@@ -331,9 +328,7 @@ def message_call(call: RowCall) -> JsonCall | None:
     return JsonCall(
         before=call_open(call),
         name=names[0],
-        arguments=ArgumentList(
-            ArgumentFormat(notation.object, notation, verbatim=True), lists[0].schemas
-        ),
+        arguments=ArgumentList(ArgumentFormat(notation.object, notation, verbatim=True)),
         after=TemplateLiteral.of(last.markers[-1])
         if isinstance(last, TemplateLiteral) and last.is_marked
         else TemplateLiteral(),

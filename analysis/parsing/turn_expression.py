@@ -50,17 +50,17 @@ from .turn_request import (
 
 
 def section_of(
-    format_: TurnFormat, request: ParserRequest, opening: TemplateLiteral
+    format_: TurnFormat, opening: TemplateLiteral, *, single: bool
 ) -> CallSection | None:
-    """Return the section of calls, or None if the format or the request has no calls.
+    """Return the section of calls, or None if the format has no calls.
 
     `opening` is the result of `opening_of_calls` for the format.
     """
     calls = format_.calls
-    if calls is None or not request.calls:
+    if calls is None:
         return None
     fields = calls.json_fields
-    call = _row_call(calls, request) if fields is None else _json_call(calls, fields, request)
+    call = _row_call(calls) if fields is None else _json_call(calls, fields)
     separator = calls.separator
     return CallSection(
         open=opening,
@@ -74,7 +74,7 @@ def section_of(
         space=_space_before(format_, TurnPart.CALLS),
         behind=_space_before(format_, TurnPart.CONTENT),
         leads=calls.leads,
-        single=not request.parallel,
+        single=single,
     )
 
 
@@ -111,15 +111,11 @@ def _space_before(format_: TurnFormat, part: TurnPart) -> str:
     return text[len(text.rstrip()) :] if text.strip() else text
 
 
-def _arguments(calls: CallFormat, request: ParserRequest) -> ArgumentList:
-    return ArgumentList(calls.arguments, request.tools or {})
-
-
-def _json_call(calls: CallFormat, fields: JsonFields, request: ParserRequest) -> JsonCall:
+def _json_call(calls: CallFormat, fields: JsonFields) -> JsonCall:
     return JsonCall(
         before=TemplateLiteral.of(fields.before),
-        name=FunctionName(tuple(request.tools or ())),
-        arguments=_arguments(calls, request),
+        name=FunctionName(),
+        arguments=ArgumentList(calls.arguments),
         after=TemplateLiteral.of(fields.after),
         name_is_key=fields.fun_name_is_key,
         function_field=fields.function_field,
@@ -129,29 +125,26 @@ def _json_call(calls: CallFormat, fields: JsonFields, request: ParserRequest) ->
     )
 
 
-def _row_call(calls: CallFormat, request: ParserRequest) -> RowCall:
-    empty = None if calls.empty_row is None else _row(calls.empty_row, calls, request)
-    loose = _row(calls.row, calls, request, calls.free_words) if calls.free_words else ()
-    return RowCall(_row(calls.row, calls, request), empty, calls.naming, loose)
+def _row_call(calls: CallFormat) -> RowCall:
+    empty = None if calls.empty_row is None else _row(calls.empty_row, calls)
+    loose = _row(calls.row, calls, calls.free_words) if calls.free_words else ()
+    return RowCall(_row(calls.row, calls), empty, calls.naming, loose)
 
 
 def _row(
-    row: Sequence[str | RowSlot],
-    calls: CallFormat,
-    request: ParserRequest,
-    free: Sequence[FreeWord] = (),
+    row: Sequence[str | RowSlot], calls: CallFormat, free: Sequence[FreeWord] = ()
 ) -> tuple[RowItem, ...]:
     items: list[RowItem] = []
     for at, piece in enumerate(row):
         match piece:
             case RowSlot.NAME:
-                items.append(FunctionName(tuple(request.tools or ())))
+                items.append(FunctionName())
             case RowSlot.ID:
                 items.append(SingleWord(RowSlot.ID))
             case RowSlot.INDEX:
                 items.append(SingleWord(RowSlot.INDEX))
             case RowSlot.ARGUMENTS:
-                items.append(_arguments(calls, request))
+                items.append(ArgumentList(calls.arguments))
             case _:
                 words = [word for word in free if word.piece == at]
                 named = at > 0 and row[at - 1] is RowSlot.NAME
@@ -364,6 +357,10 @@ _FRAMES: IdentityCache[tuple[TurnFormat, TemplateLiteral, TurnTree]] = IdentityC
 """By format: the format with its whole header, the opening of calls, and the expression of a turn
 without its prompt and its request."""
 _ROWS: IdentityCache[StrictTurn] = IdentityCache(256)
+_SECTIONS: IdentityCache[CallSection | None] = IdentityCache(128)
+_TREES: IdentityCache[TurnTree] = IdentityCache(256)
+"""By format and opening: the expression of a turn after the opening itself, without tools."""
+_DEFAULTS: IdentityCache[PromptFormat] = IdentityCache(128)
 
 
 def build_expression(formats: Formats, request: ParserRequest) -> TurnTree:
@@ -395,7 +392,11 @@ def formats_of_request(formats: Formats, request: ParserRequest) -> tuple[Prompt
             return (begun_turn,)
         return (_after(begun_turn, prompt),)
     if prompt is None:
-        return (formats.under({}, tools=tools) or formats.default,)
+        return (
+            _DEFAULTS.of(
+                (formats,), tools, lambda: formats.under({}, tools=tools) or formats.default
+            ),
+        )
     found = formats.behind(prompt)
     if found:
         return found
@@ -415,19 +416,40 @@ def _after(begun_turn: PromptFormat, prompt: str) -> PromptFormat:
 
 
 def _turn(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
+    """Return the expression of a turn; all that depends on the format alone is made once."""
+    format_, opening = begun_turn.format, begun_turn.opening
+    if request.prompt is None:
+        key = (request.calls, request.parallel, request.required, request.json)
+        tree = _TREES.of((format_, opening), key, lambda: _tree(begun_turn, request))
+    else:
+        tree = _tree(begun_turn, request)
+    tools = request.tools
+    if tools is None:
+        return tree
+    return replace(tree, offered=frozenset(tools), schemas=tools)
+
+
+def _tree(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
+    """Return the expression of a turn without the tools of the request."""
     format_, calls, frame = _FRAMES.of(
         (begun_turn.format,), None, lambda: _frame(begun_turn.format.whole)
     )
     prompted = read_prompt(format_, begun_turn.opening, request)
     written = written_of(format_, begun_turn.opening, request)
     key = (written, prompted.start, request.calls, request.required)
+    section = None
+    if request.calls and format_.calls is not None:
+        section = _SECTIONS.of(
+            (frame,),
+            request.parallel,
+            lambda: section_of(format_, calls, single=not request.parallel),
+        )
     return replace(
         frame,
         start=prompted.start,
-        calls=section_of(format_, request, calls),
+        calls=section,
         unwritten=prompted.unwritten,
         json=request.json,
-        offered=None if request.tools is None else frozenset(request.tools),
         prefill=prompted.prefill,
         strict=_ROWS.of(
             (frame,), key, lambda: strict_rows(format_, request, written, prompted.start)

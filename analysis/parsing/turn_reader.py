@@ -47,7 +47,15 @@ from .text_lookahead import (
     skip_written,
 )
 from .text_tape import Reading, SpanKind, TextTape
-from .turn_request import ArgumentList, CallSection, RowCall, TurnStart, TurnTree
+from .turn_request import (
+    ArgumentList,
+    CallSchemas,
+    CallSection,
+    IdentityCache,
+    RowCall,
+    TurnStart,
+    TurnTree,
+)
 
 # Headers with other words than the template's.
 
@@ -253,7 +261,7 @@ class CallTrial:
         self._behind = ("", *closers, *(end.core for end in turn.ends))
         """Texts that may come after calls; a cut may have left only the front of one."""
 
-    def find(self, text: str) -> tuple[int, int] | None:
+    def find(self, text: str, schemas: CallSchemas) -> tuple[int, int] | None:
         """Return the offsets of the whitespace before the call and of the call, or None.
 
         Only the first `_MOST_TRIED` openings are tried, so the cost is at most the length of the
@@ -265,24 +273,30 @@ class CallTrial:
             found = stops.find(text, at)
             if found is None:
                 return None
-            calls, _, _ = self._read(text[found.start :], complete=True)
+            calls, _, _ = self._read(text[found.start :], schemas, complete=True)
             if calls and calls[0].status is Status.OK:
                 return stops.written_before(text, found, 0), found.start
             at = found.end
         return None
 
-    def goes_on(self, text: str) -> bool:
+    def goes_on(self, text: str, schemas: CallSchemas) -> bool:
         """Return whether a cut text is a call so far: a whole one, or the front of one."""
-        calls, cut, rest = self._read(text.lstrip(), complete=False)
+        calls, cut, rest = self._read(text.lstrip(), schemas, complete=False)
         return cut or (bool(calls) and any(text.startswith(rest.strip()) for text in self._behind))
 
-    def _read(self, text: str, *, complete: bool) -> tuple[Sequence[ParsedCall], bool, str]:
+    def _read(
+        self, text: str, schemas: CallSchemas, *, complete: bool
+    ) -> tuple[Sequence[ParsedCall], bool, str]:
         """Read a text; return its calls, whether they were cut, and the text after them."""
         tape = TextTape()
         tape.feed(text)
         tape.closed, tape.complete = True, complete
         collector = MessageCollector(
-            self._turn.offered, reasoning="separate", whole_calls=True, make_id=lambda _, __: ""
+            self._turn.offered,
+            reasoning="separate",
+            whole_calls=True,
+            make_id=lambda _, __: "",
+            schemas=schemas,
         )
         cut = False
         try:
@@ -397,11 +411,11 @@ class ReasoningReader:
         ended = stopped is not None and stopped.mark is StopMark.END
         if self._trial is not None and (ended or (stopped is None and tape.complete)):
             behind = tape.text[tape.at : tape.at + (0 if stopped is None else stopped.size)]
-            call = self._trial.find(text + behind)
+            call = self._trial.find(text + behind, collector.schemas)
         if call is None:
             # In a cut text the front of a call is neither reasoning nor a call: it is markup.
             cut = stopped is None and not tape.complete
-            if cut and self._trial is not None and self._trial.goes_on(text):
+            if cut and self._trial is not None and self._trial.goes_on(text, collector.schemas):
                 tape.put_back(text)
                 tape.take(len(text), SpanKind.MARKUP)
             else:
@@ -446,6 +460,22 @@ def _skip_repeated(tape: TextTape, literal: TemplateLiteral) -> Reading[str]:
 
 
 # The turn.
+
+
+def reader_of(turn: TurnTree, *, fenced: bool, keeps_reasoning: bool) -> TurnReader:
+    """Return the reader of a turn's expression, made once for a format and names of tools.
+
+    It is kept for the nodes of the tree: they are made once for a format.
+    """
+    nodes = (turn.header, turn.reasoning, turn.content, turn.calls, turn.ends, turn.strict)
+    rest = (turn.start, turn.unwritten, turn.lead, turn.goes_on, turn.tail, turn.json, turn.offered)
+    return _READERS.of(
+        nodes,
+        (rest, fenced, keeps_reasoning),
+        lambda: TurnReader(
+            replace(turn, schemas={}, prefill=""), fenced=fenced, keeps_reasoning=keeps_reasoning
+        ),
+    )
 
 
 class TurnReader:
@@ -675,3 +705,6 @@ class TurnReader:
 
 _BEFORE_QUOTED = tuple(" \t`'\"(")
 """Characters before a marker that a sentence mentions."""
+
+
+_READERS: IdentityCache[TurnReader] = IdentityCache(256)

@@ -24,6 +24,7 @@ from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.conversation import Json, Presence, function_of
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import AutoparserError, kind_of
+from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_format import StrippedEdges, TurnPart
 from autoparser.analysis.core.turn_format import PromptFormat, TurnFormat
@@ -75,8 +76,6 @@ class IdentityCache(Generic[Made]):
 class FunctionName(Struct, frozen=True):
     """The name of a function: one of those offered, if any are."""
 
-    offered: tuple[str, ...] = ()
-
 
 class SingleWord(Struct, frozen=True):
     """An id or a number, up to the next literal."""
@@ -94,8 +93,6 @@ class ArgumentList(Struct, frozen=True):
     """A call's arguments, typed by the schema of the function that was named."""
 
     arguments: ArgumentFormat
-    schemas: Mapping[str, Json]
-    """JSON schema of the parameters by function name."""
 
 
 RowItem: TypeAlias = TemplateLiteral | FreeText | FunctionName | SingleWord | ArgumentList
@@ -212,6 +209,27 @@ class TurnTree(Struct, frozen=True):
     """The rows that a strict writer may write."""
     offered: frozenset[str] | None = None
     """The offered tools, or None if any may be called."""
+    schemas: Mapping[str, Json] = {}
+    """JSON schema of the parameters by function name; the nodes do not depend on it."""
+
+
+class CallSchemas:
+    """The parameters of the offered tools; a schema is read when its tool is first called."""
+
+    def __init__(self, schemas: Mapping[str, Json]) -> None:
+        """Store the JSON schemas by function name."""
+        self._schemas = schemas
+        self._parts: dict[str, SchemaPart] = {}
+
+    def of(self, name: str) -> SchemaPart:
+        """Return the parameters of a tool; those of an unknown one may be anything."""
+        part = self._parts.get(name)
+        if part is None:
+            schema = self._schemas.get(name)
+            part = SchemaPart.of(dict(schema) if isinstance(schema, Mapping) else None)
+            if name in self._schemas:
+                self._parts[name] = part
+        return part
 
 
 class RequestError(AutoparserError):
