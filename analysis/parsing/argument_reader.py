@@ -37,11 +37,11 @@ from .json_text import (
 from .raw_text import ArgumentsAround, ArgumentTexts, RawReader, begun_stops, json_of
 from .text_lookahead import (
     GoesOn,
-    StopTable,
     TextLookahead,
     at_any,
     at_text,
     behind_space,
+    one_of,
     read_literal,
     skip_space,
     skip_written,
@@ -511,7 +511,7 @@ class EntryReader:
     ) -> Reading[bool]:
         """Return whether a value's closer comes before other markers, and the entry ends there."""
         others = [text for text in (*begin, *self.values.stops) if text != after.core]
-        ends = StopTable([("", after.core, True), *(("", text, False) for text in others)])
+        ends = one_of(after.core, tuple(others))
         found = yield from ahead.first_of(ends, _LONGEST_KEY)
         if not found or not (yield from ahead.row(after.units)):
             return False

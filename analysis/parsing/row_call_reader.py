@@ -25,11 +25,11 @@ from .parsed_message import Status
 from .prose_reader import close_fence, open_fence
 from .stop_marks import LONGEST_HEADER, skip_again
 from .text_lookahead import (
-    StopTable,
     TextLookahead,
     at_any,
     at_text,
     behind_space,
+    one_of,
     read_literal,
     skip_space,
     skip_written,
@@ -53,8 +53,7 @@ def read_worded(tape: TextTape, literal: TemplateLiteral, stops: tuple[str, ...]
     last = markers[-1] if len(markers) > 1 else ""
     if not last or not literal.core.endswith(last):
         return (yield from read_literal(tape, literal))
-    others = [("", text, False) for text in stops if text not in literal.core]
-    ends: StopTable[bool] = StopTable([("", last, True), *others])
+    ends = one_of(last, tuple(text for text in stops if text not in literal.core))
     while True:
         text = tape.text[tape.at :]
         found = ends.find(text, 0)
@@ -281,7 +280,7 @@ class RowReader:
     def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
         """Take the text before `wanted`, or nothing if that is too far or a stop comes first."""
         tape = self.tape
-        stops = StopTable([("", text, text == wanted) for text in (wanted, *self.around.stops)])
+        stops = one_of(wanted, self.around.stops)
         while True:
             found = stops.find(tape.text, tape.at)
             size = tape.left() if found is None else found.start - tape.at

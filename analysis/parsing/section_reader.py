@@ -40,6 +40,7 @@ from .stop_marks import (
     call_open,
     is_marked,
     listed_calls,
+    nodes_of,
 )
 from .text_lookahead import (
     StopTable,
@@ -55,7 +56,15 @@ from .text_lookahead import (
     take_text,
 )
 from .text_tape import Reading, SpanKind, TextTape
-from .turn_request import ArgumentList, CallSection, FunctionName, JsonCall, RowCall, TurnTree
+from .turn_request import (
+    ArgumentList,
+    CallSection,
+    FunctionName,
+    IdentityCache,
+    JsonCall,
+    RowCall,
+    TurnTree,
+)
 
 # A call that is one JSON object, its members in any order.
 
@@ -351,37 +360,59 @@ def at_message_call(
     return (yield from ahead.among(f'"{name}"' for name in names)) is not None
 
 
+class SectionTexts:
+    """The texts around calls and their section, made once for a format."""
+
+    def __init__(self, turn: TurnTree, section: CallSection) -> None:
+        """Collect the texts of a turn's section."""
+        self.stops = tuple(behind_calls(turn))
+        self.call_closers = call_closers(turn, section)
+        self.tentative = not is_marked(section)
+        self.closers = section_closers(turn, section)
+        self.inner_closers = tuple(
+            each for each in self.call_closers if each not in section.close.units
+        )
+        self.call_marks = (*self.inner_closers, *entry_markers(section.call))
+        opening = call_open(section.call)
+        texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
+        self.ends = texts[1:]
+        self.noise: StopTable[None] | None = None
+        """The texts that end noise before the first call, or None if there may be none."""
+        if opening.noticed_by_marker:
+            self.noise = StopTable([("", text, None) for text in texts])
+        self.opening_units = (*section.open.units, *opening.units)
+        lead = "".join(rf"(?:{re.escape(unit)}\s*)?" for unit in self.opening_units)
+        self.before_object = re.compile(rf"\s*{lead}(?:\[\s*)?")
+        other = message_call(section.call) if isinstance(section.call, RowCall) else None
+        self.as_messages = None if other is None else replace(section, call=other)
+        """The same section with calls as OpenAI's messages hold them, or None."""
+
+
+_SECTION_TEXTS: IdentityCache[SectionTexts] = IdentityCache(256)
+
+
 class SectionReader:
     """Reads the calls of a turn."""
 
     def __init__(self, turn: TurnTree, section: CallSection) -> None:
         """Prepare to read sections of a turn."""
         self.section = section
+        texts = self._texts = _SECTION_TEXTS.of(
+            (*nodes_of(turn), section), turn.goes_on, lambda: SectionTexts(turn, section)
+        )
         self._around = CallSurroundings(
-            stops=tuple(behind_calls(turn)),
-            closers=call_closers(turn, section),
+            stops=texts.stops,
+            closers=texts.call_closers,
             ends=tuple(end.core for end in turn.ends),
             section_close=section.close,
             offered=turn.offered,
-            tentative=not is_marked(section),
+            tentative=texts.tentative,
             continuation=AfterArguments(turn, section),
         )
-        self._closers = section_closers(turn, section)
-        self._behind_broken = broken_call_stops(turn, self._closers)
-        inner = self._around.closers
-        self._inner_closers = tuple(each for each in inner if each not in section.close.units)
-        self._call_marks = (*self._inner_closers, *entry_markers(section.call))
-        opening = call_open(section.call)
-        texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
-        self._noise: StopTable[None] | None = None
-        if opening.noticed_by_marker:
-            self._noise = StopTable([("", text, None) for text in texts])
-        self._turn = turn
-        self._opening_units = (*section.open.units, *opening.units)
-        lead = "".join(rf"(?:{re.escape(unit)}\s*)?" for unit in self._opening_units)
-        self._before_object = re.compile(rf"\s*{lead}(?:\[\s*)?")
-        self._offered = turn.offered
-        self._ends = texts[1:]
+        self._closers, self._inner_closers = texts.closers, texts.inner_closers
+        self._call_marks, self._noise = texts.call_marks, texts.noise
+        self._opening_units, self._before_object = texts.opening_units, texts.before_object
+        self._turn, self._offered, self._ends = turn, turn.offered, texts.ends
 
     def read(
         self, tape: TextTape, collector: MessageCollector, space: int = 0, fence: int = 0
@@ -656,11 +687,15 @@ class SectionReader:
     @cached_property
     def _as_messages(self) -> SectionReader | None:
         """The reader of a section whose calls are JSON objects as in messages, or None."""
-        call = self.section.call
-        other = message_call(call) if isinstance(call, RowCall) else None
+        other = self._texts.as_messages
         if other is None or not self._offered or self._around.tentative:
             return None
-        return SectionReader(self._turn, replace(self.section, call=other))
+        return SectionReader(self._turn, other)
+
+    @cached_property
+    def _behind_broken(self) -> StopTable[StopMark]:
+        """The texts that end the rest of a broken call."""
+        return broken_call_stops(self._turn, self._closers)
 
     @cached_property
     def _listed(self) -> StopTable[StopMark] | None:

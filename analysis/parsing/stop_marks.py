@@ -9,20 +9,23 @@ A `ChannelFrame` describes openings that differ only in the words between two ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from enum import Enum, auto
+from itertools import chain
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from autoparser.analysis.core.text_alignment import TemplateLiteral, spaced_spellings
 from autoparser.analysis.core.text_format import TurnPart
 
-from .text_lookahead import StopTable, at_text
+from .text_lookahead import NamedStop, StopTable, ToolNames, at_text
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import (
     ArgumentList,
     CallSection,
     FunctionName,
+    IdentityCache,
     JsonCall,
     RowCall,
     RowItem,
@@ -81,6 +84,14 @@ class ChannelFrame(Struct, frozen=True):
 
 def frame_of(turn: TurnTree) -> ChannelFrame | None:
     """Return the frame of a turn's openings, or None if no two share their markers."""
+    nodes = (*nodes_of(turn), turn.calls)
+    return _FRAMES.of(nodes, turn.goes_on, lambda: _frame_of(turn))
+
+
+_FRAMES: IdentityCache[ChannelFrame | None] = IdentityCache(128)
+
+
+def _frame_of(turn: TurnTree) -> ChannelFrame | None:
     frames: dict[tuple[str, ...], dict[str, TurnPart]] = {}
     for literal, part in _openings(turn):
         core, markers = literal.core, literal.markers
@@ -115,8 +126,54 @@ def _openings(turn: TurnTree) -> Iterator[tuple[TemplateLiteral, TurnPart]]:
                     yield item, TurnPart.CALLS
 
 
-def recipient_pattern(turn: TurnTree) -> re.Pattern[str] | None:
-    """Return the pattern of the word before a tool's name and of the name, group 1, or None.
+class FoundName(NamedTuple):
+    """A tool's name in a header."""
+
+    start: int
+    end: int
+
+
+_NAME_SIGN = re.compile(r"[\w-]")
+_ANY_NAME = re.compile(r"[\w.-]+(?![\w-])")
+
+
+class RecipientSearch:
+    """Searches a header for a word before a tool's name, such as `to=`, and the name."""
+
+    def __init__(self, word: str, space: str, names: ToolNames | None) -> None:
+        """Compile the word and the namespace after it; `names` is None if any may be called."""
+        # The namespace of `to=functions.` may be missing before an offered tool.
+        namespace = re.escape(space)
+        if names is not None and names.names and word.endswith("="):
+            namespace = f"(?P<space>{namespace})?" if space else ""
+        name = rf"(?P<name>{_ANY_NAME.pattern})" if names is None else ""
+        self._pattern = re.compile(rf"(?<!\w){re.escape(word)}{namespace}\s*{name}")
+        self._names, self._space = names, space
+        # Behind a namespace such as `functions.` a tool that was not offered is called, too.
+        self._names_any = bool(space) and not space[-1].isalnum()
+
+    def search(self, header: str) -> FoundName | None:
+        """Return the first name, or None."""
+        for match in self._pattern.finditer(header):
+            if self._names is None:
+                return FoundName(*match.span("name"))
+            starts = [match.end()]
+            if self._pattern.groups and match["space"] is not None:
+                starts.append(match.start("space"))
+            for start in starts:
+                for length in self._names.lengths:
+                    end = start + length
+                    if header[start:end] in self._names.names and not _NAME_SIGN.match(header, end):
+                        return FoundName(start, end)
+                if self._names_any and header.endswith(self._space, 0, start):
+                    found = _ANY_NAME.match(header, start)
+                    if found is not None:
+                        return FoundName(*found.span())
+        return None
+
+
+def recipient_search(turn: TurnTree) -> RecipientSearch | None:
+    """Return the search for the word before a tool's name and the name, or None.
 
     With `<|channel|>work to=` before names the word is `to=`. None if there is no such word.
     """
@@ -126,16 +183,9 @@ def recipient_pattern(turn: TurnTree) -> re.Pattern[str] | None:
         words = words.rpartition(marker)[2]
     if not any(map(str.isalnum, words)):
         return None
-    names = sorted(turn.offered or (), key=len, reverse=True)
     word, sign, space = words.split()[-1].rpartition("=")
-    ways = [r"[\w.-]+"] if turn.offered is None else [*map(re.escape, names)]
-    if turn.offered is not None and space and not space[-1].isalnum():
-        # Behind a namespace such as `functions.` a tool that was not offered is called, too.
-        ways.append(rf"(?<={re.escape(space)})[\w.-]+")
-    # The namespace of `to=functions.` may be missing before an offered tool.
-    optional = rf"(?:{re.escape(space)})?" if sign and names else re.escape(space)
-    name = "|".join(ways)
-    return re.compile(rf"(?<!\w){re.escape(word + sign)}{optional}\s*({name})(?![\w-])")
+    names = None if turn.offered is None else ToolNames.of(turn.offered)
+    return RecipientSearch(word + sign, space, names)
 
 
 def _lead(turn: TurnTree, first: str) -> TemplateLiteral | None:
@@ -181,10 +231,10 @@ def call_opens(section: CallSection) -> Iterator[TemplateLiteral]:
             yield literal
 
 
-def named_triggers(section: CallSection, offered: frozenset[str] | None) -> Iterator[str]:
-    """Return the texts that begin a call by its name: the name and the text right around it.
+def named_triggers(section: CallSection) -> Iterator[tuple[str, str]]:
+    """Return the texts right around an offered name with which it begins a call.
 
-    If markers open calls, it is the rest of an opening whose first marker is missing.
+    If markers open calls, they are the rest of an opening whose first marker is missing.
     """
     call = section.call
     if isinstance(call, JsonCall):
@@ -204,20 +254,18 @@ def named_triggers(section: CallSection, offered: frozenset[str] | None) -> Iter
     behind = [_begin(call.row[at + 1])]
     if call.empty_row is not None and isinstance(call.empty_row[-1], TemplateLiteral):
         behind.append(_begin(call.empty_row[-1]))
-    for name in sorted(offered or ()):
-        for before in befores:
-            yield from (f"{before}{name}{text}" for texts in behind for text in texts)
+    afters = [text for texts in behind for text in texts]
+    yield from ((before, after) for before in befores for after in afters)
 
 
-def named_openings(section: CallSection, offered: frozenset[str] | None) -> Iterator[str]:
-    """Return the markers that open one call, or the end of them, each with an offered name."""
+def named_openings(section: CallSection) -> Iterator[tuple[str, str]]:
+    """Return the texts around an offered name that open one call by markers, or the end of them."""
     call = section.call
     first = call_open(call)
     if isinstance(call, JsonCall) or not first.markers or not isinstance(call.row[1], FunctionName):
         return
-    for name in sorted(offered or ()):
-        yield f"{first.core}{name}"
-    yield from named_triggers(section, offered)
+    yield first.core, ""
+    yield from named_triggers(section)
 
 
 def listed_calls(section: CallSection, offered: frozenset[str] | None) -> Iterator[str]:
@@ -266,42 +314,112 @@ class StopMark(Enum):
     END = auto()
 
 
+Texts: TypeAlias = Iterator[tuple[str, str, StopMark]]
+"""Stops: the whitespace before them, their texts and their meanings."""
+
+
+def _table(
+    turn: TurnTree,
+    kind: Hashable,
+    stops: Callable[[], Texts],
+    named: Callable[[], Iterator[tuple[str, str, str]]],
+    tail: str = "",
+    loose: StopMark | None = None,
+) -> StopTable[StopMark]:
+    """Return a table of stops, made once for a format, for the tools of the turn.
+
+    `kind` is all that the stops depend on beside the nodes of the turn. `named` are stops of calls
+    with an offered name in them: whitespace, and the texts before and after the name.
+    """
+    nodes, offered = (*nodes_of(turn), turn.calls), turn.offered
+    found = _NAMED.of(nodes, kind, lambda: tuple(dict.fromkeys(named()))) if offered else ()
+    spelled = [each for each in found if len(each[1]) < _LONG_ENOUGH]
+    around = [NamedStop(*each, StopMark.CALLS) for each in found if each not in spelled]
+
+    def made() -> StopTable[StopMark]:
+        names = sorted(offered or ()) if spelled else ()
+        texts = [
+            (space, f"{before}{name}{after}", StopMark.CALLS)
+            for name in names
+            for space, before, after in spelled
+        ]
+        return StopTable([*stops(), *texts], tail, loose, around)
+
+    # A name with little before it cannot be found by that, so that each name is compiled.
+    return _STOPS.of(nodes, (kind, offered if spelled else bool(offered)), made).offering(offered)
+
+
+def nodes_of(turn: TurnTree) -> tuple[object, ...]:
+    """Return the nodes of a turn that are made once for a format, except its calls."""
+    return turn.header, turn.reasoning, turn.content, turn.ends
+
+
+_STOPS: IdentityCache[StopTable[StopMark]] = IdentityCache(256)
+_NAMED: IdentityCache[tuple[tuple[str, str, str], ...]] = IdentityCache(256)
+_LONG_ENOUGH = 4
+"""Characters before a name by which it is found."""
+
+
 def reasoning_stops(turn: TurnTree, *, calls: bool, content: bool) -> StopTable[StopMark]:
     """Return the stops of reasoning; with `calls` and `content` also markers that open these."""
+    return _table(
+        turn,
+        ("reasoning", calls, content),
+        lambda: _reasoning_stops(turn, calls=calls, content=content),
+        lambda: _named_in_reasoning(turn) if calls else iter(()),
+    )
+
+
+def _reasoning_stops(turn: TurnTree, *, calls: bool, content: bool) -> Texts:
     block = turn.reasoning
     if block is None:
-        return StopTable([])
-    stops = [_stop(block.close, StopMark.REASONING_CLOSE)]
+        return
+    yield _stop(block.close, StopMark.REASONING_CLOSE)
     # A header before the opening of content belongs to it.
     headers = ("", turn.header.core) if turn.header.is_marked else ("",)
-    stops += [
-        (literal.before, header + literal.core, StopMark.CONTENT)
-        for literal in (turn.content.open, *turn.content.others)
-        if content and literal.is_marked and literal.core != block.open.core
-        for header in headers
-    ]
-    stops += [_stop(end, StopMark.END) for end in turn.ends if end.is_marker]
-    return StopTable([*stops, *(calls_in_reasoning(turn) if calls else ())])
+    for literal in (turn.content.open, *turn.content.others):
+        if content and literal.is_marked and literal.core != block.open.core:
+            for header in headers:
+                yield literal.before, header + literal.core, StopMark.CONTENT
+    yield from (_stop(end, StopMark.END) for end in turn.ends if end.is_marker)
+    if calls:
+        yield from _calls_in_reasoning(turn)
 
 
-def calls_in_reasoning(turn: TurnTree) -> Iterator[tuple[str, str, StopMark]]:
+def calls_in_reasoning(turn: TurnTree) -> StopTable[StopMark]:
     """Return the stops that open calls inside reasoning."""
+    return _table(
+        turn, "calls", lambda: _calls_in_reasoning(turn), lambda: _named_in_reasoning(turn)
+    )
+
+
+def _calls_in_reasoning(turn: TurnTree) -> Texts:
     section = turn.calls
     if section is None or turn.reasoning is None:
         return
-    texts: list[tuple[str, str]] = []
     for literal in call_opens(section):
+        texts: Sequence[str] = ()
         if literal.noticed_by_marker:
-            texts.append((literal.before, literal.trigger))
+            texts = (literal.trigger,)
         elif literal is section.open and literal.markers:
-            texts += [(literal.before, each) for each in spaced_spellings(literal.core)]
-    # An opener with words in it means a call only together with a name.
-    before = call_open(section.call).before
-    texts += [(before, text) for text in named_openings(section, turn.offered)]
-    for space, text in texts:
-        # The whitespace before the calls, or before the closer of reasoning if that is longer.
-        spaces = (turn.reasoning.close.before, section.space + space)
-        yield max(spaces, key=len), text, StopMark.CALLS
+            texts = spaced_spellings(literal.core)
+        for text in texts:
+            yield _longer_space(turn, section, literal.before), text, StopMark.CALLS
+
+
+def _named_in_reasoning(turn: TurnTree) -> Iterator[tuple[str, str, str]]:
+    """Return the openers with words in them: these mean a call only together with a name."""
+    section = turn.calls
+    if section is None or turn.reasoning is None:
+        return
+    space = _longer_space(turn, section, call_open(section.call).before)
+    yield from ((space, before, after) for before, after in named_openings(section))
+
+
+def _longer_space(turn: TurnTree, section: CallSection, before: str) -> str:
+    """Return the whitespace before calls, or before the closer of reasoning if that is longer."""
+    close = "" if turn.reasoning is None else turn.reasoning.close.before
+    return max((close, section.space + before), key=len)
 
 
 def bracketed_marks(turn: TurnTree) -> tuple[str, ...]:
@@ -315,23 +433,44 @@ def content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> StopTabl
     With a frame, the words that lead to a call do so only in place of a header and are text in
     content, and its first marker alone does not open a call.
     """
-    return StopTable(list(_content_stops(turn, frame)), turn.tail, StopMark.CALLS)
+    return _table(
+        turn,
+        ("content", frame is not None, turn.goes_on, turn.tail),
+        lambda: _content_stops(turn, frame),
+        lambda: _named_stops(turn, frame),
+        turn.tail,
+        StopMark.CALLS,
+    )
 
 
 def broken_call_stops(turn: TurnTree, closers: Sequence[str]) -> StopTable[StopMark]:
     """Return the stops of the rest of a broken call: closers of calls, and stops of content."""
     closes = [("\n", text, StopMark.CALLS_CLOSE) for text in closers]
-    return StopTable([*_content_stops(turn), *closes], turn.tail, StopMark.CALLS)
+    return _table(
+        turn,
+        ("broken", tuple(closers), turn.tail),
+        lambda: chain(_content_stops(turn), closes),
+        lambda: _named_stops(turn, None),
+        turn.tail,
+        StopMark.CALLS,
+    )
 
 
 def call_stops(turn: TurnTree) -> Iterator[str]:
     """Return the stops of content that begin calls; every call begins with one of them."""
-    return (text for _, text, mark in _content_stops(turn) if mark is StopMark.CALLS)
+    yield from (text for _, text, mark in _content_stops(turn) if mark is StopMark.CALLS)
+    for _, before, after in _named_stops(turn, None):
+        yield from (f"{before}{name}{after}" for name in turn.offered or ())
 
 
-def _content_stops(
-    turn: TurnTree, frame: ChannelFrame | None = None
-) -> Iterator[tuple[str, str, StopMark]]:
+def _named_stops(turn: TurnTree, frame: ChannelFrame | None) -> Iterator[tuple[str, str, str]]:
+    section = turn.calls
+    if section is None or (frame is not None and frame.lead in tuple(call_opens(section))):
+        return
+    yield from ((section.space, before, after) for before, after in named_triggers(section))
+
+
+def _content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> Texts:
     for end in turn.ends:
         yield _stop(end, StopMark.END)
     if turn.calls is not None:
@@ -348,9 +487,7 @@ def _content_stops(
     yield from _markers_without_word(turn)
 
 
-def _call_stops(
-    turn: TurnTree, section: CallSection, frame: ChannelFrame | None
-) -> Iterator[tuple[str, str, StopMark]]:
+def _call_stops(turn: TurnTree, section: CallSection, frame: ChannelFrame | None) -> Texts:
     for literal in call_opens(section):
         if frame is not None and literal == frame.lead:
             return
@@ -360,17 +497,15 @@ def _call_stops(
             text = literal.core
         for spelling in spaced_spellings(text):
             yield section.space + literal.before, spelling, StopMark.CALLS
-    names = tuple(named_triggers(section, turn.offered))
-    for text in names:
-        yield section.space, text, StopMark.CALLS
+    named = bool(turn.offered) and any(True for _ in named_triggers(section))
     if not is_marked(section):
         for text in section.leads:
             yield section.space, text, StopMark.CALLS
-    if not is_marked(section) and not names:
+    if not is_marked(section) and not named:
         yield section.space, "[" if section.open.core.startswith("[") else "{", StopMark.CALLS
 
 
-def _markers_without_word(turn: TurnTree) -> Iterator[tuple[str, str, StopMark]]:
+def _markers_without_word(turn: TurnTree) -> Texts:
     """Return the markers that open a part without its usual word, if no other text has them.
 
     Only a part with a closer counts: a marker that opens every turn does not open a part.
@@ -407,7 +542,7 @@ def behind_calls(turn: TurnTree) -> Iterator[str]:
                 yield literal.trigger
 
 
-def _spellings(literal: TemplateLiteral, mark: StopMark) -> Iterator[tuple[str, str, StopMark]]:
+def _spellings(literal: TemplateLiteral, mark: StopMark) -> Texts:
     """Return the spellings of an opening with other whitespace inside it."""
     return ((literal.before, text, mark) for text in spaced_spellings(literal.core))
 

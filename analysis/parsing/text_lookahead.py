@@ -8,10 +8,12 @@ reader moves over the text after a stop; text that it has passed is not looked a
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from copy import copy
 from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from autoparser.analysis.core.text_alignment import TemplateLiteral
@@ -29,6 +31,60 @@ class FoundStop(NamedTuple, Generic[Label]):
     label: Label
 
 
+class NamedStop(NamedTuple, Generic[Label]):
+    """Stops that differ only in the name of an offered tool, such as `<function=NAME>`."""
+
+    space: str
+    """Whitespace that may come before."""
+    before: str
+    after: str
+    label: Label
+
+
+class ToolNames:
+    """The names of the offered tools, as a search needs them."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        """Store the names; they are not compiled into patterns, so that new ones cost little."""
+        self.names = frozenset(names)
+        self.ordered = sorted(self.names)
+        self.lengths = sorted({len(name) for name in self.ordered}, reverse=True)
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def of(names: frozenset[str] | None) -> ToolNames:
+        """Return the names, sorted once; None offers none."""
+        return ToolNames(names or ())
+
+    def longest_at(self, text: str, at: int, after: str = "") -> int | None:
+        """Return the length of the longest name at an offset with `after` behind it, or None."""
+        for length in self.lengths:
+            end = at + length
+            if text[at:end] in self.names and text.startswith(after, end):
+                return length
+        return None
+
+    def begins(self, front: str, after: str) -> bool:
+        """Return whether a text is a proper prefix of a name with `after` behind it."""
+        next_ = bisect_left(self.ordered, front)
+        if next_ < len(self.ordered) and self.ordered[next_].startswith(front):
+            if after or len(self.ordered[next_]) > len(front):
+                return True
+            following = self.ordered[next_ + 1 : next_ + 2]
+            return bool(following) and following[0].startswith(front)
+        return any(
+            front[:length] in self.names
+            and len(front) - length < len(after)
+            and after.startswith(front[length:])
+            for length in self.lengths
+        )
+
+    def longest_with(self, front: str, after: str) -> int:
+        """Return the length of the longest name with `after` that begins with a text, or 0."""
+        whole = (name for name in self.ordered if f"{name}{after}".startswith(front))
+        return max(map(len, whole), default=0)
+
+
 class StopTable(Generic[Label]):
     """Texts to search for, each with a label; at one offset the longest match wins."""
 
@@ -37,12 +93,15 @@ class StopTable(Generic[Label]):
         stops: Sequence[tuple[str, str, Label]],
         tail: str = "",
         loose: Label | None = None,
+        named: Sequence[NamedStop[Label]] = (),
+        names: frozenset[str] | None = None,
     ) -> None:
         """Compile stops, which are (whitespace that may come before, text, label).
 
         `tail` is whitespace that may end the whole text. Before stops with the label `loose`, other
         whitespace, at most as long, may replace the template's, if it writes any; and so may the
-        opening of a Markdown fence that a model put around the calls.
+        opening of a Markdown fence that a model put around the calls. `named` are stops with one
+        of `names` in them.
         """
         known: dict[str, Label] = {}
         self.spaces: dict[str, str] = {}
@@ -53,33 +112,62 @@ class StopTable(Generic[Label]):
                 if len(before) > len(self.spaces.get(text, "")):
                     self.spaces[text] = before
         texts = sorted(known, key=len, reverse=True)
+        self._named, self._names = tuple(named), ToolNames.of(names)
+        heads = [stop.before for stop in named]
         self._labels = known
         self._texts = tuple(texts)
         self._ordered = sorted(texts)
-        self._pattern = re.compile("|".join(map(re.escape, texts))) if texts else None
-        firsts = "".join(sorted({text[0] for text in texts}))
+        self._static = _any_of(texts)
+        self._pattern = _any_of(sorted({*texts, *heads}, key=len, reverse=True))
+        firsts = "".join(sorted({text[0] for text in (*texts, *heads)}))
         self._firsts = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
-        self._loose = frozenset(text for text in self.spaces if known[text] == loose)
-        fenced = () if loose is None else known
-        self._fenced = frozenset(text for text in fenced if known[text] == loose)
-        spaces = (*self.spaces.values(), tail)
-        self._held_signs = frozenset("".join(spaces) + (WHITESPACE if self._loose else ""))
+        self._loose_label = loose
+        self._fences = loose is not None and any(
+            label == loose for label in (*known.values(), *(stop.label for stop in named))
+        )
+        spaces = (*self.spaces.values(), *(stop.space for stop in named), tail)
+        held = "".join(spaces)
+        if any(space and label == loose for space, label in self._spaced()):
+            held += WHITESPACE
+        self._held_signs = frozenset(held)
         longest = max((len(text) for text in texts), default=0)
+        for stop in named:
+            size = len(stop.before) + max(self._names.lengths, default=0) + len(stop.after)
+            longest = max(longest, size)
         self._reach = (longest, max(map(len, spaces)))
-        self.ends = "".join(sorted(self._held_signs)) + "`" if self._fenced else ""
+        self.ends = "".join(sorted(self._held_signs)) + "`" if self._fences else ""
         """Characters held back at the end of a text; they are too common to search for."""
+        self._searched = sorted({*texts, *heads})
         self.search: Callable[[str], object] = self.searching("").search
         """Searches for text that may belong to a stop, other than a lone character of `ends`."""
 
+    def offering(self, names: frozenset[str] | None) -> StopTable[Label]:
+        """Return the table for other names of tools: nothing is compiled anew."""
+        if not self._named or names == self._names.names:
+            return self
+        other = copy(self)
+        other._offer(ToolNames.of(names))  # noqa: SLF001 - another table of this class
+        return other
+
+    def _offer(self, names: ToolNames) -> None:
+        sizes = (len(stop.before) + len(stop.after) for stop in self._named)
+        longest = max(sizes) + max(names.lengths, default=0)
+        self._names, self._reach = names, (max(self._reach[0], longest), self._reach[1])
+
+    def _spaced(self) -> Iterator[tuple[str, Label]]:
+        """Return the whitespace before stops with their labels."""
+        yield from ((space, self._labels[text]) for text, space in self.spaces.items())
+        yield from ((stop.space, stop.label) for stop in self._named)
+
     def searching(self, also: str) -> re.Pattern[str]:
         """Return the pattern of texts that may belong to a stop, and of characters in `also`."""
-        parts = [*map(re.escape, also), *_beginnings(self._ordered, _LOOKED_AT)]
+        parts = [*map(re.escape, also), *_beginnings(self._searched, _LOOKED_AT)]
         parts += ["``"] if self.ends else [rf"{re.escape(space)}\Z" for space in self._held_signs]
         return re.compile("|".join(parts) or "(?!)")
 
     def passed(self, text: str) -> int | None:
         """Return the length of a text that can be passed on already, or None if a stop came."""
-        if self._pattern is not None and self._pattern.search(text) is not None:
+        if self.find(text, 0) is not None:
             return None
         return self.safe(text, 0)
 
@@ -88,7 +176,29 @@ class StopTable(Generic[Label]):
         match = self._pattern.search(text, at) if self._pattern else None
         if match is None:
             return None
-        return FoundStop(match.start(), match.end(), self._labels[match.group()])
+        if not self._named:
+            return FoundStop(match.start(), match.end(), self._labels[match.group()])
+        return self._first_of(text, match)
+
+    def _first_of(self, text: str, match: re.Match[str] | None) -> FoundStop[Label] | None:
+        """Return the stop at a match or after it; the match may only begin one with a name."""
+        while match is not None and self._pattern is not None:
+            start = match.start()
+            found = self._static.match(text, start) if self._static is not None else None
+            best = None
+            if found is not None:
+                best = FoundStop(start, found.end(), self._labels[found.group()])
+            for stop in self._named:
+                if text.startswith(stop.before, start):
+                    at = start + len(stop.before)
+                    length = self._names.longest_at(text, at, stop.after)
+                    end = start if length is None else at + length + len(stop.after)
+                    if end > (start if best is None else best.end):
+                        best = FoundStop(start, end, stop.label)
+            if best is not None:
+                return best
+            match = self._pattern.search(text, start + 1)
+        return None
 
     def unsure(self, text: str, found_stop: FoundStop[Label], at: int) -> bool:
         """Return whether more text could show an earlier or a longer stop there."""
@@ -123,7 +233,16 @@ class StopTable(Generic[Label]):
         """Return whether `rest` is a proper prefix of a stop."""
         texts = self._ordered
         next_ = bisect_right(texts, rest)
-        return next_ < len(texts) and texts[next_].startswith(rest)
+        if next_ < len(texts) and texts[next_].startswith(rest):
+            return True
+        return bool(self._named) and any(self._begins_named(rest, stop) for stop in self._named)
+
+    def _begins_named(self, rest: str, stop: NamedStop[Label]) -> bool:
+        """Return whether `rest` is a proper prefix of a stop with a name."""
+        size = len(stop.before)
+        if len(rest) <= size:
+            return bool(self._names.names) and stop.before.startswith(rest)
+        return rest.startswith(stop.before) and self._names.begins(rest[size:], stop.after)
 
     def safe(self, text: str, at: int) -> int:
         """Return the offset up to which no stop can have begun; whitespace before one is held."""
@@ -136,7 +255,7 @@ class StopTable(Generic[Label]):
                 end = start
                 break
             match = self._firsts.search(text, start + 1)
-        if self._fenced and "`" in text:
+        if self._fences and "`" in text:
             end = _fence_start(_OPEN_FENCE, text, at, end)
         floor = max(at, end - widest)
         while end > floor and text[end - 1] in self._held_signs:
@@ -151,11 +270,18 @@ class StopTable(Generic[Label]):
         first = max(at, len(text) - self._reach[0])
         for match in self._firsts.finditer(text, first):
             begun = text[match.start() :]
+            if begun[0].isalnum() or not self._begins(begun):
+                continue
             longer = (stop for stop in self._texts if len(stop) > len(begun))
-            whole = next((stop for stop in longer if stop.startswith(begun)), None)
-            if whole is not None and not begun[0].isalnum():
-                start = self._before(text, match.start(), whole, at)
-                return FoundStop(start, len(text), self._labels[whole])
+            whole = next((stop for stop in longer if stop.startswith(begun)), "")
+            found = [(len(whole), self.spaces.get(whole, ""), self._labels[whole])] if whole else []
+            for stop in self._named:
+                if self._begins_named(begun, stop):
+                    name = self._names.longest_with(begun[len(stop.before) :], stop.after)
+                    size = len(stop.before) + name + len(stop.after)
+                    found.append((size, stop.space, stop.label))
+            _, space, label = max(found, key=itemgetter(0))
+            return FoundStop(self._before(text, match.start(), space, label, at), len(text), label)
         return None
 
     def written_before(
@@ -166,22 +292,46 @@ class StopTable(Generic[Label]):
         If a `fence` may open before the stop, it is the offset of the whitespace before the fence.
         """
         stop = text[found_stop.start : found_stop.end]
-        return self._before(text, found_stop.start, stop, at, fence=fence)
+        space = self.spaces.get(stop)
+        if space is None:
+            space = "" if stop in self._labels else self._space_before_named(stop)
+        return self._before(text, found_stop.start, space, found_stop.label, at, fence=fence)
 
-    def _before(self, text: str, start: int, stop: str, at: int, *, fence: bool = True) -> int:
-        spaces = self.spaces.get(stop, "")
-        if fence and stop in self._fenced:
+    def _space_before_named(self, text: str) -> str:
+        """Return the whitespace that the template writes before a stop with a name."""
+        for stop in self._named:
+            if text.startswith(stop.before) and text.endswith(stop.after):
+                name = text[len(stop.before) : len(text) - len(stop.after)]
+                if name in self._names.names:
+                    return stop.space
+        return ""
+
+    def _before(
+        self, text: str, start: int, space: str, label: Label, at: int, *, fence: bool = True
+    ) -> int:
+        if fence and self._fences and label == self._loose_label:
             start = _fence_start(_FENCE, text, at, start)
         first = start
-        for char in reversed(spaces):
+        for char in reversed(space):
             if first <= at or text[first - 1] != char:
                 break
             first -= 1
-        if first == start and stop in self._loose:
-            floor = max(at, start - len(spaces))
+        if space and first == start and label == self._loose_label:
+            floor = max(at, start - len(space))
             while first > floor and text[first - 1] in WHITESPACE:
                 first -= 1
         return first
+
+
+@lru_cache(maxsize=256)
+def one_of(wanted: str, others: tuple[str, ...]) -> StopTable[bool]:
+    """Return the stops among which one is wanted; it alone has the label True."""
+    return StopTable([("", wanted, True), *(("", text, False) for text in others)])
+
+
+def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
+    pattern = "|".join(map(re.escape, texts))
+    return re.compile(pattern) if pattern else None
 
 
 def _beginnings(texts: Iterable[str], most: int) -> list[str]:

@@ -12,6 +12,7 @@ reasoning, calls or content follow, and the readers of these pass their text to 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -35,7 +36,7 @@ from .stop_marks import (
     frame_of,
     is_marked,
     reasoning_stops,
-    recipient_pattern,
+    recipient_search,
     skip_again,
 )
 from .text_lookahead import (
@@ -43,6 +44,7 @@ from .text_lookahead import (
     StopTable,
     TextLookahead,
     behind_space_any,
+    one_of,
     skip_space,
     skip_written,
 )
@@ -67,7 +69,7 @@ class HeaderReader:
         """Prepare for turns of this expression."""
         self._turn, self._section = turn, section
         self.frame = frame_of(turn)
-        self._recipient = None if self.frame is None else recipient_pattern(turn)
+        self._recipient = None if self.frame is None else recipient_search(turn)
         cores = (*(end.core for end in turn.ends), turn.header.mark)
         frame = self.frame
         first, last, lead = (
@@ -76,12 +78,7 @@ class HeaderReader:
         self._lead = "" if lead is None or section is None else lead.core
         self._openers = tuple(filter(None, (first, self._lead)))
         self._uncalled = () if turn.calls is not None else tuple(_uncalled_openers(turn))
-        self._first: StopTable[bool] = StopTable(
-            [("", first, True), *(("", core, False) for core in cores)]
-        )
-        self._inside: StopTable[bool] = StopTable(
-            [("", last, True), *(("", core, False) for core in cores)]
-        )
+        self._first, self._inside = one_of(first, cores), one_of(last, cores)
 
     def read(
         self, tape: TextTape, collector: MessageCollector, stops: StopTable[StopMark]
@@ -157,9 +154,8 @@ class HeaderReader:
         """Return the reader of the call that comes next, or None if the header leads to none."""
         named = None if self._recipient is None else self._recipient.search(header)
         if named is not None and self._turn.calls is not None:
-            section = _section_of(
-                self._turn.calls, header[: named.start(1)], header[named.end(1) :]
-            )
+            calls, around = self._turn.calls, (header[: named.start], header[named.end :])
+            section = _HEADED.of((calls,), around, lambda: _section_of(calls, *around))
             return SectionReader(self._turn, section)
         leads = bool(self._lead) and tape.text[tape.at :].lstrip().startswith(self._lead)
         return self._section if leads else None
@@ -235,6 +231,9 @@ def _stops_at(stops: StopTable[StopMark], text: str, start: int) -> bool:
     return found is not None and found.start == start
 
 
+_HEADED: IdentityCache[CallSection] = IdentityCache(256)
+
+
 def _section_of(section: CallSection, before: str, after: str) -> CallSection:
     """Return the section whose call begins with a header exactly as it was written."""
     call = section.call
@@ -255,11 +254,14 @@ class CallTrial:
     def __init__(self, turn: TurnTree, section: SectionReader) -> None:
         """Store the reader of a turn's calls."""
         self._turn, self._section = turn, section
-        closers: tuple[str, ...] = ()
+
+    @cached_property
+    def _behind(self) -> tuple[str, ...]:
+        """Texts that may come after calls; a cut may have left only the front of one."""
+        turn, closers = self._turn, ()
         if turn.calls is not None:
             closers = (*section_closers(turn, turn.calls), *turn.calls.close.units)
-        self._behind = ("", *closers, *(end.core for end in turn.ends))
-        """Texts that may come after calls; a cut may have left only the front of one."""
+        return ("", *closers, *(end.core for end in turn.ends))
 
     def find(self, text: str, schemas: CallSchemas) -> tuple[int, int] | None:
         """Return the offsets of the whitespace before the call and of the call, or None.
@@ -267,7 +269,7 @@ class CallTrial:
         Only the first `_MOST_TRIED` openings are tried, so the cost is at most the length of the
         text times that number.
         """
-        stops = StopTable([*calls_in_reasoning(self._turn)])
+        stops = calls_in_reasoning(self._turn)
         at = 0
         for _ in range(_MOST_TRIED):
             found = stops.find(text, at)

@@ -339,7 +339,7 @@ def request_of(
 def request_with(fields: RequestFields, begun_turn: PromptFormat | None = None) -> ParserRequest:
     """Return the request of options that were read. Raises RequestError as `request_of` does."""
     tools, choice = fields.tools, fields.tool_choice
-    offered = None if tools is None else dict(map(_name_and_schema, range(len(tools)), tools))
+    offered = None if tools is None else _schemas_by_name(tools)
     chosen = _chosen_tool(choice, offered)
     if chosen is not None and offered is not None:
         offered = {chosen: offered[chosen]}
@@ -357,6 +357,22 @@ def request_with(fields: RequestFields, begun_turn: PromptFormat | None = None) 
 
 
 _TOOL = '{"type": "function", "function": {"name": …, "parameters": …}}'
+
+
+def _schemas_by_name(tools: Sequence[object]) -> dict[str, Json]:
+    """Return the schemas of the parameters by function name."""
+    found: dict[str, Json] = {}
+    for at, tool in enumerate(tools):
+        # A request has many tools, and nearly all of them are the dicts that JSON gives.
+        function = tool.get("function") if type(tool) is dict else None
+        if type(function) is dict:
+            name, schema = function.get("name"), function.get("parameters")
+            if name and type(name) is str and (type(schema) is dict or schema is None):
+                found[name] = schema
+                continue
+        name, schema = _name_and_schema(at, tool)
+        found[name] = schema
+    return found
 
 
 def _name_and_schema(at: int, tool: object) -> tuple[str, Json]:
