@@ -333,7 +333,7 @@ def grammar_rows(turn: TurnTree) -> Iterator[Row]:
         yield "reasoning", _block(turn.reasoning)
     yield "content", _block(turn.content)
     if turn.calls is not None:
-        yield from _section(turn.calls)
+        yield from _section(turn.calls, (*turn.schemas,))
     if turn.ends:
         yield "end", joined([_literal(end) for end in turn.ends], " / ")
 
@@ -352,7 +352,7 @@ def _choice(literals: Sequence[TemplateLiteral]) -> Text:
     return sentence("(", found, ")") if len(literals) > 1 else found
 
 
-def _section(section: CallSection) -> Iterator[Row]:
+def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
     pieces = [_literal(section.open)] if section.open.text else []
     pieces.append(Text("call"))
     if section.limit is CallLimit.MANY:
@@ -375,7 +375,7 @@ def _section(section: CallSection) -> Iterator[Row]:
         yield "  call", _json(call)
         found, name = [call.arguments], call.name
     if name is not None:
-        yield "    name", _name(name)
+        yield "    name", _name(offered)
     for item in found:
         yield from _arguments(item.arguments)
 
@@ -424,10 +424,10 @@ def _member(key: str, value: str) -> Text:
     return sentence(quoted(key), f": {value}")
 
 
-def _name(name: FunctionName) -> Text:
-    if not name.offered:
+def _name(offered: Sequence[str]) -> Text:
+    if not offered:
         return Text("any word")
-    return joined([quoted(each) for each in name.offered], " / ")
+    return joined([quoted(name) for name in offered], " / ")
 
 
 def _arguments(arguments: ArgumentFormat) -> Iterator[Row]:

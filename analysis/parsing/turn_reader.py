@@ -258,9 +258,8 @@ class CallTrial:
     @cached_property
     def _behind(self) -> tuple[str, ...]:
         """Texts that may come after calls; a cut may have left only the front of one."""
-        turn, closers = self._turn, ()
-        if turn.calls is not None:
-            closers = (*section_closers(turn, turn.calls), *turn.calls.close.units)
+        turn, calls = self._turn, self._section.section
+        closers = (*section_closers(turn, calls), *calls.close.units)
         return ("", *closers, *(end.core for end in turn.ends))
 
     def find(self, text: str, schemas: CallSchemas) -> tuple[int, int] | None:

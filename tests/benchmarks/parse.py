@@ -243,8 +243,8 @@ def main() -> None:
     print_lines([f"a short answer, a sentence of {length} characters and a call: process µs"])
     print_lines(table([*PEERS], rows))
     rows = {}
-    for name, what, value in parsers_made():
-        rows.setdefault((name, ""), {})[what] = value
+    for name, what, made in parsers_made():
+        rows.setdefault((name, ""), {})[what] = made
     print_lines(["", "parser(tools), tools known or new: process µs"])
     print_lines(
         table([f"{kind} {count}" for kind in ("same", "new") for count in (1, 20, 100)], rows)
