@@ -24,7 +24,8 @@ from .request import ChatRequestOptions, RequestValues, read_output, warn_of_req
 from .source import STANDARD_INPUT, LearnedSource
 
 NOT_ALL_READ = 1
-"""The exit code where a call is malformed or unknown, a closer is stray, or the output was cut."""
+"""The exit code where a call is malformed, unknown or in another format, a closer is stray, or the
+output was cut."""
 
 CHUNK = 4
 
@@ -81,8 +82,8 @@ def parse(
     is one document, or JSON Lines for a stream. Without --tools, calls of any function are
     accepted.
 
-    Exit code: 0 if everything was read, 1 if a call is malformed or unknown, a stray closing
-    marker was dropped, or the output was cut off, 2 if there is nothing to parse.
+    Exit code: 0 if everything was read, 1 if a call is malformed, unknown or in another format, a
+    stray closing marker was dropped, or the output was cut off, 2 if there is nothing to parse.
     """
     if chunk is not None and not stream:
         raise AutoparserError("--chunk needs --stream", hint="add --stream")
@@ -177,6 +178,7 @@ def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage) -> str:
     if analysis.formats.united.calls is None:
         return "autoparser learn TEMPLATE --examples FILE (it renders no tool calls)"
     read = wings.all_read(message) and not message.missing_end
+    read = read and not any(call.schema_errors for call in message.tool_calls)
     return "" if read else "--explain says where the text differs from the template, and why"
 
 

@@ -33,6 +33,7 @@ _TITLES = {
     OutputDeviation.LEFT_OUT: "Text where the template writes none; it is dropped.",
     OutputDeviation.UNREADABLE: "A tool call cannot be parsed from here; it stays in the content.",
     OutputDeviation.UNKNOWN_TOOL: "The function is not one of the tools that were offered.",
+    OutputDeviation.SCHEMA: "The arguments of this call break the schema of its tool.",
     OutputDeviation.CUT: "The output ends inside a tool call.",
     OutputDeviation.NO_END: "No end of the turn was seen.",
     OutputDeviation.MISSING: "Something that the template writes here is missing.",

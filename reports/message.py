@@ -53,6 +53,7 @@ _STATUS_WORDS = {
     Status.STRAY: "a stray closing marker was dropped",
     Status.MALFORMED: "a call that could not be read stays in the content",
     Status.UNKNOWN_TOOL: "a call of a tool that was not offered",
+    Status.OTHER_FORMAT: "a tool is called in another format; the call stays in the content",
     Status.CUT: "the text was cut before it ended",
 }
 
@@ -134,6 +135,8 @@ def _call(label: str, call: ParsedCall) -> Iterator[Row]:
         head = sentence(head, "  id ", quoted(call.id))
     if call.status is not Status.OK:
         head = sentence(head, "  ", (call.status.value, "red"))
+    if call.schema_errors:
+        head = sentence(head, "  ", ("breaks its schema", "yellow"))
     first, *more = (
         Text(visible(line), style=ARGUMENTS_STYLE) for line in _pretty(call.arguments).split("\n")
     )
@@ -228,6 +231,18 @@ class UnfinishedCallDocument(JsonDocument, frozen=True):
     """As far as they came."""
 
 
+class SchemaErrorDocument(JsonDocument, frozen=True):
+    """A place in which the arguments of a call break the schema of its tool."""
+
+    call: Count
+    """Number of the call in `tool_calls`, from 0."""
+    place: str
+    """In the arguments, such as `items[0].id`; empty: the arguments as a whole."""
+    keyword: str
+    """In the schema, such as `properties.days.type`."""
+    message: str
+
+
 class SpanDocument(JsonDocument, frozen=True):
     """A part of the text, and what it is."""
 
@@ -280,6 +295,8 @@ class ParsedDocument(JsonDocument, frozen=True, kw_only=True):
     malformed_calls: tuple[UnfinishedCallDocument, ...]
     call_statuses: tuple[Status, ...]
     """Of `tool_calls`, one each."""
+    schema_errors: tuple[SchemaErrorDocument, ...]
+    """Where arguments break the schema of the offered tool; the calls are calls all the same."""
     spans: tuple[SpanDocument, ...]
     """Every character of the text is in one of them."""
     explanations: tuple[ExplanationDocument, ...] | UnsetType = UNSET
@@ -323,6 +340,8 @@ class StreamedDocument(JsonDocument, frozen=True, kw_only=True):
     partial_call: UnfinishedCallDocument | UnsetType | None = UNSET
     """The call that the end cut."""
     malformed_calls: tuple[UnfinishedCallDocument, ...] | UnsetType = UNSET
+    schema_errors: tuple[SchemaErrorDocument, ...] | UnsetType = UNSET
+    """Where arguments break the schema of the offered tool; the calls are calls all the same."""
     template: TemplateDocument | UnsetType = UNSET
     explanations: tuple[ExplanationDocument, ...] | UnsetType = UNSET
     """What is not as the template writes it; with `--explain` alone."""
@@ -347,6 +366,7 @@ def parsed_document(
             **({"finish_reason": message.finish_reason} if message.finish_reason else {}),
             **_outcome(message),
             "call_statuses": [call.status for call in message.tool_calls],
+            **_schema_errors(message),
             "spans": spans,
             **_explained(why, text),
         },
@@ -383,6 +403,7 @@ def end_document(
             deltas=_deltas(deltas),
             template=named_template(template),
             **_outcome(message),
+            **_schema_errors(message),
             **_explained(why, text),
         )
     )
@@ -400,6 +421,15 @@ def _outcome(message: ParsedMessage) -> dict[str, Any]:
         "partial_call": None if partial is None else _unfinished(partial),
         "malformed_calls": tuple(map(_unfinished, message.malformed_calls)),
     }
+
+
+def _schema_errors(message: ParsedMessage) -> dict[str, Any]:
+    found = [
+        copy_fields(SchemaErrorDocument, breach, call=at)
+        for at, call in enumerate(message.tool_calls)
+        for breach in call.schema_errors
+    ]
+    return {"schema_errors": tuple(found)}
 
 
 def _unfinished(call: ParsedCall) -> UnfinishedCallDocument:

@@ -6,17 +6,20 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import takewhile
+from itertools import count, islice, takewhile
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import msgspec
 from msgspec import Struct
 
 from .conversation import Json
+from .errors import one_line
 from .schema_keywords import (
     BY_NAME,
     VALUES,
@@ -286,6 +289,85 @@ def schema_validator(
         return "" if error is None else f"{error.message} at {error.json_path}"
 
     return complaint
+
+
+class SchemaBreach(Struct, frozen=True):
+    """A place in which a value is not as its schema asks."""
+
+    place: str
+    """In the value, e.g. `items[0].id`; empty: the value as a whole."""
+    keyword: str
+    """In the schema, e.g. `properties.days.type`."""
+    message: str
+    """In jsonschema's words, e.g. `'three' is not of type 'integer'`."""
+
+    def __str__(self) -> str:
+        words = one_line(self.message, _LONGEST_BREACH)
+        return f"{self.place}: {words}" if self.place else words
+
+
+MOST_BREACHES = 20
+_LONGEST_BREACH = 200
+_MOST_REFERENCES = 2000
+"""References followed in a check of a stranger's schema."""
+
+
+def schema_breaches(schema: Json, value: Json, *, trusted: bool = True) -> tuple[SchemaBreach, ...]:
+    """Return the first places in which a value is not as its schema asks; formats are not asserted.
+
+    Empty if the schema cannot be applied, such as one with a `$ref` to elsewhere. Of a schema that
+    is not `trusted`, whatever may take exponential time is left out: patterns, and all of a schema
+    that follows too many references.
+    """
+    library, references = _library()
+    dialect = _dialect(schema)
+    if not trusted:
+        # A part that names a draft of its own would be read by that draft's own validator.
+        if msgspec.json.encode(schema).count(b'"$schema"') > 1:
+            return ()
+        dialect = _in_bounds(dialect)
+        _references.set(count(_MOST_REFERENCES, -1))
+    # Its own registry would fetch what a `$ref` names.
+    checker = dialect(schema, registry=references.Registry())
+    found: list[SchemaBreach] = []
+    try:
+        for error in islice(checker.iter_errors(value), MOST_BREACHES):
+            inner = library.exceptions.best_match([error])
+            place = inner.json_path.removeprefix("$").removeprefix(".")
+            path = ".".join(map(str, inner.absolute_schema_path))
+            found.append(SchemaBreach(place, path, inner.message))
+    except Exception:  # noqa: BLE001 - a schema may be anything, and no call is lost for it
+        return ()
+    return tuple(found)
+
+
+_references: ContextVar[count[int]] = ContextVar("references")
+"""Counts down the references that a check may still follow."""
+
+
+@cache
+def _in_bounds(dialect: Any) -> Any:
+    """Return the validator of a draft without patterns, and with a number of references."""
+    follow, others = dialect.VALIDATORS["$ref"], dialect.VALIDATORS["additionalProperties"]
+
+    def reference(checker: Any, name: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if not next(_references.get()):
+            raise RecursionError
+        yield from follow(checker, name, instance, schema) or ()
+
+    def additional(checker: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if "patternProperties" not in schema:
+            yield from others(checker, allowed, instance, schema) or ()
+
+    bounded = {"$ref": reference, "additionalProperties": additional}
+    left_out = ("pattern", "patternProperties", "$dynamicRef", "$recursiveRef")
+    left_out += ("unevaluatedProperties", "unevaluatedItems")
+    bounded |= {name: _allow_anything for name in left_out if name in dialect.VALIDATORS}
+    return _library()[0].validators.extend(dialect, bounded)
+
+
+def _allow_anything(*_: object) -> tuple[()]:
+    return ()
 
 
 def _asserting_formats(dialect: Any, unknown: set[str]) -> Any:

@@ -48,6 +48,7 @@ from .chat_request import (
 )
 from .client_apis import MessagesForm, ResponsesForm, messages_request, responses_request
 from .completion_backend import CompletionBackend, CompletionEnd
+from .output_watch import OutputWatch
 
 # Prometheus metrics. None of them contains text of a user.
 
@@ -75,6 +76,8 @@ class ServeMetrics:
             "Time to render, and to make the grammar and the parser.",
             registry=self._registry,
         )
+        self.outputs = OutputWatch(self._registry)
+        """Counts outputs in another format, and calls that break their schema."""
 
     def count_chat(self, status: int, ends: Sequence[CompletionEnd]) -> None:
         """Count a chat, and the tokens of its choices."""
@@ -134,6 +137,10 @@ class BackendAnswer(ABC):
     def count(self, status: int) -> None:
         """Count the answer, which has come to an end."""
 
+    @abstractmethod
+    async def look_back(self) -> None:
+        """Look at what was answered; the client has it already."""
+
     def error_event(self, error: ChatError) -> bytes:
         """Return what is sent of an error after the answer has begun."""
         return event(error.to_openai())
@@ -160,6 +167,7 @@ class BackendAnswer(ABC):
             error = as_chat_error(_first_error(raised))
         else:
             self.count(200)
+            await self.look_back()
             return
         self.count(error.kind.status)
         self.sent_all = True
@@ -215,6 +223,11 @@ class ChatAnswer(BackendAnswer):
                 prompt = answer.chat.prompt, answer.chat.prompt_ids
                 self.report_answer(AnsweredChat(prompt[0], answer.text, prompt[1], answer.ids))
 
+    async def look_back(self) -> None:
+        """Note what the parser did not read as it is meant. Schemas take a while to check."""
+        for answer in self.answers:
+            await anyio.to_thread.run_sync(self.metrics.outputs.note, answer.message)
+
     def error_event(self, error: ChatError) -> bytes:
         """Return the event of an error in the answer's form."""
         return self.form.error(error)
@@ -247,6 +260,9 @@ class PassedAnswer(BackendAnswer):
 
     def count(self, status: int) -> None:
         """Count nothing: it is not a chat, and its tokens are not known."""
+
+    async def look_back(self) -> None:
+        """Look at nothing: no parser has read it."""
 
 
 def _first_error(error: Exception) -> Exception:

@@ -16,6 +16,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.parsing.output_parser import OutputParser, StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind
 
+from .output_watch import process_watch
 from .served_format import ServedRequest, reasoning_deltas, served_format, served_request
 
 NAME = "autoparser"
@@ -83,6 +84,7 @@ class ToolDetector:
         """Read a whole text."""
         parser = self._parser(tools)
         message = self._served_format.cut_message(parser, text) or parser.parse(text)
+        process_watch().note(message)
         calls = [
             self.results.call(tool_index=index, name=call.name, parameters=call.arguments)
             for index, call in enumerate(message.begun_calls)
@@ -97,7 +99,10 @@ class ToolDetector:
     def finish(self, tools: Sequence[object]) -> Any:
         """Give what was held back until the end."""
         cut = self._served_format.cut_message(self._parser(tools), self._text)
-        return self.results.calls_of(self._running_stream(tools).finish(complete=cut is None))
+        stream = self._running_stream(tools)
+        deltas = stream.finish(complete=cut is None)
+        process_watch().note(stream.message)
+        return self.results.calls_of(deltas)
 
     def structure_info(self) -> Callable[[str], Any]:
         """Raise ValueError; SGLang asks only if `get_structural_tag` returns None."""

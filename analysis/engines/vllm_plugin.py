@@ -28,6 +28,7 @@ from autoparser.analysis.parsing.output_parser import StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
 from autoparser.analysis.parsing.turn_request import RequestError
 
+from .output_watch import process_watch
 from .served_format import (
     GrammarStart,
     ReasoningPlace,
@@ -240,6 +241,7 @@ class WholeParser(_ServedParser):
         message = parser.parse(
             model_output, complete=self._served_format.complete(ids), ids=ids or None
         )
+        process_watch().note(message)
         calls = self.messages.functions_of(message)
         return message.reasoning_content, message.content, calls
 
@@ -263,6 +265,7 @@ class WholeParser(_ServedParser):
         self._last = delta_token_ids or self._last
         if finished:
             deltas += self._stream.finish(complete=self._served_format.complete(self._last))
+            process_watch().note(self._stream.message)
         return self.messages.delta_of(deltas, reasoning=request.include_reasoning)
 
 
@@ -282,6 +285,7 @@ class ToolHalf(_ServedParser):
         """Parse the calls of a whole answer and the remaining content."""
         parser = self._served_format.parser(served_request(request), reasoning_over=True)
         message = parser.parse(model_output)
+        process_watch().note(message)
         calls = [
             self.messages.call(function=function, **({"id": function.id} if function.id else {}))
             for function in self.messages.functions_of(message)
@@ -309,7 +313,11 @@ class ToolHalf(_ServedParser):
 
     def finish_streaming(self) -> object | None:
         """Return the text that was held back until the end."""
-        return None if self._stream is None else self.messages.delta_of(self._stream.finish())
+        if self._stream is None:
+            return None
+        deltas = self._stream.finish()
+        process_watch().note(self._stream.message)
+        return self.messages.delta_of(deltas)
 
 
 class ReasoningHalf(_ServedParser):

@@ -17,6 +17,7 @@ from autoparser.analysis.core.errors import nearest_word
 from autoparser.analysis.core.text_alignment import edge_units, is_unit, prefix_length
 from autoparser.analysis.core.turn_format import PromptFormat
 from autoparser.analysis.decoding.message_rendering import AnswerRewriter, FormatTurns
+from autoparser.analysis.parsing.foreign_calls import units_in
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
@@ -28,7 +29,6 @@ from .text_restoring import (
     marker_places,
     other_setting,
     restore_markers,
-    units_in,
     without_markers,
 )
 
@@ -43,6 +43,7 @@ class OutputDeviation(StrEnum):
     LEFT_OUT = "text that belongs to nothing"
     UNREADABLE = "call that cannot be read"
     UNKNOWN_TOOL = "tool that was not offered"
+    SCHEMA = "arguments that break the tool's schema"
     CUT = "text that ends within a call"
     NO_END = "no end of the turn"
     MISSING = "missing text"
@@ -281,7 +282,7 @@ def explain_output(
             DeviationExplanation(OutputDeviation.NO_END, len(text), message.missing_end, "", cause)
         )
     if not message.tool_calls and message.status not in (Status.MALFORMED, Status.CUT):
-        found += _foreign(reader, text)
+        found += _foreign(reader, message, text)
     ordered = sorted(found, key=lambda each: each.offset)
     return tuple(_of_another_prompt(reader, ordered, text))
 
@@ -332,12 +333,21 @@ def _calls(
         yield DeviationExplanation(OutputDeviation.UNREADABLE, at, skeleton, text[at:], more=0)
     names = [span for span in message.spans if span.kind is SpanKind.NAME]
     for call in message.tool_calls:
+        for breach in call.schema_errors:
+            where = f"{call.name}.{breach.keyword}" if breach.keyword else call.name
+            at = _first_name(names, text, call.name)
+            yield DeviationExplanation(OutputDeviation.SCHEMA, at, where, str(breach))
         if call.status is Status.UNKNOWN_TOOL:
-            at = next((each.start for each in names if text[each.start : each.end] == call.name), 0)
+            at = _first_name(names, text, call.name)
             close = nearest_word(call.name, sorted(reader.parser.turn.offered or ()))
             yield DeviationExplanation(OutputDeviation.UNKNOWN_TOOL, at, close or "", call.name)
     if message.partial_call is not None or (message.status is Status.CUT and complete):
         yield DeviationExplanation(OutputDeviation.CUT, len(text), skeleton, "")
+
+
+def _first_name(names: Sequence[Span], text: str, name: str) -> int:
+    """Return the offset at which a name was first read."""
+    return next((each.start for each in names if text[each.start : each.end] == name), 0)
 
 
 def _skeleton(calls: CallFormat) -> str:
@@ -411,16 +421,19 @@ def _without_junk(spans: Sequence[Span], text: str) -> tuple[str, list[int]]:
     return "".join(text[span.start : span.end] for span in kept), [*ats, len(text)]
 
 
-def _foreign(reader: OutputReading, text: str) -> Iterator[DeviationExplanation]:
-    found = foreign_markup(reader.parser.turn, text, reader.parser.turn.offered)
+def _foreign(
+    reader: OutputReading, message: ParsedMessage, text: str
+) -> Iterator[DeviationExplanation]:
+    found = foreign_markup(reader.parser.turn, text, message)
     if found is None:
         return
     at, piece = found
     calls = reader.prompt_format.format.calls
     expected = "" if calls is None else _skeleton(calls)
-    yield DeviationExplanation(
-        OutputDeviation.FOREIGN, at, expected, piece, PossibleCause(CauseKind.OTHER_FORMAT)
-    )
+    # A marker at an edge may be what the user asked for, such as a page in HTML.
+    called = message.status is Status.OTHER_FORMAT
+    cause = PossibleCause(CauseKind.OTHER_FORMAT) if called else None
+    yield DeviationExplanation(OutputDeviation.FOREIGN, at, expected, piece, cause)
 
 
 def _of_another_prompt(

@@ -23,8 +23,14 @@ from autoparser.analysis.decoding.message_rendering import (
     FormatTurns,
     MessageRendering,
 )
+from autoparser.analysis.parsing.foreign_calls import (
+    call_texts,
+    foreign_call,
+    has_own_markup,
+    units_in,
+)
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import ParsedMessage
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_request import PartBody, StrictItem, StrictRow, TurnTree
 
@@ -37,22 +43,6 @@ def markers_of(turn: TurnTree) -> tuple[str, ...]:
     if turn.strict.calls is not None:
         texts += call_texts(turn.strict.calls)
     return units_in(text for text in texts if isinstance(text, str))
-
-
-def call_texts(calls: CallFormat) -> list[str]:
-    """Return the texts that the template writes around calls, and in them around their slots."""
-    rows = [*calls.row, *(calls.empty_row or ())]
-    # A slot is a text by its type alone.
-    texts = [piece for piece in rows if type(piece) is str]
-    members = calls.arguments.members
-    texts += [piece for piece in members.entry if type(piece) is str]
-    return [*texts, calls.section_open, calls.section_close, calls.separator, calls.later_close]
-
-
-def units_in(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the markers in texts, each once."""
-    units = (unit for text in texts for unit in edge_units(text))
-    return tuple(dict.fromkeys(filter(is_unit, units)))
 
 
 def without_markers(text: str, markers: Iterable[str]) -> str:
@@ -91,34 +81,22 @@ def other_setting(others: Sequence[PromptedParser], text: str) -> Mapping[str, J
     return None
 
 
-def foreign_markup(
-    turn: TurnTree, text: str, offered: Collection[str] | None
-) -> tuple[int, str] | None:
+def foreign_markup(turn: TurnTree, text: str, message: ParsedMessage) -> tuple[int, str] | None:
     """Find what looks like another format's markup, where no call of this format is there.
 
-    It is the name of a tool that is offered, written as calls are, or, in a text without any
+    It is the call for which the message has the status "another format", or, in a text without any
     marker of this format, a marker at its very beginning or end.
     """
+    if message.status is Status.OTHER_FORMAT:
+        content = [span for span in message.spans if span.kind is SpanKind.CONTENT]
+        start, end = content[0].start, content[-1].end
+        found = foreign_call(turn, text[start:end])
+        return None if found is None else _around(text, start + found[0], found[1])
     ends = {end.core for end in turn.ends}
-    calls = turn.strict.calls
-    ours = () if calls is None else units_in(call_texts(calls))
-    if any(marker in text for marker in ours if marker not in ends):
-        return None
-    for name in sorted(offered or ()):
-        found = _call_pattern(name).search(text)
-        if found is not None:
-            return _around(text, found.start(), name)
     ours = (*markers_of(turn), *units_in([turn.header.core]))
-    if any(marker in text for marker in ours if marker not in ends):
+    if has_own_markup(turn, text) or any(each in text for each in ours if each not in ends):
         return None
     return _at_an_edge(text, ends)
-
-
-def _call_pattern(name: str) -> re.Pattern[str]:
-    """Match a name as calls have it: in a tag, as a value, or before an opening bracket."""
-    word = re.escape(name)
-    before = r"(?:(?<=[=<])|(?<=[=:][\"'])|(?<=: [\"']))"
-    return re.compile(rf"{before}{word}\b|\b{word}(?=[|(\[{{<])")
 
 
 def _around(text: str, at: int, name: str) -> tuple[int, str]:

@@ -350,7 +350,8 @@ class MessageCollector:
         if self._call is None or not self._passed_on:
             return None
         name, call_id = self._call
-        return ParsedCall(name, "".join(self._pieces), call_id, status, self._made_id)
+        schema = self.schemas.given(name)
+        return ParsedCall(name, "".join(self._pieces), call_id, status, self._made_id, schema)
 
     def attempted(self, start: int, end: int, status: Status | None = None) -> None:
         """Note the extent of a call; without a status it is the one that closed last."""

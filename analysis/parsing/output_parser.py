@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace as replace_fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,10 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.text_format import TurnPart
 
+from .foreign_calls import foreign_call
 from .marker_tokens import MarkerTokens, ReasoningEnd, SpelledMarkers
 from .message_collector import CallIds, MessageCollector
-from .parsed_message import Delta, DeltaKind, ParsedMessage, ReasoningIn
+from .parsed_message import Delta, DeltaKind, ParsedMessage, ReasoningIn, Status
 from .stop_marks import call_stops
 from .text_tape import Span, SpanKind, TextLane, TextTape
 from .turn_reader import TurnReader, reader_of
@@ -200,7 +202,7 @@ class StreamParser:
         )
         tape, ended = self._tape, self._collector.ended
         missing = "" if ended or not tape.complete else missing_end(self._turn, spans)
-        return self._collector.message(
+        message = self._collector.message(
             spans,
             complete=tape.complete or not tape.closed,
             missing_end=missing,
@@ -208,6 +210,12 @@ class StreamParser:
             finished=tape.closed,
             skipped=skipped,
         )
+        turn, content = self._turn, message.content
+        if tape.closed and message.status.regular and not message.tool_calls and content:
+            # Content by a schema may name a tool.
+            called = turn.calls is not None and not turn.json and foreign_call(turn, content)
+            return replace_fields(message, status=Status.OTHER_FORMAT) if called else message
+        return message
 
 
 # A parser of one output whose token ids are known: text that only spells a marker is text.

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.shown import Shown
+
+if TYPE_CHECKING:
+    from autoparser.analysis.core.schema_document import SchemaBreach
 
 from .text_tape import Span, SpanKind
 
@@ -39,6 +42,9 @@ class Status(StrEnum):
     """A call was opened that could not be read: it keeps its place where its arguments had begun,
     else it stays in the content."""
     UNKNOWN_TOOL = "unknown tool"
+    OTHER_FORMAT = "another format"
+    """Nothing was read as a call, and the content calls an offered tool in another format, as
+    `[TOOL_CALLS]f{}` where the template writes `<tool_call>`."""
     CUT = "cut"
     """The text was cut before it ended."""
 
@@ -134,6 +140,25 @@ class ParsedCall:
     status: Status = Status.OK
     made_id: str = field(default="", compare=False)
     """The id that was made for the call, where none was written when it began."""
+    schema: Json = field(default=None, compare=False, repr=False)
+    """The JSON schema of the offered tool's parameters; None if it has none."""
+
+    @property
+    def schema_errors(self) -> tuple[SchemaBreach, ...]:
+        """Where the arguments are not as the schema asks: `days: 'x' is not of type 'integer'`.
+
+        Computed when asked for: no call is refused for it. Empty if nothing is wrong, if no schema
+        is known, and if the arguments are not JSON, which the call's status reports.
+        """
+        if self.schema is None:
+            return ()
+        # jsonschema takes longer to import than most answers to parse.
+        from autoparser.analysis.core.schema_document import schema_breaches  # noqa: PLC0415
+
+        try:
+            return schema_breaches(self.schema, json.loads(self.arguments))
+        except (ValueError, RecursionError):
+            return ()
 
     @property
     def sent_id(self) -> str:

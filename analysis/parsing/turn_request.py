@@ -221,6 +221,10 @@ class CallSchemas:
         self._schemas = schemas
         self._parts: dict[str, SchemaPart] = {}
 
+    def given(self, name: str) -> Json:
+        """Return the JSON schema of a tool's parameters, or None if there is none."""
+        return self._schemas.get(name)
+
     def of(self, name: str) -> SchemaPart:
         """Return the parameters of a tool; those of an unknown one may be anything."""
         part = self._parts.get(name)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ChatRequest, chat_request
+from autoparser.analysis.engines.output_watch import OutputWatch
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from tests.case_tables import case_tables
 from tests.fixture_analyses import analyzed
@@ -65,6 +67,20 @@ def test_a_field_that_is_null_is_one_that_is_left_out() -> None:
     }
     assert asked_of(nulls) == asked_of({})
     assert asked_of({**nulls, **fields}) == asked_of({"tools": TOOLS[:1]})
+
+
+def test_calls_that_break_their_schema_and_calls_in_another_format_are_counted() -> None:
+    city = {"type": "object", "properties": {"city": {"type": "string"}}}
+    tools = [{"type": "function", "function": {"name": "look", "parameters": city}}]
+    call = '<tool_call>\n{"name": "look", "arguments": {"city": 5}}\n</tool_call>'
+    asked = {**BODY, "tools": tools}
+    for text, name in ((call, "schema_errors"), ("```\nlook(city=5)\n```", "foreign")):
+        with mock.patch.object(
+            OutputWatch, "note", autospec=True, side_effect=OutputWatch.note
+        ) as noted:
+            answered(spelling(text), asked, {**asked, "stream": True})
+        watch = noted.call_args.args[0]
+        assert getattr(watch, name) == 2
 
 
 def test_an_effort_without_a_switch_is_ignored_with_a_line_in_the_log(

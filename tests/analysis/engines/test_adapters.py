@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
+from prometheus_client import CollectorRegistry
 
+from autoparser.analysis.engines.output_watch import OutputWatch, process_watch
 from autoparser.analysis.engines.sglang_plugin import (
     ReasoningDetector,
     SglangResults,
@@ -25,6 +28,7 @@ from autoparser.analysis.engines.vllm_plugin import (
 )
 from tests.case_tables import case_tables
 from tests.corpus.grammar_readers import read_by_xgrammar
+from tests.fixture_analyses import analyzed
 
 from .served_model import (
     NAMES,
@@ -188,6 +192,71 @@ def test_two_halves_leave_nothing_out() -> None:
     assert reasoning == "Hm."
     found = Tools(tokenizer, TOOLS).extract_tool_calls(rest, asked())
     assert (found.content, found.tool_calls[0].function.name) == ("Hi.", "get_weather")
+
+
+FOREIGN = '[TOOL_CALLS]get_weather{"city": "Rio"}<|im_end|>'
+UNFIT = '<tool_call>\n{"name": "get_weather", "arguments": {"city": 5}}\n</tool_call><|im_end|>'
+
+
+def whole_answer(tokenizer: ServedTokenizer, text: str) -> None:
+    read_whole(tokenizer, "", text)
+
+
+def streamed_answer(tokenizer: ServedTokenizer, text: str) -> None:
+    read_streamed(tokenizer, "", text)
+
+
+def half_answer(tokenizer: ServedTokenizer, text: str) -> None:
+    Tools(tokenizer, TOOLS).extract_tool_calls(text, asked())
+
+
+def half_stream(tokenizer: ServedTokenizer, text: str) -> None:
+    half = Tools(tokenizer, TOOLS)
+    half.extract_tool_calls_streaming("", text, text, [], [], [], asked())
+    half.finish_streaming()
+
+
+def sglang_answer(tokenizer: ServedTokenizer, text: str) -> None:
+    Detector(tokenizer).detect_and_parse(text, TOOLS)
+
+
+def sglang_stream(tokenizer: ServedTokenizer, text: str) -> None:
+    detector = Detector(tokenizer)
+    detector.parse_streaming_increment(text, TOOLS)
+    detector.finish(TOOLS)
+
+
+READERS = (
+    *(whole_answer, streamed_answer, half_answer, half_stream),
+    *(sglang_answer, sglang_stream),
+)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_answers_in_another_format_and_unfit_arguments_are_counted_once(
+    read: Callable[[ServedTokenizer, str], None],
+) -> None:
+    tokenizer, watch = tokenizer_for(NAMES[0]), process_watch()
+    for text, expected in ((FOREIGN, (1, 0)), (UNFIT, (0, 1)), ("Hi.", (0, 0))):
+        foreign, unfit = watch.foreign, watch.schema_errors
+        read(tokenizer, text)
+        assert (watch.foreign - foreign, watch.schema_errors - unfit) == expected
+
+
+def test_a_watch_logs_a_line_for_each_kind_without_a_word_of_an_output(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    registry = CollectorRegistry()
+    watch = OutputWatch(registry)
+    parser = analyzed(NAMES[0]).parser(TOOLS)
+    for text in (FOREIGN, UNFIT) * 5:
+        watch.note(parser.parse(text))
+    foreign, unfit = sorted(record.getMessage() for record in caplog.records)
+    assert foreign.startswith("3 outputs call tools in another format")
+    assert "get_weather at properties.city.type" in unfit
+    assert "5" not in unfit
+    assert registry.get_sample_value("autoparser_foreign_outputs_total") == 5
+    assert registry.get_sample_value("autoparser_schema_errors_total") == 5
 
 
 def sglang_call(*, tool_index: int, parameters: str, name: str | None = None) -> Any:

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any, Literal, get_type_hints
+from unittest import mock
 
 import pytest
 
 from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.core.schema_document import schema_breaches
 from autoparser.analysis.parsing.message_collector import CallIds
-from autoparser.analysis.parsing.parsed_message import DeltaKind, Status
+from autoparser.analysis.parsing.parsed_message import DeltaKind, ParsedCall, Status
 from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
     ParserFields,
@@ -25,6 +27,7 @@ from autoparser.analysis.parsing.turn_request import (
 from .loop import TOOLS, analysis_of, streamed
 
 JSON = "j1-json-in-tags"
+LATEST = "https://json-schema.org/draft/2020-12/schema"
 CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
 END = "<|im_end|>"
 
@@ -165,6 +168,83 @@ def test_a_message_is_shown_by_what_it_holds() -> None:
     message = analysis_of(JSON).parser(TOOLS).parse(f"{'Long. ' * 9}{CALL}")
     shown = "Long. Long. Long. Long. Long. Long. Lon…"
     assert repr(message) == f"<ParsedMessage unfinished: content {shown!r}; calls 'get_forecast'>"
+
+
+# Arguments are held against the schema of the offered tool; the call is one all the same.
+
+
+def call_of(schema: Any, arguments: str) -> ParsedCall:
+    tools = [{"name": "f", "parameters": schema}]
+    text = f'<tool_call>\n{{"name": "f", "arguments": {arguments}}}\n</tool_call>'
+    return analysis_of(JSON).parser(tools).parse(text + END).tool_calls[0]
+
+
+DAYS = {"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["city"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments", "errors"),
+    [
+        (DAYS, '{"city": "Oslo", "days": 3}', []),
+        (DAYS, '{"days": "three"}', ["days: 'three' is not of type 'integer'", "'city' is a re"]),
+        ({"properties": {"a": {"items": {"enum": [1]}}}}, '{"a": [1, 2]}', ["a[1]: 2 is not one"]),
+        (None, '{"days": "three"}', []),
+        # Nothing is known where a schema cannot be applied, and nothing is fetched.
+        ({"$ref": "http://127.0.0.1:9/schema"}, "{}", []),
+        ({"properties": 5}, '{"days": 1}', []),
+    ],
+)
+def test_arguments_that_break_the_schema_are_a_fact_beside_the_call(
+    schema: Any, arguments: str, errors: list[str]
+) -> None:
+    call = call_of(schema, arguments)
+    assert (call.status, call.arguments) == (Status.OK, arguments)
+    assert all(
+        str(breach).startswith(error)
+        for breach, error in zip(call.schema_errors, errors, strict=True)
+    )
+
+
+def test_a_schema_is_looked_at_when_its_errors_are_asked_for() -> None:
+    checks = "autoparser.analysis.core.schema_document.schema_breaches"
+    with mock.patch(checks, side_effect=schema_breaches) as asked:
+        call = call_of(DAYS, '{"days": "three"}')
+        assert asked.call_count == 0
+        assert [breach.keyword for breach in call.schema_errors] == [
+            "properties.days.type",
+            "required",
+        ]
+        assert asked.call_count == 1
+
+
+def doubling(depth: int) -> dict[str, Any]:
+    """Return a schema that is looked at 2 to the power of `depth` times."""
+    parts: dict[str, Any] = {
+        f"a{at}": {"allOf": [{"$ref": f"#/$defs/a{at + 1}"}] * 2} for at in range(depth)
+    }
+    return {"$defs": {**parts, f"a{depth}": {"type": "string"}}, "$ref": "#/$defs/a0"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "keywords"),
+    [
+        (doubling(3), 1, ["type"] * 8),
+        (doubling(60), "x", []),
+        ({"pattern": "(a+)+$"}, "a" * 60 + "b", []),
+        ({"patternProperties": {"(a+)+$": {}}, "additionalProperties": False}, {"a" * 60: 1}, []),
+        (
+            {"items": {**doubling(60), "$schema": "http://json-schema.org/draft-07/schema"}},
+            ["x"],
+            [],
+        ),
+        ({"additionalProperties": False}, {"a": 1}, ["additionalProperties"]),
+    ],
+)
+def test_a_schema_of_a_stranger_takes_no_exponential_time(
+    schema: Any, value: Any, keywords: list[str]
+) -> None:
+    found = schema_breaches({"$schema": LATEST, **schema}, value, trusted=False)
+    assert [breach.keyword.rpartition(".")[2] for breach in found] == keywords
 
 
 # Values made of a format are cached by its identity.
