@@ -359,9 +359,8 @@ def _in_bounds(dialect: Any) -> Any:
         if "patternProperties" not in schema:
             yield from others(checker, allowed, instance, schema) or ()
 
-    bounded = {"$ref": reference, "additionalProperties": additional}
-    left_out = ("pattern", "patternProperties", "$dynamicRef", "$recursiveRef")
-    left_out += ("unevaluatedProperties", "unevaluatedItems")
+    bounded: dict[str, Any] = {"$ref": reference, "additionalProperties": additional}
+    left_out = (*_UNEVALUATED, "pattern", "patternProperties", "$dynamicRef", "$recursiveRef")
     bounded |= {name: _allow_anything for name in left_out if name in dialect.VALIDATORS}
     return _library()[0].validators.extend(dialect, bounded)
 

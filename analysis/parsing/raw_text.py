@@ -202,7 +202,7 @@ class ValueTexts:
         if after.core and entries and not nested:
             stops += [("", text, _Stop.ENTRY) for text in texts.entry_signs()]
         stops += [("", text, _Stop.ESCAPE) for text in escapes]
-        if backslashed:
+        if backslashed and after.units:
             stops += [("", "\\", _Stop.ESCAPE), ("", "\\\\", _Stop.ESCAPE)]
             stops += [("", f"\\{after.units[0]}", _Stop.ESCAPED)]
         self.stops = StopTable(stops)

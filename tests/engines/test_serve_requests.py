@@ -54,8 +54,8 @@ def test_an_effort_sets_the_switch_of_the_template_that_has_such_values(
 
 
 def test_a_field_that_is_null_is_one_that_is_left_out() -> None:
-    nulls = dict.fromkeys(set(ChatRequest.__struct_fields__) - {"messages"})
-    function = TOOLS[0]["function"]
+    nulls: dict[str, Any] = dict.fromkeys({*ChatRequest.__struct_fields__} - {"messages"})
+    function: Any = TOOLS[0]["function"]
     tool = {"type": "function", "function": {**function, "description": None, "strict": None}}
     user = {**BODY["messages"][0], "name": None}
     fields = {
