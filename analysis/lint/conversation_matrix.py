@@ -336,6 +336,8 @@ class MatrixScope:
     """It reads tools, or writes calls."""
     settings: Sequence[Mapping[str, Json]]
     """Values of its switches, each set alone."""
+    nulls: Sequence[str] = ()
+    """Switches that are on or off; clients send null for one that nobody has set."""
 
 
 def conversations_for(texts: ConversationTexts, scope: MatrixScope) -> list[WholeConversation]:
@@ -354,7 +356,12 @@ def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[Who
     chats, loops = [*_chats(texts)], [*_loops(texts, scope)] if scope.calls else []
     for scene, system, tools in product((*chats, *loops), systems, offers):
         yield replace(scene, system=system, tools=tools)
+    yield replace(_two_questions(texts), system=systems[0])
     yield replace(_long_chat(texts), system=texts.system)
+    for scene in _broken_loops(texts) if scope.calls else ():
+        yield replace(scene, system=systems[0], tools=True)
+    for name in scope.nulls:
+        yield replace(chats[0], system=systems[0], setting={name: None})
     for scene in _reasoned(texts, scope) if scope.reasoning else ():
         yield replace(scene, system=systems[0], tools=scope.calls)
         yield replace(scene, system=texts.system, tools=scope.calls)
@@ -375,6 +382,24 @@ def _chats(texts: ConversationTexts) -> Iterator[WholeConversation]:
     yield WholeConversation("a question", (first,))
     yield WholeConversation("an answer", (first, answer), generation=False)
     yield WholeConversation("a second question", (first, answer, second))
+
+
+def _two_questions(texts: ConversationTexts) -> WholeConversation:
+    first, second, third = texts.users
+    answer = Message(texts.answers[0])
+    return WholeConversation("two questions in a row", (first, second, answer, third))
+
+
+def _broken_loops(texts: ConversationTexts) -> Iterator[WholeConversation]:
+    """Return a tool loop that a user breaks into, and one of a call with two arguments."""
+    first, second, _ = texts.users
+    one, other, _ = texts.results
+    yield WholeConversation(
+        "a call, its result and a question", (first, texts.calling_message(0), one, second)
+    )
+    yield WholeConversation(
+        "a call with two arguments, and its result", (first, texts.calling_message(1), other)
+    )
 
 
 _QUESTIONS = 6
@@ -437,6 +462,10 @@ def _reasoned(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeCon
     if scope.calls:
         called = texts.calling_message(0, reasoning=before)
         yield WholeConversation("a call with reasoning, and its result", (first, called, one))
+        full = texts.calling_message(0, content=texts.preface, reasoning=before)
+        yield WholeConversation(
+            "content and reasoning beside a call, and its result", (first, full, one)
+        )
         yield WholeConversation(
             "a call with reasoning, its result, and an answer with reasoning",
             (first, called, one, Message(answer, after)),

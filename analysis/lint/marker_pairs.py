@@ -69,6 +69,23 @@ def marker_balance(text: str, but: Collection[str] = ()) -> MarkerBalance:
     return found._replace(within=closing)
 
 
+def unpaired_at(text: str, pair: MarkerPair) -> int:
+    """Return where the first marker of a pair begins that has no other half, or 0.
+
+    In ``<a>x<a>y</a>`` that is the first one, since the second opens before it is closed.
+    """
+    at, still = 0, -1
+    for unit in TemplateLiteral.of(text).markers:
+        at = text.find(unit, at)
+        found, opens = _pair_of(unit)
+        if found == pair:
+            if opens == (still >= 0):
+                return still if opens else at
+            still = at if opens else -1
+        at += len(unit)
+    return max(still, 0)
+
+
 def crossed_marker(text: str) -> tuple[str, str] | None:
     """Return a marker that opens within another, and the one that closes the outer before it.
 

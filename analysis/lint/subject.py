@@ -332,6 +332,11 @@ class Subject:
             system_needed=self.shape.system and not self._without_system.rendered,
             tools=calls or "tools" in self.suggestions.names,
             settings=[*islice(values, MOST_SETTINGS)],
+            nulls=[
+                each.name
+                for each in islice(self.analysis.switches, MOST_SETTINGS)
+                if any(isinstance(value, bool) for value in each.values)
+            ],
         )
 
     @property

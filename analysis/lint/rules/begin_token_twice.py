@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, show_render
@@ -26,6 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             evidence,
             line=render.line_of(token),
         )
+    yield from islice(_left_out(subject, token), 1)
     if _added_again(subject, render, token):
         yield Hit(
             "the template writes the begin token and the tokenizer adds it again, unless the"
@@ -34,6 +36,20 @@ def check(subject: Subject) -> Iterator[Hit]:
             line=render.line_of(token),
             fix="let one of them write it, or tokenize prompts with add_special_tokens=False",
         )
+
+
+def _left_out(subject: Subject, token: str) -> Iterator[Hit]:
+    """Find a conversation without the begin token that others begin with."""
+    usual = [each for each in subject.matrix if each.usual and each.render.rendered]
+    begun = next((each for each in usual if each.render.text.startswith(token)), None)
+    for each in usual:
+        if begun is not None and token not in each.render.text:
+            yield Hit(
+                f"the begin token is missing in '{each.name}', and begins '{begun.name}'",
+                each.against(begun),
+                line=begun.render.line_of(token),
+                severity=Severity.WARNING,
+            )
 
 
 def _added_again(subject: Subject, render: Render, token: str) -> bool:

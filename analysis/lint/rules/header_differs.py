@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
-from itertools import chain, islice
+from itertools import chain, islice, product
 
 from autoparser.analysis.core.text_alignment import (
     TemplateLiteral,
@@ -11,7 +11,7 @@ from autoparser.analysis.core.text_alignment import (
     prefix_length,
     suffix_length,
 )
-from autoparser.analysis.lint.conversation_matrix import Voice
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import closes_marker
@@ -31,6 +31,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     end = answer.written_texts[-1].after if answer and answer.written_texts else ""
     yield from islice(_questions(subject, end), 1)
     yield from islice(chain(_system_messages(subject, end), _broken_frame(subject, end)), 1)
+    yield from islice(_without_header(subject), 1)
 
 
 def _questions(subject: Subject, end: str) -> Iterator[Hit]:
@@ -55,6 +56,25 @@ def _questions(subject: Subject, end: str) -> Iterator[Hit]:
                 f"the first question stands under {quote_text(begun[-_SHOWN:])} in '{chat.name}',"
                 f" and later ones under {quote_text(header)}",
                 chat.render.line_of(asked[0].spoken.text),
+            )
+
+
+def _without_header(subject: Subject) -> Iterator[Hit]:
+    """Search behind the end of a message for an answer, or a question, that has no header."""
+    for end, voice in product(subject.format.stop_strings, (Voice.USER, Voice.ANSWER)):
+        found: dict[bool, tuple[PlayedConversation, WrittenText]] = {}
+        for played in subject.matrix:
+            for text in played.written_of(voice) if played.usual and end.strip() else ():
+                _, ended, header = text.before.rpartition(end)
+                if ended:
+                    found.setdefault(bool(header.strip()), (played, text))
+        if len(found) > 1:
+            (bare, text), (headed, _) = found[False], found[True]
+            yield Hit(
+                f"{voice} stands without a header behind {quote_text(end)} in '{bare.name}', and"
+                f" under one in '{headed.name}'",
+                bare.against(headed),
+                line=bare.render.line_at(text.start - 1),
             )
 
 

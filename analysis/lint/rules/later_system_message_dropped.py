@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import role_message, system_text_lost
 from autoparser.analysis.lint.subject import Subject
@@ -16,10 +17,33 @@ def check(subject: Subject) -> Iterator[Hit]:
     chat = shape.messages(subject.chat)
     first = subject.render([system, *chat], generation=True)
     later = subject.render([*chat[:-1], system, chat[-1]], generation=True)
-    yield from system_text_lost(
-        subject,
-        "a system message in the middle of a conversation",
-        (later, "in the middle"),
-        (first, "as the first message"),
-        None if later.rendered or later.crashed else Severity.INFO,
+    found = [
+        *system_text_lost(
+            subject,
+            "a system message in the middle of a conversation",
+            (later, "in the middle"),
+            (first, "as the first message"),
+            None if later.rendered or later.crashed else Severity.INFO,
+        )
+    ]
+    yield from found or _of_two(subject, first)
+
+
+def _of_two(subject: Subject, first: Render) -> Iterator[Hit]:
+    """Render two system messages before the first question, each of which may be the lost one."""
+    marks, shape = subject.marks, subject.shape
+    system, other = (
+        role_message("system", shape.user_text(each)) for each in (marks.system, marks.content)
     )
+    chat = shape.messages((subject.user,))
+    for messages, which in (([system, other], "first"), ([other, system], "second")):
+        both = subject.render([*messages, *chat], generation=True)
+        yield from system_text_lost(
+            subject,
+            f"of two system messages at the beginning the {which}",
+            (both, "two system messages"),
+            (first, "one system message"),
+            None if both.rendered or both.crashed else Severity.INFO,
+        )
+        if not both.rendered:
+            return

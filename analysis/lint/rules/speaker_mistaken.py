@@ -8,7 +8,6 @@ from autoparser.analysis.core.text_alignment import common_suffix
 from autoparser.analysis.lint.conversation_matrix import (
     PlayedConversation,
     Voice,
-    WholeConversation,
     WrittenText,
 )
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
@@ -46,10 +45,13 @@ def check(subject: Subject) -> Iterator[Hit]:
             tuple(show_render(each.render, each.name) for each in _chats(subject)[:1]),
         )
         return
-    if user in assistant or assistant in user:
-        if len(min(user, assistant, key=len)) > 1 and not _prompted(subject, user):
+    shared = _shared_header(subject, headers)
+    if shared is not None:
+        whose, header = shared
+        if len(min(user, assistant, key=len)) > 1 and not _prompted(subject, header):
             yield Hit(
-                f"answers stand under the header of questions, {quote_text(user)}",
+                f"answers stand under the header of {whose}, {quote_text(header)}",
+                tuple(show_render(each.render, each.name) for each in _chats(subject)[-1:]),
                 # Without a generation prompt it may be that nobody is meant to answer.
                 severity=None
                 if any(each.text for each in subject.format.openings)
@@ -57,7 +59,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             )
         return
     seen: set[Voice] = set()
-    for played in (*subject.matrix, *_question_after_result(subject)):
+    for played in subject.matrix:
         # Where a text is lost, two headers stand before the next one.
         whole = all(played.holds(each) for each in played.texts_of(*OWN, *OTHERS))
         texts = played.written_texts if whole and not played.conversation.other_form else ()
@@ -68,6 +70,18 @@ def check(subject: Subject) -> Iterator[Hit]:
                 yield _hit(played, text, wrong)
     if Voice.SYSTEM not in seen:
         yield from _later_system(subject, headers)
+
+
+def _shared_header(subject: Subject, headers: _Headers) -> tuple[str, str] | None:
+    """Return whose header answers have and the header, or None if they have one of their own."""
+    user, assistant = headers.user, headers.assistant
+    if user in assistant or assistant in user:
+        return "questions", user
+    befores = [each.before for chat in _chats(subject) for each in chat.written_of(Voice.SYSTEM)]
+    prompts = any(each.text.strip() for each in subject.format.openings)
+    alike = any(each.rstrip().endswith(assistant) for each in befores)
+    wrong = alike and prompts and not _prompted(subject, assistant)
+    return ("system messages", assistant) if wrong else None
 
 
 _WORD = re.compile(r"[^\W\d_]{3}")
@@ -84,17 +98,6 @@ def _differs_elsewhere(subject: Subject, header: str) -> bool:
     befores = [each.before for chat in _chats(subject) for each in chat.written_of(Voice.SYSTEM)]
     words = _WORD.search(header) is not None
     return words and any(header not in each and _WORD.search(each) for each in befores)
-
-
-def _question_after_result(subject: Subject) -> Iterator[PlayedConversation]:
-    """Play a question right after a result, as where a user breaks in."""
-    if subject.format.calls is not None:
-        texts = subject.texts
-        first, second, _ = texts.users
-        dialogue = (first, texts.calling_message(0), texts.results[0], second)
-        yield subject.play_whole(
-            WholeConversation("a call, its result and a question", dialogue, tools=True)
-        )
 
 
 def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:

@@ -31,7 +31,8 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _severity(subject: Subject, render: Render) -> Severity:
     if not render.crashed:
-        return Severity.INFO
+        # A form that it takes instead is known to servers; a wish for a system message is not.
+        return Severity.INFO if _takes_parts(subject.shape) else Severity.WARNING
     # Servers know templates that take parts alone, and send them so.
     return Severity.WARNING if _takes_parts(subject.shape) else Severity.ERROR
 

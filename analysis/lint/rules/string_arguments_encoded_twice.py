@@ -1,21 +1,34 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.lint.call_texts import render_both_forms
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
+
+_SHOWN = 20
 
 
 @rule("AP503")
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare a call whose arguments are a string with one whose arguments are an object."""
-    if subject.analysis.string_arguments is not StringArguments.ENCODED_TWICE:
-        return
     string, object_ = render_both_forms(subject)
+    if subject.analysis.string_arguments is not StringArguments.ENCODED_TWICE:
+        given = json.dumps(dict(subject.call().arguments))
+        before, found, after = string.text.rpartition(given)
+        # Brackets that the template writes around members stand around the text's own ones.
+        if found and (before[-1:], after[:1]) == ("{", "}"):
+            yield Hit(
+                "arguments that a caller sends as JSON text are written in brackets of their own:"
+                f" {quote_text(before[-_SHOWN:] + given + after[:1])}",
+                (compare_renders(string, "arguments as JSON text", object_, "as an object"),),
+                line=string.line_at(len(before)),
+            )
+        return
     yield Hit(
         "a caller that sends arguments as JSON text, as chat APIs do, has the model"
         " read a quoted string instead of an object",

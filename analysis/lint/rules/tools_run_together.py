@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from itertools import islice
 
 from autoparser.analysis.core.message_shape import ToolForm
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import quote_text, show_render
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
+from autoparser.analysis.lint.marker_pairs import marker_balance
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_offer
 from autoparser.analysis.lint.subject import Subject
@@ -16,6 +19,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Read two tools as JSON documents, and look at what stands between them."""
     if subject.shape.tools is ToolForm.NONE:
         return
+    yield from islice(_uneven(subject), 1)
+    yield from _glued_keys(subject)
     render = render_offer(subject, *subject.functions[:2])
     first, second = (render.text.find(name) for name in subject.marks.names[:2])
     if not 0 <= first < second:
@@ -32,6 +37,51 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 _SHOWN = 20
+_BRACKETS = (("{", "}"), ("[", "]"), ("(", ")"))
+
+
+def _uneven(subject: Subject) -> Iterator[Hit]:
+    """Count what opens and closes the list of one tool, and that of three."""
+    one, three = (render_offer(subject, *subject.functions[:count]) for count in (1, 3))
+    if not (one.rendered and three.rendered):
+        return
+    counts = [_opened_and_closed(each.text) for each in (one, three)]
+    for opening, (opened, closed) in counts[1].items():
+        before = counts[0].get(opening, (0, 0))
+        # What nothing closes may stand between tools.
+        if closed and opened and all(before) and before[0] - before[1] != opened - closed:
+            yield Hit(
+                f"{quote_text(opening)} is opened {opened} times and closed {closed} times where"
+                f" three tools are offered, {before[0]} and {before[1]} times for one",
+                (compare_renders(three, "three tools", one, "one tool"),),
+                line=three.line_of(opening),
+            )
+
+
+def _opened_and_closed(text: str) -> dict[str, tuple[int, int]]:
+    balance = marker_balance(text)
+    found = {
+        balance.spelled[pair]: (balance.opened[pair], balance.closed[pair])
+        for pair in balance.opened
+    }
+    return found | {left: (text.count(left), text.count(right)) for left, right in _BRACKETS}
+
+
+def _glued_keys(subject: Subject) -> Iterator[Hit]:
+    """Search for a parameter that what is told of the one before it runs into."""
+    key, other = subject.marks.keys[:2]
+    render = render_offer(subject, subject.functions[0])
+    end = render.text.find(subject.marks.user)
+    first, second = (
+        re.search(rf"\w?{re.escape(each)}", render.text[:end]) for each in (key, other)
+    )
+    if first and second and first.group() == key and second.group() != other:
+        yield Hit(
+            "nothing stands between two parameters of a tool:"
+            f" {quote_text(render.text[max(0, second.start() - _SHOWN) : second.end()])}",
+            (show_render(render, "a tool"),),
+            line=render.line_at(second.start()),
+        )
 
 
 def _document_end(text: str, start: int, inside: int, before: int) -> int:

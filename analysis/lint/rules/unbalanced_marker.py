@@ -12,7 +12,12 @@ from autoparser.analysis.lint.call_texts import CallSpan, call_numbers, call_spa
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import Render, quote_text, show_render
-from autoparser.analysis.lint.marker_pairs import MarkerBalance, MarkerPair, marker_balance
+from autoparser.analysis.lint.marker_pairs import (
+    MarkerBalance,
+    MarkerPair,
+    marker_balance,
+    unpaired_at,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_answer
 from autoparser.analysis.lint.subject import Subject
@@ -61,9 +66,15 @@ def check(subject: Subject) -> Iterator[Hit]:
             if pair not in seen and (loose or never):
                 seen.add(pair)
                 of_loops |= any(each in text for each in subject.marks.values)
-                yield _hit(name, render, found, pair, anywhere.get(pair, ""))
+                yield _hit(name, render, (text, found), pair, opening=anywhere.get(pair, ""))
     # What is wrong with a block of reasoning says nothing of calls and their results.
-    of_calls = chain(_in_calls(subject), _in_numbers(subject), _in_results(subject, of_turns))
+    of_calls = chain(
+        _in_calls(subject),
+        _in_numbers(subject),
+        _in_results(subject, of_turns),
+        _never_opened(subject, of_turns),
+        _empty_message(subject),
+    )
     others = () if of_loops else of_calls if seen else chain(of_calls, _doubled(subject))
     yield from islice((hit for pair, hit in others if pair not in seen), 1)
 
@@ -108,7 +119,7 @@ def _in_calls(subject: Subject) -> Iterator[_PairHit]:
             uneven = {pair for pair, extra in several if extra != usual.get(pair, extra)}
             for pair in found.opened:
                 if pair in uneven or _one_an_argument(found, pair, span):
-                    yield pair, _hit(played.name, played.render, found, pair)
+                    yield pair, _hit(played.name, played.render, (span.text, found), pair)
                     return
 
 
@@ -126,7 +137,8 @@ def _in_numbers(subject: Subject) -> Iterator[_PairHit]:
     )
     for pair, count in one.opened.items():
         if count == one.closed[pair] and two.opened[pair] != two.closed[pair]:
-            yield pair, _hit("a call with two numbers", render, two, pair)
+            behind = render.text.partition(subject.marks.user)[2]
+            yield pair, _hit("a call with two numbers", render, (behind, two), pair)
             return
 
 
@@ -152,18 +164,61 @@ def _one_an_argument(balance: MarkerBalance, pair: MarkerPair, span: CallSpan) -
 def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit]:
     """Compare the markers around two results with those around one."""
     balances = [
-        (each, _balance(subject, each.render.text))
+        (each, text := _without_prompt(subject, each.render.text), _balance(subject, text))
         for each in subject.matrix
         if each.usual and each.conversation.scene in (ONE_RESULT, *TWO_RESULTS)
     ]
-    for one, usual in balances:
-        for two, found in balances:
+    for one, _, usual in balances:
+        for two, text, found in balances:
             if one.conversation.scene != ONE_RESULT or two is one or two.beside != one.beside:
                 continue
             for pair in found.opened.keys() - of_turns.pairs:
                 opened, closed = found.opened[pair], found.closed[pair]
                 if closed and opened - closed != usual.opened[pair] - usual.closed[pair]:
-                    yield pair, _hit(two.name, two.render, found, pair)
+                    beside = (one.name, usual)
+                    yield pair, _hit(two.name, two.render, (text, found), pair, beside=beside)
+                    return
+
+
+def _never_opened(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit]:
+    """Search tool loops for a marker that closes what no conversation opens."""
+    whole = [
+        (each, _balance(subject, each.render.text))
+        for each in subject.matrix
+        if each.render.rendered and not each.conversation.other_form
+    ]
+    opened = {pair for _, found in whole for pair in found.opened} | of_turns.pairs
+    for played, found in whole:
+        if any(played.texts_of(Voice.REASONING)) or not any(played.texts_of(Voice.RESULT)):
+            continue
+        for pair in found.closed.keys() - opened if played.usual else ():
+            yield (
+                pair,
+                played.hit(
+                    f"{quote_text(found.spelled[pair])} closes what nothing opens, in"
+                    f" '{played.name}'",
+                    played.render.line_of(found.spelled[pair]),
+                ),
+            )
+            return
+
+
+def _empty_message(subject: Subject) -> Iterator[_PairHit]:
+    """Search before each text for its own header with an end behind it, and nothing said."""
+    for end in subject.format.stop_strings:
+        for played in subject.matrix:
+            for text in played.written_texts if played.usual and end.strip() else ():
+                before, found, last = text.before.rpartition(end)
+                header = last.strip()
+                if found and len(header) > 1 and before.rstrip().endswith(header):
+                    yield (
+                        None,
+                        played.hit(
+                            f"an empty message, {quote_text(header)} with its end, stands before"
+                            f" {text.spoken.voice} in '{played.name}'",
+                            played.render.line_at(text.start - len(last) - len(end)),
+                        ),
+                    )
                     return
 
 
@@ -195,9 +250,13 @@ def _between_questions(subject: Subject) -> Iterator[tuple[str, Render, str]]:
     for played in subject.matrix:
         if not played.render.rendered or played.conversation.other_form:
             continue
-        starts = [each.start for each in played.written_of(Voice.USER)]
-        for start, end in pairwise(starts):
-            yield played.name, played.render, played.render.text[start:end]
+        # Between two questions in a row nothing opens; that a question is ended is of AP216.
+        texts = played.written_texts
+        said = [at for at, each in enumerate(texts) if each.spoken.voice is Voice.USER]
+        for one, other in pairwise(said):
+            if other > one + 1:
+                text = played.render.text[texts[one].start : texts[other].start]
+                yield played.name, played.render, text
     yield from _reasoned_loop(subject)
 
 
@@ -273,9 +332,19 @@ def _opened_anywhere(subject: Subject) -> dict[MarkerPair, str]:
 
 
 def _hit(
-    name: str, render: Render, balance: MarkerBalance, pair: MarkerPair, opening: str = ""
+    name: str,
+    render: Render,
+    counted: tuple[str, MarkerBalance],
+    pair: MarkerPair,
+    *,
+    opening: str = "",
+    beside: tuple[str, MarkerBalance] | None = None,
 ) -> Hit:
-    """Return a finding; `opening` is the pair's opening marker where others have it."""
+    """Return a finding about a piece of a render, at the marker that has no other half.
+
+    `opening` is the pair's opening marker where others have it, `beside` another conversation.
+    """
+    text, balance = counted
     opened, closed = balance.opened[pair], balance.closed[pair]
     spelled = quote_text(balance.spelled[pair])
     if not opened and opening:
@@ -283,10 +352,22 @@ def _hit(
     elif not closed:
         words = f"{spelled} is never closed in '{name}'"
     else:
-        counts = f"is opened {_times(opened)} and closed {_times(closed)}"
-        words = f"the pair of {spelled} {counts} in '{name}'"
-    line = render.line_of(balance.spelled[pair])
-    return Hit(words, (show_render(render, name),), line=line)
+        words = f"the pair of {spelled} {_counts(balance, pair)} in '{name}'"
+        if beside is not None:
+            other, usual = beside
+            words += f", and {_counts(usual, pair)} in '{other}'"
+    at = max(0, render.text.find(text)) + unpaired_at(text, pair)
+    return Hit(words, (show_render(render, name),), line=render.line_at(at))
+
+
+def _counts(balance: MarkerBalance, pair: MarkerPair) -> str:
+    return f"is opened {_times(balance.opened[pair])} and closed {_times(balance.closed[pair])}"
+
+
+def _without_prompt(subject: Subject, text: str) -> str:
+    """Return a render without the generation prompt that it ends with, if it does."""
+    openings = (each.text for each in subject.format.openings if each.text)
+    return text.removesuffix(max(filter(text.endswith, openings), key=len, default=""))
 
 
 def _times(count: int) -> str:

@@ -14,8 +14,14 @@ from autoparser.analysis.learning.template_turns import (
     without_reasoning,
 )
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, WholeConversation
-from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit, spoiled_cause
-from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
+from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit, Severity, spoiled_cause
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    compare_renders,
+    failure_words,
+    parting_line,
+    raising_hit,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -91,7 +97,7 @@ def _outcome(
     renamed = departure.shape.reasoning_field != departure.own_shape.reasoning_field
     usual = subject.play_as(conversation, departure.shape, as_given=renamed)
     if not usual.rendered:
-        return FormOutcome.RAISED, None
+        return FormOutcome.RAISED, _refused_calls(played_chat, usual, departure)
     tools = subject.functions if conversation.tools else ()
     system = conversation.system
     lost = lost_text(conversation.dialogue, tools, usual.text, render.text, system=system)
@@ -104,6 +110,24 @@ def _outcome(
         (compare_renders(usual, departure.usual, render, departure.wanted),),
         line=parting_line(usual, render),
         cause=TEXT_DROPPED if departure.plain_text else spoiled_cause(departure.usual),
+    )
+
+
+def _refused_calls(
+    played_chat: PlayedConversation, usual: Render, departure: FormDeparture
+) -> Hit | None:
+    """Return a hit where calls or tools in the form of all chat APIs raise.
+
+    Other departures that raise have rules of their own.
+    """
+    shape, own = departure.shape, departure.own_shape
+    if (shape.calls, shape.tools) == (own.calls, own.tools):
+        return None
+    return raising_hit(
+        f"as users send it ({departure.usual}), '{played_chat.name}' {failure_words(usual)}",
+        (usual, departure.usual),
+        (played_chat.render, departure.wanted),
+        refused=Severity.WARNING,
     )
 
 

@@ -20,6 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Search for the smallest conversation of the matrix that raises, for each reason."""
     yield from _tools_alone(subject)
     led = subject.play((subject.user,), system=subject.marks.system, generation=True)
+    yield from _named(subject)
     seen: set[tuple[int | None, str]] = set()
     for played in subject.matrix:
         conversation, cause = played.conversation, played.render.cause
@@ -45,6 +46,18 @@ def _hit(subject: Subject, played_chat: PlayedConversation, render: Render) -> H
         cause=render.cause,
         setting=played_chat.conversation.setting,
     )
+
+
+def _named(subject: Subject) -> Iterator[Hit]:
+    """Give each message the name of who says it, as chat APIs allow."""
+    usual = subject.play(subject.chat, generation=True)
+    named = [{**each, "name": "ann"} for each in usual.messages]
+    given = subject.render(named, generation=True)
+    if usual.rendered and given.error is not None:
+        message = f"every request whose messages have a name beside the role {failure_words(given)}"
+        yield raising_hit(
+            message, (given, "with names"), (usual, "without"), refused=Severity.WARNING
+        )
 
 
 def _tools_alone(subject: Subject) -> Iterator[Hit]:

@@ -19,12 +19,19 @@ def check(subject: Subject) -> Iterator[Hit]:
     for played in subject.matrix:
         for text in played.written_texts if not played.conversation.other_form else ():
             # Before a value of a call stands what its notation says, before others' words a mark.
-            if text.spoken.voice is Voice.CALL or not _of_a_word(text.before[-1:]):
+            if text.spoken.voice is Voice.CALL:
+                continue
+            end = text.start + len(text.spoken.text)
+            if _of_a_word(text.before[-1:]):
+                words, place = quote_text(text.before[-SHOWN:]), text.start - 1
+            elif text.after[:1] == "#" or _of_a_word(text.after[:1]):
+                words, place = quote_text(text.after[:SHOWN]), end
+            else:
                 continue
             yield played.hit(
-                f"in '{played.name}' {text.spoken.voice} runs into"
-                f" {quote_text(text.before[-SHOWN:])}: nothing parts the words",
-                played.render.line_at(text.start - 1),
+                f"in '{played.name}' {text.spoken.voice} runs into {words}: nothing parts the"
+                " words",
+                played.render.line_at(place),
             )
 
 
