@@ -154,7 +154,7 @@ LATE = "{%- for m in messages %}\n{{- m.content }}{{- m.contents }}\n{%- endfor 
     ("code", "text", "words"),
     [
         ("AP802", "", "renders it as it is meant"),
-        ("AP804", "", "fails: UnknownMethod: sequence has no method named append in 8 of 8"),
+        ("AP804", "", "fails: UnknownMethod: sequence has no method named append in 9 of 9"),
         ("AP806", "", "fails: InvalidOperation: cannot calculate length of value of type none"),
         ("AP805", RAW + LATE, "renders no conversation with it that would tell"),
     ],
