@@ -21,7 +21,7 @@ from .options import (
     known_name,
     refuse_full,
 )
-from .output import Outlet, open_outlet, print_note, protect_source
+from .output import Outlet, open_outlet, print_note
 from .request import check_standard_input, read_functions
 from .source import LearnedSource, NamedSource
 
@@ -95,7 +95,6 @@ def analyze(
             "JSON always has every phase in full", hint="leave out --phase and --diffs"
         )
     source.check()
-    protect_source(source.source, output)
     check_standard_input(source.source, tools)
     of_file = source.saved or form is AnalysisForm.FILE
     if tools is not None and (of_file or phase or show is not None):

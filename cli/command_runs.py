@@ -302,4 +302,4 @@ LARGE = 1 << 24
 def _content_digest(path: Path, file_stat: os.stat_result) -> bytes:
     if file_stat.st_size > LARGE:
         return f"{file_stat.st_mtime_ns} {file_stat.st_size}".encode()
-    return hashlib.sha256(path.read_bytes()).digest()
+    return hashlib.sha256(wings.read_path(path, noted=False)).digest()

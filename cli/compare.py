@@ -24,7 +24,7 @@ from .options import (
     format_option,
     refuse_full,
 )
-from .output import Outlet, open_outlet, protect_source, status_line
+from .output import Outlet, open_outlet, status_line
 from .request import SwitchOptions, warn_of_switches
 from .source import NamedSource
 
@@ -90,8 +90,6 @@ def compare(
     form = chosen_form(form, as_json, ComparisonForm.JSON) or ComparisonForm.TEXT
     if full and form is not ComparisonForm.TEXT:
         raise refuse_full(form)
-    for source in (left, right):
-        protect_source(source, output)
 
     setting = switch_options.values()
     sources = [

@@ -23,7 +23,7 @@ from .options import (
     TokenizerOption,
     help_order,
 )
-from .output import open_outlet, print_warning, progress_bar, protect_source
+from .output import open_outlet, print_warning, progress_bar
 from .request import ChatRequestOptions, warn_of_loosening, warn_of_request
 from .source import LearnedSource, NamedSource
 
@@ -102,7 +102,6 @@ def decode(
         free_reasoning=free_reasoning,
     )
     source.check()
-    protect_source(source.source, result.output)
     request = request_options.read()
     offered, given, setting = request.tools or [], request.prompt, request.setting
 

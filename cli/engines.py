@@ -21,7 +21,7 @@ from .options import (
     TokenizerOption,
     key_option,
 )
-from .output import Outlet, open_outlet, print_note, protect_source, status_line
+from .output import Outlet, open_outlet, print_note, status_line
 from .request import SwitchOptions, warn_of_check, warn_of_switches
 from .source import NamedSource, ServedSource
 
@@ -54,7 +54,6 @@ def engines(
     """
     as_json = result.is_json
     source.check()
-    protect_source(source.source, result.output)
 
     found = _find_engines(python or [sys.executable])
     with status_line("analyzing") as show_step:
@@ -139,7 +138,6 @@ def probe(
     """
     as_json = result.is_json
     settings = switch_options.values()
-    protect_source(source.source, result.output)
 
     address = wings.checked_address(url, anywhere=yes)
     with wings.ProbeClient(address, timeout=server_timeout, key=api_key) as client:

@@ -17,7 +17,7 @@ from .options import (
     TokenizerOption,
     format_option,
 )
-from .output import open_outlet, print_report, print_warning, protect_source, report_width
+from .output import open_outlet, print_report, print_warning, report_width
 from .request import SwitchOptions, warn_of_settings
 from .source import LearnedSource
 
@@ -75,7 +75,6 @@ def export(
     # There is one form so far; what another needs is decided here.
     del form
     source.check()
-    protect_source(source.source, output)
     switches = switch_options.values()
 
     analysis = source.learned_format(tokenizer)

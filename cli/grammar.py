@@ -21,7 +21,7 @@ from .options import (
     format_option,
     help_order,
 )
-from .output import Outlet, open_outlet, print_warning, protect_source
+from .output import Outlet, open_outlet, print_warning
 from .request import ChatRequestOptions, read_output, warn_of_loosening, warn_of_request
 from .source import STANDARD_INPUT, LearnedSource, NamedSource
 
@@ -87,7 +87,6 @@ def grammar(
     """
     form = chosen_form(form, as_json, GrammarFormat.JSON)
     source.check()
-    protect_source(source.source, output)
     request = request_options.read()
     text = None if accepts is None else _read_answer(accepts, source.source)
 

@@ -18,7 +18,7 @@ from .options import (
     chosen_form,
     format_option,
 )
-from .output import open_outlet, print_note, print_report, protect_source, report_width
+from .output import open_outlet, print_note, print_report, report_width
 from .request import file_value, read_log, read_tools
 from .source import NamedSource
 
@@ -84,7 +84,6 @@ def learn(
             "--examples and --outputs cannot be combined", hint="leave one of them out"
         )
     source.check()
-    protect_source(source.source, output)
     form = chosen_form(form, as_json, LearnedForm.JSON)
     to_file = form is LearnedForm.FILE or (form is None and output is not None)
     read = (

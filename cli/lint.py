@@ -43,7 +43,6 @@ from .output import (
     print_note,
     print_report,
     progress_bar,
-    protect_source,
     report_width,
     write_file,
 )
@@ -386,7 +385,6 @@ def lint(
         unsafe=unsafe_fixes and not fix,
     )
     for source in sources:
-        protect_source(source, output)
         check_standard_input(source, tools)
     also = report_files(report or [], output)
     if watch:
@@ -557,8 +555,6 @@ def fix(
     """
     as_json = result.is_json
     options.check()
-    for source in sources:
-        protect_source(source, result.output)
 
     request = options.request(sources, options.settings(), options.cache_folder(), limits)
     run = _fix_sources(request, unsafe=unsafe_fixes)
@@ -583,7 +579,7 @@ def fix_files(request: wings.LintRequest, *, unsafe: bool) -> None:
 
 
 def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
-    """Write every changed template to its file, and return what a link kept from that.
+    """Write every changed template to its file, and return those that were not written, and why.
 
     Raises AutoparserError where a template has no file of its own.
     """
@@ -602,8 +598,14 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
             # Who names a folder means what is in it.
             words = "not changed: a link leads out of the folder"
             problems.append(wings.InputProblem(path, words, "name the file itself"))
-        else:
-            write_file(Path(each.fixed.original.origin or path), each.fixed.template.text)
+            continue
+        file = Path(each.fixed.original.origin or path)
+        try:
+            with wings.writing(file, "name a file that you may write to"):
+                text = each.fixed.template.text.encode("utf-8", "backslashreplace")
+                wings.write_whole(file, text, before=each.fixed.original.text)
+        except AutoparserError as error:
+            problems.append(wings.InputProblem(path, error.message, error.hint or ""))
     return tuple(problems)
 
 

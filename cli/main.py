@@ -1,8 +1,9 @@
 """The command ``autoparser``: its commands, loaded when they are run; every error becomes a line.
 
 Contract of the exit code: 0 done, 1 done with findings that the command is there to report,
-2 an input that cannot be read or a use that makes no sense, in one line on standard error. To list
-the commands or to complete their names imports none of them; a run imports its own.
+2 an input that cannot be read, a use that makes no sense, or a fault of this program, whose
+traceback is in a file: one line on standard error. To list the commands or to complete their names
+imports none of them; a run imports its own.
 
 Typer has pydantic convert what is given, by an adapter that it builds for each option, those that
 nobody gave among them; to import pydantic alone takes longer than to import typer. Here a value
@@ -27,13 +28,21 @@ from typer.core import TyperCommand, TyperGroup
 
 from autoparser import __version__
 from autoparser.analysis.core.errors import (
+    FULL,
     AutoparserError,
     TemplateSyntaxError,
+    fault_error,
+    fault_keeper,
     one_line,
     spelling_hint,
 )
 
-from .output import FULL, escape_unprintable, quiet_standard_output
+from .output import (
+    escape_unprintable,
+    guarded_files,
+    hold_library_messages,
+    quiet_standard_output,
+)
 
 if TYPE_CHECKING:
     from .options import Command
@@ -56,6 +65,12 @@ class PlainValueCommand(TyperCommand):
         return super().parse_args(
             ctx, ["".join((OLD_NAMES.get(name, name), *rest)) for name, *rest in split]
         )
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, which writes over no file that it reads."""
+        arguments = {param.name for param in self.params if param.param_type_name == "argument"}
+        with guarded_files(ctx.params, arguments):
+            return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write an example, and the options."""
@@ -351,8 +366,29 @@ def autoparser(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and give its exit code."""
+    """Run the command line and give its exit code; whatever is raised becomes a line and a code."""
     escape_unprintable()
+    keeper = fault_keeper.set(_keep_fault)
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except MemoryError:
+        return _print_error("this takes more memory than there is; free some, or ask for less")
+    except BaseException as fault:  # noqa: BLE001 - with exit code 1 it would pass for a finding
+        return _print_error(str(fault_error(fault, None)))
+    finally:
+        fault_keeper.reset(keeper)
+
+
+def _keep_fault(fault: BaseException) -> Path | None:
+    # Lazy: only a fault needs it.
+    from autoparser.analysis.sources.written_files import write_fault
+
+    return write_fault(fault)
+
+
+def _run(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(app)
     try:
         code: object = command.main([*arguments], prog_name="autoparser", standalone_mode=False)
@@ -376,11 +412,6 @@ def run(arguments: Sequence[str]) -> int:
         return _print_error(f"standard output: cannot be written ({error.strerror}); {way_out}")
     except _UsageError as error:
         return _print_error(_usage_line(error))
-    except BaseException as error:
-        # The tokenizers library panics on what it did not expect; no class of it is exported.
-        if type(error).__name__ != "PanicException":
-            raise
-        return _print_error(f"the tokenizer failed on a text: {one_line(str(error))}")
     return code if isinstance(code, int) else 0
 
 
@@ -415,4 +446,7 @@ def main() -> None:
     """Run the command line."""
     # A start makes much that stays, and no garbage worth looking for.
     gc.set_threshold(RARELY)
+    # The log of a server is read by its operator, who wants to see all of it.
+    if sys.argv[1:2] != ["serve"]:
+        hold_library_messages()
     sys.exit(run(sys.argv[1:]))

@@ -37,7 +37,7 @@ def demo(
     shipped = files("autoparser.cli") / "demo_files"
     texts = {output / name: (shipped / name).read_text(encoding="utf-8") for name in FILES}
     for path, text in texts.items():
-        if path.exists() and (path.is_dir() or path.read_bytes() != text.encode()):
+        if path.exists() and (path.is_dir() or wings.read_path(path, noted=False) != text.encode()):
             raise AutoparserError(
                 "this file is there already and differs",
                 file=str(path),

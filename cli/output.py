@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
+from typing import Any
 
 import typer
 
@@ -25,12 +25,6 @@ WIDEST = 120
 """Longer lines are hard to read."""
 
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Errors of systems for a disk that is full or broken."""
-
-PIPE_INTERVAL = 0.02
-"""Seconds between two looks at a pipe that nobody reads yet."""
-
 LONGEST_LINE = 4000
 """Characters of a line on standard error; what is longer is cut in the middle."""
 
@@ -41,6 +35,22 @@ def escape_unprintable() -> None:
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if callable(reconfigure):
         reconfigure(errors="backslashreplace")
+
+
+def hold_library_messages() -> None:
+    """Keep what libraries write to standard error by themselves off it.
+
+    A library in Rust that panics writes its stack there, up to 200 lines, beside the exception
+    that Python gets. What is printed in Python goes where it went.
+    """
+    sys.stderr.flush()
+    stream = os.fdopen(
+        os.dup(2), "w", encoding=sys.stderr.encoding, errors="backslashreplace", buffering=1
+    )
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    sys.stderr = stream
+    # The debugger draws its screen through this one.
+    setattr(sys, "__stderr__", stream)  # noqa: B010 - a type checker takes it for constant
 
 
 def quiet_standard_output() -> None:
@@ -155,85 +165,41 @@ def print_warning(source: object, words: str) -> None:
     print_note(f"{source}: warning: {words}")
 
 
-def protect_source(source: str | None, output: Path | None) -> None:
-    """Raise AutoparserError where the output would overwrite what it is made from."""
-    if output is None or source is None or not output.exists() or not Path(source).exists():
-        return
-    if output.samefile(source):
-        raise AutoparserError(
-            "--output would overwrite the template", file=source, hint="name another file"
-        )
+@contextmanager
+def guarded_files(values: Mapping[str, Any], arguments: Collection[str]) -> Generator[None]:
+    """Let a command write over none of the files that it reads.
+
+    `values` are those of its options, of which `arguments` are no options. Raises AutoparserError
+    at once where one of them names the file of `--output`: all others are known when they are
+    read, and what the command made by then would be lost.
+    """
+    output = values.get("output")
+    for name, value in values.items():
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            named = isinstance(each, Path) or (name in arguments and isinstance(each, str))
+            if named and name != "output" and _is_same_file(output, each):
+                raise AutoparserError(
+                    "--output would overwrite a file that this command reads",
+                    file=str(each),
+                    hint="name another file",
+                )
+    token = wings.read_files.set(set())
+    try:
+        yield
+    finally:
+        wings.read_files.reset(token)
+
+
+def _is_same_file(output: Path | None, source: str | Path) -> bool:
+    try:
+        return output is not None and output.is_file() and output.samefile(source)
+    except (OSError, ValueError):  # no file, or no name of one
+        return False
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a report to a file. Raises AutoparserError where that cannot be done.
-
-    What was there before stays until all of the text is on the disk.
-    """
-    content = text.encode("utf-8", "backslashreplace")
-    try:
-        # A terminal or a pipe is not to be replaced, and of a link it is the file that it names.
-        if path.is_fifo():
-            _write_pipe(path, content)
-        elif path.exists() and not path.is_file():
-            path.write_bytes(content)
-        else:
-            _replace_file(path.resolve(), content)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        hint = "name a file in a directory that you may write to"
-        if error.errno in FULL:
-            hint = "make room there, or name a file on another disk"
-    else:
-        return
-    raise AutoparserError(f"cannot be written ({reason})", file=os.fspath(path), hint=hint)
-
-
-def _write_pipe(path: Path, content: bytes) -> None:
-    """Write into a named pipe. Raises AutoparserError where nobody reads it in time."""
-    seconds = wings.pipe_patience()
-    ends = None if seconds is None else monotonic() + seconds
-    descriptor: int | None = None
-    try:
-        while ends is None or monotonic() < ends:
-            try:
-                if descriptor is None:
-                    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
-                content = content[os.write(descriptor, content) :]
-                # A reader that takes a piece is waited for anew.
-                ends = None if seconds is None else monotonic() + seconds
-            except OSError as error:
-                # Not opened by a reader yet (ENXIO), or full (EAGAIN).
-                if error.errno not in (errno.ENXIO, errno.EAGAIN):
-                    raise
-                sleep(PIPE_INTERVAL)
-            if not content:
-                return
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
-    raise AutoparserError(
-        f"this is a named pipe, and nobody read it for {seconds:g} seconds",
-        file=os.fspath(path),
-        hint="start its reader first, or wait longer with --timeout SECONDS",
-    )
-
-
-def _replace_file(path: Path, content: bytes) -> None:
-    """Write beside a file, then put that in its place."""
-    if path.exists() and not os.access(path, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    beside = path.with_name(f".{path.name[:200]}.{os.getpid()}.tmp")
-    try:
-        with beside.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if path.exists():
-            shutil.copymode(path, beside)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    """Write a report to a file. Raises AutoparserError where that cannot be done."""
+    wings.write_file(path, text.encode("utf-8", "backslashreplace"))
 
 
 @contextmanager

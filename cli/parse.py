@@ -19,7 +19,7 @@ from .options import (
     TokenizerOption,
     help_order,
 )
-from .output import Outlet, open_outlet, protect_source
+from .output import Outlet, open_outlet
 from .request import ChatRequestOptions, RequestValues, read_output, warn_of_request
 from .source import STANDARD_INPUT, LearnedSource
 
@@ -100,7 +100,6 @@ def parse(
         )
     as_json = result.is_json
     source.check()
-    protect_source(source.source, result.output)
     request = request_options.read()
     text = read_output(input_file)
 

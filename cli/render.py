@@ -21,7 +21,7 @@ from .options import (
     chosen_form,
     format_option,
 )
-from .output import Outlet, open_outlet, print_note, print_warning, protect_source
+from .output import Outlet, open_outlet, print_note, print_warning
 from .request import (
     SwitchOptions,
     check_standard_input,
@@ -99,7 +99,6 @@ def render(
     _check_use({option for option, value in about.items() if value is not None}, form)
 
     source.check()
-    protect_source(source.source, output)
     if form is RenderForm.TRAINING:
         with open_outlet(output) as outlet:
             passed = _write_training_template(source, outlet)

@@ -16,7 +16,7 @@ from .options import (
     ToolsOption,
     format_option,
 )
-from .output import open_outlet, protect_source, status_line
+from .output import open_outlet, status_line
 from .request import read_tools
 from .source import LearnedSource, NamedSource
 
@@ -44,7 +44,6 @@ def report(
     """
     # There is one form so far.
     del form
-    protect_source(source.source, output)
     source.check()
     page = _template_page(source, tools, tokenizer)
     with open_outlet(output) as outlet:

@@ -7,7 +7,6 @@ AutoparserError that names the file, the place in it and what was expected there
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -314,7 +313,7 @@ def _read_text(path: Path, what: str) -> str:
     """Return the text of a file, or of standard input, as long as it is not too much."""
     hint = f"name a file that holds {what}"
     if str(path) == STANDARD_INPUT:
-        content = wings.read_bounded(sys.stdin.buffer, "standard input", hint)
+        content = wings.read_standard_input(hint)
         return _decode_text(content, "standard input")
     try:
         return _decode_text(wings.read_path(path, hint), str(path))
@@ -347,6 +346,9 @@ def _load_value(text: str, path: Path) -> Any:
             # YAML has such lists and mappings too, written in other ways.
             if named:
                 raise _syntax_error("JSON", error.msg, path, error.lineno, error.colno) from None
+        except ValueError as error:
+            # A number of more than 4,300 digits.
+            raise _syntax_error("JSON", str(error), path, None, None) from None
         except RecursionError:
             raise _depth_error(path) from None
     return _load_yaml(text, path)

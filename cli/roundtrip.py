@@ -20,7 +20,7 @@ from .options import (
     known_name,
     refuse_full,
 )
-from .output import open_outlet, print_report, print_warning, protect_source, report_width
+from .output import open_outlet, print_report, print_warning, report_width
 from .request import SwitchOptions, file_value, read_log, warn_of_check, warn_of_switches
 from .source import NamedSource
 
@@ -108,7 +108,6 @@ def roundtrip(
         ]
     setting = switch_options.values()
     source.check()
-    protect_source(source.source, result.output)
     if log is not None:
         return _report_log(source, log, tokenizer, result)
     template = source.template(tokenizer, noted=False)

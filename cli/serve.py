@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -105,7 +105,6 @@ def serve(
 
     bounds = wings.ServingLimits(int(max_body * MEGABYTE), max_seconds, max_chats)
     with ExitStack() as opened:
-        log = opened.enter_context(_open_log(traffic_log))
         endpoint = _chat_endpoint(
             source,
             backend,
@@ -113,12 +112,16 @@ def serve(
             switches,
             bounds,
             loosen=loosen,
-            report_answer=None if log is None else _log_writer(log),
             limits=limits,
             learned=learned,
             server_key=server_key,
         )
         endpoint.api_key, endpoint.origins = api_key, tuple(cors or ())
+        if traffic_log is not None:
+            # After the template and the format are read: the log is none of their files.
+            with wings.writing(traffic_log, "name another file"):
+                log = opened.enter_context(wings.open_log(traffic_log))
+            endpoint.report_answer = _log_writer(log)
         listening = opened.enter_context(_open_socket(host, port))
         where = listening.getsockname()
         print_note(
@@ -136,7 +139,6 @@ def _chat_endpoint(
     bounds: wings.ServingLimits,
     *,
     loosen: bool,
-    report_answer: Callable[[wings.AnsweredChat], None] | None,
     limits: Limits | None,
     learned: Path | None,
     server_key: str,
@@ -157,7 +159,6 @@ def _chat_endpoint(
         ),
         model=served or _public_name(source.label),
         limits=bounds,
-        report_answer=report_answer,
     )
 
 
@@ -185,17 +186,6 @@ def _open_socket(host: str, port: int) -> socket.socket:
         raise AutoparserError(
             f"cannot listen at {host}:{port}: {error.strerror}",
             hint="give another --port, or 0 for any that is free",
-        ) from error
-
-
-def _open_log(path: Path | None) -> AbstractContextManager[TextIO | None]:
-    if path is None:
-        return nullcontext()
-    try:
-        return path.open("a", encoding="utf-8")
-    except OSError as error:
-        raise AutoparserError(
-            f"cannot be written: {error.strerror}", file=str(path), hint="name another file"
         ) from error
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -21,7 +20,7 @@ from autoparser.analysis.templates.worker_limits import Limits
 
 from . import wings
 from .options import JobsOption, OutputOption, format_option
-from .output import Outlet, open_outlet, print_note, progress_bar, protect_source
+from .output import Outlet, open_outlet, print_note, progress_bar
 
 
 class SurveyForm(StrEnum):
@@ -84,8 +83,6 @@ def survey(
             f"--reports writes the page itself, as {reports / INDEX}",
             hint="leave out --format html, or --reports",
         )
-    for place in places:
-        protect_source(place, output)
 
     sources = wings.templates_in(places)
     pages = None if reports is None else report_folder(reports)
@@ -172,8 +169,11 @@ def _source_digest(source: str) -> str:
     """
     try:
         return wings.text_digest(wings.load_template(source).text)
-    except AutoparserError:
-        return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    except AutoparserError as error:
+        with suppress(OSError, AutoparserError):
+            return hashlib.sha256(wings.read_path(Path(source))).hexdigest()
+        # What cannot be read, or is too large, is known by what is wrong with it.
+        return wings.text_digest(str(error))
 
 
 def _read_records(path: Path) -> bytes:
@@ -184,7 +184,8 @@ def _read_records(path: Path) -> bytes:
             hint="name a file with --records",
         )
     try:
-        return path.read_bytes() if path.exists() else b""
+        # It is this command's own, and is added to.
+        return wings.read_path(path, noted=False) if path.exists() else b""
     except OSError as error:
         reason = error.strerror or type(error).__name__
     raise AutoparserError(
@@ -198,22 +199,16 @@ def _open_records(path: Path | None, journal: wings.SurveyJournal) -> Generator[
     if path is None:
         yield None
         return
-    try:
+    with wings.writing(path, "name another file with --records"):
+        file = wings.open_log(path)
+    with file:
         if journal.repaired:
-            os.truncate(path, journal.size)
-        file = path.open("a", encoding="utf-8", newline="\n")
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    else:
-        with file:
-            yield file
-        return
-    raise AutoparserError(
-        f"cannot be written ({reason})", file=str(path), hint="name another file with --records"
-    )
+            file.truncate(journal.size)
+        yield file
 
 
 INDEX = "index.html"
+_OTHER_FOLDER = "name another directory with --reports"
 LONGEST = 60
 """Characters of a page's name that say what it is about; those of its digest come on top."""
 
@@ -244,19 +239,14 @@ class SurveyReports:
         self._write(INDEX, wings.survey_page(summary, records, version, pages))
 
     def _write(self, name: str, text: str) -> None:
-        path = self.folder / name
-        try:
-            path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-        except OSError as error:
-            raise _write_error(path, error) from None
+        content = text.encode("utf-8", "backslashreplace")
+        wings.write_file(self.folder / name, content, _OTHER_FOLDER)
 
 
 def report_folder(folder: Path) -> SurveyReports:
     """Return the folder, made if there is none. Raises AutoparserError where it cannot be made."""
-    try:
+    with wings.writing(folder, _OTHER_FOLDER):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _write_error(folder, error) from None
     return SurveyReports(folder)
 
 
@@ -269,11 +259,3 @@ def page_name(source: str, digest: str) -> str:
     stem = re.sub(r"[^a-z0-9]+", "-", Path(source).stem.lower()).strip("-")[:LONGEST]
     known = hashlib.sha256(f"{source}\0{digest}".encode("utf-8", "surrogatepass")).hexdigest()
     return f"{stem or 'template'}-{known[:16]}.html"
-
-
-def _write_error(path: Path, error: OSError) -> AutoparserError:
-    return AutoparserError(
-        f"cannot be written ({error.strerror or type(error).__name__})",
-        file=str(path),
-        hint="name another directory with --reports",
-    )

@@ -210,10 +210,10 @@ from autoparser.analysis.parsing.turn_request import (
 from autoparser.analysis.sources.encoders import load_encoder as load_encoder
 from autoparser.analysis.sources.hub_requests import hub_name as hub_name
 from autoparser.analysis.sources.local_files import (
-    pipe_patience as pipe_patience,
     pipe_seconds as pipe_seconds,
-    read_bounded as read_bounded,
+    read_files as read_files,
     read_path as read_path,
+    read_standard_input as read_standard_input,
 )
 from autoparser.analysis.sources.template_loading import (
     fetch as fetch,
@@ -226,6 +226,12 @@ from autoparser.analysis.sources.tokenizer_loading import (
     read_tokenizer as read_tokenizer,
     tokenizer_beside as tokenizer_beside,
     tokenizer_of as tokenizer_of,
+)
+from autoparser.analysis.sources.written_files import (
+    open_log as open_log,
+    write_file as write_file,
+    write_whole as write_whole,
+    writing as writing,
 )
 from autoparser.analysis.teaching.example_learning import (
     TaughtFormat as TaughtFormat,

@@ -1,6 +1,12 @@
 """The map of the house is what the code is: its files exist, its layers are those checked."""
 
+import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.layer_picture import PAGE, ROOT, page_with, picture
 
@@ -16,3 +22,89 @@ def test_every_path_in_the_map_exists() -> None:
 
 def test_picture_of_layers_is_made_from_the_code() -> None:
     assert PAGE.read_text(encoding="utf-8") == page_with(picture()), "python -m tests.layer_picture"
+
+
+# Files are opened in two modules: one reads what is a stranger's, with bounds, and the other writes
+# files whole, and over none that was read.
+
+
+READERS = {
+    "analysis/sources/local_files.py": "the reader of all files from outside",
+    **dict.fromkeys(
+        (
+            *("analysis/engines/plugin_check.py", "analysis/engines/probed_texts.py"),
+            *("analysis/history/round_trips.py", "analysis/history/scenario_files.py"),
+            *("analysis/history/training_template.py", "analysis/lint/conversation_matrix.py"),
+            *("analysis/lint/rule.py", "analysis/overview/debugged_prompts.py"),
+            *("cli/model_files.py", "reports/pages.py"),
+        ),
+        "a file of the package",
+    ),
+    "analysis/lint/project_run.py": "the engine's own modules, whose digest is part of a key",
+    "analysis/templates/worker_limits.py": "/proc/self/status",
+    "analysis/templates/worker_process.py": "/proc of its worker",
+}
+WRITERS = {
+    "analysis/sources/written_files.py": "the writer of all files",
+    "analysis/engines/engine_worker/llama_reader.py": "runs in another Python, in its own folder",
+}
+READING, WRITING = {"read_text", "read_bytes"}, {"write_text", "write_bytes", "touch", "mkstemp"}
+NAMED_FILES = {"NamedTemporaryFile", "copy", "copy2", "copyfile", "move", "truncate", "link"}
+WRITE_FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND"}
+
+
+def opened_files(path: Path) -> Iterator[str]:
+    """Yield `read` or `write` for each call in a module that opens a file by its name."""
+    for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if not isinstance(call, ast.Call):
+            continue
+        function: Any = call.func
+        owner = getattr(getattr(function, "value", None), "id", "")
+        name = getattr(function, "attr", getattr(function, "id", ""))
+        inner = [*ast.walk(call)]
+        modes = [each.value for each in inner if isinstance(each, ast.Constant)]
+        modes = [each for each in modes if re.fullmatch(r"[rwaxbt+]+", str(each))]
+        flags = {each.attr for each in inner if isinstance(each, ast.Attribute)}
+        if name in READING and isinstance(function, ast.Attribute):
+            yield "read"
+        elif owner == "formatter":  # of a command's help
+            continue
+        elif name in WRITING or (owner in ("os", "shutil", "tempfile") and name in NAMED_FILES):
+            yield "write"
+        elif owner == "os" and name == "open" and "devnull" not in flags:
+            yield "write" if flags & WRITE_FLAGS else "read"
+        elif name == "open" and owner != "os" and (modes or isinstance(function, ast.Name)):
+            yield "write" if set("".join(map(str, modes))) & set("wax+") else "read"
+
+
+@pytest.mark.parametrize(
+    ("code", "kinds"),
+    [
+        ("open(p)", ["read"]),
+        ("open(p, 'w')", ["write"]),
+        ("p.open('ab')", ["write"]),
+        ("(a / b).open('xb')", ["write"]),
+        ("p.open(mode='r+')", ["write"]),
+        ("p.read_text('utf-8')", ["read"]),
+        ("p.write_bytes(b'')", ["write"]),
+        ("os.open(p, os.O_WRONLY | os.O_CREAT)", ["write"]),
+        ("os.open(p, flags)", ["read"]),
+        ("os.open(os.devnull, os.O_RDWR)", []),
+        ("tempfile.mkstemp()", ["write"]),
+        ("shutil.copyfile(a, b)", ["write"]),
+        ("lane.open(sink, text)", []),
+    ],
+)
+def test_a_call_that_opens_a_file_is_seen(code: str, kinds: list[str], tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(code, "utf-8")
+    assert [*opened_files(tmp_path / "m.py")] == kinds
+
+
+def test_files_are_opened_in_one_module_to_read_and_one_to_write() -> None:
+    found: dict[str, set[str]] = {"read": set(), "write": set()}
+    for wing in ("analysis", "cli", "reports"):
+        for path in sorted((ROOT / wing).rglob("*.py")):
+            for kind in opened_files(path):
+                found[kind].add(path.relative_to(ROOT).as_posix())
+    assert found["write"] == set(WRITERS)
+    assert found["read"] - set(WRITERS) == set(READERS)

@@ -15,22 +15,35 @@ from .errors import is_list, is_mapping
 # What YAML and Python have and JSON has not: dates, sets, keys that are not text.
 
 
-def beyond_json(value: object, place: str) -> Iterator[tuple[str, str]]:
-    """Return the place of each value that JSON does not have, and what it is.
+DEEPEST = 128
+"""Objects and lists in one another that a request may have; no client sends as many."""
 
-    A template would see a placeholder for it: `date: 2025-01-01` in YAML is a date, no text.
+
+def beyond_json(value: object, place: str, depth: int = 0) -> Iterator[tuple[str, str, str]]:
+    """Return the place of each value that JSON does not have, what is wrong, and the way out.
+
+    A template would see a placeholder for it: `date: 2025-01-01` in YAML is a date, no text. An
+    anchor of YAML may hold itself, as in `&a [*a]`: that has no end.
     """
-    if is_mapping(value):
+    if depth > DEEPEST:
+        words = f"this has more than {DEEPEST} levels, or holds itself"
+        yield f"{place[:_SHOWN]}…", words, "write a flatter value"
+    elif is_mapping(value):
         for key, item in value.items():
             if isinstance(key, str):
-                yield from beyond_json(item, f"{place}.{key}")
+                yield from beyond_json(item, f"{place}.{key}", depth + 1)
             else:
-                yield place, f"the key {key!r}"
+                yield place, f"the key {key!r} is nothing that JSON has", _QUOTE
     elif is_list(value):
         for at, item in enumerate(value):
-            yield from beyond_json(item, f"{place}[{at}]")
+            yield from beyond_json(item, f"{place}[{at}]", depth + 1)
     elif value is not None and not isinstance(value, str | int | float | bool):
-        yield place, f"a {type(value).__name__}"
+        yield place, f"a {type(value).__name__} is nothing that JSON has", _QUOTE
+
+
+_QUOTE = "put it in quotes"
+_SHOWN = 60
+"""Characters of a place whose levels have no end."""
 
 
 if TYPE_CHECKING:

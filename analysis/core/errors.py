@@ -7,8 +7,10 @@ characters escaped and is cut where it is long; the attributes keep more of it.
 
 from __future__ import annotations
 
+import errno
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any, TypeGuard, TypeVar
 
@@ -39,6 +41,10 @@ def escape_text(text: str) -> str:
         character if is_inert(character) else character.encode("unicode_escape").decode()
         for character in text
     )
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of systems for a disk that is full or broken."""
 
 
 # What a person probably meant by a word that is not known: the one home of "did you mean".
@@ -281,6 +287,26 @@ class TaskLimitError(AutoparserError):
 
 class WorkerDiedError(AutoparserError):
     """A worker was killed or crashed in the middle of a task, which has no result."""
+
+
+class FaultError(WorkerDiedError):
+    """A fault of this program ended a task: something was raised that nobody raises on purpose."""
+
+
+fault_keeper: ContextVar[Callable[[BaseException], object]] = ContextVar("fault_keeper")
+"""Writes the traceback of a fault to a file and returns its path, or None if it cannot. A command
+sets it; a program that uses the package has the exception itself."""
+
+
+def fault_error(fault: BaseException, file: str | None) -> FaultError:
+    """Return the error of a task that ended in a fault of this program."""
+    words = f"a fault of autoparser ({type(fault).__name__}: {fault})"
+    keep = fault_keeper.get(None)
+    kept = None if keep is None else keep(fault)
+    hint = "please report it" if kept is None else f"please report it with {kept}"
+    error = FaultError(words, file=file, hint=hint)
+    error.__cause__ = fault
+    return error
 
 
 def _rebuild(kind: type[_Error], arguments: tuple[object, ...], state: dict[str, object]) -> _Error:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct
 
-from .conversation import Tool, beyond_json, function_of
+from .conversation import DEEPEST, Tool, beyond_json, function_of
 from .documents import place_in, read_value
 from .errors import (
     AutoparserError,
@@ -46,9 +46,6 @@ _EXPECTED = {
 }
 """What a keyword should hold."""
 _TOO_DEEP = ("it is nested too deep", "write a simpler one")
-
-DEEPEST = 128
-"""Objects and lists in one another."""
 
 _Complaint: TypeAlias = tuple[tuple[str | int, ...], str, str]
 
@@ -158,9 +155,8 @@ def given_messages(value: object, file: str) -> list[dict[str, Any]]:
                 raise AutoparserError(
                     "this call has no function", file=file, place=where, hint=f"write {_CALL}"
                 )
-        for where, what in beyond_json(message, place):
-            words = f"{what} is nothing that JSON has"
-            raise AutoparserError(words, file=file, place=where, hint="put it in quotes")
+        for where, words, hint in beyond_json(message, place):
+            raise AutoparserError(words, file=file, place=where, hint=hint)
     return list(messages)
 
 

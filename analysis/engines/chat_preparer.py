@@ -27,6 +27,7 @@ from autoparser.analysis.history.prompt_tokens import messages_of
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
+from autoparser.analysis.sources.token_bytes import library_complaint
 
 from .chat_request import (
     ChatError,
@@ -126,7 +127,11 @@ class ChatPreparer:
         if len(text) < LONG_TEXT:
             return tuple(self._renderer.encode(text))
         # Without the places of tokens it takes less than half the time, and others may run.
-        (encoding,) = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)
+        try:
+            (encoding,) = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)
+        except BaseException as error:  # noqa: BLE001 - Rust's panics, too
+            words = f"the tokenizer cannot encode the prompt ({library_complaint(error)})"
+            raise TokenizerError(words, hint="give the tokenizer of the template's model") from None
         return tuple(encoding.ids)
 
     def properties(self) -> dict[str, Json]:

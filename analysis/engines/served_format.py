@@ -48,7 +48,6 @@ from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedM
 from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
 from autoparser.analysis.sources.local_files import (
     HOME,
-    cache_file,
     cached_file,
     files_below,
 )
@@ -59,6 +58,7 @@ from autoparser.analysis.sources.template_loading import (
 )
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
+from autoparser.analysis.sources.written_files import cache_file, open_lock
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
@@ -235,7 +235,7 @@ def _alone(lock: Path) -> Generator[None]:
         import fcntl  # noqa: PLC0415 - not on Windows, where no engine runs
 
         lock.parent.mkdir(parents=True, exist_ok=True)
-        stream = lock.open("wb")
+        stream = open_lock(lock)
     except (ImportError, OSError):
         yield
         return

@@ -31,6 +31,7 @@ from autoparser.analysis.parsing.turn_request import (
     request_of,
     request_with,
 )
+from autoparser.analysis.sources.written_files import write_whole
 from autoparser.shown import Shown
 
 from .format_document import check_document, turn_document
@@ -336,9 +337,9 @@ class LearnedFormat(Shown, ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was learned to a file, from which `load_format` reads it without a template.
 
-        Raises OSError where it cannot be written.
+        The file is whole or as it was before. Raises OSError where it cannot be written.
         """
-        Path(path).write_text(file_text(self.to_file()), encoding="ascii", newline="\n")
+        write_whole(Path(path), file_text(self.to_file()).encode("ascii"))
 
     @property
     def markers(self) -> MarkerRegistry:

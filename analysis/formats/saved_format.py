@@ -17,6 +17,7 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError
 from autoparser.analysis.core.provenance import SourceKind
 from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.core.verdicts import Gate
+from autoparser.analysis.sources.local_files import open_file, read_path
 
 from .format_document import check_read, format_read
 from .format_file import (
@@ -95,11 +96,11 @@ def load_format(path: str | os.PathLike[str]) -> SavedFormat:
     that is not known.
     """
     name = os.fspath(path)
+    hint = "pass a file that autoparser analyze --format file wrote"
     try:
-        content = Path(path).read_bytes()
+        content = read_path(Path(path), hint)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        hint = "pass a file that autoparser analyze --format file wrote"
         raise AutoparserError(f"cannot read the file ({reason})", file=name, hint=hint) from None
     return saved_format(file_read(content, name), name)
 
@@ -110,10 +111,10 @@ def is_saved_format(path: str | os.PathLike[str]) -> bool:
         file = Path(path)
         if not file.is_file() or file.stat().st_size > _LARGEST:
             return False
-        with file.open("rb") as stream:
+        with open_file(file, noted=False) as stream:
             head = stream.read(_HEAD)
             # What cannot be one is not read to its end.
-            return head.lstrip()[:1] in (b"{", b"") and is_format_text(head + stream.read())
+            return head.lstrip()[:1] in (b"{", b"") and is_format_text(head + stream.read(_LARGEST))
     except (OSError, ValueError):  # a name too long for a file, one that may not be read
         return False
 

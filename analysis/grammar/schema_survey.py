@@ -160,7 +160,8 @@ def _is_count(value: Json) -> bool:
 
 
 def _is_bound(value: Json) -> bool:
-    return is_number(value) and isfinite(value)
+    # Of an integer beyond the range of floats, `isfinite` raises.
+    return is_number(value) and (isinstance(value, int) or isfinite(value))
 
 
 def _is_type(value: Json) -> bool:

@@ -352,6 +352,11 @@ def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:
     return StrictRow((body, *row.items[at + 1 :]), row.end)
 
 
+MOST_PIECES = 100
+"""Texts and parts in a row; real templates have up to 20. Any part may be missing, so that ways
+grow with the square of their number, and each is a level of recursion."""
+
+
 class TurnRules:
     """Makes the ways through the rows of a turn."""
 
@@ -423,6 +428,13 @@ class TurnRules:
                 StrictRow(row.items) if row.has(TurnPart.CONTENT) else row
                 for row in rows
                 if row.has(TurnPart.CONTENT) or row.has(TurnPart.CALLS)
+            )
+        pieces = max((len(row.items) for row in rows), default=0)
+        if pieces > MOST_PIECES:
+            raise GrammarError(
+                f"the template writes a message in {pieces} pieces, and a grammar has at most"
+                f" {MOST_PIECES} of a turn",
+                hint="write the content once",
             )
         if not rows:
             raise GrammarError(

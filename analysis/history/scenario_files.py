@@ -226,8 +226,8 @@ class _ScenarioReader:
         return Message(entry.content or "", entry.reasoning or "", tuple(calls))
 
     def call(self, entry: _FileCall, place: str, at: int) -> ToolCall:
-        for where, what in beyond_json(entry.arguments, f"{place}.arguments"):
-            raise self.wrong(where, f"{what} is nothing that JSON has", "put it in quotes")
+        for where, words, hint in beyond_json(entry.arguments, f"{place}.arguments"):
+            raise self.wrong(where, words, hint)
         plain = PLAIN_IDS[at % len(PLAIN_IDS)] if entry.id is None else entry.id
         return ToolCall(entry.name, entry.arguments, plain)
 

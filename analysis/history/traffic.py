@@ -597,7 +597,7 @@ def _read_line(line: str, file: str, number: int, model: TokenText | None) -> li
     place = f"line {number}"
     try:
         value = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TrafficLogError("this is not JSON", file=file, place=place, hint=_WANTED) from error
     given = read_value(value, _LoggedRequest, file=file, place=place, wrong=TrafficLogError)
     found: list[TrafficRecord] = []

@@ -22,10 +22,11 @@ from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.sources.local_files import (
     HOME,
-    cache_file,
     cached_file,
     files_below,
+    read_path,
 )
+from autoparser.analysis.sources.written_files import cache_file
 from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
 from autoparser.analysis.templates.worker_pool import WorkerPool
 
@@ -91,7 +92,7 @@ class InspectionKeys:
             stamps += self._of(path if path.is_dir() else path.parent)
         if task.directory is not None:
             stamps += self._of(task.directory)
-        saved = None if task.saved_format is None else Path(task.saved_format).read_bytes()
+        saved = None if task.saved_format is None else read_path(Path(task.saved_format))
         template = task.template
         tokens = sorted(template.special_tokens.items())
         parts = (engine_digest(), template.text, tokens, template.sandbox, task.rules, self._limits)
@@ -142,6 +143,10 @@ UNUSED = 30 * DAY
 
 _DIGEST = hashlib.sha256().digest_size
 
+_LARGEST, _LARGEST_UNPACKED = 1 << 20, 16 << 20
+"""Bytes of an entry, packed and unpacked; those of real templates have some thousands. An entry is
+read by the process that waits for workers, which nothing bounds."""
+
 
 class InspectionCache:
     """The answers in one folder."""
@@ -154,15 +159,16 @@ class InspectionCache:
     def get(self, key: str) -> SeenHits | None:
         """Return the answer that was cached by a key; None where there is none."""
         entry = self._entry(key)
-        found = cached_file(entry)
+        found = cached_file(entry, largest=_LARGEST)
         if found is None:
             return None
         digest, body = found[:_DIGEST], found[_DIGEST:]
         if hashlib.sha256(body).digest() != digest:
             return None
         try:
-            seen = self._decoder.decode(zlib.decompress(body))
-        except (MsgspecError, UnicodeDecodeError, zlib.error):
+            unpacked = zlib.decompressobj()
+            seen = self._decoder.decode(unpacked.decompress(body, _LARGEST_UNPACKED))
+        except (MsgspecError, RecursionError, UnicodeDecodeError, zlib.error):
             return None
         if _age(entry) > DAY:
             with suppress(OSError):

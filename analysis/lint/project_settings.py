@@ -216,6 +216,8 @@ def _read(file: Path) -> ProjectSettings | None:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise _broken(file, str(error)) from None
+    except RecursionError:
+        raise _broken(file, "it is nested too deep") from None
     own = file.name != PYPROJECT
     place = "lint" if own else "tool.autoparser.lint"
     if own:

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from autoparser.analysis.core.errors import (
+    AutoparserError,
     TemplateNotFoundError,
     TemplateReadError,
     is_mapping,
@@ -43,6 +44,7 @@ from autoparser.analysis.core.text_alignment import common_suffix
 from autoparser.analysis.templates.encoded_template import REFUSALS, EncodedTemplate
 from autoparser.analysis.templates.source_text import compared_values, variable_value
 
+from .local_files import decode_text, read_path
 from .tokenizer_loading import load_tokenizer
 
 if TYPE_CHECKING:
@@ -194,8 +196,8 @@ def _find_function(module: ModuleType, name: str, source_name: str) -> Callable[
 
 def _source_of(path: str, source_name: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return decode_text(read_path(Path(path)), path)
+    except (OSError, AutoparserError) as error:
         raise TemplateReadError(
             f"the module's source cannot be read ({error})",
             file=source_name,

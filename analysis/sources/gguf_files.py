@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from autoparser.analysis.core.errors import TemplateNotFoundError, TemplateReadError
 
-from .local_files import reading
+from .local_files import open_file, reading
 
 # Windows: the beginning of a file, as far as it was needed, from a disk, a cache or a network.
 
@@ -68,7 +68,7 @@ def file_window(path: Path) -> GgufWindow:
     """Open the beginning of a local file. Raises TemplateReadError if there is none."""
 
     def fetch(start: int, stop: int) -> bytes:
-        with reading(path), path.open("rb") as stream:
+        with reading(path), open_file(path) as stream:
             stream.seek(start)
             return stream.read(stop - start)
 

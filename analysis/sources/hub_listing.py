@@ -34,7 +34,8 @@ from .hub_requests import (
     offline_error,
     quiet_library,
 )
-from .local_files import cache_file, cached_file
+from .local_files import cached_file
+from .written_files import cache_file
 
 
 def answer_file(repository: str, name: str) -> Path:
@@ -59,6 +60,8 @@ OF_USE = re.compile(
 LONGEST_NAME = 1024
 MOST_FILES = 100_000
 
+_COMMIT_LINE = 256
+"""Bytes of a file that holds a commit; more is not one."""
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -193,10 +196,8 @@ def _in_cache(repository: str, revision: str | None) -> HubListing | None:
     folder = Path(constants.HF_HUB_CACHE).expanduser() / f"models--{repository.replace('/', '--')}"
     commit = revision or "main"
     if not _COMMIT.fullmatch(commit):
-        try:
-            commit = (folder / "refs" / commit).read_text(encoding="ascii").strip()
-        except (OSError, ValueError):
-            return None
+        content = cached_file(folder / "refs" / commit, largest=_COMMIT_LINE)
+        commit = (content or b"").decode("ascii", "replace").strip()
         if not _COMMIT.fullmatch(commit):
             return None
     snapshot = folder / "snapshots" / commit

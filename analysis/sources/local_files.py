@@ -2,7 +2,8 @@
 
 Text is UTF-8 with the newlines of Python's text mode, as transformers opens its files. A file is
 untrusted: no more than `LARGEST` bytes of it are read, and `part_of` follows no link out of the
-directory that it is part of.
+directory that it is part of. All files from outside are opened here, so that a command knows which
+files it has read and writes over none of them (`written_files.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-import tempfile
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -43,16 +44,47 @@ def read_bounded(stream: BinaryIO, file: str, hint: str = TEMPLATE_HINT) -> byte
     raise _too_large(file, hint)
 
 
-def read_path(path: Path, hint: str = TEMPLATE_HINT) -> bytes:
+def read_standard_input(hint: str = TEMPLATE_HINT) -> bytes:
+    """Return all of standard input, which a shell may have opened a file for."""
+    stream = sys.stdin.buffer
+    with suppress(OSError):  # a stream in memory
+        note_read(stream.fileno())
+    return read_bounded(stream, "standard input", hint)
+
+
+def read_path(path: Path, hint: str = TEMPLATE_HINT, *, noted: bool = True) -> bytes:
     """Return all of a file, or all that is written into a named pipe.
 
-    Raises OSError, and TemplateReadError for more than `LARGEST` bytes, or for a pipe in which
-    nothing comes for as long as `pipe_patience` says.
+    With `noted` false, the command may write over it: it is its own. Raises OSError, and
+    TemplateReadError for more than `LARGEST` bytes, or for a pipe in which nothing comes for as
+    long as `pipe_patience` says.
     """
     if stat.S_ISFIFO(path.stat().st_mode):
         return _read_pipe(path, hint)
-    with path.open("rb") as stream:
+    with open_file(path, noted=noted) as stream:
         return read_bounded(stream, str(path), hint)
+
+
+read_files: ContextVar[set[tuple[int, int]] | None] = ContextVar("read_files", default=None)
+"""Device and number of each file that a command has read, such as `{(2049, 131)}`; a link has
+those of its file. None in a program that uses the package: there, its author decides what is
+written over."""
+
+
+def file_identity(file: Path | int) -> tuple[int, int] | None:
+    """Return device and number of a file or a descriptor, or None if there is no file."""
+    try:
+        found = os.stat(file)  # noqa: PTH116 - of a descriptor, too
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def note_read(file: Path | int) -> None:
+    """Remember that this command has read a file, by its path or an open descriptor."""
+    known, found = read_files.get(), file_identity(file)
+    if known is not None and found is not None:
+        known.add(found)
 
 
 def pipe_patience() -> float | None:
@@ -103,13 +135,16 @@ def _too_large(file: str, hint: str) -> TemplateReadError:
     )
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path, *, noted: bool = True) -> BinaryIO:
     """Open a file to be read; a named pipe that nobody writes to is empty, not waited for.
 
     What a shell puts in the place of ``<(command)`` is such a pipe, with somebody who writes.
     Raises OSError.
     """
-    return open(path, "rb", opener=_open_at_once)
+    stream = open(path, "rb", opener=_open_at_once)  # noqa: SIM115 - its caller closes it
+    if noted:
+        note_read(stream.fileno())
+    return stream
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -128,32 +163,20 @@ def _size(stream: BinaryIO) -> int:
         return 0
 
 
-# Small files cached for later runs, each whole or absent.
-#
-# Contract: a failure to cache, as on a full disk, does not stop this run. Several processes may
-# cache a file at once: in the end one of theirs is there, whole.
+def cached_file(path: Path, largest: int = LARGEST) -> bytes | None:
+    """Return what was cached as this file, or None if there is nothing that can be read.
 
-
-def cache_file(path: Path, content: bytes) -> None:
-    """Cache ``content`` as this file, in place of what was there."""
-    with suppress(OSError, ValueError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".incomplete")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-
-
-def cached_file(path: Path) -> bytes | None:
-    """Return what was cached as this file, or None if there is nothing that can be read."""
+    Others may have put anything there: only a regular file is read, and none beyond a size.
+    """
     try:
-        return path.read_bytes()
+        with open_file(path, noted=False) as stream:
+            found = os.fstat(stream.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_size > largest:
+                return None
+            content = stream.read(largest + 1)
     except (OSError, ValueError):
         return None
+    return content if len(content) <= largest else None
 
 
 # The files of the engine, by which an answer that is cached has its version.
@@ -233,7 +256,7 @@ _SAFETENSORS_HEADER = 9
 def kind_of(path: Path) -> str | None:
     """Name the kind of a file by its first bytes, or by its name; return None if neither tells."""
     try:
-        with path.open("rb") as file:
+        with open_file(path, noted=False) as file:
             head = file.read(_HEAD)
     except OSError:
         return None
@@ -301,10 +324,10 @@ def part_of(directory: Path, name: str) -> Path | None:
     )
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, noted: bool = True) -> str:
     """Return the file's text. Raises TemplateReadError with the byte offset of bad UTF-8."""
     with reading(path):
-        content = read_path(path)
+        content = read_path(path, noted=noted)
     return decode_text(content, str(path))
 
 

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -33,8 +32,9 @@ from .local_files import (
     decode_text,
     part_of,
     path_exists,
-    read_bounded,
     read_json_object,
+    read_path,
+    read_standard_input,
     read_text,
 )
 from .template_sources import (
@@ -58,6 +58,7 @@ from .template_sources import (
     templates_on_hub,
 )
 from .tokenizer_loading import TOKENIZER_FILE, tokenizer_files, tokenizer_of_gguf
+from .written_files import write_whole
 
 if TYPE_CHECKING:
     from autoparser.analysis.templates.chat_template import ChatTemplate
@@ -120,7 +121,7 @@ def _found_here(source: str) -> FoundTemplates:
     """Read the templates of standard input, a directory or a file."""
     path = Path(source)
     if source == STANDARD_INPUT:
-        text = decode_text(read_bounded(sys.stdin.buffer, "standard input"), "standard input")
+        text = decode_text(read_standard_input(), "standard input")
         return _one_text(text, "standard input", Provenance(SourceKind.STANDARD_INPUT, source))
     if path.is_dir():
         return _in_directory(source)
@@ -311,7 +312,7 @@ def _files(listing: HubListing, source: Provenance) -> dict[str, bytes] | None:
     directory = fetch_files(listing, names, source.revision)
     if directory is None:
         return None
-    return {each: (directory / each).read_bytes() for each in names}
+    return {each: read_path(directory / each) for each in names}
 
 
 def _from_header(header: GgufContents) -> dict[str, bytes]:
@@ -346,7 +347,7 @@ def _write(contents: Mapping[str, bytes], to: Path) -> None:
         for name, content in contents.items():
             path = made / name
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(content)
+            write_whole(path, content)
         made.chmod(0o755)
         made.replace(to)
     except OSError as error:

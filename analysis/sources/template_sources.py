@@ -33,7 +33,8 @@ from .hub_listing import (
     listing_of,
 )
 from .hub_requests import HubName
-from .local_files import cache_file, cached_file, json_kind, part_of, read_json_object, read_text
+from .local_files import cached_file, json_kind, part_of, read_json_object, read_text
+from .written_files import cache_file
 
 if TYPE_CHECKING:
     from autoparser.analysis.templates.chat_template import ChatTemplate

@@ -38,15 +38,24 @@ def byte_level_tokenizer(
     vocabulary = {**tokens, **{text: number for number, (text, _) in added.items()}}
     try:
         return _assemble(vocabulary, merges, [added[number] for number in sorted(added)])
-    except (KeyboardInterrupt, SystemExit):
-        raise
     except BaseException as error:  # noqa: BLE001 - bare exceptions, and Rust's panics
-        reason = str(error)
+        reason = library_complaint(error)
     raise TokenizerError(
         f"no tokenizer can be made of this vocabulary ({reason})",
         file=file,
         hint="give the model's tokenizer.json with --tokenizer",
     )
+
+
+def library_complaint(error: BaseException) -> str:
+    """Return the words of an exception or a panic of a library in Rust; raise any other.
+
+    The class of panics is no `Exception`, as a limit of a worker or an interrupt is none either,
+    and is exported under no name.
+    """
+    if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+        return str(error)
+    raise error
 
 
 def byte_tokenizer(added: Iterable[tuple[str, bool]]) -> Tokenizer:

@@ -19,7 +19,14 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.errors import TokenizerError
 
-from .token_bytes import OpaqueTokens, TokenIndex, opaque_json, opaque_tokens, token_spelling
+from .token_bytes import (
+    OpaqueTokens,
+    TokenIndex,
+    library_complaint,
+    opaque_json,
+    opaque_tokens,
+    token_spelling,
+)
 
 if TYPE_CHECKING:
     from llguidance import LLTokenizer
@@ -101,6 +108,14 @@ CONTEXT = 8
 """Tokens before an output that are decoded with it: some decoders treat the first one apart."""
 
 
+def encoding_of(tokenizer: Tokenizer, text: str, *, add_special: bool = False) -> Encoding:
+    """Return the tokens of a text. Raises TokenizerError, also where the library panics."""
+    try:
+        return tokenizer.encode(text, add_special_tokens=add_special)
+    except BaseException as error:  # noqa: BLE001 - Rust's panics, too
+        raise _cannot_encode(text, library_complaint(error)) from None
+
+
 class TokenText:
     """Turns text into ids with their places, and ids into text."""
 
@@ -119,10 +134,7 @@ class TokenText:
         return ids
 
     def _encoding(self, text: str) -> Encoding:
-        try:
-            return self._tokenizer.encode(text, add_special_tokens=False)
-        except Exception as error:
-            raise _cannot_encode(text, str(error)) from error
+        return encoding_of(self._tokenizer, text)
 
     def encode(self, text: str) -> EncodedText:
         """Return the tokens of a text: together their places cover it. Raises TokenizerError."""
@@ -184,9 +196,15 @@ class TokenText:
         try:
             head = self._tokenizer.decode(context, skip_special_tokens=False) if context else ""
             text = self._tokenizer.decode([*context, *ids], skip_special_tokens=False)
-        except Exception as error:  # an id beyond what the tokenizer's numbers hold
+        except BaseException as error:  # noqa: BLE001 - an id beyond its numbers, Rust's panics
+            reason = library_complaint(error)
             bad = next((id_ for id_ in ids if not self._has(id_)), None)
-            raise _unknown_id(bad) from error
+            if bad is not None:
+                raise _unknown_id(bad) from None
+            raise TokenizerError(
+                f"the tokenizer cannot decode its tokens ({reason})",
+                hint="give the tokenizer of the template's model",
+            ) from None
         return text.removeprefix(head)
 
     def decode_between(self, ids: Sequence[int], start: int, end: int) -> str:
@@ -220,7 +238,10 @@ class TokenText:
         known = self._tokenizer.token_to_id(text)
         if known is not None:
             return known
-        tokens = self._tokenizer.encode(text, add_special_tokens=False).ids if text else []
+        try:
+            tokens = self._encoding(text).ids if text else []
+        except TokenizerError:
+            return None
         return tokens[0] if len(tokens) == 1 else None
 
     def _has(self, id_: Any) -> bool:

@@ -27,7 +27,7 @@ from .hub_listing import HubListing, fetch_files, listing_of
 from .hub_requests import hub_name
 from .local_files import open_file, part_of, path_exists, read_json_object
 from .template_sources import CONFIG_FILE, gguf_on_hub, special_tokens_of
-from .token_bytes import byte_letters, byte_level_tokenizer
+from .token_bytes import byte_letters, byte_level_tokenizer, library_complaint
 from .tokenizer import Eos, ModelTokenizer
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ LONGEST_TOKEN = 1024
 def is_tiktoken(path: Path) -> bool:
     """Whether the file begins with a line of ranks."""
     try:
-        with path.open("rb") as stream:
+        with open_file(path, noted=False) as stream:
             line = stream.readline(2 * LONGEST_TOKEN)
     except OSError:
         return False
@@ -90,7 +90,7 @@ def read_tiktoken(path: Path, *, segmenting: bool) -> Tokenizer:
 
 def _entries(path: Path) -> Iterator[tuple[bytes, int]]:
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             content = stream.read(LARGEST_TIKTOKEN + 1)
     except OSError as error:
         raise _wrong(path, f"cannot read the file ({error.strerror})", None) from None
@@ -209,10 +209,8 @@ def read_tokenizer_json(path: Path) -> Tokenizer:
         tokenizer = Tokenizer.from_buffer(content)
         tokenizer.no_padding()
         tokenizer.no_truncation()
-    except (KeyboardInterrupt, SystemExit):
-        raise
     except BaseException as error:  # noqa: BLE001 - bare exceptions, and Rust's panics
-        reason = str(error)
+        reason = library_complaint(error)
     else:
         check_ids(tokenizer, path)
         _check_growth(tokenizer, path)

@@ -133,14 +133,6 @@ def death_error(status: int, limits: Limits, file: str | None) -> AutoparserErro
     return WorkerDiedError(words, file=file, hint="there is no result; try again")
 
 
-def fault_error(fault: BaseException, file: str | None) -> WorkerDiedError:
-    """Return the error of a task that ended in a fault of this program."""
-    words = f"its task failed ({type(fault).__name__}: {fault})"
-    died = WorkerDiedError(words, file=file, hint="this is a fault of autoparser; please report it")
-    died.__cause__ = fault
-    return died
-
-
 def silence_error(seconds: float, file: str | None) -> AutoparserError:
     """Return the error of a task whose worker was killed since it did not answer."""
     return TaskLimitError(

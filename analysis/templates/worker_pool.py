@@ -33,9 +33,9 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 from msgspec import Struct
 
-from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError, fault_error
 
-from .worker_limits import DEFAULT_LIMITS, Limits, death_error, fault_error, silence_error
+from .worker_limits import DEFAULT_LIMITS, Limits, death_error, silence_error
 from .worker_process import (
     ProcessActivity,
     TaskRequest,

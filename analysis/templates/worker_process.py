@@ -36,7 +36,6 @@ from .worker_limits import (
     Limits,
     TaskLimitReached,
     data_bytes,
-    fault_error,
     hold_to_limits,
     limit_error,
 )
@@ -146,10 +145,20 @@ def release_files(keep: int, *, output: bool) -> None:
     """
     sink = os.open(os.devnull, os.O_RDWR)
     kept = {keep, sink, 2, *((0, 1, *inherited_files()) if output else ())}
+    # A command's own messages have a file beside that of what libraries write.
+    kept.add(_standard_error() or sink)
     for number in _open_files():
         if number not in kept:
             with suppress(OSError):
                 os.dup2(sink, number, inheritable=False)
+
+
+def _standard_error() -> int | None:
+    """Return the file that `sys.stderr` writes to, or None if it is a stream in memory."""
+    try:
+        return sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def inherited_files() -> list[int]:
@@ -195,7 +204,11 @@ def _answer(content: bytes, has: int | None, parent: int) -> WorkerReply:
         error = raised
         _note_traceback(error)
     except BaseException as raised:  # noqa: BLE001 - as where a library in Rust panics
-        error = fault_error(raised, file)
+        # Its class is found by no name, so that it cannot be sent.
+        error = RuntimeError(f"{type(raised).__name__}: {raised}").with_traceback(
+            raised.__traceback__
+        )
+        _note_traceback(error)
     # The frames of the task hold what it took.
     error.__traceback__ = None
     error.__context__ = None
@@ -215,8 +228,10 @@ def _pickle_reply(reply: WorkerReply, grown: int) -> bytes:
     try:
         return pickle_value(WorkerReply(reply.value, reply.error, grown))
     except Exception as fault:  # noqa: BLE001 - pickling runs code of the error's class
-        words = f"{type(reply.error).__name__}: {reply.error} ({fault})"
-        return pickle_value(WorkerReply(error=RuntimeError(words), grown=grown))
+        told = RuntimeError(f"{type(reply.error).__name__}: {reply.error} ({fault})")
+        for note in getattr(reply.error, "__notes__", ()):
+            told.add_note(note)
+        return pickle_value(WorkerReply(error=told, grown=grown))
 
 
 def main() -> None:
@@ -378,6 +393,7 @@ def _flush() -> None:
 def _start_interpreter(here: Connection, there: Connection, terminal: bool) -> WorkerProcess:
     del here
     number = there.fileno()
+    errors = _standard_error()
     command = [sys.executable, "-c", _SERVE, str(number), str(int(terminal))]
     files = None if terminal else subprocess.DEVNULL
     # Modules are looked for where this process finds them.
@@ -388,13 +404,18 @@ def _start_interpreter(here: Connection, there: Connection, terminal: bool) -> W
         return cast(
             "WorkerProcess",
             subprocess.Popen(  # noqa: S603 - the interpreter that runs this
-                command, stdin=files, stdout=files, env=variables, startupinfo=startup
+                command,
+                stdin=files,
+                stdout=files,
+                stderr=errors,
+                env=variables,
+                startupinfo=startup,
             ),
         )
     shared = (number, *(inherited_files() if terminal else ()))
     return cast(
         "WorkerProcess",
         subprocess.Popen(  # noqa: S603 - the interpreter that runs this
-            command, stdin=files, stdout=files, env=variables, pass_fds=shared
+            command, stdin=files, stdout=files, stderr=errors, env=variables, pass_fds=shared
         ),
     )

@@ -59,8 +59,7 @@ from jsonschema import Draft202012Validator
 
 from autoparser import ChatTemplate, load_template
 from autoparser.analysis.engines import engine_process
-from autoparser.analysis.sources import local_files
-from autoparser.cli import wings
+from autoparser.analysis.sources import local_files, written_files
 from tests.analysis.decoding.tokenizers_here import byte_tokenizer
 from tests.analysis.engines.engine_stub import EngineStub, answering, sglang_stub, vllm_stub
 from tests.analysis.history.vocabularies import small
@@ -211,7 +210,7 @@ def test_use(
     shell = Shell(run, tmp_path, table)
     if table.get("inside"):
         monkeypatch.chdir(tmp_path)
-    for module in (wings, local_files):
+    for module in (written_files, local_files):
         monkeypatch.setattr(module, "pipe_patience", lambda: 0.1)
     if "hub" in case:
         shell.serve(request.getfixturevalue("hub"), case["hub"])

@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Monkey
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(local_files, "_open_at_once", refuse)
     with pytest.raises(TemplateReadError, match=r"cannot read the file \(Permission denied\)"):
         load_template(path)
     monkeypatch.undo()

@@ -1,0 +1,181 @@
+"""Write files: whole or not at all, and never over a file that this command has read.
+
+Contract: all files that autoparser writes are opened here (`tests/test_architecture.py`). A file
+appears under its name with its last byte, or stays as it was; what a killed process leaves beside
+it has a random name, which no later run meets.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import sys
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import gettempdir
+from time import monotonic, sleep
+from typing import BinaryIO, TextIO
+
+from autoparser import __version__
+from autoparser.analysis.core.errors import FULL, AutoparserError
+
+from .local_files import file_identity, pipe_patience, read_files, read_text
+
+PIPE_INTERVAL = 0.02
+"""Seconds between two looks at a pipe that nobody reads yet."""
+
+LONGEST_NAME = 200
+"""Characters of a file's name that the file beside it shares; systems take 255 bytes."""
+
+
+def write_file(
+    path: Path, content: bytes, hint: str = "name a file in a directory that you may write to"
+) -> None:
+    """Write a file that a person named. Raises AutoparserError where that cannot be done.
+
+    A terminal or a pipe is written to, not replaced.
+    """
+    with writing(path, hint):
+        if path.is_fifo():
+            _write_pipe(path, content)
+        elif path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            write_whole(path, content)
+
+
+@contextmanager
+def writing(path: Path, hint: str) -> Generator[None]:
+    """Turn an OSError of writing a file into an AutoparserError with this way out."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        if error.errno in FULL:
+            hint = "make room there, or name a file on another disk"
+        raise AutoparserError(
+            f"cannot be written ({reason})", file=os.fspath(path), hint=hint
+        ) from None
+
+
+def write_whole(path: Path, content: bytes, *, before: str | None = None) -> None:
+    """Replace a file, or the file that a link names, once all of `content` is on the disk.
+
+    With `before`, the file's text when it was read, it may be one that this command has read.
+    Raises OSError, and AutoparserError if a file that was read would be lost, or if the file is
+    no longer as it was.
+    """
+    path = path.resolve()
+    if before is None:
+        check_unread(path)
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    stream, beside = _new_file(path.parent, f".{path.name[:LONGEST_NAME]}.", ".tmp")
+    try:
+        with stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.exists():
+            shutil.copymode(path, beside)
+        # Right before the replacement: an editor may have saved the file in the meantime.
+        if before is not None and read_text(path, noted=False) != before:
+            raise AutoparserError(
+                "not written: it was changed while this command ran",
+                file=str(path),
+                hint="run the command again",
+            )
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def check_unread(path: Path) -> None:
+    """Raise AutoparserError if this command has read the file, by this name or another one."""
+    if file_identity(path) in (read_files.get() or ()):
+        raise AutoparserError(
+            "not written: this command has read this file, which would be lost",
+            file=os.fspath(path),
+            hint="name another file",
+        )
+
+
+def open_log(path: Path) -> TextIO:
+    """Open a file to add lines to. Raises as `write_whole` does."""
+    check_unread(path)
+    return path.open("a", encoding="utf-8", newline="\n")
+
+
+def open_lock(path: Path) -> BinaryIO:
+    """Open a file that processes lock, whose content is never read. Raises OSError."""
+    # A named pipe there is an error at once, and not waited for.
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o666), "wb")
+
+
+def cache_file(path: Path, content: bytes) -> None:
+    """Cache `content` as this file, in place of what was there.
+
+    A failure to cache, as on a full disk, does not stop this run. Several processes may cache a
+    file at once: in the end one of theirs is there, whole.
+    """
+    with suppress(OSError, ValueError, AutoparserError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+
+
+def _new_file(folder: Path, prefix: str, suffix: str) -> tuple[BinaryIO, Path]:
+    """Create a file of a name that no other has; its mode is that of the process' new files."""
+    # Not by `tempfile`, whose files nobody else may read: this one becomes the person's own.
+    path = folder / f"{prefix}{secrets.token_hex(8)}{suffix}"
+    return path.open("xb"), path
+
+
+def _write_pipe(path: Path, content: bytes) -> None:
+    """Write into a named pipe. Raises AutoparserError where nobody reads it in time."""
+    seconds = pipe_patience()
+    ends = None if seconds is None else monotonic() + seconds
+    descriptor: int | None = None
+    try:
+        while ends is None or monotonic() < ends:
+            try:
+                if descriptor is None:
+                    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+                content = content[os.write(descriptor, content) :]
+                # A reader that takes a piece is waited for anew.
+                ends = None if seconds is None else monotonic() + seconds
+            except OSError as error:
+                # Not opened by a reader yet (ENXIO), or full (EAGAIN).
+                if error.errno not in (errno.ENXIO, errno.EAGAIN):
+                    raise
+                sleep(PIPE_INTERVAL)
+            if not content:
+                return
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+    raise AutoparserError(
+        f"this is a named pipe, and nobody read it for {seconds:g} seconds",
+        file=os.fspath(path),
+        hint="start its reader first, or wait longer with --timeout SECONDS",
+    )
+
+
+def write_fault(fault: BaseException) -> Path | None:
+    """Write the traceback of a fault of this program to a new file; None if there is no place.
+
+    It holds no argument of the command, which may be a key.
+    """
+    lines = [f"autoparser {__version__}, Python {sys.version}, {sys.platform}\n"]
+    lines += traceback.format_exception(fault)
+    content = "".join(lines).encode("utf-8", "backslashreplace")
+    try:
+        stream, path = _new_file(Path(gettempdir()), "autoparser-fault-", ".txt")
+        with stream:
+            stream.write(content)
+    except OSError:
+        return None
+    return path

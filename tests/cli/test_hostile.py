@@ -1,0 +1,260 @@
+"""Files that try to break the command line: one line and exit code 2, and no file is lost."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from autoparser import WorkerPool
+from autoparser.analysis.core.errors import FaultError, fault_keeper
+from autoparser.analysis.sources import written_files
+from autoparser.analysis.templates.worker_pool import run_task
+from autoparser.cli import lint as lint_command, wings
+from autoparser.cli.main import run
+
+from .conftest import ROOT, Ran, Run
+
+J1 = ROOT / "fixtures/templates/j1-json-in-tags.jinja"
+FIXABLE = ROOT / "fixtures/lint/AP109/fires.jinja"
+NEEDS_UNK = {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "[UNK]"}
+ZEROS = "0" * 400
+REPEATED = (
+    "{% for m in messages %}<|{{ m.role }}|>" + "{{ m.content }}, " * 200 + "<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+class PanicException(BaseException):
+    """What a library in Rust raises where it panics."""
+
+
+FAULTS = (RecursionError, OverflowError, RuntimeError, KeyError, OSError, PanicException)
+
+
+def raising(kind: type[BaseException]) -> Callable[..., NoReturn]:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise kind("beyond\nall \x1b[2J expectation")
+
+    return fail
+
+
+def raise_fault(kind: type[BaseException]) -> NoReturn:
+    raising(kind)()
+
+
+def fault_file(line: str) -> Path:
+    found = re.search(r"please report it with (\S+autoparser-fault-\w+\.txt)", line)
+    assert found, line
+    return Path(found[1])
+
+
+def check_refused(ran: Ran, *words: str) -> None:
+    assert (ran.code, ran.err.count("\n")) == (2, 1), ran.err
+    assert "fault of autoparser" not in ran.err
+    assert all(each in ran.err for each in words), ran.err
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_is_one_line_and_a_file_with_its_traceback(
+    kind: type[BaseException], autoparser: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(written_files, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(wings, "load_template", raising(kind))
+    ran = autoparser("analyze", J1)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.rstrip("\n").isprintable()
+    assert ran.err.startswith(f"a fault of autoparser ({kind.__name__}: ")
+    text = fault_file(ran.err).read_text("utf-8")
+    assert "in raising" not in text
+    assert "Traceback (most recent call last)" in text
+    assert "cli/analyze.py" in text
+
+
+def test_a_fault_without_a_place_for_its_file_is_one_line(
+    autoparser: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(written_files, "gettempdir", lambda: "/no/such/folder")
+    monkeypatch.setattr(wings, "load_template", raising(RecursionError))
+    ran = autoparser("analyze", J1)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert ran.err.endswith("; please report it\n")
+
+
+@pytest.mark.parametrize("kind", [RecursionError, PanicException])
+def test_a_fault_in_a_worker_has_the_traceback_of_the_worker(kind: type[BaseException]) -> None:
+    kept: list[BaseException] = []
+    token = fault_keeper.set(kept.append)
+    try:
+        with WorkerPool(1) as pool:
+            (outcome,) = pool.map(raise_fault, [kind])
+    finally:
+        fault_keeper.reset(token)
+    assert isinstance(outcome.error, FaultError)
+    assert "in raise_fault" in "".join(kept[0].__notes__)
+    with pytest.raises(Exception, match="beyond") as raised:
+        run_task(raise_fault, kind)
+    assert "in raise_fault" in "".join(raised.value.__notes__)
+
+
+def broken_tokenizer(folder: Path) -> Path:
+    """Write a tokenizer whose normalizer panics on every text."""
+    path = folder / "tokenizer.json"
+    charsmap = base64.b64encode(struct.pack("<I", 4) + b"\x01\x02\x03\x04abc\0").decode()
+    model = {**NEEDS_UNK, "vocab": {"[UNK]": 0}}
+    normalizer = {"type": "Precompiled", "precompiled_charsmap": charsmap}
+    empty = dict.fromkeys(("truncation", "padding", "pre_tokenizer", "post_processor", "decoder"))
+    document = {"version": "1.0", "added_tokens": [], "normalizer": normalizer, "model": model}
+    path.write_text(json.dumps({**empty, **document}), "utf-8")
+    return path
+
+
+def test_a_panic_in_rust_reaches_no_terminal(process: Run, tmp_path: Path) -> None:
+    tokenizer = broken_tokenizer(tmp_path)
+    ran = process("roundtrip", J1, "--tokenizer", tokenizer, RUST_BACKTRACE="1")
+    check_refused(ran, "the tokenizer cannot encode", "index out of bounds")
+
+
+def test_a_tokenizer_without_its_unknown_token_is_named(autoparser: Run, tmp_path: Path) -> None:
+    path = broken_tokenizer(tmp_path)
+    document = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**document, "normalizer": None, "model": NEEDS_UNK}), "utf-8")
+    check_refused(autoparser("roundtrip", J1, "--tokenizer", path), "Missing [UNK] token")
+
+
+def test_a_bound_beyond_the_range_of_floats_is_written(autoparser: Run, tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    schema = f'{{"type": "object", "properties": {{"a": {{"minimum": -1{ZEROS}}}}}}}'
+    tools.write_text(f'[{{"name": "f", "parameters": {schema}}}]', "utf-8")
+    ran = autoparser("grammar", J1, "--tools", tools)
+    assert (ran.code, ran.err) == (0, "")
+
+
+DIGITS = "0" * 5000
+MESSAGES = "- role: user\n  content: &a [*a]"
+ARGUMENTS = "[{function: {name: f, arguments: &a {a: *a}}}]"
+BROKEN = {
+    "an anchor in itself": ("render", J1, "--messages", "m.yaml", MESSAGES),
+    "arguments in themselves": (
+        *("render", J1, "--messages", "m.yaml"),
+        f"- role: assistant\n  tool_calls: {ARGUMENTS}",
+    ),
+    "brackets in settings": ("lint", J1, "--config", "autoparser.toml", f"a = {'[' * 2000}"),
+    "brackets in a baseline": ("lint", J1, "--baseline", "known.json", "[" * 100_000),
+    "brackets in a log": ("roundtrip", J1, "--log", "log.jsonl", "[" * 100_000),
+    "brackets in tools": ("grammar", J1, "--tools", "tools.yaml", "x: " + "[" * 5000),
+    "brackets in records": ("survey", J1, "--records", "r.jsonl", "[" * 100_000 + "\n"),
+    "a number of 5,000 digits": ("grammar", J1, "--tools", "tools.json", f"[1{DIGITS}]"),
+    "the same in YAML": ("grammar", J1, "--tools", "tools.yaml", f"- 1{DIGITS}"),
+    "content written 200 times": ("grammar", "r.jinja", REPEATED),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_file_that_breaks_its_reader_is_one_line(
+    name: str, autoparser: Run, tmp_path: Path
+) -> None:
+    *use, file, text = BROKEN[name]
+    (tmp_path / file).write_text(text, "utf-8")
+    check_refused(autoparser(*use, tmp_path / file))
+
+
+# Nothing that was read is written over, by whatever name.
+
+
+TOOLS = '[{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]'
+READ = {
+    "t.jinja": J1.read_text("utf-8"),
+    "tools.json": TOOLS,
+    "output.txt": "Hello.<|im_end|>",
+    "messages.yaml": "- {role: user, content: hi}\n",
+    "autoparser.toml": "[lint]\n",
+    "known.json": '{"schema": "autoparser.lint-baseline/1", "findings": []}',
+}
+OVERWRITES = (
+    "analyze t.jinja -o t.jinja",
+    "analyze t.jinja -o hard.jinja",
+    "analyze t.jinja -o soft.jinja",
+    "render t.jinja --messages messages.yaml -o messages.yaml",
+    "grammar t.jinja --tools tools.json -o tools.json",
+    "parse t.jinja --input output.txt -o output.txt",
+    "parse t.jinja --input output.txt --tools tools.json -o tools.json",
+    "lint t.jinja --report sarif=t.jinja",
+    "lint t.jinja --report sarif=soft.jinja --report json=hard.jinja",
+    "lint t.jinja --baseline t.jinja --write-baseline",
+    "lint t.jinja --config autoparser.toml -o autoparser.toml",
+    "lint t.jinja --report json=autoparser.toml",
+    "lint t.jinja --baseline known.json --report json=known.json",
+    "survey . -j 1 -o t.jinja",
+    "survey . -j 1 --records t.jinja",
+    "survey . -j 1 -o soft.jinja",
+    "export t.jinja -o hard.jinja",
+    "report t.jinja --tools tools.json -o tools.json",
+    "compare t.jinja ROOT/fixtures/templates/p1-python-lines.jinja -o t.jinja",
+    "serve t.jinja --server http://127.0.0.1:9 --engine vllm --traffic-log t.jinja",
+)
+
+
+@pytest.mark.parametrize("use", OVERWRITES)
+def test_a_file_that_is_read_is_not_written_over(
+    use: str, autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in READ.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    os.link(tmp_path / "t.jinja", tmp_path / "hard.jinja")
+    (tmp_path / "soft.jinja").symlink_to(tmp_path / "t.jinja")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.chdir(tmp_path)
+    ran = autoparser(*use.replace("ROOT", str(ROOT)).split())
+    assert ran.code == 2, ran.out
+    assert "would overwrite" in ran.err or "not written" in ran.err or "not a line of" in ran.err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_standard_input_of_a_file_is_not_written_over(tmp_path: Path) -> None:
+    file = tmp_path / "t.jinja"
+    file.write_bytes(J1.read_bytes())
+    monkey = pytest.MonkeyPatch()
+    with file.open(encoding="utf-8") as opened, monkey.context() as patch:
+        patch.setattr(sys, "stdin", opened)
+        assert run(["lint", "-", "--no-isolation", "-o", str(file)]) == 2
+    assert file.read_bytes() == J1.read_bytes()
+
+
+# Writes are whole.
+
+
+def test_what_a_killed_run_left_beside_a_file_stops_no_other(
+    autoparser: Run, tmp_path: Path
+) -> None:
+    (tmp_path / f".rules.txt.{os.getpid()}.tmp").write_text("left", "utf-8")
+    assert autoparser("rule", "-o", tmp_path / "rules.txt").code == 0
+    assert len([*tmp_path.iterdir()]) == 2
+
+
+def test_fix_takes_back_no_edit_that_was_saved_meanwhile(
+    autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, other = tmp_path / "t.jinja", tmp_path / "u.jinja"
+    for path in (file, other):
+        path.write_bytes(FIXABLE.read_bytes())
+    fixed = lint_command.write_fixes
+
+    def edit_first(found: wings.FixRun) -> tuple[wings.InputProblem, ...]:
+        file.write_text("an edit", "utf-8")
+        return fixed(found)
+
+    monkeypatch.setattr(lint_command, "write_fixes", edit_first)
+    ran = autoparser("fix", file, other, "--select", "AP109", "--write", "--no-cache")
+    assert ran.code == 2
+    assert "it was changed while this command ran" in " ".join(ran.err.split())
+    assert file.read_text("utf-8") == "an edit"
+    assert other.read_bytes() != FIXABLE.read_bytes(), "the other one is fixed"
