@@ -31,7 +31,6 @@ from autoparser.analysis.parsing.turn_request import (
     request_of,
     request_with,
 )
-from autoparser.analysis.sources.written_files import write_whole
 from autoparser.shown import Shown
 
 from .format_document import check_document, turn_document
@@ -339,6 +338,9 @@ class LearnedFormat(Shown, ABC):
 
         The file is whole or as it was before. Raises OSError where it cannot be written.
         """
+        # Lazy: most programs write no file.
+        from autoparser.analysis.sources.written_files import write_whole  # noqa: PLC0415
+
         write_whole(Path(path), file_text(self.to_file()).encode("ascii"))
 
     @property

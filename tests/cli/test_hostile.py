@@ -163,7 +163,7 @@ def test_a_file_that_breaks_its_reader_is_one_line(
     name: str, autoparser: Run, tmp_path: Path
 ) -> None:
     *use, file, text = BROKEN[name]
-    (tmp_path / file).write_text(text, "utf-8")
+    (tmp_path / file).write_text(str(text), "utf-8")
     check_refused(autoparser(*use, tmp_path / file))
 
 
