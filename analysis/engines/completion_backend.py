@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import httpx2
 import msgspec
@@ -254,7 +254,7 @@ class CompletionBackend:
             async for line in _lines(answer):
                 head, data = (_DATA, line[len(_DATA) :]) if line.startswith(_DATA) else ("", line)
                 try:
-                    value = msgspec.json.decode(data, type=dict[str, Any])
+                    value = _decoded(data, dict[str, Any])
                 except msgspec.DecodeError:
                     yield f"{line}\n".encode()
                 else:
@@ -273,7 +273,7 @@ class CompletionBackend:
             body["model"] = self.model
         async with self._asked("/tokenize", body) as answer:
             try:
-                value = msgspec.json.decode(await _whole_body(answer), type=_Tokens)
+                value = _decoded(await _whole_body(answer), _Tokens)
             except msgspec.DecodeError:
                 words = "the backend answers something else than tokens"
                 raise ChatError(words, ChatErrorKind.BACKEND) from None
@@ -376,16 +376,14 @@ class CompletionBackend:
 
     def _event(self, data: str) -> LlamaEvent | OpenAIEvent:
         try:
-            if self._native:
-                return msgspec.json.decode(data, type=LlamaEvent)
-            return msgspec.json.decode(data, type=OpenAIEvent)
+            return _decoded(data, LlamaEvent) if self._native else _decoded(data, OpenAIEvent)
         except msgspec.DecodeError:
             raise self._refusal(200, data) from None
 
     def _refusal(self, status: int, error_text: str) -> ChatError:
         """Return the error of a backend that does not want a request."""
         try:
-            words = str(msgspec.json.decode(error_text)["error"]["message"])
+            words = str(_decoded(error_text, dict[str, Any])["error"]["message"])
         except (msgspec.DecodeError, LookupError, TypeError):
             words = error_text
         # What is wrong with a request that it understood is its sender's business.
@@ -403,6 +401,17 @@ class CompletionBackend:
         if isinstance(error, httpx2.PoolTimeout):
             return ChatError("all connections to the backend are taken", ChatErrorKind.BUSY)
         return ChatError("the backend broke off in the middle of its answer", ChatErrorKind.BACKEND)
+
+
+_Value = TypeVar("_Value")
+
+
+def _decoded(text: str | bytes, kind: type[_Value]) -> _Value:
+    """Decode a backend's JSON. Raises DecodeError, also for JSON that is nested too deep."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except RecursionError:
+        raise msgspec.DecodeError("nested too deep") from None
 
 
 class _Tokens(msgspec.Struct):

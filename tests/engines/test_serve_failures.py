@@ -18,9 +18,11 @@ from unittest import mock
 import httpx2
 import pytest
 
+from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.engines.chat_application import APIS
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ChatError, ServingLimits
+from autoparser.analysis.engines.completion_backend import SHOWN
 from tests.case_tables import case_tables
 from tests.fixture_analyses import analyzed
 
@@ -53,6 +55,8 @@ BROKEN = "backend_error", "the backend broke off in the middle of its answer"
 ENDED = "backend_error", "the backend ended its answer in the middle"
 REFUSED = "backend_error", "the backend refuses: no memory"
 INVALID = "invalid_request_error", "the backend refuses: the prompt is too long"
+DEEP = '{"a": ' * 5000 + "1" + "}" * 5000
+NESTED_ANSWER = "backend_error", f"the backend refuses: {one_line(DEEP, SHOWN)}"
 
 
 @pytest.mark.parametrize(
@@ -62,6 +66,7 @@ INVALID = "invalid_request_error", "the backend refuses: the prompt is too long"
         (talk_of(EVENT), 502, ENDED),
         (talk_of(EVENT, FAILING), 502, REFUSED),
         (refusing, 400, INVALID),
+        (talk_of(f"data: {DEEP}\n\n".encode(), LAST), 502, NESTED_ANSWER),
         (talk_of(b"", LAST, wait=60), 504, LATE),
         (talk_of(*[EVENT] * 100, wait=0.01), 504, LATE),
     ],
