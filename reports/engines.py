@@ -220,6 +220,7 @@ def _failure_document(failure: ParserFailure) -> dict[str, Json]:
 _SIGNS = {
     CheckState.YES: ("yes", "green"),
     CheckState.NO: ("no", "red"),
+    CheckState.PARTLY: ("partly", "yellow"),
     CheckState.UNKNOWN: ("–", "dim"),
 }
 
@@ -248,7 +249,7 @@ def _point(point: CheckedPoint) -> Blocks:
     if point.way_out:
         point_words.append("; ").append(visible(point.way_out), style="cyan")
     word, style = _SIGNS[point.state]
-    return rows([(Text(word, f"dim {style}"), point_words)], label=3)
+    return rows([(Text(word, f"dim {style}"), point_words)], label=max(3, len(word)))
 
 
 def plugins_document(check: PluginCheck) -> dict[str, Json]:

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module, metadata
 from typing import Any
 
@@ -34,6 +35,7 @@ _IDS = "previous_token_ids current_token_ids delta_token_ids"
 _SGLANG_TOOLS = "sglang.srt.function_call.base_format_detector:BaseFormatDetector"
 _SGLANG_THOUGHTS = "sglang.srt.parser.reasoning_parser"
 _SGLANG_THINKER = f"{_SGLANG_THOUGHTS}:BaseReasoningFormatDetector"
+_SGLANG_CHAT = "sglang.srt.entrypoints.openai.serving_chat:OpenAIServingChat"
 HOOKS: Mapping[str, Mapping[str, str]] = {
     "vllm": {
         "vllm.plugins:load_general_plugins": "",
@@ -97,23 +99,46 @@ HOOKS: Mapping[str, Mapping[str, str]] = {
         f"{_SGLANG_THINKER}.detect_and_parse": "text",
         f"{_SGLANG_THINKER}.parse_streaming_increment": "new_text",
         f"{_SGLANG_THINKER}.finish": "",
+        "sglang.srt.plugins.hook_registry:HookRegistry.register": "target hook hook_type",
+        f"{_SGLANG_CHAT}._get_reasoning_from_request": "request",
+        f"{_SGLANG_CHAT}._process_messages": "request",
+        f"{_SGLANG_CHAT}._effective_tools": "request",
+        f"{_SGLANG_CHAT}._convert_to_internal_request": "request",
+        f"{_SGLANG_THOUGHTS}:ReasoningParser.__init__": "model_type force_reasoning request",
         "xgrammar:StructuralTag.model_validate": "",
     },
 }
 """What the plugins use of each engine or put in its place: the parameters that it takes, by its
 place. A release of the engine that moves one is seen here first."""
 
+_UNTOLD = "its detectors are told of no request and infer whether the prompt opens reasoning"
+WITHOUT: Mapping[str, str] = {
+    "vllm.parser.parser_manager:ParserManager._compose_parser": (
+        "both names work, each for its half: none sees whether an answer was cut"
+    ),
+    "sglang.srt.plugins.hook_registry:HookRegistry.register": _UNTOLD,
+    f"{_SGLANG_CHAT}._get_reasoning_from_request": _UNTOLD,
+    f"{_SGLANG_CHAT}._process_messages": (
+        "requests without tools have to send skip_special_tokens=false"
+    ),
+    f"{_SGLANG_CHAT}._effective_tools": _UNTOLD,
+    f"{_SGLANG_CHAT}._convert_to_internal_request": _UNTOLD,
+    f"{_SGLANG_THOUGHTS}:ReasoningParser.__init__": _UNTOLD,
+}
+"""The hooks that a plugin can do without, and the effect of a missing one."""
 
-def moved_hooks(engine: str) -> list[str]:
+
+def moved_hooks(engine: str) -> dict[str, str | None]:
     """Return the hooks that an installed engine does not have as the plugin expects them.
 
-    It has to be asked before its plugins are loaded, since ours are in the place of some.
+    The value is what the engine is like without the hook, or None where nothing works then. It has
+    to be asked before the engine's plugins are loaded, since ours are in the place of some.
     """
-    moved: list[str] = []
+    moved: dict[str, str | None] = {}
     for place, parameters in HOOKS[engine].items():
         lacking = _lacking(place, parameters.split())
         if lacking:
-            moved.append(f"{place} ({lacking})")
+            moved[f"{place} ({lacking})"] = WITHOUT.get(place)
     return moved
 
 
@@ -196,6 +221,22 @@ def _knows(get: Callable[[str], object]) -> bool:
 REGISTERED = {"vllm": registered_in_vllm, "sglang": registered_in_sglang}
 
 
+def vllm_without_template() -> list[str]:
+    """Return the tokenizer modes whose prompts vLLM renders by code of its own."""
+    registry: Any = import_module("vllm.renderers.registry")
+    held = registry.RENDERER_REGISTRY.renderers
+    return sorted(mode for mode, (_, name) in held.items() if name != "HfRenderer")
+
+
+def sglang_without_template() -> list[str]:
+    """Return the encodings of chats by which SGLang renders prompts without a template."""
+    adapters: Any = import_module("sglang.srt.entrypoints.openai.chat_encoding_adapters")
+    return sorted(adapters._BUILDERS)  # noqa: SLF001 - there is no public list
+
+
+WITHOUT_TEMPLATE = {"vllm": vllm_without_template, "sglang": sglang_without_template}
+
+
 def describe_environment(imports: bool) -> dict[str, Any]:
     """Return what there is; with `imports`, whether the names are registered."""
     # An engine's distributions may have other names than its module.
@@ -209,13 +250,16 @@ def describe_environment(imports: bool) -> dict[str, Any]:
             "points": points_of(group),
             "allowed": os.environ.get(ALLOWED[engine]),
             "registered": None,
-            "moved": [],
+            "moved": {},
+            "own_prompts": [],
             "failure": "",
         }
         if imports and version:
             try:
                 facts["moved"] = moved_hooks(engine)
                 facts["registered"] = REGISTERED[engine]()
+                with suppress(ImportError, AttributeError):
+                    facts["own_prompts"] = WITHOUT_TEMPLATE[engine]()
             except BaseException as error:  # noqa: BLE001 - an engine may fail in any way
                 facts["failure"] = f"{type(error).__name__}: {error}"
         engines[engine] = facts

@@ -23,6 +23,17 @@ OURS = {engine: f"autoparser.analysis.engines.{engine}_plugin:register" for engi
 CHECKOUT = "path/to/autoparser"
 """What pip installs while no package index has it."""
 CORE_CHECKOUT = f"{CHECKOUT}/.ci/core"
+OWN_PROMPTS = {
+    "vllm": (
+        "but for models of gpt-oss, by Harmony, and the tokenizer modes {}; the plugin reads"
+        " their answers where the tokenizer is a fast one; docs/engines/vllm.md"
+    ),
+    "sglang": (
+        "but for models of the encodings {}, whose answers it reads itself, too;"
+        " docs/engines/sglang.md"
+    ),
+}
+"""Which models' prompts an engine renders without the template, and who reads their answers."""
 SHOWN = 300
 """Characters of what a failing Python says."""
 
@@ -32,6 +43,8 @@ class CheckState(StrEnum):
 
     YES = "yes"
     NO = "no"
+    PARTLY = "partly"
+    """It works, and does less than it could."""
     UNKNOWN = "unknown"
     """It was not asked, or does not matter here."""
 
@@ -44,7 +57,7 @@ class CheckedPoint:
     state: CheckState
     found: str
     way_out: str = ""
-    """What to do about a no; else empty."""
+    """Action for a no or a partly; else empty."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,10 @@ class _EngineThere(Struct):
     points: list[_PointThere]
     allowed: str | None
     registered: dict[str, bool] | None
-    moved: list[str]
+    moved: dict[str, str | None]
+    """Missing hooks, and the effect of each, or None if nothing works without it."""
+    own_prompts: list[str]
+    """Kinds of tokenizers whose prompts it renders by its own code, without the template."""
     failure: str
 
 
@@ -181,17 +197,33 @@ def _of_engine(
         way_out = f"see whether {engine} itself starts in this environment"
         yield _answer(has_names, False, _one_line(engine_facts.failure), way_out)
     else:
-        yield _answer(
-            f"{engine} has what the plugin hooks",
-            not engine_facts.moved,
-            "; ".join(engine_facts.moved) or f"{len(HOOKS[engine])} places",
-            f"{install} --upgrade, or {engine} of the version that docs/engines/{engine}.md names",
-        )
+        yield _hooks(engine, engine_facts.moved, install)
         way_out = f"see what {engine} logs when it loads plugins; {install} --upgrade"
         for option, what in (("--tool-call-parser", "calls"), ("--reasoning-parser", "reasoning")):
             known = bool(engine_facts.registered and engine_facts.registered.get(what))
             words = "registered" if known else "not registered"
             yield _answer(f"{engine} {option} {NAME}", known, words, way_out)
+        if engine_facts.own_prompts:
+            own = ", ".join(engine_facts.own_prompts)
+            # It depends on the model, which an environment does not name.
+            words = OWN_PROMPTS[engine].format(own)
+            yield CheckedPoint(f"{engine} renders by the template", CheckState.UNKNOWN, words)
+
+
+def _hooks(engine: str, moved: Mapping[str, str | None], install: str) -> CheckedPoint:
+    """Weigh the hooks that a release has moved: without some of them the plugin does less."""
+    state = CheckState.YES
+    if moved:
+        state = CheckState.NO if None in moved.values() else CheckState.PARTLY
+    found = [place if less is None else f"{place}: {less}" for place, less in moved.items()]
+    return CheckedPoint(
+        f"{engine} has what the plugin hooks",
+        state,
+        "; ".join(found) or f"{len(HOOKS[engine])} places",
+        f"{install} --upgrade, or {engine} of the version that docs/engines/{engine}.md names"
+        if moved
+        else "",
+    )
 
 
 def _entry_point(engine: str, engine_facts: _EngineThere, install: str) -> CheckedPoint:

@@ -432,17 +432,17 @@ class ServedFormat:
         self,
         request: ServedRequest,
         *,
-        prompt: Sequence[int] | None = None,
+        prompt: Sequence[int] | str | None = None,
         reasoning: ReasoningPlace = "separate",
         reasoning_over: bool = False,
         with_ids: bool = False,
     ) -> OutputParser:
-        """Make the parser of a request; `prompt` is its token ids if the engine passes them.
+        """Make the parser of a request; `prompt` is its token ids, or its end, if they are known.
 
         Settings of the request count if they are switches of the template. With `with_ids` the
         texts are fed with their ids. Raises AutoparserError for invalid tools.
         """
-        text = None if prompt is None else self.text(prompt[-_TAIL:])
+        text = prompt if prompt is None or isinstance(prompt, str) else self.tail_text(prompt)
 
         def parser_with(settings: Mapping[str, object] | None) -> OutputParser:
             return self.learned.parser(
@@ -475,12 +475,17 @@ class ServedFormat:
         return ("", "") if reasoning is None else (reasoning.open.core, reasoning.close.core)
 
     def settings_that_open(self, *, reasoning: bool) -> list[Mapping[str, object]]:
-        """Return the settings whose prompt opens reasoning, or does not; nothing set is first."""
-        return [
-            opening.setting
+        """Return the settings whose prompt opens reasoning, or does not; nothing set is first.
+
+        Those whose prompt has closed it are last: after the others a model may open it itself.
+        """
+        found = [
+            opening
             for opening in self.learned.formats.openings
             if (opening.written is PromptProgress.REASONING_OPEN) is reasoning
         ]
+        found.sort(key=lambda opening: opening.written is PromptProgress.REASONING_CLOSED)
+        return [opening.setting for opening in found]
 
     @cached_property
     def caller(self) -> OutputParser:
@@ -566,6 +571,10 @@ class ServedFormat:
         ends = named if isinstance(named, Sequence) and not isinstance(named, str) else [named]
         numbers = [hf.token_to_id(end) if isinstance(end, str) else end for end in ends]
         return frozenset(number for number in (*stops, *numbers) if number is not None)
+
+    def tail_text(self, prompt: Sequence[int]) -> str:
+        """Return the text of a prompt's last tokens."""
+        return self.text(prompt[-_TAIL:])
 
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids, with special tokens."""

@@ -1,14 +1,25 @@
 """Implement SGLang's detector interfaces, and register them: the entry point `sglang.srt.plugins`.
 
 Only `register`, which SGLang calls in each of its processes, imports SGLang. SGLang reads an answer
-in two halves and passes the prompt to neither: whether it has opened reasoning is inferred from the
-template's own prompt.
+in two halves, and passes neither the prompt nor the request to a detector. Hooks in its chat
+endpoint, by its own registry of hooks, do:
+
+    effective tools of a request     ->  OfferedTools: the tools, and the request with its prompt
+    ReasoningParser(request=...)     ->  ReasoningDetector.know(request)
+    does the prompt open reasoning?  ->  what the template writes under the request's settings
+    a request before it is rendered  ->  special tokens are kept in the text
+    a JSON schema, a pattern         ->  a structural tag that has the reasoning before the content
+
+Without them (another endpoint, a release that has none), whether a prompt has opened reasoning is
+inferred from the template's own prompts.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -17,13 +28,26 @@ from autoparser.analysis.parsing.output_parser import OutputParser, StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind
 
 from .output_watch import process_watch
-from .served_format import ServedRequest, reasoning_deltas, served_format, served_request
+from .served_format import (
+    GrammarStart,
+    ServedFormat,
+    ServedRequest,
+    prompt_opens_reasoning,
+    reasoning_deltas,
+    served_format,
+    served_request,
+)
 
 NAME = "autoparser"
 """What `--tool-call-parser` and `--reasoning-parser` are given."""
 
 SWITCHES = ("thinking", "enable_thinking")
 """The switches of reasoning whose values SGLang 0.5.23 reads in a request for a detector."""
+
+PROMPT_TAIL = 16_384
+"""Characters at the end of a prompt that are read: the begun turn and text before it."""
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -56,6 +80,26 @@ class _Offer:
     parallel_tool_calls: bool = True
 
 
+@dataclass(frozen=True)
+class KnownRequest:
+    """A request as the hooks see it."""
+
+    served: ServedRequest
+    start: GrammarStart
+    """Where SGLang begins to constrain its answer."""
+    prompt: str | None
+    """The end of its rendered prompt, or None before it is rendered."""
+
+
+class OfferedTools(list[object]):
+    """The tools of a request, which SGLang hands to a detector of calls, and the request."""
+
+    def __init__(self, tools: Sequence[object], known: KnownRequest) -> None:
+        """Keep the request with its tools."""
+        super().__init__(tools)
+        self.known = known
+
+
 class ToolDetector:
     """Reads calls in the text after the reasoning."""
 
@@ -69,7 +113,10 @@ class ToolDetector:
         self._text = ""
 
     def _parser(self, tools: Sequence[object]) -> OutputParser:
-        return self._served_format.parser(served_request(_Offer(tools)), reasoning_over=True)
+        if not isinstance(tools, OfferedTools):
+            return self._served_format.parser(served_request(_Offer(tools)), reasoning_over=True)
+        known = tools.known
+        return self._served_format.parser(known.served, prompt=known.prompt, reasoning_over=True)
 
     def _running_stream(self, tools: Sequence[object]) -> StreamParser:
         if self._stream is None:
@@ -125,15 +172,17 @@ class ToolDetector:
     ) -> object | None:
         """Constrain the answer to its tools, with or without the reasoning before it.
 
-        Whether SGLang waits for the reasoning's end it infers from the template and the request,
-        and says so to no detector; `thinking_mode` is true only without a reasoning parser. Raises
+        Whether SGLang waits for the reasoning's end it tells no detector: where no hook says so,
+        the tag fits either place. `thinking_mode` is true only without a reasoning parser. Raises
         ValueError if no tag can be written.
         """
         request = served_request(_Offer(tools, tool_choice, parallel_tool_calls))
+        start: GrammarStart = "the prompt's end" if thinking_mode else "anywhere"
+        if isinstance(tools, OfferedTools):
+            request = replace(request, settings=tools.known.served.settings)
+            start = tools.known.start
         try:
-            tag = self._served_format.tag(
-                request, "the prompt's end" if thinking_mode else "anywhere"
-            )
+            tag = self._served_format.tag(request, start)
         except AutoparserError as error:
             raise ValueError(f"the calls cannot be constrained: {error}") from error
         return None if tag is None else self.results.tag(tag)
@@ -160,7 +209,8 @@ class ReasoningDetector:
         """Take the server's tokenizer; `force_reasoning` is what SGLang infers of the request."""
         self._served_format = served_format(tokenizer)
         self._read_on = tool_call_parser_active
-        self._settings = self._request_settings(force_reasoning)
+        self._served = ServedRequest(settings=self._request_settings(force_reasoning))
+        self._prompt: str | None = None
         opener, closer = self._served_format.reasoning_markers
         after: Any = super()
         after.__init__(
@@ -193,13 +243,20 @@ class ReasoningDetector:
         nothing: Mapping[str, object] = {}
         return next(iter(self._served_format.settings_that_open(reasoning=opened)), nothing)
 
-    def _request(self, tool_choice: str) -> ServedRequest:
-        return ServedRequest(tool_choice=tool_choice, settings=self._settings)
+    def know(self, request: object) -> None:
+        """Read on by a request whose prompt is known; it decides, whatever SGLang infers."""
+        prompt = getattr(request, "_response_parser_prefix", None)
+        if prompt:
+            self._served = served_request(request, settings=_settings_of(request))
+            self._prompt = prompt
+
+    def _parser(self, *, calls: bool) -> OutputParser:
+        served = self._served if calls else replace(self._served, tool_choice="none", tools=())
+        return self._served_format.parser(served, prompt=self._prompt)
 
     def _running_stream(self) -> StreamParser:
         if self._stream is None:
-            request = self._request("auto" if self._read_on else "none")
-            self._stream = self._served_format.parser(request).stream()
+            self._stream = self._parser(calls=self._read_on).stream()
         return self._stream
 
     def detect_and_parse(self, text: str) -> Any:
@@ -209,8 +266,7 @@ class ReasoningDetector:
         thought = found.reasoning_text + rest.reasoning_text
         normal = found.normal_text + rest.normal_text
         if self._read_on and not self._served_format.caller.may_hold_call(normal):
-            message = self._served_format.parser(self._request("none")).parse(text)
-            normal = message.content or ""
+            normal = self._parser(calls=False).parse(text).content or ""
         return self.results.reasoning(normal_text=normal, reasoning_text=thought)
 
     def parse_streaming_increment(self, new_text: str) -> Any:
@@ -238,11 +294,126 @@ class ReasoningDetector:
         return self._reasoning_result(self._stream.finish())
 
 
+# Hooks. SGLang calls them with its own objects; each leaves what is not read by this plugin.
+
+
+def _settings_of(request: Any) -> dict[str, object]:
+    """Return the variables that a request's prompt is rendered with."""
+    given: dict[str, object] = dict(getattr(request, "chat_template_kwargs", None) or {})
+    effort = getattr(request, "reasoning_effort", None)
+    return given if effort is None else {"reasoning_effort": effort, **given}
+
+
+def _format_of(serving: Any) -> ServedFormat:
+    return served_format(serving.tokenizer_manager.tokenizer)
+
+
+def _start_of(serving: Any) -> GrammarStart:
+    match serving.reasoning_parser:
+        case None | "":
+            return "the prompt's end"
+        case name:
+            # `opens_reasoning` decides where the parser of reasoning is this one.
+            return "after the reasoning" if name == NAME else "anywhere"
+
+
+def opens_reasoning(original: Callable[..., bool], serving: Any, request: Any) -> bool:
+    """Answer for SGLang whether a request's prompt opens reasoning, whose end it then waits for.
+
+    SGLang infers it from words in the template and two names of switches.
+    """
+    if serving.reasoning_parser == NAME:
+        served = served_request(request, settings=_settings_of(request))
+        try:
+            return prompt_opens_reasoning(_format_of(serving).parser(served).turn)
+        except AutoparserError:  # of tools or values that the next step refuses
+            pass
+    return original(serving, request)
+
+
+def keep_special_tokens(serving: Any, request: Any, *_: Any, **__: Any) -> None:
+    """Keep special tokens in the text: without markers no reasoning is found in it."""
+    if serving.reasoning_parser == NAME and getattr(request, "separate_reasoning", True):
+        request.skip_special_tokens = False
+
+
+def know_tools(tools: Sequence[object], serving: Any, request: Any) -> Sequence[object]:
+    """Return a request's tools with the request."""
+    if serving.tool_call_parser != NAME:
+        return tools
+    served = served_request(request, tools=tools, settings=_settings_of(request))
+    prompt = getattr(request, "_response_parser_prefix", None) or None
+    return OfferedTools(tools, KnownRequest(served, _start_of(serving), prompt))
+
+
+def know_prompt(result: tuple[Any, Any], serving: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
+    """Keep the prompt's end where detectors find it, and hold the content by a tag."""
+    asked, request = result
+    if NAME in (serving.tool_call_parser, serving.reasoning_parser):
+        text, ids = asked.text, asked.input_ids
+        if isinstance(text, str):
+            request._response_parser_prefix = text[-PROMPT_TAIL:]  # noqa: SLF001 - SGLang's own detectors have it there
+        elif ids and isinstance(ids[0], int):
+            request._response_parser_prefix = _format_of(serving).tail_text(ids)  # noqa: SLF001
+    if serving.reasoning_parser == NAME:
+        _hold_content(asked.sampling_params, serving, request)
+    return result
+
+
+def _hold_content(sampling: dict[str, Any], serving: Any, request: Any) -> None:
+    """Have the content of an answer held by a tag that has the reasoning before it.
+
+    SGLang would hold the answer from its first token on where the prompt has not opened the
+    reasoning, and right from the marker on where it has: then no reasoning, or no line break.
+    """
+    served = served_request(request, settings=_settings_of(request))
+    pattern = sampling.get("regex")
+    if pattern:
+        served = replace(served, content_tag={"type": "regex", "pattern": pattern})
+    if served.content is None or not (pattern or sampling.get("json_schema")):
+        return
+    try:
+        tag = _format_of(serving).tag(served, "after the reasoning")
+    except AutoparserError as error:
+        _LOG.warning("the form of an answer is left to SGLang: %s", error)
+        return
+    for each in ("regex", "json_schema"):
+        sampling.pop(each, None)
+    sampling["structural_tag"] = json.dumps(tag)
+
+
+def tell_detector(
+    result: None,
+    parser: Any,
+    model_type: object = None,
+    stream_reasoning: object = True,
+    force_reasoning: object = None,
+    request: object = None,
+    *_: Any,
+    **__: Any,
+) -> None:
+    """Pass the request on to the detector of reasoning."""
+    del result, model_type, stream_reasoning, force_reasoning
+    if isinstance(parser.detector, ReasoningDetector) and request is not None:
+        parser.detector.know(request)
+
+
+_CHAT = "sglang.srt.entrypoints.openai.serving_chat.OpenAIServingChat"
+HOOKED: Mapping[str, tuple[str, Callable[..., Any]]] = {
+    f"{_CHAT}._get_reasoning_from_request": ("AROUND", opens_reasoning),
+    f"{_CHAT}._process_messages": ("BEFORE", keep_special_tokens),
+    f"{_CHAT}._effective_tools": ("AFTER", know_tools),
+    f"{_CHAT}._convert_to_internal_request": ("AFTER", know_prompt),
+    "sglang.srt.parser.reasoning_parser.ReasoningParser.__init__": ("AFTER", tell_detector),
+}
+"""Hooks by their place in SGLang: the kind of hook, and the function."""
+
+
 # Registration.
 
 
 def register() -> None:
-    """Register both detectors."""
+    """Register both detectors, and the hooks that tell them of requests."""
     core: Any = import_module("sglang.srt.function_call.core_types")
     base: Any = import_module("sglang.srt.function_call.base_format_detector")
     calls: Any = import_module("sglang.srt.function_call.function_call_parser")
@@ -262,6 +433,13 @@ def register() -> None:
         thoughts.BaseReasoningFormatDetector,
         results,
     )
+    try:
+        hooks: Any = import_module("sglang.srt.plugins.hook_registry")
+    except ImportError:
+        _LOG.warning("this SGLang has no hooks: its detectors are told of no request")
+        return
+    for place, (kind, hook) in HOOKED.items():
+        hooks.HookRegistry.register(place, hook, hooks.HookType[kind])
 
 
 def _class_of(name: str, ours: type, base: type, results: SglangResults) -> type:

@@ -505,9 +505,14 @@ def _compose_whole(messages: VllmMessages) -> None:
         return
 
     def compose(cls: type, *args: Any, **options: Any) -> Any:
-        pair = composed.__func__(cls, *args, **options)
         names = {options.get("tool_parser_name"), options.get("reasoning_parser_name")}
-        if pair is None or names - {None, ""} != {NAME}:
+        ours = names - {None, ""} == {NAME}
+        if ours and "is_harmony" in options:
+            # Of a model of gpt-oss vLLM makes its Harmony parser, which refuses any pair but its
+            # own: the server would not start.
+            options["is_harmony"] = False
+        pair = composed.__func__(cls, *args, **options)
+        if pair is None or not ours:
             return pair
         return type("AutoparserParser", (WholeParser, pair), {"messages": messages})
 

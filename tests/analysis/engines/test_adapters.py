@@ -8,6 +8,7 @@ from collections.abc import Callable
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -15,9 +16,14 @@ from prometheus_client import CollectorRegistry
 
 from autoparser.analysis.engines.output_watch import OutputWatch, process_watch
 from autoparser.analysis.engines.sglang_plugin import (
+    NAME,
     ReasoningDetector,
     SglangResults,
     ToolDetector,
+    keep_special_tokens,
+    know_prompt,
+    know_tools,
+    opens_reasoning,
 )
 from autoparser.analysis.engines.vllm_plugin import (
     ReasoningHalf,
@@ -26,6 +32,7 @@ from autoparser.analysis.engines.vllm_plugin import (
     WholeParser,
     log_as_server,
 )
+from autoparser.analysis.sources.token_bytes import byte_tokenizer
 from tests.case_tables import case_tables
 from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.fixture_analyses import analyzed
@@ -335,6 +342,134 @@ def test_the_rest_after_the_reasoning_is_what_sglangs_next_reader_takes(
         assert "".join(piece.reasoning_text for piece in pieces) == case["reasoning"]
 
 
+THOUGHT = """
+{%- for message in messages %}
+    {{- '<|turn>' + message.role + '\\n' }}
+    {%- if message.reasoning_content %}
+        {{- '<|channel>thought\\n' + message.reasoning_content + '\\n<channel|>' }}
+    {%- endif %}
+    {{- message.content or '' }}
+    {%- for call in message.tool_calls or [] %}
+        {{- '<|tool_call>' + call.function | tojson + '<tool_call|>' }}
+    {%- endfor %}
+    {{- '<turn|>\\n' }}
+{%- endfor %}
+{%- if tools %}{{- tools | tojson }}{%- endif %}
+{%- if add_generation_prompt %}
+    {{- '<|turn>assistant\\n' }}
+    {%- if not enable_thinking %}{{- '<|channel>thought\\n<channel|>' }}{%- endif %}
+{%- endif %}
+"""
+"""Closes the reasoning in its prompt unless thinking is on; then the model opens it."""
+
+
+def thoughtful() -> ServedTokenizer:
+    marks = ("<|turn>", "<turn|>", "<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>")
+    inner = byte_tokenizer(tuple((mark, True) for mark in marks))
+    return ServedTokenizer(inner, THOUGHT, inner.token_to_id("<turn|>"))
+
+
+def served_chat(tokenizer: ServedTokenizer, prompt: str = "", **given: Any) -> Any:
+    """Return SGLang's chat endpoint, a request, and its tools, as the hooks leave them."""
+    serving = value(
+        tool_call_parser=NAME,
+        reasoning_parser=NAME,
+        tokenizer_manager=value(tokenizer=tokenizer),
+    )
+    request = asked(chat_template_kwargs=None, _response_parser_prefix="", **given)
+    inner = value(text=prompt, input_ids=None, sampling_params={})
+    if given.get("response_format"):
+        inner.sampling_params["json_schema"] = "{}"
+    know_prompt((inner, request), serving)
+    return value(serving=serving, request=request, inner=inner)
+
+
+def read_by_sglang(chat: Any, tokenizer: ServedTokenizer, text: str, *, stream: bool) -> Any:
+    """Return reasoning, content and calls as SGLang puts them together."""
+    offered = know_tools(chat.request.tools or [], chat.serving, chat.request)
+    active = bool(offered)
+    thinking = Thinking(tokenizer=tokenizer, tool_call_parser_active=active)
+    thinking.know(chat.request)
+    tools = Detector(tokenizer=tokenizer)
+    if not stream:
+        apart = thinking.detect_and_parse(text)
+        thought, content, calls = apart.reasoning_text, apart.normal_text, []
+        if active and tools.has_tool_call(content):
+            found = tools.detect_and_parse(content, offered)
+            content, calls = found.normal_text, found.calls
+    else:
+        pieces = [*map(thinking.parse_streaming_increment, text), thinking.finish()]
+        thought = "".join(piece.reasoning_text for piece in pieces)
+        content, calls = "".join(piece.normal_text for piece in pieces), []
+        if active:
+            rest = [tools.parse_streaming_increment(piece.normal_text, offered) for piece in pieces]
+            rest.append(tools.finish(offered))
+            content = "".join(piece.normal_text for piece in rest)
+            calls = [call for piece in rest for call in piece.calls]
+    return thought, content, [call.name for call in calls if call.name]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("offered", [TOOLS, None], ids=["tools", "no tools"])
+def test_sglang_reads_reasoning_where_the_default_prompt_closes_it(
+    stream: bool, offered: Any
+) -> None:
+    tokenizer = thoughtful()
+    text = "<|channel>thought\nHm.\n<channel|>Hi."
+    chat = served_chat(tokenizer, "<|turn>user\nHi<turn|>\n<|turn>assistant\n", tools=offered)
+    assert read_by_sglang(chat, tokenizer, text, stream=stream) == ("Hm.", "Hi.", [])
+    # Where no hook tells of the request, reasoning that the model opens is read as well.
+    thinking = Thinking(tokenizer=tokenizer, tool_call_parser_active=True, force_reasoning=False)
+    pieces = [*map(thinking.parse_streaming_increment, text), thinking.finish()]
+    assert "".join(piece.reasoning_text for piece in pieces) == "Hm."
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_sglang_strips_what_a_template_writes_behind_a_prompt_without_reasoning(
+    stream: bool,
+) -> None:
+    tokenizer = tokenizer_for("a1-function-parameter")
+    prompt = "<|im_start|>assistant\n<think>\n\n</think>"
+    chat = served_chat(tokenizer, prompt)
+    read = read_by_sglang(chat, tokenizer, "\n\nIt is sunny.", stream=stream)
+    assert read == ("", "It is sunny.", [])
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_sglang_reads_one_call_where_parallel_calls_are_refused(stream: bool) -> None:
+    tokenizer = tokenizer_for("j1-json-in-tags")
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rio"}}\n</tool_call>'
+    for parallel, names in ((True, ["get_weather"] * 2), (False, ["get_weather"])):
+        chat = served_chat(tokenizer, "<|im_start|>assistant\n", parallel_tool_calls=parallel)
+        _, _, called = read_by_sglang(chat, tokenizer, f"{call}\n{call}", stream=stream)
+        assert called == names
+
+
+def test_sglang_waits_for_reasoning_that_the_prompt_opens_under_the_requests_settings() -> None:
+    for name, setting, opened in (
+        ("a1-function-parameter", None, True),
+        ("a1-function-parameter", {"enable_thinking": False}, False),
+        ("j1-json-in-tags", None, False),
+    ):
+        chat = served_chat(tokenizer_for(name))
+        chat.request.chat_template_kwargs = setting
+        inferred = Mock(return_value=not opened)
+        found = opens_reasoning(inferred, chat.serving, chat.request)
+        assert found is opened
+    chat = served_chat(tokenizer_for("j1-json-in-tags"))
+    chat.serving.reasoning_parser = "other"
+    assert opens_reasoning(Mock(return_value=True), chat.serving, chat.request)
+
+
+def test_sglang_keeps_special_tokens_for_a_parser_of_reasoning() -> None:
+    chat = served_chat(tokenizer_for("j1-json-in-tags"), tools=None)
+    keep_special_tokens(chat.serving, chat.request)
+    assert chat.request.skip_special_tokens is False
+    other = asked(separate_reasoning=False)
+    keep_special_tokens(chat.serving, other)
+    assert other.skip_special_tokens is True
+
+
 def tag_accepts(tag: Any, text: str) -> bool:
     pytest.importorskip("xgrammar", reason="xgrammar is not installed")
     return read_by_xgrammar(json.loads(tag) if isinstance(tag, str) else tag)(text)
@@ -359,6 +494,26 @@ def test_an_answer_by_a_schema_has_its_reasoning_before_it_in_vllm(name: str, th
     assert tag_accepts(tag, f"{thought}{JSON}")
     assert not tag_accepts(tag, f"{thought}It is sunny.")
     assert not tag_accepts(tag, f'{thought}{{"days": 3}}')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "thought", "prompt"),
+    [
+        ("j1-json-in-tags", "<think>\nHm.\n</think>\n\n", "<|im_start|>assistant\n"),
+        ("a1-function-parameter", "\n\n", "<|im_start|>assistant\n<think>\n"),
+    ],
+    ids=["the model opens reasoning", "the prompt has opened it"],
+)
+def test_an_answer_by_a_schema_has_its_reasoning_before_it_in_sglang(
+    name: str, thought: str, prompt: str
+) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
+    chat = served_chat(tokenizer_for(name), prompt, tools=None, response_format=form)
+    assert set(chat.inner.sampling_params) == {"structural_tag"}
+    tag = chat.inner.sampling_params["structural_tag"]
+    assert tag_accepts(tag, f"{thought}{JSON}")
+    assert not tag_accepts(tag, f"{thought}It is sunny.")
 
 
 @pytest.mark.slow

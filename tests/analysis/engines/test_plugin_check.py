@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.engines.environment_worker import HOOKS
+from autoparser.analysis.engines.environment_worker import HOOKS, WITHOUT
 from autoparser.analysis.engines.plugin_check import CheckState, PluginCheck, plugin_check
+from autoparser.analysis.engines.sglang_plugin import HOOKED
 
 ROOT = Path(__file__).parents[3]
 MANAGER = """
@@ -133,22 +134,39 @@ def test_nothing_is_imported_where_that_is_said(engine: Path) -> None:
     assert states(plugin_check())["vllm has its names"] is CheckState.NO
 
 
-def test_what_a_release_has_moved_is_named(engine: Path) -> None:
-    for place, old, new in (
-        ("parser/parser_manager", "_compose_parser", "compose_parser"),
-        ("tool_parsers/abstract_tool_parser", "model_output, request", "output, request"),
+def test_a_moved_hook_is_named_and_weighed(engine: Path) -> None:
+    lost = (
+        "vllm.parser.parser_manager:ParserManager._compose_parser (not there): both names work,"
+        " each for its half: none sees whether an answer was cut"
+    )
+    parameter = (
+        "vllm.tool_parsers.abstract_tool_parser:ToolParser.extract_tool_calls"
+        " (no parameter model_output)"
+    )
+    for place, old, new, state, words in (
+        ("parser/parser_manager", "_compose_parser", "compose_parser", CheckState.PARTLY, lost),
+        (
+            "tool_parsers/abstract_tool_parser",
+            "model_output, request",
+            "output, request",
+            CheckState.NO,
+            f"{parameter}; {lost}",
+        ),
     ):
         module = engine / "vllm" / place / "__init__.py"
         module.write_text(module.read_text("utf-8").replace(old, new))
-    found = plugin_check()
-    (moved,) = (each for each in found.points if each.state is CheckState.NO)
-    assert moved.what == "vllm has what the plugin hooks"
-    assert moved.found == (
-        "vllm.tool_parsers.abstract_tool_parser:ToolParser.extract_tool_calls"
-        " (no parameter model_output);"
-        " vllm.parser.parser_manager:ParserManager._compose_parser (not there)"
-    )
-    assert moved.way_out
+        found = plugin_check()
+        hooks = next(each for each in found.points if each.what == "vllm has what the plugin hooks")
+        assert (hooks.state, hooks.found) == (state, words)
+        assert hooks.way_out
+        assert found.ok is (state is CheckState.PARTLY)
+        assert states(found)["vllm --tool-call-parser autoparser"] is CheckState.YES
+
+
+def test_every_hook_that_can_be_missed_is_a_hook() -> None:
+    assert WITHOUT.keys() <= {place for hooks in HOOKS.values() for place in hooks}
+    spelled = {place.replace(":", ".") for place in HOOKS["sglang"]}
+    assert HOOKED.keys() <= spelled
 
 
 @pytest.mark.parametrize("engine_name", HOOKS)
