@@ -24,7 +24,6 @@ from .turn_request import (
     ArgumentList,
     CallSection,
     FunctionName,
-    JsonCall,
     PartBody,
     RowCall,
     RowItem,
@@ -256,19 +255,6 @@ def call_closers(turn: TurnTree, section: CallSection) -> tuple[str, ...]:
     return _alone(turn, section, [call.after])
 
 
-def entry_markers(call: RowCall | JsonCall) -> tuple[str, ...]:
-    """Return the markers around the arguments of a call, without the text that they enclose."""
-    if isinstance(call, JsonCall):
-        return ()
-    lists = [item.arguments.members for item in call.row if isinstance(item, ArgumentList)]
-    pieces = (
-        piece for members in lists for piece in members.entry if not isinstance(piece, RowSlot)
-    )
-    return tuple(
-        dict.fromkeys(marker for piece in pieces for marker in TemplateLiteral.of(piece).markers)
-    )
-
-
 def section_closers(turn: TurnTree, section: CallSection) -> tuple[str, ...]:
     """Return the markers that close calls or a section: after a closed section they are stray."""
     closes = _alone(turn, section, [section.later_close, section.close])
@@ -325,3 +311,16 @@ class CallSurroundings(Struct, frozen=True):
     """Whether only the name of an offered tool makes it a call."""
     continuation: AfterArguments
     """Decides whether one of the stops is a stop or text that looks like it."""
+
+    def last_part(self, word: str) -> str:
+        """Return the offered name that a word ends with behind a namespace, or empty.
+
+        It is `ping` in `functions.ping`, `google:mcp:ping` and `ping` of `functions.ping:0`; of a
+        word that is offered as a whole it is empty.
+        """
+        offered = self.offered or ()
+        match = _LAST_PART.search(word)
+        return match[1] if match and match[1] in offered and word not in offered else ""
+
+
+_LAST_PART = re.compile(r"[.:/]([\w-]+)(?:[.:#]\d+)?\Z")

@@ -127,6 +127,8 @@ class MessageCollector:
         """Whether the open call exceeds the allowed number: it is not passed on."""
         self.strays = False
         """Whether there was a closer without an opening."""
+        self.broken = False
+        """Whether markup of calls has become content: what closes calls then belongs to it."""
         self._unclosed: tuple[int, int] | None = None
         """Where calls ended whose section did not close: offset, and number of content pieces."""
         self._prompted: TextTape | None = None
@@ -313,7 +315,24 @@ class MessageCollector:
         """Whether a call is open."""
         return self._call is not None
 
-    def close_call(self, status: Status) -> None:
+    @property
+    def has_begun(self) -> bool:
+        """Whether an open call was passed on, or would be: it cannot become text any more."""
+        return self._call is not None and not self._surplus and _begins(self._pieces)
+
+    def drop_call(self) -> None:
+        """Forget the open call, of which nothing was passed on."""
+        self._call, self._pieces, self._sent_count = None, [], 0
+
+    def recovered_call(
+        self, name: str, arguments: str, call_id: str, departures: tuple[str, ...]
+    ) -> None:
+        """Add a whole call and what is not as the format writes it."""
+        self.open_call(name, call_id)
+        self.arguments(arguments)
+        self.close_call(Status.REPAIRED if departures else Status.OK, departures)
+
+    def close_call(self, status: Status, departures: tuple[str, ...] = ()) -> None:
         """End the open call."""
         if self._call is None:
             return
@@ -321,7 +340,7 @@ class MessageCollector:
         if self.tool_names is not None and self._call[0] not in self.tool_names:
             status = Status.UNKNOWN_TOOL
         self.flush(all_=True)
-        call = self._open_call(status)
+        call = self._open_call(status, departures)
         self._call = None
         self._pieces, self._sent_count = [], 0
         if call is not None:
@@ -345,13 +364,13 @@ class MessageCollector:
         self._pieces, self._sent_count = [], 0
         return begun
 
-    def _open_call(self, status: Status) -> ParsedCall | None:
+    def _open_call(self, status: Status, departures: tuple[str, ...] = ()) -> ParsedCall | None:
         """Return the open call so far, or None if none was passed on."""
         if self._call is None or not self._passed_on:
             return None
         name, call_id = self._call
-        schema = self.schemas.given(name)
-        return ParsedCall(name, "".join(self._pieces), call_id, status, self._made_id, schema)
+        arguments, schema = "".join(self._pieces), self.schemas.given(name)
+        return ParsedCall(name, arguments, call_id, status, self._made_id, schema, departures)
 
     def attempted(self, start: int, end: int, status: Status | None = None) -> None:
         """Note the extent of a call; without a status it is the one that closed last."""

@@ -142,6 +142,8 @@ class ParsedCall:
     """The id that was made for the call, where none was written when it began."""
     schema: Json = field(default=None, compare=False, repr=False)
     """The JSON schema of the offered tool's parameters; None if it has none."""
+    departures: tuple[str, ...] = field(default=(), compare=False)
+    """What is not as the template writes it in a recovered call, such as "`</call>` is missing"."""
 
     @property
     def schema_errors(self) -> tuple[SchemaBreach, ...]:

@@ -170,6 +170,8 @@ class RowReader:
         if word is None or (isinstance(item, FunctionName) and self.name and word != self.name):
             return self._end_unread()
         if isinstance(item, FunctionName):
+            if self.around.last_part(word):
+                return self._end_unread()
             self.name = word
             if self.early is not None and not self.collector.calling:
                 if not self._is_offered():

@@ -11,33 +11,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from enum import Enum, auto
 from functools import cached_property
 
 from msgspec.structs import replace
 
-from autoparser.analysis.core.call_format import ArgumentFormat, CallLimit
-from autoparser.analysis.core.call_notation import json_notation
+from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.text_alignment import TemplateLiteral, spaced_spellings
+from autoparser.analysis.core.text_format import TurnPart
 
-from .argument_reader import read_arguments
 from .call_ends import (
     AfterArguments,
     CallEnd,
     CallSurroundings,
     call_closers,
-    entry_markers,
     section_closers,
 )
-from .json_text import Emit, ReadOutcome, ignore, read_json
+from .call_recovery import CallRecovery
+from .json_call_reader import JsonReader, message_call
 from .message_collector import MessageCollector
 from .parsed_message import Status
-from .prose_reader import close_fence, fence_mark, open_fence, read_prose
+from .prose_reader import close_fence, fence_mark, read_prose
 from .row_call_reader import RowReader, calls_unopened
 from .stop_marks import (
     StopMark,
     behind_calls,
     broken_call_stops,
     call_open,
+    entry_markers,
     is_marked,
     listed_calls,
     nodes_of,
@@ -46,7 +47,6 @@ from .text_lookahead import (
     StopTable,
     TextLookahead,
     at_any,
-    at_text,
     behind_space,
     behind_space_any,
     read_literal,
@@ -56,263 +56,7 @@ from .text_lookahead import (
     take_text,
 )
 from .text_tape import Reading, SpanKind, TextTape
-from .turn_request import (
-    ArgumentList,
-    CallSection,
-    FunctionName,
-    IdentityCache,
-    JsonCall,
-    RowCall,
-    TurnTree,
-)
-
-# A call that is one JSON object, its members in any order.
-
-
-class JsonReader:
-    """Reads a call that is one JSON object, its members in any order."""
-
-    def __init__(
-        self, tape: TextTape, call: JsonCall, around: CallSurroundings, collector: MessageCollector
-    ) -> None:
-        self.tape, self.call, self.around, self.collector = tape, call, around, collector
-        self.name: str | None = None
-        self.id = ""
-        self.early: list[str] = []
-        self.is_filled = False
-        self.repaired = False
-        self._follows = around.continuation.after([call.after], "")
-        self.stops = (*call.after.units[: call.after.is_marked], *around.stops)
-        """Markers before which braces may be missing: those that nothing else stands before."""
-
-    def read(self) -> Reading[CallEnd]:
-        """Read from the opening of the call to its close."""
-        if self.call.before.core and not (yield from read_literal(self.tape, self.call.before)):
-            # A second object may follow the first without an opener of its own.
-            yield from skip_space(self.tape)
-            if (yield from at_any(self.tape, ("{", "["))) is None:
-                return self._unread()
-        fence = yield from open_fence(self.tape)
-        yield from skip_space(self.tape)
-        yield from self._bracket(("[", "{"))
-        yield from self._bracket(("{", "{"))
-        ended = yield from self._object(inner=False)
-        if ended is not CallEnd.CLOSED:
-            return ended
-        if not self.collector.calling:
-            return CallEnd.NO_CALL
-        if not self.is_filled:
-            self.collector.arguments("".join(self.early) or "{}")
-        status = Status.REPAIRED if self.repaired else Status.OK
-        yield from self._bracket(("}", *self.call.after.units))
-        yield from self._bracket(("]", *self.call.after.units))
-        yield from close_fence(self.tape, fence)
-        if self.call.after.core and not (yield from read_literal(self.tape, self.call.after)):
-            if self.tape.cut and not self.tape.complete:
-                return self._cut()
-            if self.tape.left() or self.call.after.core not in self.around.ends:
-                status = Status.REPAIRED
-        self.collector.close_call(status)
-        return CallEnd.CLOSED
-
-    def _bracket(self, units: Sequence[str]) -> Reading[None]:
-        """Take a bracket around the objects that markers enclose, if it and these units come.
-
-        Models write several calls as an array, and doubled braces as format strings have them.
-        """
-        if not (self.call.after.is_marked or self.call.before.is_marked):
-            return
-        ahead = TextLookahead(self.tape, self.tape.position)
-        if (yield from ahead.row(units)):
-            yield from skip_space(self.tape)
-            self.tape.take(1, SpanKind.MARKUP)
-
-    def _object(self, *, inner: bool) -> Reading[CallEnd]:
-        """Read the members of the call's object, or of the one inside it."""
-        if not (yield from take_text(self.tape, "{")):
-            return self._unread()
-        while True:
-            yield from skip_space(self.tape)
-            if not (yield from self.tape.wait(1)):
-                return self._at_end()
-            char = self.tape.text[self.tape.at]
-            if char == "}":
-                self.tape.take(1, SpanKind.MARKUP)
-                return CallEnd.CLOSED
-            if char == ",":
-                self.tape.take(1, SpanKind.MARKUP)
-                continue
-            if self.collector.calling and (yield from self._behind(char)):
-                self.repaired = True
-                return CallEnd.CLOSED
-            if char not in "\"'":
-                return CallEnd.NO_CALL
-            ended = yield from self._member(inner=inner)
-            if ended is not None:
-                return ended
-
-    def _behind(self, char: str) -> Reading[bool]:
-        """Return whether a text that follows calls comes where the object should continue."""
-        if (yield from at_any(self.tape, self.stops)):
-            return True
-        if char in "\"'":
-            return False
-        ahead = TextLookahead(self.tape, self.tape.position)
-        return bool((yield from self._follows(ahead)))
-
-    def _at_end(self) -> CallEnd:
-        """Return how a call ends at the end of the text: closed if only closers are missing."""
-        if not self.tape.complete or not self.collector.calling or not self.is_filled:
-            return self._cut()
-        self.repaired = True
-        return CallEnd.CLOSED
-
-    def _member(self, *, inner: bool) -> Reading[CallEnd | None]:
-        naming = self.call.name_is_key and not inner and self.name is None
-        key = yield from self._string(SpanKind.NAME if naming else SpanKind.MARKUP)
-        if key is None:
-            return self._unread()
-        yield from skip_space(self.tape)
-        if not (yield from take_text(self.tape, ":")):
-            return self._unread()
-        yield from skip_space(self.tape)
-        if not (yield from self.tape.wait(1)):
-            return self._cut()
-        return (yield from self._inner(key) if inner else self._outer(key))
-
-    def _outer(self, key: str) -> Reading[CallEnd | None]:
-        call = self.call
-        if call.name_is_key:
-            return (yield from self._name_is_key(key))
-        # Messages hold what is called in a field of that name, whatever the template writes.
-        nested = key == (call.function_field or _FUNCTION)
-        if nested and self.name is None and (yield from at_text(self.tape, "{")):
-            ended = yield from self._object(inner=True)
-            return None if ended is CallEnd.CLOSED else ended
-        return (yield from self._inner(key))
-
-    def _name_is_key(self, key: str) -> Reading[CallEnd | None]:
-        if self.name is not None:
-            return (yield from self._value(ignore))
-        self.name = key
-        refused = self._open()
-        return refused if refused is not None else (yield from self._arguments())
-
-    def _inner(self, key: str) -> Reading[CallEnd | None]:
-        call = self.call
-        if key == call.name_field and self.name is None:
-            name = yield from self._string(SpanKind.NAME)
-            if name is None:
-                return self._unread()
-            self.name = name
-            return self._open()
-        if not self.is_filled and (
-            key == call.arguments_field or (yield from self._names_arguments(key))
-        ):
-            return (yield from self._arguments())
-        if key == call.id_field:
-            pieces: list[str] = []
-            ended = yield from self._value(pieces.append)
-            self.id = "".join(pieces).strip('"')
-            if self.collector.calling:
-                self.collector.name_call(self.id)
-            return ended
-        return (yield from self._value(ignore))
-
-    def _names_arguments(self, key: str) -> Reading[bool]:
-        """Whether a member holds the arguments by the name that messages or tools have for them."""
-        known = self.name is not None and self.name in (self.around.offered or ())
-        return key in _ARGUMENTS and known and (yield from at_text(self.tape, "{"))
-
-    def _open(self) -> CallEnd | None:
-        """Open the call once its name is known."""
-        name = self.name or ""
-        offered = self.around.offered
-        if not name or (self.around.tentative and (offered is None or name not in offered)):
-            return CallEnd.NO_CALL
-        if self.around.tentative and not self.early:
-            # Without arguments it may still be any object with a name.
-            return None
-        self.collector.open_call(name, self.id)
-        if self.early:
-            self.collector.arguments("".join(self.early))
-            self.early = []
-            self.is_filled = True
-        return None
-
-    def _arguments(self) -> Reading[CallEnd | None]:
-        if self.name is not None and not self.collector.calling:
-            self.collector.open_call(self.name, self.id)
-        emit = self.collector.arguments if self.collector.calling else self.early.append
-        self.is_filled = self.collector.calling
-        outcome = yield from read_arguments(
-            self.tape,
-            self.call.arguments.arguments,
-            self.collector.schemas.of(self.name or ""),
-            self.around.stops,
-            emit,
-            repairs=self.stops,
-            goes_on=self._follows,
-        )
-        return self._end_of(outcome)
-
-    def _unread(self) -> CallEnd:
-        """Return how a call ends that could not be read."""
-        return self._cut() if self.tape.cut else CallEnd.NO_CALL
-
-    def _cut(self) -> CallEnd:
-        """Return how a call ends that the end of the text cuts; it may not be a call."""
-        sure = not self.around.tentative or self.collector.calling
-        return CallEnd.CUT if sure else CallEnd.NO_CALL
-
-    def _value(self, emit: Emit) -> Reading[CallEnd | None]:
-        outcome = yield from read_json(self.tape, emit, self.around.stops)
-        return self._end_of(outcome)
-
-    def _end_of(self, outcome: ReadOutcome) -> CallEnd | None:
-        if outcome is ReadOutcome.BAD:
-            return self._unread()
-        if outcome is ReadOutcome.CUT:
-            return self._cut()
-        self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED
-        return None
-
-    def _string(self, kind: SpanKind = SpanKind.MARKUP) -> Reading[str | None]:
-        """Read a quoted string, whose text has this kind; return None if there is none."""
-        while True:
-            text = self.tape.text
-            match = _STRING.match(text, self.tape.at)
-            if match:
-                self.tape.take(1, SpanKind.MARKUP)
-                self.tape.take(match.end() - self.tape.at - 1, kind)
-                self.tape.take(1, SpanKind.MARKUP)
-                return _UNESCAPE.sub(_unescaped, match.group(1) or match.group(2) or "")
-            if self.tape.left() and text[self.tape.at] not in "\"'":
-                return None
-            if self.tape.closed:
-                self.tape.fell_short()
-                return None
-            if self.tape.left():
-                # Only another quote can end the string.
-                self.tape.waits_for(text[self.tape.at])
-            yield
-
-
-_FUNCTION = "function"
-"""What messages call the function of a call, with its name and arguments."""
-_ARGUMENTS = frozenset({"arguments", "parameters"})
-"""What messages call the arguments of a function, and tools what it takes."""
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
-_UNESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    code = match.group(1)
-    if len(code) > 1:
-        return chr(int(code[1:], 16))
-    return _ESCAPES.get(code, code)
-
+from .turn_request import CallSection, IdentityCache, JsonCall, RowCall, TurnTree
 
 # One call.
 
@@ -326,27 +70,6 @@ def read_call(
     return (yield from RowReader(tape, call, around, collector).read())
 
 
-def message_call(call: RowCall) -> JsonCall | None:
-    """Return the JSON call that a model may write for a row, as OpenAI's messages hold it."""
-    lists = [item for item in call.row if isinstance(item, ArgumentList)]
-    names = [item for item in call.row if isinstance(item, FunctionName)]
-    if not lists or not names:
-        return None
-    notation = json_notation()
-    last = call.row[-1]
-    return JsonCall(
-        before=call_open(call),
-        name=names[0],
-        arguments=ArgumentList(ArgumentFormat(notation.object, notation, verbatim=True)),
-        after=TemplateLiteral.of(last.markers[-1])
-        if isinstance(last, TemplateLiteral) and last.is_marked
-        else TemplateLiteral(),
-        name_field="name",
-        arguments_field="arguments",
-        id_field="id",
-    )
-
-
 def at_message_call(
     ahead: TextLookahead, opens: Sequence[str], names: Collection[str]
 ) -> Reading[bool]:
@@ -358,6 +81,22 @@ def at_message_call(
         return False
     yield from ahead.space()
     return (yield from ahead.among(f'"{name}"' for name in names)) is not None
+
+
+class _Unread(Enum):
+    """What became of a call that could not be read."""
+
+    CONTENT = auto()
+    RECOVERED = auto()
+    """Calls were found in its text and in what follows it."""
+    BEGUN = auto()
+    """It was passed on before it broke, and remains a call."""
+
+
+_MOST_HELD = 65536
+"""Most characters that are held for calls that are not as the format writes them."""
+_LOOKED_AT = 1024
+"""Characters within which the first name has to come."""
 
 
 class SectionTexts:
@@ -376,6 +115,7 @@ class SectionTexts:
         opening = call_open(section.call)
         texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
         self.ends = texts[1:]
+        self.turn_ends: StopTable[None] = StopTable([("", end.core, None) for end in turn.ends])
         self.noise: StopTable[None] | None = None
         """The texts that end noise before the first call, or None if there may be none."""
         if opening.noticed_by_marker:
@@ -413,6 +153,59 @@ class SectionReader:
         self._call_marks, self._noise = texts.call_marks, texts.noise
         self._opening_units, self._before_object = texts.opening_units, texts.before_object
         self._turn, self._offered, self._ends = turn, turn.offered, texts.ends
+        self._turn_ends = texts.turn_ends
+
+    @cached_property
+    def recovery(self) -> CallRecovery:
+        """The search for calls that this reader cannot read."""
+        return CallRecovery(self._turn, self.section, self._around)
+
+    def recover(
+        self, tape: TextTape, collector: MessageCollector, *, closes: bool = False
+    ) -> Reading[bool]:
+        """Take calls that are not as the format writes them; return whether there were any.
+
+        The text is held until it is known: to the end of the turn, of the text, or to the first
+        text that is neither markup nor a call. If it `closes` calls, markup alone is junk.
+        """
+        text = (yield from self._held(tape)) if self._offered else None
+        if text is None or (self.section.single and collector.closed_calls):
+            return False
+        found = self.recovery.find(text, collector.schemas)
+        if found is None or found.guessed:
+            behind = closes and bool(collector.closed_calls) and not collector.broken
+            junk = behind and self.recovery.is_markup(text)
+            if junk:
+                tape.take(len(text), SpanKind.JUNK)
+                collector.strays = True
+            return junk
+        begun = tape.position
+        for call in found.calls:
+            for span in sorted(call.spans):
+                tape.take(begun + span.start - tape.position, SpanKind.MARKUP)
+                tape.take(begun + span.end - tape.position, span.kind)
+            start = tape.position
+            tape.take(begun + call.end - tape.position, SpanKind.MARKUP)
+            collector.recovered_call(call.name, call.arguments, call.id, call.departures)
+            collector.attempted(start, tape.position)
+        collector.drop_blank()
+        return True
+
+    def _held(self, tape: TextTape) -> Reading[str | None]:
+        """Wait for the text up to the end of the turn; return None if no calls are in it."""
+        while True:
+            text = tape.text[tape.at : tape.at + _MOST_HELD]
+            found = self._turn_ends.find(text, 0)
+            if found is not None and (tape.closed or not self._turn_ends.unsure(text, found, 0)):
+                return text[: found.start]
+            if len(text) < _LOOKED_AT and not self.recovery.may_hold(text):
+                return None
+            if tape.closed or len(text) == _MOST_HELD:
+                return None if len(text) == _MOST_HELD else text
+            if len(text) >= _LOOKED_AT:
+                limit = tape.position + _MOST_HELD
+                tape.still = self._turn_ends.while_absent(tape, tape.position, limit)
+            yield
 
     def read(
         self, tape: TextTape, collector: MessageCollector, space: int = 0, fence: int = 0
@@ -432,7 +225,20 @@ class SectionReader:
         collector.defer(opening)
         cut = yield from self._read(tape, collector, space, opening)
         collector.content("")
-        return cut
+        return cut or (yield from self.ends_turn(tape, collector))
+
+    def ends_turn(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
+        """Take the rest of the turn's end whose front is missing behind calls, if it comes."""
+        if collector.last is not TurnPart.CALLS:
+            return False
+        for end in self._turn.ends:
+            for at in range(1, len(end.units) if len(end.markers) > 1 else 0):
+                ahead = TextLookahead(tape, tape.position)
+                if (yield from ahead.row(end.units[at:])):
+                    tape.take(ahead.at - tape.at, SpanKind.MARKUP)
+                    collector.ended = collector.strays = True
+                    return True
+        return False
 
     def _may_be_object(self, tape: TextTape, space: int) -> bool:
         """Return whether a JSON object may come after `space` characters and the opening of calls.
@@ -459,7 +265,7 @@ class SectionReader:
         if opened and close.core and (yield from self._close(tape, close)):
             # A section without calls: the text in it may be a call that cannot be read.
             if noise:
-                self._give_up(tape, collector, start)
+                yield from self._give_up(tape, collector, start)
                 return False
             tape.recorded()
             collector.drop_blank()
@@ -467,14 +273,15 @@ class SectionReader:
             return False
         if self._holds_call(noise):
             # The opener of a call is missing, and the rest of it comes before the next call.
-            self._give_up(tape, collector, start)
+            if (yield from self._give_up(tape, collector, start)) is _Unread.RECOVERED:
+                return False
             start = tape.position
             tape.record()
         if not opened and self._around.tentative:
             ended = yield from self._call(tape, collector, start, first=True)
         else:
             ended = yield from self._cut_or_call(tape, collector, start, first=True)
-        while not ended and self.section.limit is CallLimit.MANY:
+        while ended in (None, False) and self.section.limit is CallLimit.MANY:
             follows = self._another if ended is None else self._resumes
             if not (yield from follows(tape, collector, opened)):
                 break
@@ -482,7 +289,7 @@ class SectionReader:
             tape.record()
             ended = yield from self._cut_or_call(tape, collector, start, first=False)
         if ended is not None:
-            return ended
+            return ended is True
         closed = bool(close.core) and (yield from self._close(tape, close))
         yield from self._stray_closers(tape, collector, self._closers)
         yield from self._close_fence(tape, collector, begin, fence)
@@ -512,7 +319,7 @@ class SectionReader:
 
     def _cut_or_call(
         self, tape: TextTape, collector: MessageCollector, start: int, *, first: bool
-    ) -> Reading[bool | None]:
+    ) -> Reading[bool | _Unread | None]:
         """Read a call, unless the text was cut before it begins."""
         if tape.cut and not tape.complete:
             return self._cut(tape, collector, start)
@@ -520,7 +327,7 @@ class SectionReader:
 
     def _call(
         self, tape: TextTape, collector: MessageCollector, start: int, *, first: bool
-    ) -> Reading[bool | None]:
+    ) -> Reading[bool | _Unread | None]:
         """Read a call; return None if it closed, otherwise the result of reading the section."""
         section = self.section
         surplus = section.single and bool(collector.closed_calls)
@@ -530,7 +337,10 @@ class SectionReader:
         if ended is CallEnd.CUT and (collector.calling or not tape.complete):
             return self._cut(tape, collector, start)
         if ended is not CallEnd.CLOSED:
-            if self._give_up(tape, collector, start):
+            unread = yield from self._give_up(tape, collector, start)
+            if unread is _Unread.RECOVERED:
+                return unread
+            if unread is _Unread.BEGUN:
                 yield from self._rest(tape, collector)
             return False
         tape.recorded()
@@ -609,21 +419,25 @@ class SectionReader:
             yield from self._stray_closers(tape, collector, self._closers)
             collector.drop_blank()
 
-    def _give_up(self, tape: TextTape, collector: MessageCollector, start: int) -> bool:
-        """End a call that cannot be read; return whether it was passed on, or is content."""
+    def _give_up(self, tape: TextTape, collector: MessageCollector, start: int) -> Reading[_Unread]:
+        """End a call that cannot be read: others are recovered from its text, or it is content."""
         text = tape.recorded()
-        if not text and tape.left():
-            text = tape.take(1, SpanKind.CONTENT)
-        begun = False
-        if not self._around.tentative or collector.calling:
-            begun = collector.give_up_call()
-            collector.attempted(start, tape.position, Status.MALFORMED)
-        if begun:
-            collector.drop_blank()
-            return True
-        tape.relabel(start, SpanKind.CONTENT)
-        collector.content(text)
-        return False
+        if not collector.has_begun:
+            calling = collector.calling
+            collector.drop_call()
+            tape.put_back(text)
+            if (yield from self.recover(tape, collector)):
+                return _Unread.RECOVERED
+            text = tape.take(len(text) or min(1, tape.left()), SpanKind.CONTENT)
+            if not self._around.tentative or calling:
+                collector.give_up_call()
+                collector.attempted(start, tape.position, Status.MALFORMED)
+            collector.content(text)
+            return _Unread.CONTENT
+        collector.give_up_call()
+        collector.attempted(start, tape.position, Status.MALFORMED)
+        collector.drop_blank()
+        return _Unread.BEGUN
 
     def _another(self, tape: TextTape, collector: MessageCollector, opened: bool) -> Reading[bool]:
         """Return whether another call follows; take the separator before it."""

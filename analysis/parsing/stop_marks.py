@@ -16,7 +16,13 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from autoparser.analysis.core.text_alignment import TemplateLiteral, spaced_spellings
+from autoparser.analysis.core.call_notation import RowSlot
+from autoparser.analysis.core.text_alignment import (
+    TemplateLiteral,
+    edge_units,
+    is_unit,
+    spaced_spellings,
+)
 from autoparser.analysis.core.text_format import TurnPart
 
 from .text_lookahead import NamedStop, StopTable, ToolNames, at_text
@@ -311,6 +317,10 @@ class StopMark(Enum):
     CONTENT_CLOSE = auto()
     CALLS = auto()
     CALLS_CLOSE = auto()
+    SIGN = auto()
+    """Markup of calls where the reader knows no call: one may be found that lacks its opener."""
+    SIGN_OF_LINE = auto()
+    """The same where it begins a line; elsewhere it is text."""
     END = auto()
 
 
@@ -325,6 +335,7 @@ def _table(
     named: Callable[[], Iterator[tuple[str, str, str]]],
     tail: str = "",
     loose: StopMark | None = None,
+    whole: frozenset[StopMark] = frozenset(),
 ) -> StopTable[StopMark]:
     """Return a table of stops, made once for a format, for the tools of the turn.
 
@@ -343,7 +354,7 @@ def _table(
             for name in names
             for space, before, after in spelled
         ]
-        return StopTable([*stops(), *texts], tail, loose, around)
+        return StopTable([*stops(), *texts], tail, loose, around, whole=whole)
 
     # A name with little before it cannot be found by that, so that each name is compiled.
     return _STOPS.of(nodes, (kind, offered if spelled else bool(offered)), made).offering(offered)
@@ -436,10 +447,11 @@ def content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> StopTabl
     return _table(
         turn,
         ("content", frame is not None, turn.goes_on, turn.tail),
-        lambda: _content_stops(turn, frame),
+        lambda: _with_signs(turn, list(_content_stops(turn, frame))),
         lambda: _named_stops(turn, frame),
         turn.tail,
         StopMark.CALLS,
+        SIGNS,
     )
 
 
@@ -473,6 +485,9 @@ def _named_stops(turn: TurnTree, frame: ChannelFrame | None) -> Iterator[tuple[s
 def _content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> Texts:
     for end in turn.ends:
         yield _stop(end, StopMark.END)
+        # Of an end of several markers the first may be missing.
+        if len(end.markers) > 1 and _is_only(turn, end.markers[-1], end):
+            yield "", end.markers[-1], StopMark.END
     if turn.calls is not None:
         yield from _call_stops(turn, turn.calls, frame)
     if turn.reasoning is not None:
@@ -485,6 +500,109 @@ def _content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> Texts:
         # A header of mere words cannot be found in text.
         yield _stop(turn.header, StopMark.HEADER)
     yield from _markers_without_word(turn)
+
+
+SIGNS = frozenset({StopMark.SIGN, StopMark.SIGN_OF_LINE})
+
+
+def _with_signs(turn: TurnTree, stops: list[tuple[str, str, StopMark]]) -> Texts:
+    """Return the stops of content, with signs of calls of offered tools that lack their opener."""
+    yield from stops
+    section = turn.calls
+    if section is None or not turn.offered:
+        return
+    calls = tuple(text for _, text, mark in stops if mark is StopMark.CALLS)
+    for text, begins_line in _signs(section):
+        if not text.startswith(calls):
+            yield section.space, text, StopMark.SIGN_OF_LINE if begins_line else StopMark.SIGN
+
+
+def _signs(section: CallSection) -> Iterator[tuple[str, bool]]:
+    """Return the texts by which calls that lack their opener are noticed.
+
+    The second part says whether it has to begin a line: what only looks like a marker, or like the
+    object of a call, may be anything elsewhere.
+    """
+    call = section.call
+    begin = (section.open, call_open(call), section.close, section.later_close)
+    openers = [*filter(is_unit, (*section.open.units, *call_open(call).units))]
+    yield from ((marker, False) for marker in filter(is_unit, call_markers(section)))
+    yield from ((text, False) for each in begin for text in _signed_markers(each.core))
+    yield from ((text, False) for text in filter(None, map(mirrored, openers)))
+    yield from ((text, True) for marker in openers for text in _lookalikes(marker))
+    if isinstance(call, RowCall):
+        words = _words_behind(call_open(call).core)
+        yield from ((text, True) for text in filter(None, [words]))
+    field = call.name_field if isinstance(call, JsonCall) else ""
+    yield from ((f'{{{space}"{field or "name"}"', True) for space in _SPACES)
+
+
+_SPACES = ("", " ", "\n", "\n  ", "\n    ")
+"""Whitespace between the brace of an object and its first key."""
+BARS = "|｜‖│∣"
+"""Bars that models mistake for each other."""
+
+
+def call_markers(section: CallSection) -> tuple[str, ...]:
+    """Return the markers of calls, of their section and of their arguments."""
+    literals = (*call_literals(section), section.open, section.close, section.later_close)
+    units = dict.fromkeys(unit for literal in literals for unit in literal.units)
+    return tuple(filter(is_telling, dict.fromkeys((*units, *entry_markers(section.call)))))
+
+
+def entry_markers(call: RowCall | JsonCall) -> tuple[str, ...]:
+    """Return the markers around the arguments of a call, without the text that they enclose."""
+    if isinstance(call, JsonCall):
+        return ()
+    lists = [item.arguments.members for item in call.row if isinstance(item, ArgumentList)]
+    pieces = (
+        piece for members in lists for piece in members.entry if not isinstance(piece, RowSlot)
+    )
+    return tuple(
+        dict.fromkeys(marker for piece in pieces for marker in TemplateLiteral.of(piece).markers)
+    )
+
+
+def is_telling(text: str) -> bool:
+    """Return whether a piece of markup is more than a sign or a word of prose."""
+    return is_unit(text) or (any(map(str.isalnum, text)) and not text.isalnum())
+
+
+def _lookalikes(marker: str) -> Iterator[str]:
+    """Return the spellings with other bars by which a reader notices a misspelled marker."""
+    if any(bar in marker for bar in BARS):
+        yield from (re.sub(f"[{BARS}]", bar, marker) for bar in "|｜‖" if bar not in marker)
+    elif re.fullmatch(r"<\w+>", marker):
+        yield from (f"<{bar}{marker[1:-1]}{bar}>" for bar in "|｜")
+
+
+def mirrored(marker: str) -> str:
+    """Return the closer that a marker has elsewhere: `[/X]` for `[X]`, or empty for another."""
+    match = _BRACKETED_NAME.fullmatch(marker)
+    return "" if match is None else f"{match[1]}/{match[2]}"
+
+
+_BRACKETED_NAME = re.compile(r"([<\[])([A-Za-z][\w:-]*[>\]])")
+
+
+def _signed_markers(text: str) -> Iterator[str]:
+    """Return the markers of an opener or closer with the signs right before them: `]<]x[>`."""
+    at = begun = 0
+    for unit in edge_units(text):
+        end = at + len(unit)
+        if is_unit(unit) and begun < at:
+            yield text[begun:end]
+        if is_unit(unit) or any(char.isalnum() or char.isspace() for char in unit):
+            begun = end
+        at = end
+
+
+def _words_behind(text: str) -> str:
+    """Return the words of an opener behind its last marker, such as `call:` of `<x>call:`."""
+    units = edge_units(text)
+    last = max((at for at, unit in enumerate(units) if is_unit(unit)), default=-1)
+    words = "".join(units[last + 1 :]).strip()
+    return words if any(map(str.isalnum, words)) and not words.isalnum() else ""
 
 
 def _call_stops(turn: TurnTree, section: CallSection, frame: ChannelFrame | None) -> Texts:

@@ -95,14 +95,17 @@ class StopTable(Generic[Label]):
         loose: Label | None = None,
         named: Sequence[NamedStop[Label]] = (),
         names: frozenset[str] | None = None,
+        whole: Collection[Label] = (),
     ) -> None:
         """Compile stops, which are (whitespace that may come before, text, label).
 
         `tail` is whitespace that may end the whole text. Before stops with the label `loose`, other
         whitespace, at most as long, may replace the template's, if it writes any; and so may the
         opening of a Markdown fence that a model put around the calls. `named` are stops with one
-        of `names` in them.
+        of `names` in them. Stops with a label in `whole` are text where the end of a text cuts
+        them.
         """
+        self._whole = frozenset(whole)
         known: dict[str, Label] = {}
         self.spaces: dict[str, str] = {}
         """The whitespace that the template writes before each text."""
@@ -273,13 +276,18 @@ class StopTable(Generic[Label]):
             if begun[0].isalnum() or not self._begins(begun):
                 continue
             longer = (stop for stop in self._texts if len(stop) > len(begun))
-            whole = next((stop for stop in longer if stop.startswith(begun)), "")
+            begun_stops = (stop for stop in longer if stop.startswith(begun))
+            whole = next(
+                (stop for stop in begun_stops if self._labels[stop] not in self._whole), ""
+            )
             found = [(len(whole), self.spaces.get(whole, ""), self._labels[whole])] if whole else []
             for stop in self._named:
                 if self._begins_named(begun, stop):
                     name = self._names.longest_with(begun[len(stop.before) :], stop.after)
                     size = len(stop.before) + name + len(stop.after)
                     found.append((size, stop.space, stop.label))
+            if not found:
+                continue
             _, space, label = max(found, key=itemgetter(0))
             return FoundStop(self._before(text, match.start(), space, label, at), len(text), label)
         return None

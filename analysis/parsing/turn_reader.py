@@ -28,6 +28,7 @@ from .prose_reader import JsonContent, read_prose
 from .section_reader import SectionReader
 from .stop_marks import (
     LONGEST_HEADER,
+    SIGNS,
     ChannelFrame,
     StopMark,
     bracketed_marks,
@@ -228,7 +229,7 @@ def _uncalled_openers(turn: TurnTree) -> Iterator[str]:
 def _stops_at(stops: StopTable[StopMark], text: str, start: int) -> bool:
     """Return whether a stop is at this very offset of a text."""
     found = stops.find(text, start)
-    return found is not None and found.start == start
+    return found is not None and found.start == start and found.label not in SIGNS
 
 
 _HEADED: IdentityCache[CallSection] = IdentityCache(256)
@@ -592,6 +593,8 @@ class TurnReader:
         if found is None:
             tape.take(tape.left(), SpanKind.MARKUP)
             return StopMark.END
+        if found.label in SIGNS:
+            return (yield from self._read_sign(tape, collector, found))
         offset = tape.offset
         is_text = yield from self._is_text(tape, collector, opened, found)
         # Text that was fed meanwhile has moved the offset of the stop.
@@ -601,6 +604,23 @@ class TurnReader:
             collector.content(tape.take(found.end - tape.at, SpanKind.CONTENT))
             return StopMark.CONTENT
         return (yield from self._read_stop(tape, collector, opened, found))
+
+    def _read_sign(
+        self, tape: TextTape, collector: MessageCollector, stop: FoundStop[StopMark]
+    ) -> Reading[StopMark]:
+        """Read calls of which a sign was found; without any the sign is content."""
+        start = tape.offset + stop.end
+        space = tape.text[tape.at : stop.start]
+        before = space[-1:] or collector.last_character
+        apart = not collector.within_line or "\n" in space
+        text = before in _QUOTES or (stop.label is StopMark.SIGN_OF_LINE and not apart)
+        section = None if text else self._section
+        if section is not None and (yield from section.recover(tape, collector, closes=True)):
+            ended = yield from section.ends_turn(tape, collector)
+            return StopMark.END if ended else StopMark.CALLS
+        collector.content(tape.take(start - tape.position, SpanKind.CONTENT))
+        collector.broken = True
+        return StopMark.CONTENT
 
     def _read_stop(
         self,
@@ -704,6 +724,8 @@ class TurnReader:
             collector.last = TurnPart.REASONING
 
 
+_QUOTES = tuple("`'\"(")
+"""Characters before markup of calls that a sentence mentions."""
 _BEFORE_QUOTED = tuple(" \t`'\"(")
 """Characters before a marker that a sentence mentions."""
 

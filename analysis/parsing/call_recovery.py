@@ -1,0 +1,611 @@
+"""Search a text that the reader could not read once more, whole, for calls of offered tools.
+
+    bash {"command": "ls"}</tool_call>  ->  a call of bash, with what departs from the format:
+                                            `<tool_call>` is missing, arguments as a JSON object
+
+`CallRecovery.find` walks over markup up to an offered name, reads the arguments behind it in the
+format's notation, else as a JSON object, as Python keywords or as tagged pairs, and walks on over
+markup to the next name or to the end. Of the format's literals any may be missing, doubled, foreign
+or misspelled. A call counts only if its keys are declared, the required ones are there, and nothing
+but markup is left over. A call has the list of its departures: it is `ok` without any, as a right
+call among others may be.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple, cast
+
+from msgspec.structs import replace
+
+from autoparser.analysis.core.call_notation import json_notation
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import is_mapping
+from autoparser.analysis.core.schema_parts import SchemaPart
+from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
+
+from .argument_reader import read_arguments
+from .call_ends import CallEnd, CallSurroundings, call_closers
+from .json_call_reader import JsonReader, message_call
+from .json_text import ReadOutcome, read_json
+from .message_collector import MessageCollector
+from .stop_marks import BARS, call_literals, call_markers, call_open, is_telling, mirrored
+from .text_lookahead import ends_nowhere
+from .text_tape import Reading, Result, Span, SpanKind, TextTape
+from .turn_request import (
+    ArgumentList,
+    CallSchemas,
+    CallSection,
+    JsonCall,
+    RowCall,
+    SingleWord,
+    TurnTree,
+)
+from .value_decoding import decode_typed
+
+# What is found.
+
+
+class RecoveredCall(NamedTuple):
+    """A call that was found, by offsets in the text that was searched."""
+
+    name: str
+    arguments: str
+    """JSON text, such as `{"command": "ls"}`."""
+    id: str
+    end: int
+    """Where the markup behind it ends."""
+    spans: tuple[Span, ...]
+    """The name, the id and the arguments; what lies between them is markup."""
+    departures: tuple[str, ...]
+    """What is not as the template writes it, such as "`</tool_call>` is missing"."""
+
+
+class Recovery(NamedTuple):
+    """Calls of which a text consists up to `end`, markup aside."""
+
+    calls: tuple[RecoveredCall, ...]
+    end: int
+    guessed: bool
+    """Whether more than markup was supplied: keys of values, or everything that marks a call."""
+
+
+class _Token(NamedTuple):
+    """A piece of markup; `own` if it is a literal of the format's calls, and not a foreign one."""
+
+    text: str
+    end: int
+    own: bool
+
+
+class _Anchor(NamedTuple):
+    """An offered name in a text, with what stands before it in the same word."""
+
+    name: str
+    start: int
+    end: int
+    prefix: str = ""
+
+
+class _Found(NamedTuple):
+    """A call without the markup behind it."""
+
+    name: str
+    values: str
+    end: int
+    spans: tuple[Span, ...]
+    tokens: tuple[_Token, ...] = ()
+    """The markup between the name and the arguments."""
+    how: tuple[str, ...] = ()
+    """What is not the format's way, in words."""
+    id: str = ""
+    guessed: bool = False
+    bare: bool = False
+    """Whether nothing was read as arguments, so that markers have to enclose the name."""
+
+
+# Signs that models mistake for each other.
+
+
+_OPENING, _CLOSING = "<＜〈‹[{(", ">＞〉›]})"
+_SIGNS = re.escape(BARS + _OPENING + _CLOSING)
+_BRACKETED = re.compile(rf"[{_SIGNS}/]")
+
+
+def lookalike_pattern(marker: str) -> str:
+    """Return the pattern of a marker whose brackets and bars may be others, or be doubled.
+
+    For `<｜x｜>` it finds `<|x|>`, `<‖x‖>` and `[x]`, but not `</x>`, which closes.
+    """
+    pieces = [rf"(?=[{re.escape(_OPENING)}])"] if marker[:1] in _OPENING else []
+    for piece in filter(None, re.split(r"(\W+)", marker)):
+        if _BRACKETED.search(piece) is None:
+            pieces.append(r"\s+" if piece.isspace() else re.escape(piece))
+        elif "/" in piece:
+            pieces.append(rf"[{_SIGNS}]{{0,3}}/[{_SIGNS}]{{0,2}}")
+        else:
+            pieces.append(rf"[{_SIGNS}]{{1,4}}")
+    return "".join(pieces)
+
+
+# The search.
+
+
+class CallRecovery:
+    """Finds calls of offered tools among markup that is not as the format writes it."""
+
+    def __init__(self, turn: TurnTree, section: CallSection, around: CallSurroundings) -> None:
+        """Prepare for the calls of a turn; without offered tools nothing is found."""
+        call = section.call
+        self._call, self._around, self._section = call, around, section
+        lists = [item for item in _items(call) if isinstance(item, ArgumentList)]
+        self._list = lists[0] if lists else None
+        self._names = sorted(turn.offered or (), key=len, reverse=True) if lists else []
+        literals = [*call_literals(section), section.open, section.close, section.later_close]
+        self._expected = tuple(unit for each in call_literals(section) for unit in each.units)
+        units = dict.fromkeys(unit for literal in literals for unit in literal.units)
+        self.markers = call_markers(section)
+        """The format's markers of calls and of their arguments."""
+        self._openers = (*section.open.units, *call_open(call).units)
+        self._closers = tuple(
+            unit
+            for unit in dict.fromkeys((*call_closers(turn, section), *section.close.units))
+            if is_telling(unit)
+        )
+        self._units = tuple(units)
+        strings = () if self._list is None else self._list.arguments.values.string
+        quotes = {strings.open.strip(), strings.close.strip()} if strings else set[str]()
+        self._inside = tuple(
+            json.dumps(each, ensure_ascii=False)[1:-1]
+            for each in (*filter(is_unit, self.markers), *quotes)
+            if len(each) > 1
+        )
+        """Markup that no value holds, as in JSON."""
+        self._json = call if isinstance(call, JsonCall) else message_call(call)
+        self._has_words = any(isinstance(item, SingleWord) for item in _items(call))
+
+    @cached_property
+    def _name(self) -> re.Pattern[str]:
+        """The pattern of an offered name, perhaps in quotes."""
+        names = "|".join(map(re.escape, self._names)) or "(?!)"
+        return re.compile(rf"[\"']?(?P<name>{names})(?![\w-])[\"']?")
+
+    @cached_property
+    def _token(self) -> re.Pattern[str]:
+        """The pattern of a piece of markup."""
+        mirrors = map(mirrored, filter(is_unit, self._openers))
+        own = sorted({*self._units, *filter(None, mirrors)}, key=len, reverse=True)
+        names = "|".join(map(re.escape, self._names)) or "(?!)"
+        return re.compile(
+            rf"(?P<space>\s+)|(?P<own>{'|'.join(map(_as_word, own)) or '(?!)'})"
+            rf"|(?P<foreign><[\w:|｜-]+(?:=|\s+\w+=)[\"']?(?=(?:{names})(?![\w-]))|{_FOREIGN})"
+        )
+
+    @cached_property
+    def _spelled(self) -> dict[str, str]:
+        """The markers that may be misspelled, by the name of their group in the pattern."""
+        found = sorted(filter(_BRACKETED.search, self.markers), key=len, reverse=True)
+        return {f"m{at}": marker for at, marker in enumerate(found)}
+
+    @cached_property
+    def _lookalike(self) -> re.Pattern[str]:
+        exact = "|".join(map(re.escape, self._spelled.values())) or "(?!)"
+        alike = (f"(?P<{key}>{lookalike_pattern(text)})" for key, text in self._spelled.items())
+        return re.compile("|".join([f"(?P<exact>{exact})", *alike]))
+
+    def may_hold(self, text: str) -> bool:
+        """Return whether calls may come in a text of which more may follow.
+
+        The first text that is not markup decides: it has to be an offered name or an object.
+        """
+        text = self._normalized(text)[0]
+        _, at = self._run(text, 0)
+        rest = text[at:]
+        if not rest or rest[0] == "{" or (len(rest) < _LONGEST_TOKEN and _UNSURE.fullmatch(rest)):
+            return True
+        return self._anchor(text, at) is not None
+
+    def is_markup(self, text: str) -> bool:
+        """Return whether a text is nothing but markup of calls."""
+        text = self._normalized(text)[0]
+        _, at = self._run(text, 0)
+        return self._is_end(text, at)
+
+    def find(self, text: str, schemas: CallSchemas) -> Recovery | None:
+        """Return the calls of which a whole text consists, up to its end or the next opener."""
+        if not self._names or self._list is None:
+            return None
+        text, moves = self._normalized(text)
+        calls: list[RecoveredCall] = []
+        tokens, at = self._run(text, 0)
+        marked = guessed = False
+        while (found := self._found(text, at, schemas)) is not None:
+            behind, at = self._run(text, found.end)
+            cut = next((n for n, each in enumerate(behind) if self._opens(each)), len(behind))
+            around = [*tokens, *found.tokens, *behind[:cut]]
+            if found.bare and not self._is_enclosed(tokens, behind[:cut]):
+                return None
+            how = (*found.how, *self._departures(around, first=not calls, last=cut == len(behind)))
+            end = behind[cut - 1].end if cut else found.end
+            if cut == len(behind) and self._is_end(text, at):
+                at = end = len(text)
+            swapped = (f"`{old}` for `{new}`" for at_, old, new in moves if at_ < end)
+            how = (*dict.fromkeys(swapped if not calls else ()), *how)
+            calls.append(RecoveredCall(found.name, found.values, found.id, end, found.spans, how))
+            marked = marked or any(each.own and is_telling(each.text) for each in around)
+            guessed = guessed or found.guessed
+            tokens = behind[cut:]
+        if not calls or not (at == len(text) or any(map(self._opens, tokens))):
+            return None
+        placed = tuple(_moved(call, moves) for call in calls)
+        return Recovery(placed, placed[-1].end, guessed or not marked)
+
+    # Markup.
+
+    def _normalized(self, text: str) -> tuple[str, list[tuple[int, str, str]]]:
+        """Return a text with the format's markers for their look-alikes, and what was replaced.
+
+        Of a replaced text there is its offset in the new text, itself, and its replacement.
+        """
+        moves: list[tuple[int, str, str]] = []
+        pieces: list[str] = []
+        at = size = 0
+        for match in self._lookalike.finditer(text):
+            if match.lastgroup == "exact":
+                continue
+            marker = self._spelled[str(match.lastgroup)]
+            pieces.append(text[at : match.start()])
+            size += match.start() - at
+            moves.append((size, match.group(), marker))
+            pieces.append(marker)
+            size += len(marker)
+            at = match.end()
+        return "".join([*pieces, text[at:]]), moves
+
+    def _run(self, text: str, at: int) -> tuple[list[_Token], int]:
+        """Return the markup from an offset on, and where it ends: at a name, an object or text."""
+        tokens: list[_Token] = []
+        while at < len(text) and self._name.match(text, at) is None:
+            match = self._token.match(text, at)
+            if match is None:
+                break
+            at = match.end()
+            if match.lastgroup != "space":
+                tokens.append(_Token(match.group(), at, match.lastgroup == "own"))
+        return tokens, at
+
+    def _opens(self, token: _Token) -> bool:
+        """Return whether a marker begins another call or another section."""
+        return token.own and token.text in self._openers and is_unit(token.text)
+
+    def _is_end(self, text: str, at: int) -> bool:
+        """Return whether a text ends here, or in the front of a closer of calls."""
+        rest = text[at:]
+        return not rest or (
+            len(rest) > 1 and any(closer.startswith(rest) for closer in self._closers)
+        )
+
+    def _is_enclosed(self, before: Sequence[_Token], behind: Sequence[_Token]) -> bool:
+        """Return whether markers of a call stand on both sides of a name."""
+        closers = {*self._closers}
+        return any(map(self._opens, before)) and any(each.text in closers for each in behind)
+
+    def _departures(self, tokens: Sequence[_Token], *, first: bool, last: bool) -> Iterator[str]:
+        """Return which literals of one call are missing, repeated or foreign, in words."""
+        section = self._section
+        wanted = Counter(filter(is_telling, self._expected))
+        wanted.update(filter(is_telling, section.open.units if first else ()))
+        wanted.update(filter(is_telling, section.close.units if last else ()))
+        there = Counter(each.text for each in tokens if each.own)
+        for text in dict.fromkeys((*wanted, *filter(is_telling, there))):
+            if there[text] < wanted[text]:
+                yield f"`{text}` is missing"
+            elif there[text] > wanted[text]:
+                yield f"`{text}` is repeated" if wanted[text] else f"`{text}` is not written here"
+        foreign = (each.text for each in tokens if not each.own and is_telling(each.text))
+        yield from (f"`{text}` is foreign" for text in dict.fromkeys(foreign))
+
+    # One call.
+
+    def _anchor(self, text: str, at: int) -> _Anchor | None:
+        """Return the offered name at an offset; a word may have a namespace before it."""
+        match = self._name.match(text, at)
+        if match is not None:
+            return _Anchor(match["name"], *match.span("name"))
+        word = _WORD.match(text, at)
+        name = "" if word is None else self._around.last_part(word.group())
+        if word is None or not name:
+            return None
+        start = at + word.group().rindex(name)
+        return _Anchor(name, start, start + len(name), word.group()[: start - at])
+
+    def _found(self, text: str, at: int, schemas: CallSchemas) -> _Found | None:
+        """Return the call that begins at an offset with its name or as an object, or None."""
+        if text.startswith("{", at):
+            return self._object(text, at, schemas)
+        anchor = self._anchor(text, at)
+        if anchor is None:
+            return None
+        quoted = text[anchor.end : anchor.end + 1] in ("'", '"')
+        own = self._token.match(text, anchor.end)
+        # The quote behind a name may begin a literal, such as `">`.
+        start = anchor.end + (quoted and (own is None or own.lastgroup != "own"))
+        how = (f"`{anchor.prefix}` before the name",) if anchor.prefix else ()
+        spans = (Span(anchor.start, anchor.end, SpanKind.NAME),)
+        part = schemas.of(anchor.name)
+        for found in self._arguments(text, start, anchor.name, part):
+            if self._fits(found, part):
+                return found._replace(spans=(*spans, *found.spans), how=(*how, *found.how))
+        return None
+
+    def _fits(self, found: _Found, part: SchemaPart) -> bool:
+        """Return whether the arguments have declared keys alone, and all that are required."""
+        try:
+            keys = set(cast("Mapping[str, Json]", json.loads(found.values)))
+        except ValueError:
+            return False
+        if any(marker in found.values for marker in self._inside):
+            # A closer that was not seen has left markup in a value.
+            return False
+        required = part.schema.get("required") if is_mapping(part.schema) else None
+        required = required if isinstance(required, list) else []
+        declared = keys <= part.names or (not part.names and part.invites_other_names)
+        return declared and keys.issuperset(map(str, required))
+
+    def _object(self, text: str, at: int, schemas: CallSchemas) -> _Found | None:
+        """Return a call that is a JSON object with its name inside."""
+        if self._json is None:
+            return None
+        tape, collector = _whole(text[at:]), _collector(schemas)
+        nothing = TemplateLiteral()
+        call = replace(self._json, before=nothing, after=nothing)
+        around = replace(self._around, offered=None, stops=(), tentative=False)
+        if _finished(JsonReader(tape, call, around, collector).read()) is not CallEnd.CLOSED:
+            return None
+        read = collector.closed_calls[0] if collector.closed_calls else None
+        name = "" if read is None else read.name
+        if name not in self._names:
+            name = self._around.last_part(name)
+        if read is None or not name:
+            return None
+        written = {SpanKind.NAME, SpanKind.ARGUMENTS, SpanKind.ID}
+        spans = tuple(
+            Span(span.start + at, span.end + at, span.kind)
+            for span in tape.spans
+            if span.kind in written
+        )
+        how = () if isinstance(self._call, JsonCall) else ("the call as a JSON object",)
+        how += () if name == read.name else (f"`{read.name.removesuffix(name)}` before the name",)
+        found = _Found(name, read.arguments, at + tape.position, spans, how=how, id=read.id)
+        return found if self._fits(found, schemas.of(name)) else None
+
+    def _arguments(self, text: str, at: int, name: str, part: SchemaPart) -> Iterator[_Found]:
+        """Return the ways to read the arguments behind a name, those of the format first."""
+        gap = self._gap(text, at)
+        ends = [at, *(token.end for token in gap)]
+        ways = (self._own, self._braced, self._keywords, self._tagged)
+        for way in ways:
+            for count in range(len(gap), -1, -1):
+                found = way(text, _behind_space(text, ends[count]), name, part)
+                if found is not None:
+                    ids = [
+                        each.text
+                        for each in gap[:count]
+                        if not each.own and _ID.fullmatch(each.text)
+                    ]
+                    yield found._replace(
+                        tokens=tuple(each for each in gap[:count] if each.text not in ids),
+                        id=ids[-1] if ids else "",
+                    )
+        yield _Found(name, "{}", at, (), bare=True)
+
+    def _gap(self, text: str, at: int) -> list[_Token]:
+        """Return the markup between a name and its arguments, with an id or a number in it."""
+        tokens: list[_Token] = []
+        opened = [marker for marker in self.markers if marker not in self._expected]
+        while at < len(text) and not text.startswith(tuple(opened), at):
+            match = self._token.match(text, at)
+            word = _ID.match(text, at) if self._has_words and match is None else None
+            found = match or word
+            if found is None or found.group() in self._closers:
+                break
+            at = found.end()
+            if match is None or match.lastgroup != "space":
+                own = match is not None and match.lastgroup == "own"
+                tokens.append(_Token(found.group(), at, own))
+        return tokens
+
+    def _own(self, text: str, at: int, name: str, part: SchemaPart) -> _Found | None:
+        """Read arguments in the format's notation."""
+        if self._list is None or isinstance(self._call, JsonCall):
+            return None
+        tape, pieces = _whole(text[at:]), list[str]()
+        closers = _closers_behind(self._call)
+        stops = (*closers, *self._around.closers, *self._around.stops)
+        reading = read_arguments(
+            tape,
+            self._list.arguments,
+            part,
+            stops,
+            pieces.append,
+            repairs=tuple(filter(is_unit, stops)),
+            goes_on=ends_nowhere,
+        )
+        outcome = _finished(reading)
+        values = "".join(pieces)
+        if outcome not in (ReadOutcome.COMPLETE, ReadOutcome.REPAIRED) or values == "{}":
+            return None
+        how = ("values are repaired",) if outcome is ReadOutcome.REPAIRED else ()
+        return self._read(name, values, tape, at, how)
+
+    def _braced(self, text: str, at: int, name: str, part: SchemaPart) -> _Found | None:
+        """Read arguments that are a JSON object."""
+        del part
+        if not text.startswith("{", at):
+            return None
+        tape, pieces = _whole(text[at:]), list[str]()
+        if _finished(read_json(tape, pieces.append)) is not ReadOutcome.COMPLETE:
+            return None
+        return self._read(name, "".join(pieces), tape, at, ("arguments as a JSON object",))
+
+    def _read(
+        self, name: str, values: str, tape: TextTape, at: int, how: tuple[str, ...]
+    ) -> _Found:
+        end = at + tape.position
+        spans = tuple(
+            Span(at + span.start, at + span.end, span.kind)
+            for span in tape.spans
+            if span.kind is SpanKind.ARGUMENTS
+        )
+        return _Found(name, values, end, spans, how=how)
+
+    def _keywords(self, text: str, at: int, name: str, part: SchemaPart) -> _Found | None:
+        """Read arguments that are keywords of a call in Python; those by position are guessed."""
+        if not text.startswith("(", at):
+            return None
+        for tried, close in enumerate(re.finditer(r"\)", text[at:])):
+            if tried > _MOST_TRIED:
+                return None
+            try:
+                call = ast.parse(f"f{text[at : at + close.end()]}", mode="eval").body
+                if not isinstance(call, ast.Call):
+                    return None
+                given = [_python(value) for value in call.args]
+                values = {str(each.arg): _python(each.value) for each in call.keywords}
+            except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+                continue
+            properties = part.schema.get("properties") if is_mapping(part.schema) else None
+            keys = list(properties) if is_mapping(properties) else []
+            if len(given) > len(keys) or values.keys() & {*keys[: len(given)]}:
+                return None
+            values = {**dict(zip(keys, given, strict=False)), **values}
+            end = at + close.end()
+            spans = (Span(at + 1, end - 1, SpanKind.ARGUMENTS),) if end > at + 2 else ()
+            how = ("arguments by position",) if given else ("arguments as Python keywords",)
+            return _Found(name, _dumped(values), end, spans, how=how, guessed=bool(given))
+        return None
+
+    def _tagged(self, text: str, at: int, name: str, part: SchemaPart) -> _Found | None:
+        """Read arguments that are pairs of tags, such as `<a>1</a>` and `<arg name="a">1</arg>`."""
+        values = dict[str, Json]()
+        spans: list[Span] = []
+        end = at
+        while True:
+            matches = (pattern.match(text, end) for pattern in _PAIRS)
+            pair = next((each for each in matches if each and each["key"] in part.names), None)
+            if pair is None or pair["key"] in values:
+                break
+            written = pair["value"].removeprefix("\n").removesuffix("\n")
+            kinds = part.member(pair["key"]).kinds
+            values[pair["key"]] = decode_typed(written, kinds, json_notation())
+            spans.append(Span(*pair.span("value"), SpanKind.ARGUMENTS))
+            end = pair.end()
+        if not values:
+            return None
+        return _Found(name, _dumped(values), end, tuple(spans), how=("arguments as tagged pairs",))
+
+
+_FOREIGN = r"</?[A-Za-z_|｜‖/][^<>\n]{0,46}>|\[/?[A-Z][A-Z_]{1,23}\]|[\[\](),;}:]|\{(?=\s*\{)"
+"""Markup of other formats: tags, words in brackets, signs of lists."""
+_LONGEST_TOKEN = 256
+_UNSURE = re.compile(r"<[^<>\n]*|\[[\w/|]*|[\w.:/\"'-]*|`{1,2}|\{\s*|[^\w\s]{1,8}[\w|｜]*")
+"""The front of a token or of a name."""
+_WORD = re.compile(r"[\w.:/-]+")
+_ID = re.compile(r"[\w.:-]{1,64}")
+_MOST_TRIED = 64
+_PAIRS = (
+    # <key>a</key><value>1</value>
+    re.compile(
+        r"\s*<([\w:.-]+)>\s*(?P<key>[\w.-]+)\s*</\1>\s*<([\w:.-]+)>(?P<value>.*?)</\3>", re.DOTALL
+    ),
+    # <arg=a>1</arg>, <arg name="a">1</arg>
+    re.compile(
+        r"\s*<([\w:.-]+)(?:=|\s+(?:name|key)=)[\"']?(?P<key>[\w.-]+)[^<>]*>(?P<value>.*?)</\1>",
+        re.DOTALL,
+    ),
+    # <a>1</a>
+    re.compile(r"\s*<(?P<key>[\w.-]+)>(?P<value>.*?)</(?P=key)>", re.DOTALL),
+)
+
+
+def _behind_space(text: str, at: int) -> int:
+    """Return the offset of the first text at or after another offset that is not whitespace."""
+    return len(text) - len(text[at:].lstrip())
+
+
+def _as_word(unit: str) -> str:
+    return rf"{re.escape(unit)}(?!\w)" if unit[-1:].isalnum() else re.escape(unit)
+
+
+def _items(call: RowCall | JsonCall) -> tuple[object, ...]:
+    return call.row if isinstance(call, RowCall) else (call.arguments,)
+
+
+def _closers_behind(call: RowCall) -> list[str]:
+    """Return the texts that may follow the arguments of a row."""
+    at = next(at for at, item in enumerate(call.row) if isinstance(item, ArgumentList))
+    rest = (item for item in call.row[at + 1 :] if isinstance(item, TemplateLiteral) and item.core)
+    return [unit for literal in rest for unit in (literal.first, *literal.units)]
+
+
+def _moved(call: RecoveredCall, moves: Sequence[tuple[int, str, str]]) -> RecoveredCall:
+    """Return a call by the offsets of the text before look-alikes were replaced."""
+
+    def before(at: int) -> int:
+        return at - sum(len(new) - len(old) for start, old, new in moves if start < at)
+
+    spans = (Span(before(span.start), before(span.end), span.kind) for span in call.spans)
+    return call._replace(end=before(call.end), spans=tuple(spans))
+
+
+def _whole(text: str) -> TextTape:
+    """Return a tape with all of a text."""
+    tape = TextTape()
+    tape.feed(text)
+    tape.closed = tape.complete = True
+    return tape
+
+
+def _collector(schemas: CallSchemas) -> MessageCollector:
+    return MessageCollector(
+        None,
+        reasoning="separate",
+        whole_calls=True,
+        make_id=lambda _, __: "",
+        schemas=schemas,
+    )
+
+
+def _finished(reading: Reading[Result]) -> Result | None:
+    """Return the result of a reader of a whole text, which never waits."""
+    try:
+        next(reading)
+    except StopIteration as ended:
+        return cast("Result", ended.value)
+    return None
+
+
+def _python(node: ast.expr) -> Json:
+    """Return the value of a literal, with an f-string without fields as its text."""
+    match node:
+        case ast.JoinedStr():
+            return "".join(str(_python(each)) for each in node.values)
+        case ast.Set() | ast.Tuple() | ast.List():
+            return [_python(each) for each in node.elts]
+        case ast.Dict():
+            pairs = zip(node.keys, node.values, strict=True)
+            return {str(_python(key)): _python(each) for key, each in pairs if key is not None}
+        case _:
+            value = ast.literal_eval(node)
+            if isinstance(value, bytes | complex) or value is Ellipsis:
+                raise TypeError
+            return cast("Json", value)
+
+
+def _dumped(values: Mapping[str, Json]) -> str:
+    return json.dumps(values, ensure_ascii=False, allow_nan=False)

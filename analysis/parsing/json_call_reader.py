@@ -1,0 +1,303 @@
+"""Read a tool call that is one JSON object, its members in any order.
+
+    {"name": "f", "arguments": {"a": 1}}  ->  the name, the id and the arguments of a call
+
+The names of the members are the format's, or those of OpenAI's messages (`message_call`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from autoparser.analysis.core.call_format import ArgumentFormat
+from autoparser.analysis.core.call_notation import json_notation
+from autoparser.analysis.core.text_alignment import TemplateLiteral
+
+from .argument_reader import read_arguments
+from .call_ends import CallEnd, CallSurroundings
+from .json_text import Emit, ReadOutcome, ignore, read_json
+from .message_collector import MessageCollector
+from .parsed_message import Status
+from .prose_reader import close_fence, open_fence
+from .stop_marks import call_open
+from .text_lookahead import (
+    TextLookahead,
+    at_any,
+    at_text,
+    read_literal,
+    skip_space,
+    take_text,
+)
+from .text_tape import Reading, SpanKind, TextTape
+from .turn_request import ArgumentList, FunctionName, JsonCall, RowCall
+
+# A call that is one JSON object, its members in any order.
+
+
+class JsonReader:
+    """Reads a call that is one JSON object, its members in any order."""
+
+    def __init__(
+        self, tape: TextTape, call: JsonCall, around: CallSurroundings, collector: MessageCollector
+    ) -> None:
+        self.tape, self.call, self.around, self.collector = tape, call, around, collector
+        self.name: str | None = None
+        self.id = ""
+        self.early: list[str] = []
+        self.is_filled = False
+        self.repaired = False
+        self._follows = around.continuation.after([call.after], "")
+        self.stops = (*call.after.units[: call.after.is_marked], *around.stops)
+        """Markers before which braces may be missing: those that nothing else stands before."""
+
+    def read(self) -> Reading[CallEnd]:
+        """Read from the opening of the call to its close."""
+        if self.call.before.core and not (yield from read_literal(self.tape, self.call.before)):
+            # A second object may follow the first without an opener of its own.
+            yield from skip_space(self.tape)
+            if (yield from at_any(self.tape, ("{", "["))) is None:
+                return self._unread()
+        fence = yield from open_fence(self.tape)
+        yield from skip_space(self.tape)
+        yield from self._bracket(("[", "{"))
+        yield from self._bracket(("{", "{"))
+        ended = yield from self._object(inner=False)
+        if ended is not CallEnd.CLOSED:
+            return ended
+        if not self.collector.calling:
+            return CallEnd.NO_CALL
+        if not self.is_filled:
+            self.collector.arguments("".join(self.early) or "{}")
+        status = Status.REPAIRED if self.repaired else Status.OK
+        yield from self._bracket(("}", *self.call.after.units))
+        yield from self._bracket(("]", *self.call.after.units))
+        yield from close_fence(self.tape, fence)
+        if self.call.after.core and not (yield from read_literal(self.tape, self.call.after)):
+            if self.tape.cut and not self.tape.complete:
+                return self._cut()
+            if self.tape.left() or self.call.after.core not in self.around.ends:
+                status = Status.REPAIRED
+        self.collector.close_call(status)
+        return CallEnd.CLOSED
+
+    def _bracket(self, units: Sequence[str]) -> Reading[None]:
+        """Take a bracket around the objects that markers enclose, if it and these units come.
+
+        Models write several calls as an array, and doubled braces as format strings have them.
+        """
+        if not (self.call.after.is_marked or self.call.before.is_marked):
+            return
+        ahead = TextLookahead(self.tape, self.tape.position)
+        if (yield from ahead.row(units)):
+            yield from skip_space(self.tape)
+            self.tape.take(1, SpanKind.MARKUP)
+
+    def _object(self, *, inner: bool) -> Reading[CallEnd]:
+        """Read the members of the call's object, or of the one inside it."""
+        if not (yield from take_text(self.tape, "{")):
+            return self._unread()
+        while True:
+            yield from skip_space(self.tape)
+            if not (yield from self.tape.wait(1)):
+                return self._at_end()
+            char = self.tape.text[self.tape.at]
+            if char == "}":
+                self.tape.take(1, SpanKind.MARKUP)
+                return CallEnd.CLOSED
+            if char == ",":
+                self.tape.take(1, SpanKind.MARKUP)
+                continue
+            if self.collector.calling and (yield from self._behind(char)):
+                self.repaired = True
+                return CallEnd.CLOSED
+            if char not in "\"'":
+                return CallEnd.NO_CALL
+            ended = yield from self._member(inner=inner)
+            if ended is not None:
+                return ended
+
+    def _behind(self, char: str) -> Reading[bool]:
+        """Return whether a text that follows calls comes where the object should continue."""
+        if (yield from at_any(self.tape, self.stops)):
+            return True
+        if char in "\"'":
+            return False
+        ahead = TextLookahead(self.tape, self.tape.position)
+        return bool((yield from self._follows(ahead)))
+
+    def _at_end(self) -> CallEnd:
+        """Return how a call ends at the end of the text: closed if only closers are missing."""
+        if not self.tape.complete or not self.collector.calling or not self.is_filled:
+            return self._cut()
+        self.repaired = True
+        return CallEnd.CLOSED
+
+    def _member(self, *, inner: bool) -> Reading[CallEnd | None]:
+        naming = self.call.name_is_key and not inner and self.name is None
+        key = yield from self._string(SpanKind.NAME if naming else SpanKind.MARKUP)
+        if key is None:
+            return self._unread()
+        yield from skip_space(self.tape)
+        if not (yield from take_text(self.tape, ":")):
+            return self._unread()
+        yield from skip_space(self.tape)
+        if not (yield from self.tape.wait(1)):
+            return self._cut()
+        return (yield from self._inner(key) if inner else self._outer(key))
+
+    def _outer(self, key: str) -> Reading[CallEnd | None]:
+        call = self.call
+        if call.name_is_key:
+            return (yield from self._name_is_key(key))
+        # Messages hold what is called in a field of that name, whatever the template writes.
+        nested = key == (call.function_field or _FUNCTION)
+        if nested and self.name is None and (yield from at_text(self.tape, "{")):
+            ended = yield from self._object(inner=True)
+            return None if ended is CallEnd.CLOSED else ended
+        return (yield from self._inner(key))
+
+    def _name_is_key(self, key: str) -> Reading[CallEnd | None]:
+        if self.name is not None:
+            return (yield from self._value(ignore))
+        self.name = key
+        refused = self._open()
+        return refused if refused is not None else (yield from self._arguments())
+
+    def _inner(self, key: str) -> Reading[CallEnd | None]:
+        call = self.call
+        if key == call.name_field and self.name is None:
+            name = yield from self._string(SpanKind.NAME)
+            if name is None:
+                return self._unread()
+            self.name = name
+            return self._open()
+        if not self.is_filled and (
+            key == call.arguments_field or (yield from self._names_arguments(key))
+        ):
+            return (yield from self._arguments())
+        if key == call.id_field:
+            pieces: list[str] = []
+            ended = yield from self._value(pieces.append)
+            self.id = "".join(pieces).strip('"')
+            if self.collector.calling:
+                self.collector.name_call(self.id)
+            return ended
+        return (yield from self._value(ignore))
+
+    def _names_arguments(self, key: str) -> Reading[bool]:
+        """Whether a member holds the arguments by the name that messages or tools have for them."""
+        known = self.name is not None and self.name in (self.around.offered or ())
+        return key in _ARGUMENTS and known and (yield from at_text(self.tape, "{"))
+
+    def _open(self) -> CallEnd | None:
+        """Open the call once its name is known."""
+        name = self.name or ""
+        offered = self.around.offered
+        if self.around.last_part(name):
+            return CallEnd.NO_CALL
+        if not name or (self.around.tentative and (offered is None or name not in offered)):
+            return CallEnd.NO_CALL
+        if self.around.tentative and not self.early:
+            # Without arguments it may still be any object with a name.
+            return None
+        self.collector.open_call(name, self.id)
+        if self.early:
+            self.collector.arguments("".join(self.early))
+            self.early = []
+            self.is_filled = True
+        return None
+
+    def _arguments(self) -> Reading[CallEnd | None]:
+        if self.name is not None and not self.collector.calling:
+            self.collector.open_call(self.name, self.id)
+        emit = self.collector.arguments if self.collector.calling else self.early.append
+        self.is_filled = self.collector.calling
+        outcome = yield from read_arguments(
+            self.tape,
+            self.call.arguments.arguments,
+            self.collector.schemas.of(self.name or ""),
+            self.around.stops,
+            emit,
+            repairs=self.stops,
+            goes_on=self._follows,
+        )
+        return self._end_of(outcome)
+
+    def _unread(self) -> CallEnd:
+        """Return how a call ends that could not be read."""
+        return self._cut() if self.tape.cut else CallEnd.NO_CALL
+
+    def _cut(self) -> CallEnd:
+        """Return how a call ends that the end of the text cuts; it may not be a call."""
+        sure = not self.around.tentative or self.collector.calling
+        return CallEnd.CUT if sure else CallEnd.NO_CALL
+
+    def _value(self, emit: Emit) -> Reading[CallEnd | None]:
+        outcome = yield from read_json(self.tape, emit, self.around.stops)
+        return self._end_of(outcome)
+
+    def _end_of(self, outcome: ReadOutcome) -> CallEnd | None:
+        if outcome is ReadOutcome.BAD:
+            return self._unread()
+        if outcome is ReadOutcome.CUT:
+            return self._cut()
+        self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED
+        return None
+
+    def _string(self, kind: SpanKind = SpanKind.MARKUP) -> Reading[str | None]:
+        """Read a quoted string, whose text has this kind; return None if there is none."""
+        while True:
+            text = self.tape.text
+            match = _STRING.match(text, self.tape.at)
+            if match:
+                self.tape.take(1, SpanKind.MARKUP)
+                self.tape.take(match.end() - self.tape.at - 1, kind)
+                self.tape.take(1, SpanKind.MARKUP)
+                return _UNESCAPE.sub(_unescaped, match.group(1) or match.group(2) or "")
+            if self.tape.left() and text[self.tape.at] not in "\"'":
+                return None
+            if self.tape.closed:
+                self.tape.fell_short()
+                return None
+            if self.tape.left():
+                # Only another quote can end the string.
+                self.tape.waits_for(text[self.tape.at])
+            yield
+
+
+_FUNCTION = "function"
+"""What messages call the function of a call, with its name and arguments."""
+_ARGUMENTS = frozenset({"arguments", "parameters"})
+"""What messages call the arguments of a function, and tools what it takes."""
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
+_UNESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match.group(1)
+    if len(code) > 1:
+        return chr(int(code[1:], 16))
+    return _ESCAPES.get(code, code)
+
+
+def message_call(call: RowCall) -> JsonCall | None:
+    """Return the JSON call that a model may write for a row, as OpenAI's messages hold it."""
+    lists = [item for item in call.row if isinstance(item, ArgumentList)]
+    names = [item for item in call.row if isinstance(item, FunctionName)]
+    if not lists or not names:
+        return None
+    notation = json_notation()
+    last = call.row[-1]
+    return JsonCall(
+        before=call_open(call),
+        name=names[0],
+        arguments=ArgumentList(ArgumentFormat(notation.object, notation, verbatim=True)),
+        after=TemplateLiteral.of(last.markers[-1])
+        if isinstance(last, TemplateLiteral) and last.is_marked
+        else TemplateLiteral(),
+        name_field="name",
+        arguments_field="arguments",
+        id_field="id",
+    )
