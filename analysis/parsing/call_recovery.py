@@ -379,7 +379,9 @@ class CallRecovery:
             for span in tape.spans
             if span.kind in written
         )
-        how = () if isinstance(self._call, JsonCall) else ("the call as a JSON object",)
+        how: tuple[str, ...] = ()
+        if not isinstance(self._call, JsonCall):
+            how = ("the call as a JSON object",)
         how += () if name == read.name else (f"`{read.name.removesuffix(name)}` before the name",)
         found = _Found(name, read.arguments, at + tape.position, spans, how=how, id=read.id)
         return found if self._fits(found, schemas.of(name)) else None
