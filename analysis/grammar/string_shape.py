@@ -93,14 +93,15 @@ def _resource(more: str, private: str, *, relative: bool) -> str:
     """Return the pattern of a URI, or of a reference to one, with more characters."""
     plain = rf"A-Za-z0-9._~\-{more}"
     segment = rf"([{plain}{_SUB_DELIMITERS}:@]|{_PERCENT})"
+    further = rf"([{plain}{_SUB_DELIMITERS}:@/]|{_PERCENT})*"
     user = rf"([{plain}{_SUB_DELIMITERS}:]|{_PERCENT})*"
     future = rf"[vV]{_HEX}+\.[A-Za-z0-9._~\-{_SUB_DELIMITERS}:]+"
     host = rf"(\[({_IPV6}|{future})\]|([{plain}{_SUB_DELIMITERS}]|{_PERCENT})*)"
-    below = f"(/{segment}*)*"
-    placed = rf"//({user}@)?{host}(:\d*)?{below}|/({segment}+{below})?"
+    below = f"(/{further})?"
+    placed = rf"//({user}@)?{host}(:\d*)?{below}|/({segment}{further})?"
     query = rf"(\?([{plain}{private}{_SUB_DELIMITERS}:@/?]|{_PERCENT})*)?"
     end = rf"{query}(#([{plain}{_SUB_DELIMITERS}:@/?]|{_PERCENT})*)?"
-    whole = rf"[A-Za-z][A-Za-z0-9+.\-]*:({placed}|{segment}+{below}|){end}"
+    whole = rf"[A-Za-z][A-Za-z0-9+.\-]*:({placed}|{segment}{further}|){end}"
     if not relative:
         return whole
     first = rf"([{plain}{_SUB_DELIMITERS}@]|{_PERCENT})+"
@@ -115,7 +116,7 @@ _TEMPLATE = (
     rf"([!#$&'(-;=?-\[\]_a-z~{_BEYOND_ASCII}{_PRIVATE}]|{_PERCENT}"
     rf"|\{{[{_OPERATORS}]?{_WANTED}(,{_WANTED})*\}})*"
 )
-_POINTER = "(/([^/~]|~[01])*)*"
+_POINTER = "(/([^~]|~[01])*)?"
 
 PATTERNS = {
     name: f"^({pattern})$"
