@@ -44,6 +44,8 @@ class GbnfRules:
     """Whether an object that names members, and says nothing of others, has those alone."""
     calls_itself = False
     """Whether text up to a quote is a rule that calls itself, which llguidance cannot read."""
+    longest_count: int | None = None
+    """The largest length of a JSON string that is counted, or None if any is."""
 
     def __init__(self) -> None:
         self._bodies: dict[str, str | None] = {}

@@ -245,7 +245,7 @@ class GbnfWriter:
         self.table.section = _SECTIONS.get(prose.part, prose.part)
         texts = kept_apart(list(thens), (*prose.exclude, *prose.forgiven))
         if texts is not None and self.is_common(prose):
-            filled = bool(stripped) or (prose.part == _ARGUMENT and not prose.may_be_empty)
+            filled = bool(stripped) or prose.is_filled_argument
             text = self._common(prose.part, texts, barred, is_filled=filled)
             closes = [
                 in_row(self.close(close), then) for close, then in zip(thens, behind, strict=True)
@@ -265,7 +265,7 @@ class GbnfWriter:
                 # A repetition, since llguidance takes no more than 2000 nested rules.
                 body = f"{self.table.add('run', f'({others} {self.table.seam})*')} ({body})"
             self.table.define(name, body)
-        if prose.part == _ARGUMENT and not prose.may_be_empty:
+        if prose.is_filled_argument:
             return self._filled(prose, found, names, list(thens), behind, barred)
         if not barred:
             return names[0]

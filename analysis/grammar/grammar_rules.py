@@ -112,6 +112,13 @@ class FreeProse:
     """Opaque tokens that may stand in it, by their ids."""
     part: str = field(default="text", compare=False)
     """Its name in the names of rules; it does not affect equality."""
+    pointer: str = field(default="#", compare=False)
+    """The pointer of the schema of an argument; it does not affect equality."""
+
+    @property
+    def is_filled_argument(self) -> bool:
+        """Whether it is an argument that its schema does not allow to be empty."""
+        return self.part == "argument" and not self.may_be_empty
 
     @property
     def is_shaped(self) -> bool:

@@ -266,6 +266,7 @@ class Grammar(Shown):
 
     @cached_property
     def _tag(self) -> WrittenGrammar[dict[str, Json]]:
+        request = self._request("structural_tag")
         return written_grammar(
             lambda tools, json_schema: write_structural_tag(
                 self._unended,
@@ -275,8 +276,9 @@ class Grammar(Shown):
                 required=self.required,
                 json_schema=json_schema,
                 content=self.content_tag,
+                exact=request.is_exact,
             ),
-            self._request("structural_tag"),
+            request,
         )
 
     @cached_property

@@ -66,6 +66,14 @@ class LooseRequest:
     """What else decides what can be written: the format, the tokenizer's tokens."""
     form: GrammarForm
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether a tool has to be held to all keywords: then those that only cost time are held.
+
+        All rules are in one grammar, so that one such tool decides for the others.
+        """
+        return not all(map(self.may_loosen, self.tools))
+
 
 @lru_cache(maxsize=1024)
 def log_loosening(loosened: tuple[Loosening, ...]) -> None:
@@ -100,7 +108,7 @@ def written_grammar(
     Raises SchemaError, which names every such tool, place and keyword, and what `write` raises.
     """
     tools, content = request.tools, request.json_schema
-    case = (request.form, repr(tools), repr(content))
+    case = (request.form, request.is_exact, repr(tools), repr(content))
     # Keywords that an earlier request has found for the same tools are left out at once.
     known = _KNOWN.of(request.owners, case, dict[str, _Loosened])
     left_out = _left_out(request, known)

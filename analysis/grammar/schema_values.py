@@ -21,7 +21,7 @@ from .gbnf_rules import CharacterQuoting, GbnfRules, JsonTokens, gbnf_literal, u
 from .regex_nodes import ANY, CodePoints
 from .regular_expressions import ANY_TEXT, RegexWriter, repeat_items
 from .schema_numbers import Interval, number_range
-from .string_shape import string_shape
+from .string_shape import StringShape, string_shape
 
 # Arrays: items by position, then items of one kind, in some number.
 
@@ -272,12 +272,25 @@ def string_expression(
     Raises SchemaError for a pattern that is malformed, that is not regular, or that is longer or
     shorter than the schema's lengths in a way that cannot be written.
     """
-    regex = string_shape(schema, pointer).single()
+    shape = string_shape(schema, pointer)
+    ensure_short(shape, rules)
+    regex = shape.single()
     if regex is None:
         return None
     writer = RegexWriter(rules, quoting)
     body = writer.quoted(regex) if quoting.quote else writer.write(regex)
     return rules.add("string" if regex == ANY_TEXT else wish, body)
+
+
+def ensure_short(shape: StringShape, rules: GbnfRules) -> None:
+    """Raise UnheldKeywordError for a length that an engine takes too long to count."""
+    longest = rules.longest_count
+    if longest is None or shape.patterns:
+        return
+    for keyword, length in (("minLength", shape.least), ("maxLength", shape.most or 0)):
+        if length > longest:
+            why = f"xgrammar takes 80 ms for each character of more than {longest} that it counts"
+            raise unwritable_keyword(keyword, shape.pointer, why)
 
 
 # Names of members other than the known ones.

@@ -296,6 +296,7 @@ def string_ways(
         may_be_empty=not filled,
         shape=inner if has_keywords and not filled else None,
         part="argument",
+        pointer=shape.pointer,
     )
     if text.escape is StringEscape.TABLE:
         prose = replace(prose, exclude=tuple(set(prose.exclude) | _unwritten(text)))

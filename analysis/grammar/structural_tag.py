@@ -8,7 +8,7 @@ sequence. The end of the turn is the engine's: it masks the tokens that end an a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -26,7 +26,7 @@ from autoparser.analysis.parsing.turn_request import (
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import CallWriter
-from .gbnf_rules import gbnf_literal
+from .gbnf_rules import gbnf_literal, unwritable_keyword
 from .gbnf_writer import GbnfWriter, SchemaTable
 from .grammar_rules import FreeProse, GrammarRules, JsonValue, Node, references_in
 from .rule_paths import RuleTable, leading_text, without_prefix
@@ -52,9 +52,13 @@ class CallTags:
         *,
         parallel: bool,
         stops: Sequence[str],
+        exact: bool = True,
     ) -> None:
-        """Store a format's calls and the tools; `stops` are texts that end a call or a turn."""
-        self.calls, self.tools, self._stops = calls, tools, stops
+        """Store a format's calls and the tools; `stops` are texts that end a call or a turn.
+
+        `exact` is whether lengths are held whatever they cost (see `_TagTable`).
+        """
+        self.calls, self.tools, self._stops, self._exact = calls, tools, stops, exact
         self.many = parallel and calls.limit is CallLimit.MANY
 
     def whole(self, section_begun: str = "") -> TagFormat:
@@ -64,7 +68,7 @@ class CallTags:
         root = table.brancher.branch(writer.ways([()], section_begun))
         for name, first in writer.open.items():
             writer.fill(name, first=first)
-        return _grammar(root, table.rules_by_name)
+        return _grammar(root, table.rules_by_name, exact=self._exact)
 
     def section(self) -> TagFormat | None:
         """Write all calls as one tag, or None if no section opens before and closes after them."""
@@ -89,7 +93,8 @@ class CallTags:
         paths = self._writer(table, tools, parallel=False).each(first=False)
         begin = table.brancher.shared([leading_text(path) for path in paths])
         rests = [without_prefix(path, begin) if begin else path for path in paths]
-        return _tag(begin.lstrip(), _grammar(table.brancher.branch(rests), table.rules_by_name))
+        root = table.brancher.branch(rests)
+        return _tag(begin.lstrip(), _grammar(root, table.rules_by_name, exact=self._exact))
 
     def _writer(self, table: RuleTable, tools: Mapping[str, Json], *, parallel: bool) -> CallWriter:
         return CallWriter(table, self.calls, tools, parallel=parallel, stops=self._stops)
@@ -132,7 +137,7 @@ def json_tag(value: JsonValue) -> TagFormat:
     nothing of other members has none, a string with a length or a pattern has no escapes, of a
     format and a pattern one is held, and what it does not know it leaves out in silence.
     """
-    return _grammar(value, {})
+    return _grammar(value, {}, exact=True)
 
 
 class _TagTable(SchemaTable):
@@ -145,6 +150,16 @@ class _TagTable(SchemaTable):
     names_alone = True
     calls_itself = True
 
+    def __init__(self, *, exact: bool) -> None:
+        """Store whether lengths are held whatever they cost.
+
+        xgrammar 0.2.7 and 0.2.8 take 80 ms to compile each character of a text that is counted, or
+        as much for a mask. Of a text that is not empty, the states of what may close it take
+        seconds.
+        """
+        super().__init__()
+        self.longest_count = None if exact else _COUNTED
+
     @property
     def seam(self) -> str:
         return '""'
@@ -153,8 +168,27 @@ class _TagTable(SchemaTable):
         return "".join(f"{name} ::= {body}\n" for name, body in (("root", root), *self))
 
 
+_COUNTED = 2
+"""The largest length of a text that is counted where a schema need not be held."""
+
+
 class _TagWriter(GbnfWriter):
     """Writes rules as xgrammar's EBNF, which can say "any text but these" (``TagDispatch``)."""
+
+    def text_states(
+        self,
+        prose: FreeProse,
+        thens: Mapping[str, Sequence[str]],
+        ends: Sequence[str],
+        taken_chars: AbstractSet[str],
+    ) -> str:
+        if prose.is_filled_argument and self.table.longest_count is not None:
+            raise unwritable_keyword(
+                "minLength",
+                prose.pointer,
+                "xgrammar takes seconds to compile a text that is not empty",
+            )
+        return super().text_states(prose, thens, ends, taken_chars)
 
     def is_common(self, prose: FreeProse) -> bool:
         del prose
@@ -168,7 +202,7 @@ class _TagWriter(GbnfWriter):
         return f"TagDispatch(loop_after_dispatch=false, excludes=({kept_out}))"
 
 
-def _grammar(root: Node, rules_by_name: Mapping[str, Node]) -> TagFormat:
+def _grammar(root: Node, rules_by_name: Mapping[str, Node], *, exact: bool) -> TagFormat:
     """Write a node as a grammar in GBNF, with the rules that it needs."""
     needed: dict[str, Node] = {}
     waiting = [root]
@@ -179,7 +213,7 @@ def _grammar(root: Node, rules_by_name: Mapping[str, Node]) -> TagFormat:
                 waiting.append(rules_by_name[name])
     return {
         "type": "grammar",
-        "grammar": _TagWriter(GrammarRules(root, needed), _TagTable()).write(),
+        "grammar": _TagWriter(GrammarRules(root, needed), _TagTable(exact=exact)).write(),
     }
 
 
@@ -197,10 +231,12 @@ def write_structural_tag(
     required: bool = False,
     json_schema: Json = None,
     content: TagFormat | None = None,
+    exact: bool = True,
 ) -> dict[str, Json]:
     """Write what a model may write as a structural tag.
 
-    `content` is what its content has to be, in place of the schema.
+    `content` is what its content has to be, in place of the schema; `exact` is whether lengths that
+    take xgrammar long are held, too, instead of raising UnheldKeywordError.
 
     Raises GrammarError for arguments that no tag can say, as the other forms do; SchemaError for
     schemas that cannot be read.
@@ -215,7 +251,7 @@ def write_structural_tag(
         content = json_tag(rules.json_content)
     tags = None
     if calls is not None:
-        tags = CallTags(calls, tools, parallel=parallel, stops=rules.call_stops(calls))
+        tags = CallTags(calls, tools, parallel=parallel, stops=rules.call_stops(calls), exact=exact)
     found = None
     if tags is not None and parallel and not required and json_schema is None:
         found = _triggered(turn, tags, triggers)

@@ -64,7 +64,10 @@ def test_what_tools_have_alike_is_written_once(name: str) -> None:
 
 def test_a_text_that_is_not_empty_may_begin_as_what_ends_it() -> None:
     saved = tool("save", {"text": {"type": "string", "minLength": 1}}, "text")
-    grammar = analysis_of("a1-function-parameter").grammar([saved], tool_choice="required")
+    format_ = analysis_of("a1-function-parameter")
+    grammar = format_.grammar([saved], tool_choice="required", loosen=False)
+    (left_out,) = format_.grammar([saved]).loosened("structural_tag")
+    assert left_out.pointer == "#/properties/text/minLength"
     accepts = read_by_xgrammar(grammar.structural_tag())
     for text, accepted in (
         ("", False),
