@@ -26,6 +26,7 @@ from functools import lru_cache
 from itertools import product
 from string import hexdigits
 
+from autoparser.analysis.core.errors import escape_text
 from autoparser.analysis.core.schema_keywords import UnheldKeywordError
 
 from .regex_nodes import LAST, CodePoints
@@ -134,7 +135,8 @@ class GbnfRules:
             sections.setdefault(self._sections[name], []).append(f"{name} ::= {body}\n")
         written = [f"root ::= {root}\n"]
         for section, rules in sections.items():
-            written += [f"\n# {section}\n" if section else "", *rules]
+            # A tool's name comes from a request: a line end in it would begin a rule.
+            written += [f"\n# {escape_text(section)}\n" if section else "", *rules]
         return "".join(written)
 
 
