@@ -90,7 +90,6 @@ from autoparser.analysis.formats.output_explanation import (
 )
 from autoparser.analysis.formats.saved_format import (
     SavedFormat as SavedFormat,
-    is_saved_format as is_saved_format,
     load_format as load_format,
     template_of_format as template_of_format,
 )
@@ -210,6 +209,7 @@ from autoparser.analysis.parsing.turn_request import (
 from autoparser.analysis.sources.encoders import load_encoder as load_encoder
 from autoparser.analysis.sources.hub_requests import hub_name as hub_name
 from autoparser.analysis.sources.local_files import (
+    is_saved_format as is_saved_format,
     pipe_seconds as pipe_seconds,
     read_files as read_files,
     read_path as read_path,
@@ -256,8 +256,11 @@ from autoparser.analysis.templates.source_text import (
     PASSED as PASSED,
     variable_value as variable_value,
 )
-from autoparser.analysis.templates.worker_limits import Limits as Limits
-from autoparser.analysis.templates.worker_pool import run_task as run_task, usual_jobs as usual_jobs
+from autoparser.analysis.templates.worker_limits import (
+    Limits as Limits,
+    usual_jobs as usual_jobs,
+)
+from autoparser.analysis.templates.worker_pool import run_task as run_task
 from autoparser.reports import (
     SECTIONS as SECTIONS,
     DecodeSetting as DecodeSetting,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.style import Style
 from rich.text import Text
 
-from autoparser.analysis.core.provenance import Provenance
-from autoparser.analysis.formats.learned_format import LearnedFormat
-from autoparser.analysis.formats.saved_format import SavedFormat
-from autoparser.analysis.templates.chat_template import ChatTemplate
-
 from .visible import visible
+
+if TYPE_CHECKING:
+    from autoparser.analysis.core.provenance import Provenance
+    from autoparser.analysis.formats.learned_format import LearnedFormat
+    from autoparser.analysis.templates.chat_template import ChatTemplate
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -76,6 +77,9 @@ def provenance_words(source: Provenance | None) -> str | None:
 
 def origin_of(learned: LearnedFormat) -> str:
     """Return where a template came from, or which file holds what was learned of it."""
+    # Findings have places, too, and need no format.
+    from autoparser.analysis.formats.saved_format import SavedFormat  # noqa: PLC0415
+
     if isinstance(learned, SavedFormat):
         return visible(learned.file)
     template = learned.template

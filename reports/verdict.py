@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -17,7 +18,6 @@ from autoparser.analysis.core.verdicts import (
     Gate,
     TemplateCrash,
 )
-from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .blocks import (
     Blocks,
@@ -36,6 +36,9 @@ from .blocks import (
     table,
 )
 from .visible import setting_words, some_of, visible
+
+if TYPE_CHECKING:
+    from autoparser.analysis.formats.learned_format import LearnedFormat
 
 FAILURES_NAMED = 12
 MOST_FAILURES = 12

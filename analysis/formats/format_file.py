@@ -9,14 +9,12 @@ change that is more than an addition counts `SCHEMA` up.
 from __future__ import annotations
 
 import json
-import re
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
 from autoparser.analysis.core.documents import (
-    SAVED_FORMATS,
     Count,
     Digest,
     JsonDocument,
@@ -24,11 +22,12 @@ from autoparser.analysis.core.documents import (
     json_of,
     read_value,
 )
-from autoparser.analysis.core.errors import AutoparserError, is_mapping
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.core.switches import Switch, UnmovedVariable
 from autoparser.analysis.core.verdicts import EvidenceKind, Gate
+from autoparser.analysis.sources.local_files import is_format_file
 
 from .format_document import CheckDocument, TurnDocument
 
@@ -128,25 +127,6 @@ def file_read(content: bytes, name: str) -> FormatFile:
     if problem:
         raise AutoparserError(problem, file=name, hint=AGAIN)
     return file
-
-
-def is_format_file(value: object) -> bool:
-    """Whether decoded JSON says that it is a saved format, of any version."""
-    schema = value.get("schema") if is_mapping(value) else None
-    return isinstance(schema, str) and schema.startswith(SAVED_FORMATS)
-
-
-def is_format_text(content: bytes) -> bool:
-    """Whether the content of a file is a saved format, of any version."""
-    if content.lstrip()[:1] != b"{" or SAVED_FORMATS.encode() not in content:
-        return False
-    try:
-        return is_format_file(json.loads(content))
-    except (RecursionError, ValueError):
-        # It is broken; what it says of itself stands at its beginning.
-        return bool(
-            re.match(rb'\s*{\s*"schema"\s*:\s*"' + re.escape(SAVED_FORMATS.encode()), content)
-        )
 
 
 def _explained(content: bytes, name: str) -> FormatFile:

@@ -17,7 +17,7 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError
 from autoparser.analysis.core.provenance import SourceKind
 from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.core.verdicts import Gate
-from autoparser.analysis.sources.local_files import open_file, read_path
+from autoparser.analysis.sources.local_files import read_path
 
 from .format_document import check_read, format_read
 from .format_file import (
@@ -25,18 +25,11 @@ from .format_file import (
     SavedPhase,
     SavedTemplate,
     file_read,
-    is_format_text,
 )
 from .learned_format import LearnedFormat
 
 if TYPE_CHECKING:
     from autoparser.analysis.templates.chat_template import ChatTemplate
-
-
-_LARGEST = 64 << 20
-"""Bytes of a file that may be one."""
-_HEAD = 4096
-"""Bytes by which a file of anything else is told."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,20 +96,6 @@ def load_format(path: str | os.PathLike[str]) -> SavedFormat:
         reason = error.strerror or type(error).__name__
         raise AutoparserError(f"cannot read the file ({reason})", file=name, hint=hint) from None
     return saved_format(file_read(content, name), name)
-
-
-def is_saved_format(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names a file that holds a saved format, whatever its name and version."""
-    try:
-        file = Path(path)
-        if not file.is_file() or file.stat().st_size > _LARGEST:
-            return False
-        with open_file(file, noted=False) as stream:
-            head = stream.read(_HEAD)
-            # What cannot be one is not read to its end.
-            return head.lstrip()[:1] in (b"{", b"") and is_format_text(head + stream.read(_LARGEST))
-    except (OSError, ValueError):  # a name too long for a file, one that may not be read
-        return False
 
 
 def saved_format(file: FormatFile, name: str) -> SavedFormat:

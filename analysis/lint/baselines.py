@@ -14,17 +14,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 from autoparser.analysis.sources.local_files import open_file, read_bounded
-from autoparser.analysis.templates.source_text import template_comments
 
-from .linting import LintFinding
 from .project_settings import codes_of
 from .project_sources import InputProblem
+
+if TYPE_CHECKING:
+    from .linting import LintFinding
 
 # Ignores inside a template: comments by which its author accepts a finding.
 #
@@ -57,6 +59,9 @@ class Ignore:
 
 def ignores_of(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[InputProblem, ...]]:
     """Return the ignores in a template's comments, and what is wrong with others."""
+    # Jinja reads the comments, and it is not needed for ignores that come from the cache.
+    from autoparser.analysis.templates.source_text import template_comments  # noqa: PLC0415
+
     found: list[Ignore] = []
     problems: list[InputProblem] = []
     for line, comment in template_comments(text):

@@ -1,45 +1,33 @@
-"""What rules say of one template, in a worker: a plain value in, a plain value out.
+"""What rules see of templates, as plain values: they go to a worker, into the cache, to reports.
 
-Contract: nothing is raised. Rules go over as codes and come back as codes, since a rule is a
-function of a module, and its page need not travel with every finding.
+Rules go over as codes and come back as codes, since a rule is a function of a module, and its page
+need not travel with every finding. What looks (`template_inspection.py`) is not imported here, so
+that a run whose answers are cached starts without the engine.
 """
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.conversation import Tool
-from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
-from autoparser.analysis.formats.saved_format import load_format
-from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_of
-from autoparser.analysis.teaching.taught_analysis import (
-    asks_for_tokens,
-    unwritten_tokens,
-    with_saved,
-)
-from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from . import rules as rules_package
-from .baselines import Ignore, ignores_of
+from .baselines import Ignore
 from .hit import Hit, Severity
-from .linting import SHOWING_ALL, FindingFilter, LintFinding, lint
-from .other_renders import OtherJinja
+from .linting import SHOWING_ALL, FindingFilter, LintFinding
 from .project_settings import FailOn
 from .project_sources import InputProblem
 from .registry import rule_of
 from .rule import Rule, RuleNeed
-from .subject import Subject
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from autoparser.analysis.templates.chat_template import ChatTemplate
+
+    from .other_renders import OtherJinja
 
 
 # What a run over many templates came to: the value that every report reads.
@@ -189,68 +177,3 @@ class SeenHits:
     def findings(self) -> tuple[LintFinding, ...]:
         """The hits, each with its rule."""
         return tuple(LintFinding(rule_of(code), hit, also) for code, hit, also in self.hits)
-
-
-def inspect_template(task: InspectionTask) -> SeenHits:
-    """Let the rules look at a template; without its tokenizer, where that cannot be read."""
-    troubles: list[InputProblem] = []
-    encoder = None
-    try:
-        encoder = None if task.tokenizer is None else _tokenizer(task.tokenizer)
-    except AutoparserError as error:
-        troubles.append(InputProblem(error.file or "", error.message, error.hint or ""))
-    try:
-        subject = Subject(
-            task.template,
-            tokenizer=encoder,
-            directory=task.directory,
-            analysis=None
-            if task.saved_format is None
-            else with_saved(analyze(task.template), load_format(task.saved_format)),
-            jinjas=task.jinjas,
-            given_tools=task.tools,
-        )
-        report = lint(subject, [rule_of(code) for code in task.rules])
-        if subject.has(RuleNeed.OTHER_JINJAS):
-            troubles += [InputProblem("", each.words) for each in subject.in_other_jinjas]
-    except AutoparserError as error:
-        troubles.append(InputProblem("", error.message, error.hint or ""))
-    except MemoryError:
-        # The limit of the worker, which tells it in its own words.
-        raise
-    except Exception as error:  # noqa: BLE001 - one template must not end the run for all
-        hint = "this is a fault of autoparser, please report it"
-        troubles.append(InputProblem("", _crash(error), hint))
-    else:
-        return SeenHits(
-            tuple((each.code, each.hit, each.also) for each in report.findings),
-            tuple((rule.code, need) for rule, need in report.left_out),
-            tuple(troubles),
-            *ignores_of(task.template.text, ""),
-            evidence=tuple(subject.format.evidence.items())
-            if subject.has(RuleNeed.ANALYSIS)
-            else (),
-            unwritten=_unwritten(subject),
-        )
-    return SeenHits(troubles=tuple(troubles), looked=False)
-
-
-def _unwritten(subject: Subject) -> tuple[str, ...]:
-    """Return what the tokenizer of a model's directory has and the template never writes."""
-    if subject.tokenizer is None or subject.directory is None or not subject.has(RuleNeed.ANALYSIS):
-        return ()
-    added = tokenizer_of(subject.tokenizer).added if asks_for_tokens(subject.analysis) else ()
-    return unwritten_tokens(subject.analysis, [each.text for each in added])
-
-
-def _crash(error: Exception) -> str:
-    """Name the rule in which it happened, where it was one."""
-    home = str(Path(rules_package.__file__ or "").parent)
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if home in each.filename]
-    rule = f" in {Path(frames[-1].filename).stem}" if frames else ""
-    return f"{type(error).__name__}{rule}: {error}"
-
-
-@lru_cache(maxsize=2)
-def _tokenizer(source: str) -> Tokenizer:
-    return load_tokenizer(Path(source))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from autoparser.analysis.core.errors import one_line
-from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.shown import Shown
 
 from .hit import Confidence, Hit, HitCause, HitEvidence, Severity
-from .lint_renders import quoted_reasons
 from .registry import all_rules, run_check
 from .rule import Profile, Rule, RuleNeed
-from .subject import Subject
+
+if TYPE_CHECKING:
+    from .subject import Subject
 
 # A hit of a rule on a template, with the rule's code and weight put to it.
 
@@ -64,7 +64,11 @@ class LintFinding(Shown):
         """The message without the words of the exceptions that its evidence shows."""
         shown = (text for pair in self.evidence for text in (pair.one, pair.other) if text)
         message = self.message
-        for error in (text.error for text in shown if text.error):
+        errors = [text.error for text in shown if text.error]
+        if errors:
+            # What renders is not imported where a finding comes from the cache.
+            from .lint_renders import quoted_reasons  # noqa: PLC0415
+        for error in errors:
             for words in quoted_reasons(error):
                 message = message.replace(words, "…")
         return message
@@ -238,6 +242,8 @@ def _hits(rule: Rule, subject: Subject) -> list[Hit]:
 
 def _in_plain_words(hit: Hit, subject: Subject) -> Hit:
     """Return a hit whose message quotes the conversation in the words in which it is shown."""
+    from autoparser.analysis.learning.plain_words import plain_words  # noqa: PLC0415
+
     words = plain_words(subject.template.text)
     message = words.text(hit.message)
     texts = [text.text for each in hit.evidence for text in (each.one, each.other) if text]

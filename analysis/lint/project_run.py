@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from time import time
 from types import MappingProxyType
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from msgspec import MsgspecError, msgpack
 
@@ -28,7 +29,6 @@ from autoparser.analysis.sources.local_files import (
 )
 from autoparser.analysis.sources.written_files import cache_file
 from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
-from autoparser.analysis.templates.worker_pool import WorkerPool
 
 from .baselines import Baseline, Ignore, KnownFinding, digest_of, unused_ignores
 from .hit import Confidence
@@ -37,14 +37,15 @@ from .inspection import (
     InspectionTask,
     LintRun,
     SeenHits,
-    inspect_template,
 )
 from .linting import SHOWING_ALL, FindingFilter, LintFinding
-from .other_renders import OtherJinja
 from .project_settings import FailOn, ProjectSettings, codes_of, matches_glob
 from .project_sources import InputProblem, LintTarget, gather_sources, load_targets, relative_to
 from .registry import import_checks, rule_of
 from .rule import Rule, RuleNeed
+
+if TYPE_CHECKING:
+    from .other_renders import OtherJinja
 
 # Answers of inspections in a folder, for the next run over the same templates.
 #
@@ -73,9 +74,10 @@ Stamp = tuple[str, int, int, int, int]
 class InspectionKeys:
     """The keys of one run, which looks once at each directory."""
 
-    def __init__(self, limits: Limits | None) -> None:
-        """Make keys of inspections within these limits."""
+    def __init__(self, limits: Limits | None, folder: Path | None = None) -> None:
+        """Make keys of inspections within these limits; `folder` is the cache's."""
         self._limits = limits
+        self._folder = folder
         self._stamps: dict[Path, tuple[Stamp, ...]] = {}
 
     def key_of(self, task: InspectionTask) -> str | None:
@@ -95,7 +97,14 @@ class InspectionKeys:
         saved = None if task.saved_format is None else read_path(Path(task.saved_format))
         template = task.template
         tokens = sorted(template.special_tokens.items())
-        parts = (engine_digest(), template.text, tokens, template.sandbox, task.rules, self._limits)
+        parts = (
+            engine_digest(self._folder),
+            template.text,
+            tokens,
+            template.sandbox,
+            task.rules,
+            self._limits,
+        )
         places = (task.tokenizer, str(task.directory), stamps, saved, task.tools)
         # Texts may hold what UTF-8 has no bytes for.
         content = repr((parts, places)).encode("utf-8", "backslashreplace")
@@ -108,12 +117,42 @@ class InspectionKeys:
 
 
 @cache
-def engine_digest() -> str:
-    """Return a digest of the engine and of the packages that decide with it."""
+def engine_digest(folder: Path | None = None) -> str:
+    """Return a digest of the engine and of the packages that decide with it.
+
+    It is kept in the cache's `folder`, and is not made again while no file has another stamp:
+    reading the engine takes longer than asking the cache.
+    """
+    files = sorted(files_below(HOME))
+    places = (*files, *_package_places())
+    stamps = repr((__version__, sys.version, [_stamp(each) for each in places]))
+    known_stamps = hashlib.sha256(stamps.encode("utf-8", "backslashreplace")).hexdigest()
+    entry = None if folder is None else folder / "engine"
+    kept = b"" if entry is None else cached_file(entry) or b""
+    match kept.decode("ascii", "replace").split():
+        case [stamped, digest] if stamped == known_stamps and len(digest) == len(stamped):
+            return digest
+        case _:
+            digest = _engine_digest(files)
+    if entry is not None:
+        cache_file(entry, f"{known_stamps} {digest}".encode())
+    return digest
+
+
+def _package_places() -> Iterator[str]:
+    """Return the folders whose stamps change where a package is installed, updated or removed."""
+    for name in DECIDING:
+        spec = find_spec(name)
+        if spec is not None and spec.origin is not None:
+            package = Path(spec.origin).parent
+            yield from (spec.origin, str(package), str(package.parent))
+
+
+def _engine_digest(files: Iterable[str]) -> str:
     found = hashlib.sha256(repr((__version__, sys.version)).encode())
     for name in DECIDING:
         found.update(f"{name} {_version(name)}\n".encode())
-    for path in sorted(files_below(HOME)):
+    for path in files:
         found.update(repr(os.path.relpath(path, HOME)).encode())
         found.update(hashlib.sha256(Path(path).read_bytes()).digest())
     return found.hexdigest()
@@ -252,6 +291,8 @@ def answers_in_order(
             yield work(value)
             advance()
         return
+    from autoparser.analysis.templates.worker_pool import WorkerPool  # noqa: PLC0415 - multiprocessing
+
     with WorkerPool(min(jobs, len(values)) or 1, limits=limits or NO_LIMITS) as pool:
         # Asked once the workers are there: what shows it may have a thread, and what has threads
         # is not to be forked.
@@ -335,7 +376,7 @@ def _find_answers(
 ) -> dict[object, SeenHits]:
     """Return the answer to each task, from the cache where it has one."""
     cache = None if request.cache is None else InspectionCache(request.cache)
-    keys = InspectionKeys(request.limits)
+    keys = InspectionKeys(request.limits, request.cache)
     found: dict[object, SeenHits] = {}
     waiting: dict[object, str | None] = {}
     for identity, task in tasks.items():
@@ -345,9 +386,13 @@ def _find_answers(
             waiting[identity] = key
         else:
             found[identity] = seen
-    if waiting:
-        # Workers are forked with the checks in memory: no task's time goes into importing them.
-        import_checks(request.rules)
+    if not waiting:
+        # The engine takes longer to import than all else that a run with cached answers does.
+        return found
+    from .template_inspection import inspect_template  # noqa: PLC0415
+
+    # Workers are forked with the checks in memory: no task's time goes into importing them.
+    import_checks(request.rules)
     answers = answers_in_order(
         inspect_template,
         [tasks[identity] for identity in waiting],
@@ -360,7 +405,7 @@ def _find_answers(
         found[identity] = seen
         if cache is not None and key is not None:
             cache.put(key, seen)
-    if cache is not None and waiting:
+    if cache is not None:
         cache.sweep()
     return found
 

@@ -22,12 +22,7 @@ from autoparser.analysis.core.errors import (
     TemplateReadError,
     TemplateSyntaxError,
 )
-from autoparser.analysis.formats.saved_format import (
-    is_saved_format,
-    load_format,
-    template_of_format,
-)
-from autoparser.analysis.sources.local_files import MISNAMED, kind_of, special_kind
+from autoparser.analysis.sources.local_files import MISNAMED, is_saved_format, kind_of, special_kind
 from autoparser.analysis.sources.template_loading import load_templates
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside, tokenizer_file
 from autoparser.analysis.templates.chat_template import ChatTemplate
@@ -340,6 +335,12 @@ def _load_source(
 ) -> tuple[Sequence[ChatTemplate], str | None]:
     """Load a source's templates; of a saved format the one it was learned from, and its file."""
     if _is_saved(source):
+        # Few sources are saved formats, and what reads them makes parsers, too.
+        from autoparser.analysis.formats.saved_format import (  # noqa: PLC0415
+            load_format,
+            template_of_format,
+        )
+
         template = template_of_format(load_format(source.argument), template_place)
         return (template,), source.argument
     return load_templates(source.argument, revision=_revision(source, revision)), None

@@ -29,7 +29,6 @@ from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import (
-    is_saved_format,
     load_format,
     template_of_format,
 )
@@ -38,6 +37,7 @@ from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import LintReport, lint
 from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.sources.local_files import is_saved_format
 from autoparser.analysis.sources.template_loading import load_template
 from autoparser.analysis.teaching.taught_analysis import with_saved
 from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits

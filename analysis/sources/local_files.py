@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -18,6 +19,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO
 
+from autoparser.analysis.core.documents import SAVED_FORMATS
 from autoparser.analysis.core.errors import TemplateReadError, is_mapping, kind_of as value_kind
 
 # Reading no more of a file than a text may have: it may be a stranger's.
@@ -402,3 +404,47 @@ def read_json_object(path: Path) -> Mapping[str, object]:
 def json_kind(value: object) -> str:
     """Name the kind of a decoded JSON value, with its article."""
     return "null" if value is None else value_kind(value)
+
+
+# Saved formats among files: they are known by their `schema`, whatever their name and version.
+
+
+_LARGEST_FORMAT = 64 << 20
+"""Bytes of a file that may be one."""
+_FORMAT_HEAD = 4096
+"""Bytes by which a file of anything else is told."""
+
+
+def is_format_file(value: object) -> bool:
+    """Whether decoded JSON says that it is a saved format, of any version."""
+    schema = value.get("schema") if is_mapping(value) else None
+    return isinstance(schema, str) and schema.startswith(SAVED_FORMATS)
+
+
+def is_format_text(content: bytes) -> bool:
+    """Whether the content of a file is a saved format, of any version."""
+    if content.lstrip()[:1] != b"{" or SAVED_FORMATS.encode() not in content:
+        return False
+    try:
+        return is_format_file(json.loads(content))
+    except (RecursionError, ValueError):
+        # It is broken; what it says of itself stands at its beginning.
+        return bool(
+            re.match(rb'\s*{\s*"schema"\s*:\s*"' + re.escape(SAVED_FORMATS.encode()), content)
+        )
+
+
+def is_saved_format(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names a file that holds a saved format, whatever its name and version."""
+    try:
+        file = Path(path)
+        if not file.is_file() or file.stat().st_size > _LARGEST_FORMAT:
+            return False
+        with open_file(file, noted=False) as stream:
+            head = stream.read(_FORMAT_HEAD)
+            if head.lstrip()[:1] not in (b"{", b""):
+                # What cannot be one is not read to its end.
+                return False
+            return is_format_text(head + stream.read(_LARGEST_FORMAT))
+    except (OSError, ValueError):  # a name too long for a file, one that may not be read
+        return False

@@ -352,3 +352,9 @@ def _clocks(guard: RenderGuard) -> Generator[None]:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.setitimer(signal.ITIMER_PROF, 0)
         setrlimit(RLIMIT_CPU, (soft, hard))
+
+
+def usual_jobs() -> int:
+    """Return how many processes are worth while: one for each processor that this one may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

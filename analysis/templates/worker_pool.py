@@ -35,7 +35,13 @@ from msgspec import Struct
 
 from autoparser.analysis.core.errors import AutoparserError, fault_error
 
-from .worker_limits import DEFAULT_LIMITS, Limits, death_error, silence_error
+from .worker_limits import (
+    DEFAULT_LIMITS,
+    Limits,
+    death_error,
+    silence_error,
+    usual_jobs,
+)
 from .worker_process import (
     ProcessActivity,
     TaskRequest,
@@ -349,12 +355,6 @@ def can_take_task(worker: TaskWorker) -> bool:
     if worker.alive and worker.grown > GROWN_TOO_LARGE:
         worker.close()
     return worker.alive
-
-
-def usual_jobs() -> int:
-    """Return how many processes are worth while: one for each processor that this one may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 # One task in a worker; workers are kept for the next one.

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.analysis.core.verdicts import EvidenceKind
-from autoparser.analysis.lint.hit import HitEvidence, ShownText
-from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
-from autoparser.analysis.lint.linting import LintFinding
-from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import Profile, Rule
 from autoparser.reports.blocks import (
     Blocks,
@@ -28,7 +25,6 @@ from autoparser.reports.blocks import (
     prose,
     sentence,
 )
-from autoparser.reports.findings import unwritten_words
 from autoparser.reports.places import FilePlace, lines_of, place_text
 from autoparser.reports.terminal import drawn_lines, next_line, report_text, text_of
 from autoparser.reports.verdict import evidence_words
@@ -45,6 +41,12 @@ from .words import (
     template_title,
     unused_words,
 )
+
+if TYPE_CHECKING:
+    from autoparser.analysis.lint.hit import HitEvidence, ShownText
+    from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
+    from autoparser.analysis.lint.linting import LintFinding
+    from autoparser.analysis.lint.project_sources import InputProblem
 
 INDENT = 4
 
@@ -126,6 +128,9 @@ class _Writer:
             words = sentence(("note ", "dim"), f"not from renders: {evidence_words(shown)}")
             drawn += prose(words, hang=2)
         if template.unwritten:
+            # Few templates have such tokens, and the module reads analyses.
+            from autoparser.reports.findings import unwritten_words  # noqa: PLC0415
+
             token_words = unwritten_words(template.path, template.unwritten)
             drawn += prose(sentence(("note ", "dim"), token_words), hang=2)
         return drawn

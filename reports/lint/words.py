@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
-from autoparser.analysis.lint.linting import LintFinding
-from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.reports.places import FilePlace, place_of
 from autoparser.reports.visible import number_of, visible
+
+if TYPE_CHECKING:
+    from autoparser.analysis.lint.baselines import Ignore
+    from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
+    from autoparser.analysis.lint.linting import LintFinding
+    from autoparser.analysis.lint.project_sources import InputProblem
 
 
 def template_title(template: InspectedTemplate) -> str:

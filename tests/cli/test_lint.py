@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 import typer
 
-from autoparser.analysis.lint.inspection import InspectionTask, SeenHits, inspect_template
+from autoparser.analysis.lint.inspection import InspectionTask, SeenHits
 from autoparser.analysis.lint.project_settings import KEYS
 from autoparser.analysis.lint.registry import all_rules
 from autoparser.analysis.lint.rule import Profile
+from autoparser.analysis.lint.template_inspection import inspect_template
 from autoparser.cli.lint import FindingForm
 from autoparser.cli.main import app
 from tests.cli.conftest import ROOT, Run
@@ -78,7 +79,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return inspect_template(task)
 
     monkeypatch.delenv("AUTOPARSER_NO_CACHE")
-    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect_template", counting)
+    monkeypatch.setattr("autoparser.analysis.lint.template_inspection.inspect_template", counting)
     return texts
 
 

@@ -87,6 +87,18 @@ def test_a_saved_format_is_parsed_without_what_makes_and_loads_templates(
     assert "multiprocessing" in imported((*parse, "--timeout", "9"))
 
 
+def test_lint_asks_its_cache_before_it_imports_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AUTOPARSER_NO_CACHE", raising=False)
+    lint = ("lint", A1, "--cache-dir", tmp_path)
+    first, again = imported(lint), imported(lint)
+    assert "autoparser.analysis.lint.template_inspection" in first
+    assert wings_in(again) == {"core", "lint", "sources", "templates"}
+    assert "autoparser.analysis.lint.subject" not in again
+    assert not again & {"multiprocessing", "importlib.metadata", "autoparser.reports.findings"}
+
+
 def test_rules_are_shown_without_their_checks_and_the_engine() -> None:
     found = imported(("rule",), ("rule", "AP301"), ("rule", "-f", "markdown"))
     own = {name for name in found if name.startswith("autoparser.analysis.lint.")}

@@ -26,7 +26,6 @@ from autoparser.analysis.lint.inspection import (
     InspectionTask,
     LintRun,
     SeenHits,
-    inspect_template,
 )
 from autoparser.analysis.lint.other_renders import OtherJinja
 from autoparser.analysis.lint.project_run import (
@@ -53,13 +52,14 @@ from autoparser.analysis.lint.project_settings import (
 from autoparser.analysis.lint.project_sources import InputProblem, gather_sources, load_targets
 from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.rule import Profile, RuleNeed
+from autoparser.analysis.lint.template_inspection import inspect_template
 from autoparser.analysis.templates.environment import SandboxKind
 from autoparser.analysis.templates.worker_limits import Limits
 from tests.case_tables import case_tables, load_cases
 
 LINT = Path(__file__).parents[3] / "fixtures" / "lint"
 RUN = "autoparser.analysis.lint.project_run"
-LOOK = f"{RUN}.inspect_template"
+LOOK = "autoparser.analysis.lint.template_inspection.inspect_template"
 TABLE = case_tables(__file__, "projects.yaml")
 
 
@@ -303,7 +303,7 @@ def test_a_folder_that_cannot_be_searched_is_a_problem(
 def test_a_crash_is_a_problem_of_its_template(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autoparser.analysis.lint.inspection.lint", {}.__getitem__)
+    monkeypatch.setattr("autoparser.analysis.lint.template_inspection.lint", {}.__getitem__)
     (problem,) = lint_project(request(project, "drops.jinja")).problems
     assert "report it" in problem.hint
 
@@ -573,6 +573,40 @@ def test_another_engine_has_other_keys(tmp_path: Path, monkeypatch: pytest.Monke
         patch.setattr(f"{RUN}.__version__", "9.9")
         assert digest("one") not in {one, two}
     assert digest("") not in {one, two}
+
+
+def test_the_digest_of_an_engine_is_kept_while_no_file_has_another_stamp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, folder = tmp_path / "home", tmp_path / "cache"
+    home.mkdir()
+    rule = home / "rule.py"
+    read: list[str] = []
+
+    def counting(path: Path) -> bytes:
+        read.append(path.name)
+        with path.open("rb") as file:
+            return file.read()
+
+    def digest(text: str | None = None) -> str:
+        if text is not None:
+            rule.write_text(text)
+        engine_digest.cache_clear()
+        return engine_digest(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{RUN}.HOME", home)
+        first = digest("one")
+        patch.setattr(Path, "read_bytes", counting)
+        assert (digest(), read) == (first, [])
+        # As long and as old as before: another file all the same.
+        then = rule.stat()
+        assert digest("two") != first
+        os.utime(rule, ns=(then.st_atime_ns, then.st_mtime_ns))
+        assert digest() == digest("two") != first
+        (folder / "engine").write_bytes(b"\xff damaged")
+        assert digest("one") == first
+    engine_digest.cache_clear()
 
 
 OF_NO_PART = {"huggingface-hub", "httpx2", "llguidance", "msgspec", "packaging", "platformdirs"}

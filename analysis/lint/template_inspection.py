@@ -1,0 +1,98 @@
+"""Let rules look at one template, in a worker: a plain value in, a plain value out; nothing raises.
+
+InspectionTask -> inspect_template -> SeenHits
+"""
+
+from __future__ import annotations
+
+import traceback
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoparser.analysis.analysis import analyze
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.formats.saved_format import load_format
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_of
+from autoparser.analysis.teaching.taught_analysis import (
+    asks_for_tokens,
+    unwritten_tokens,
+    with_saved,
+)
+
+from . import rules as rules_package
+from .baselines import ignores_of
+from .inspection import InspectionTask, SeenHits
+from .linting import lint
+from .project_sources import InputProblem
+from .registry import rule_of
+from .rule import RuleNeed
+from .subject import Subject
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+def inspect_template(task: InspectionTask) -> SeenHits:
+    """Let the rules look at a template; without its tokenizer, where that cannot be read."""
+    troubles: list[InputProblem] = []
+    encoder = None
+    try:
+        encoder = None if task.tokenizer is None else _tokenizer(task.tokenizer)
+    except AutoparserError as error:
+        troubles.append(InputProblem(error.file or "", error.message, error.hint or ""))
+    try:
+        subject = Subject(
+            task.template,
+            tokenizer=encoder,
+            directory=task.directory,
+            analysis=None
+            if task.saved_format is None
+            else with_saved(analyze(task.template), load_format(task.saved_format)),
+            jinjas=task.jinjas,
+            given_tools=task.tools,
+        )
+        report = lint(subject, [rule_of(code) for code in task.rules])
+        if subject.has(RuleNeed.OTHER_JINJAS):
+            troubles += [InputProblem("", each.words) for each in subject.in_other_jinjas]
+    except AutoparserError as error:
+        troubles.append(InputProblem("", error.message, error.hint or ""))
+    except MemoryError:
+        # The limit of the worker, which tells it in its own words.
+        raise
+    except Exception as error:  # noqa: BLE001 - one template must not end the run for all
+        hint = "this is a fault of autoparser, please report it"
+        troubles.append(InputProblem("", _crash(error), hint))
+    else:
+        return SeenHits(
+            tuple((each.code, each.hit, each.also) for each in report.findings),
+            tuple((rule.code, need) for rule, need in report.left_out),
+            tuple(troubles),
+            *ignores_of(task.template.text, ""),
+            evidence=tuple(subject.format.evidence.items())
+            if subject.has(RuleNeed.ANALYSIS)
+            else (),
+            unwritten=_unwritten(subject),
+        )
+    return SeenHits(troubles=tuple(troubles), looked=False)
+
+
+def _unwritten(subject: Subject) -> tuple[str, ...]:
+    """Return what the tokenizer of a model's directory has and the template never writes."""
+    if subject.tokenizer is None or subject.directory is None or not subject.has(RuleNeed.ANALYSIS):
+        return ()
+    added = tokenizer_of(subject.tokenizer).added if asks_for_tokens(subject.analysis) else ()
+    return unwritten_tokens(subject.analysis, [each.text for each in added])
+
+
+def _crash(error: Exception) -> str:
+    """Name the rule in which it happened, where it was one."""
+    home = str(Path(rules_package.__file__ or "").parent)
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if home in each.filename]
+    rule = f" in {Path(frames[-1].filename).stem}" if frames else ""
+    return f"{type(error).__name__}{rule}: {error}"
+
+
+@lru_cache(maxsize=2)
+def _tokenizer(source: str) -> Tokenizer:
+    return load_tokenizer(Path(source))
