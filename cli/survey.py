@@ -32,13 +32,22 @@ class SurveyForm(StrEnum):
 
 def survey(
     places: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="DIR...",
-            help="Directories to search for templates, template files or saved formats.",
+            metavar="[DIR...]",
+            help="Directories to search for templates, template files, saved formats, or records"
+            " (*.jsonl) of earlier surveys.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    models: Annotated[
+        Path | None,
+        "FILE",
+        "Also survey these models on the Hub, or paths: one name a line.",
+    ] = None,
+    shard: Annotated[
+        str | None, "I/N", "Look at the I-th of N shares of the texts, as one of N jobs."
+    ] = None,
     form: Annotated[SurveyForm, format_option("text, or html for a page.")] = SurveyForm.TEXT,
     output: OutputOption = None,
     record_file: Annotated[
@@ -84,9 +93,23 @@ def survey(
             hint="leave out --format html, or --reports",
         )
 
-    sources = wings.templates_in(places)
+    named = places or []
+    kept = [place for place in named if place.endswith(RECORDS) and Path(place).is_file()]
+    templates = [place for place in named if place not in kept]
+    sources = [*wings.templates_in(templates), *(() if models is None else read_names(models))]
+    if not sources and not kept:
+        raise AutoparserError(
+            "there is nothing to survey", hint="name directories, templates or records"
+        )
+    earlier = [
+        record
+        for place in kept
+        for record in wings.journal_of(_read_records(Path(place)), place).records.values()
+    ]
     pages = None if reports is None else report_folder(reports)
-    wanted = _SurveyPlan(record_file, pages, linted=lint or pages is not None)
+    linted = lint or pages is not None
+    share = None if shard is None else _share_of(shard)
+    wanted = _SurveyPlan(record_file, pages, linted, share, tuple(earlier))
     records = _survey_records(sources, wanted, jobs or wings.usual_jobs(), limits)
     with open_outlet(output) as outlet:
         _write_survey(records, form, outlet)
@@ -104,6 +127,14 @@ class _SurveyPlan:
     """The file of records."""
     pages: SurveyReports | None
     linted: bool
+    share: tuple[int, int] | None = None
+    """The share of the texts, and of how many: `(1, 8)`; None takes all."""
+    earlier: tuple[wings.SurveyRecord, ...] = ()
+    """Records of other surveys: what they know is not looked at, and is summed up."""
+
+    def takes(self, digest: str) -> bool:
+        """Return whether a text is in the share; its digest decides, so that copies stay one."""
+        return self.share is None or int(digest, 16) % self.share[1] == self.share[0] - 1
 
     def is_complete(self, record: wings.SurveyRecord) -> bool:
         """Return whether an earlier survey wrote all of them."""
@@ -135,31 +166,66 @@ def _survey_records(
     journal = (
         wings.SurveyJournal() if file is None else wings.journal_of(_read_records(file), str(file))
     )
-    waiting = [(source, _source_digest(source)) for source in sources]
-    before = {each: journal.records[each] for each in waiting if each in journal.records}
-    known = {each: record for each, record in before.items() if wanted.is_complete(record)}
-    if known:
-        many, verb = wings.number_of(len(waiting), "template"), "was" if len(known) == 1 else "were"
-        print_note(f"{len(known)} of {many} {verb} surveyed before, see {file}")
-    left = [each for each in waiting if each not in known]
+    digests = ((source, _source_digest(source)) for source in sources)
+    waiting = [each for each in digests if wanted.takes(each[1])]
+    earlier = [each for each in wanted.earlier if wanted.takes(each.sha256)]
+    known = {
+        record.sha256: record
+        for record in (*earlier, *journal.records.values())
+        if wanted.is_complete(record)
+    }
+    before = sum(digest in known for _, digest in waiting)
+    if before:
+        many, verb = wings.number_of(len(waiting), "template"), "was" if before == 1 else "were"
+        seen = "" if file is None else f", see {file}"
+        print_note(f"{before} of {many} {verb} surveyed before{seen}")
+    # Of the files with one text, the first is looked at.
+    left = {digest: source for source, digest in reversed(waiting) if digest not in known}
+    looked = [each for each in waiting if left.get(each[1]) == each[0]]
+    found = {(record.source, record.sha256): record for record in earlier}
     with (
         # First of all: workers are forked, and the bar is drawn by a thread.
         wings.start_survey(jobs, limits, wanted.look()) as surveyed,
         _open_records(file, journal) as lines,
-        progress_bar(len(left), "surveying") as advance,
+        progress_bar(len(looked), "surveying") as advance,
     ):
-        for found in surveyed(left):
-            record = found.record
-            known[record.source, record.sha256] = record
-            if wanted.pages is not None and found.page:
-                # Before its record, which says that it is there.
-                wanted.pages.write(record, found.page)
-            if lines is not None:
-                lines.write(wings.line_of(record))
+        results = iter(surveyed(looked))
+        for source, digest in waiting:
+            record = known.get(digest)
+            if record is None:
+                result = next(results)
+                record = known[digest] = result.record
+                if wanted.pages is not None and result.page:
+                    # Before its record, which says that it is there.
+                    wanted.pages.write(record, result.page)
+                advance()
+            own = found[source, digest] = wings.record_at(record, source)
+            if lines is not None and journal.records.get((source, digest)) != own:
+                lines.write(wings.line_of(own))
                 # What is done stays done, whatever comes.
                 lines.flush()
-            advance()
-    return [known[each] for each in waiting]
+    return list(found.values())
+
+
+def read_names(path: Path) -> list[str]:
+    """Return the names of models in a file, one a line. Raises AutoparserError."""
+    hint = "name a file with names of models, one a line"
+    try:
+        text = wings.read_path(path, hint).decode()
+    except (OSError, UnicodeDecodeError):
+        raise AutoparserError("cannot be read", file=str(path), hint=hint) from None
+    names = [line.partition("#")[0].strip() for line in text.splitlines()]
+    return [*dict.fromkeys(filter(None, names))]
+
+
+def _share_of(text: str) -> tuple[int, int]:
+    """Read a share such as `3/8`. Raises AutoparserError."""
+    number, slash, total = text.partition("/")
+    if slash and number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total):
+        return int(number), int(total)
+    raise AutoparserError(
+        f"{text!r} is not a share", hint="give --shard I/N, as in 1/8 for the first of eight"
+    )
 
 
 def _source_digest(source: str) -> str:
@@ -208,6 +274,7 @@ def _open_records(path: Path | None, journal: wings.SurveyJournal) -> Generator[
 
 
 INDEX = "index.html"
+RECORDS = ".jsonl"
 _OTHER_FOLDER = "name another directory with --reports"
 LONGEST = 60
 """Characters of a page's name that say what it is about; those of its digest come on top."""
@@ -231,10 +298,14 @@ class SurveyReports:
         self, summary: wings.SurveySummary, records: Sequence[wings.SurveyRecord], version: str
     ) -> None:
         """Write the survey's page with links to those that are there."""
-        pages = {
-            record.source: page_name(record.source, record.sha256)
-            for record in records
+        # A copy has the page of the text that was looked at.
+        by_text = {
+            record.sha256: page_name(record.source, record.sha256)
+            for record in reversed(records)
             if self.has(record.source, record.sha256)
+        }
+        pages = {
+            record.source: by_text[record.sha256] for record in records if record.sha256 in by_text
         }
         self._write(INDEX, wings.survey_page(summary, records, version, pages))
 

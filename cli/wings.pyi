@@ -196,6 +196,7 @@ from autoparser.analysis.overview.survey import (
     SurveySummary as SurveySummary,
     journal_of as journal_of,
     line_of as line_of,
+    record_at as record_at,
     start_survey as start_survey,
     summary_of as summary_of,
     templates_in as templates_in,

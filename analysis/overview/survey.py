@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.call_format import CallFormat
@@ -268,6 +268,11 @@ class SurveyJournal:
     """Bytes of its whole lines."""
     repaired: bool = False
     """Whether there is half a line after them."""
+
+
+def record_at(record: SurveyRecord, source: str) -> SurveyRecord:
+    """Return the record of a text for another file that holds it."""
+    return record if record.source == source else structs.replace(record, source=source)
 
 
 def line_of(record: SurveyRecord) -> str:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from autoparser.analysis.formats.learned_format import LearnedFormat
+from autoparser.analysis.overview.survey import surveyed_format
+
 from .conftest import ROOT, Run
 
 NAMES = ("content-plain", "reasoning-none")
@@ -54,6 +57,69 @@ def test_a_survey_goes_on_where_it_was_and_asks_anew_what_has_changed(
     assert [each["source"] for each in records_of(kept)].count(str(changed)) == 2
 
 
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the sources that were analyzed."""
+    found: list[str] = []
+
+    def counting(source: str) -> LearnedFormat:
+        found.append(Path(source).name)
+        return surveyed_format(source)
+
+    monkeypatch.setattr("autoparser.analysis.overview.survey.surveyed_format", counting)
+    return found
+
+
+def test_a_text_is_looked_at_once_however_many_files_hold_it(
+    corpus: Path, tmp_path: Path, autoparser: Run, looked: list[str]
+) -> None:
+    for number in range(9):
+        shutil.copy(corpus / "content-plain.jinja", corpus / f"copy-{number}.jinja")
+    kept = tmp_path / "survey.jsonl"
+    use = ("survey", corpus, "--records", kept, "--jobs", "1")
+    assert autoparser(*use).out.startswith("12 templates, 11 analyzed")
+    assert sorted(looked) == ["content-plain.jinja", "raises-always.jinja", "reasoning-none.jinja"]
+    assert [each["source"] for each in records_of(kept)] == sorted(map(str, corpus.iterdir()))
+    # The same texts in another folder are known, too, and have lines of their own.
+    moved = shutil.copytree(corpus, tmp_path / "moved")
+    ran = autoparser("survey", moved, kept, "--records", tmp_path / "more.jsonl", "--jobs", "1")
+    assert (len(looked), ran.err) == (
+        3,
+        f"12 of 12 templates were surveyed before, see {tmp_path / 'more.jsonl'}\n",
+    )
+    assert ran.out.startswith("24 templates, 22 analyzed")
+    assert {each["source"] for each in records_of(tmp_path / "more.jsonl")} == {
+        *map(str, Path(moved).iterdir())
+    }
+
+
+def test_shares_are_of_texts_and_their_records_alone_make_the_summary_of_the_whole(
+    corpus: Path, tmp_path: Path, autoparser: Run, looked: list[str]
+) -> None:
+    for name in NAMES:
+        shutil.copy(corpus / f"{name}.jinja", corpus / f"copy-of-{name}.jinja")
+    whole = autoparser("survey", corpus, "--jobs", "1").out
+    assert len(looked) == 3
+    shares = [tmp_path / f"{number}.jsonl" for number in (1, 2, 3)]
+    for number, share in enumerate(shares, 1):
+        use = ("survey", corpus, "--shard", f"{number}/3", "--records", share, "--jobs", "1")
+        assert autoparser(*use).code == 0
+    texts = [{each["sha256"] for each in records_of(share)} for share in shares]
+    assert sum(map(len, texts)) == len(set().union(*texts)) == 3
+    assert len(looked) == 6
+    assert autoparser("survey", *shares).out == whole
+    assert len(looked) == 6
+
+
+def test_models_are_named_in_a_file(corpus: Path, tmp_path: Path, autoparser: Run) -> None:
+    names = tmp_path / "names.txt"
+    named = corpus / "content-plain.jinja"
+    names.write_text(f"{named}  # the first\n\n{corpus / 'nowhere.jinja'}\n{named}\n", "utf-8")
+    ran = autoparser("survey", "--models", names, "--jobs", "1")
+    assert (ran.code, ran.out.splitlines()[0][:24]) == (0, "2 templates, 1 analyzed,")
+    assert "nowhere.jinja no such file" in " ".join(ran.out.split())
+
+
 def test_findings_are_those_of_lint_and_asked_later_where_they_are_missing(
     corpus: Path, tmp_path: Path, autoparser: Run
 ) -> None:
@@ -88,10 +154,12 @@ def test_reports_lie_beside_the_page_that_links_them(
     assert {page for page, _ in linked} == {each.name for each in folder.iterdir()} - {"index.html"}
     for page, name in linked:
         text = (folder / page).read_text("utf-8")
-        assert f"<h1>{name}</h1>" in text
+        # A copy has the page of the first file with its text.
+        first = name.replace("content-plain", "Content plain!")
+        assert f"<h1>{first}</h1>" in text
         assert '<a href="index.html">' in text
     # A page that is lost is written again, and no other.
-    lost = folder / linked[0][0]
+    lost = folder / next(page for page, name in linked if name == "reasoning-none.jinja")
     whole = lost.read_text("utf-8")
     lost.unlink()
     assert autoparser(*use).err.startswith("3 of 4")
