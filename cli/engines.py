@@ -27,6 +27,8 @@ from .source import NamedSource, ServedSource
 
 FINDINGS = 1
 """The exit code where no parsers read every text, a server reads otherwise, or a plugin lacks."""
+NO_VERDICT = 2
+"""The exit code where a probe could test nothing, so that nothing is right or wrong."""
 
 
 def engines(
@@ -133,8 +135,8 @@ def probe(
     the server has many parsers, all of them are ranked. Without TEMPLATE, uses the one that the
     server says it serves.
 
-    Exit code: 0 if everything matches, 1 if something differs or nothing could be tested, 2 if
-    there is no server to probe.
+    Exit code: 0 if everything matches, 1 if something differs, 2 if there is no server to probe or
+    no output could be tested.
     """
     as_json = result.is_json
     settings = switch_options.values()
@@ -157,7 +159,9 @@ def probe(
     found = _with_installed(found, analysis, python)
     with open_outlet(result.output) as outlet:
         _write_result(found, analysis, label, outlet, as_json=as_json)
-    return 0 if exit_zero or found.ok(edges=edges) else FINDINGS
+    if exit_zero or found.ok(edges=edges):
+        return 0
+    return NO_VERDICT if found.untested else FINDINGS
 
 
 def _probed_template(
@@ -188,7 +192,7 @@ def _with_installed(
     Raises AutoparserError for a named Python that does not have the engine.
     """
     engine = probe_result.served.engine
-    if probe_result.ok() or engine is not wings.ServerEngine.VLLM:
+    if probe_result.ok() or not probe_result.texts or engine is not wings.ServerEngine.VLLM:
         return probe_result
     path = python or sys.executable
     if engine not in wings.engines_of(path):

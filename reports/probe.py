@@ -119,10 +119,12 @@ def _counted(probe: ServerProbe) -> Iterator[Row]:
 
 
 def _verdicts(probe: ServerProbe) -> Text:
+    if not probe.texts:
+        return Text("none could be tested: there is no verdict on the parsers", style="yellow")
     count = {each: len(probe.texts_with(each)) for each in ReadVerdict}
     right = count[ReadVerdict.EXACT] + count[ReadVerdict.EDGES]
     wrong = len(probe.texts) - right
-    style = "green" if probe.texts and not wrong else "red"
+    style = "red" if wrong else "green"
     found = sentence((f"{right} of {len(probe.texts)}", style), " read correctly")
     if count[ReadVerdict.EDGES]:
         found.append(f", {count[ReadVerdict.EDGES]} of them except for whitespace at the edges")

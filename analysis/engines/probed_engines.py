@@ -3,9 +3,9 @@
 What they have in common is in `engine_server`. A text comes before a server's parser
 
 - of vLLM by its derenderer, which reads the ids of a text (with `--enable-scale-out`, or in
-  `vllm launch render`, which has no model); else as the only choice of an answer;
+  `vllm launch render`, which has no model); else by a grammar that allows only the text;
 - of SGLang by two endpoints, which separate the reasoning of a text and read the calls in the rest,
-  by any of its parsers; else by a grammar that allows only the text;
+  by any of its parsers; else by such a grammar;
 - of llama.cpp as the beginning of the answer, whose end follows at once: its server has no endpoint
   that parses a text, but it goes on with an assistant's message that ends a conversation.
 """
@@ -57,6 +57,11 @@ def text_in(reply: ServerReply, key: str) -> str:
     if not isinstance(found, str):
         raise TextRefusedError(reply.refusal)
     return found
+
+
+def only_text(text: str) -> str:
+    """Return the grammar of one text; the escapes of JSON's strings are among those of EBNF's."""
+    return f"root ::= {json.dumps(text, ensure_ascii=False)}"
 
 
 def ended_choice(reply: ServerReply) -> Mapping[str, Json]:
@@ -163,7 +168,7 @@ class VllmProbe(TokenServer):
     def rungs(self) -> Sequence[TextRung]:
         """Return the derenderer, and the model where there is one."""
         given = [_GivenToDerenderer(self)] if self.client.post(DERENDER, {}).offered else []
-        forced = [_ForcedAsChoice(self)] if self.client.post(CHAT, {}).offered else []
+        forced = [_ForcedByVllm(self)] if self.client.post(CHAT, {}).offered else []
         return (*given, *forced)
 
 
@@ -220,7 +225,7 @@ def _chosen(ids: Sequence[int], reason: str | None) -> dict[str, Json]:
 
 
 @dataclass(frozen=True)
-class _ForcedAsChoice(TextRung):
+class _ForcedByVllm(TextRung):
     server: VllmProbe
     rung = TextRoute.FORCED
     sees_reasoning = False
@@ -234,10 +239,11 @@ class _ForcedAsChoice(TextRung):
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Have it write the text, and end where the grammar does."""
-        choice: Json = {"choice": [known_text.text]}
+        # A plugin may put reasoning before a choice or a pattern, and leaves a grammar as it is.
+        grammar: Json = {"grammar": only_text(known_text.text)}
         body: dict[str, Json] = {
             **self.server.greedy_body(chat, len(known_text.text.encode()) + SPARE),
-            "structured_outputs": choice,
+            "structured_outputs": grammar,
             "logit_bias": self.server.bias(known_text.text),
             "include_reasoning": False,
         }
@@ -369,12 +375,10 @@ class _ForcedByGrammar(TextRung):
         return self._chats[chat.key]
 
     def _body(self, chat: ProbedChat, text: str) -> dict[str, Json]:
-        # The escapes of JSON's strings are among those of the grammar's.
-        grammar = f"root ::= {json.dumps(text, ensure_ascii=False)}"
         body = self.server.greedy_body(
             self._chat_without_thinking(chat), len(text.encode()) + SPARE
         )
-        return {**body, "ebnf": grammar}
+        return {**body, "ebnf": only_text(text)}
 
 
 # llama.cpp.

@@ -243,6 +243,11 @@ class ServerProbe:
         """Whether any stream is refused or differs in more than edge whitespace."""
         return any(each.stream_verdict in _WRONG for each in self.texts)
 
+    @property
+    def untested(self) -> bool:
+        """Whether no text could be asked about and no prompt differs: there is no verdict."""
+        return not self.texts and not self.prompts_differ
+
     def ok(self, *, edges: bool = False) -> bool:
         """Return whether all is read right, with `edges` exactly; False if no text was read."""
         passed = {ReadVerdict.EXACT} if edges else {ReadVerdict.EXACT, ReadVerdict.EDGES}

@@ -261,6 +261,8 @@ def test_a_server_without_a_way_is_not_passed() -> None:
     assert (found.rung, found.texts) == (TextRoute.SAMPLED, ())
     assert {each.reason for each in found.not_asked} == {"404: Not Found"}
     assert not found.ok()
+    assert found.untested
+    assert probe_advice(found) == ()
 
 
 def test_a_rung_that_a_server_has_not_is_an_error() -> None:
@@ -284,7 +286,7 @@ def test_a_forced_text_is_written_in_the_tokens_of_the_tokenizer() -> None:
     def written(body: Body) -> Answer:
         if not body:
             return 400, {"error": {"message": "a field is missing"}}
-        (text,) = body["structured_outputs"]["choice"]
+        text = json.loads(body["structured_outputs"]["grammar"].removeprefix("root ::= "))
         bias = body["logit_bias"]
         spelled = bias[str(ord("<"))] >= bias[str(marker)] if closer in text else False
         return 200, choices(message_in(text, calling=not spelled))
