@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -381,6 +382,7 @@ class ChatEndpoint:
         room = _Room(self)
         try:
             body = await self._body(request)
+            room.body = len(body)
             room.enter(1)
             with self._metrics.preparing.time():
                 form, chat = await anyio.to_thread.run_sync(self._prepared, body, api)
@@ -547,12 +549,26 @@ async def _failed(_: Request, __: Exception) -> Response:
     return error_response(ChatError("the server failed", ChatErrorKind.INTERNAL))
 
 
+LARGE_BODY = 1_000_000
+"""Bytes of a body after whose answer the freed memory is given back."""
+GIVING_BACK = 0.5
+"""Seconds after the end of such an answer, when nothing holds its prompt any more."""
+
+
+def return_memory() -> None:
+    """Give freed memory back to the system: glibc keeps the gigabyte of a prompt of 7 MB."""
+    with contextlib.suppress(TypeError, AttributeError, OSError):  # other systems give it back
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 class _Room:
     """The places that one request takes among those of an endpoint."""
 
     def __init__(self, endpoint: ChatEndpoint) -> None:
         self._endpoint = endpoint
         self._taken = 0
+        self.body = 0
+        """Bytes of the request's body, once they are known."""
 
     def enter(self, places: int) -> None:
         """Take more places. Raises ChatError if too many chats are running."""
@@ -564,9 +580,12 @@ class _Room:
         self._endpoint.count_running(places)
 
     def leave(self) -> None:
-        """Give all places back."""
+        """Give all places back, and after a large body the memory, too."""
         self._endpoint.count_running(-self._taken)
         self._taken = 0
+        if self.body > LARGE_BODY:
+            loop = asyncio.get_running_loop()
+            loop.call_later(GIVING_BACK, loop.run_in_executor, None, return_memory)
 
 
 class KeyGuard:

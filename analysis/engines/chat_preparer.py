@@ -22,11 +22,12 @@ from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
+from autoparser.analysis.grammar.turn_rules import parts_of
 from autoparser.analysis.history.history_renders import BridgeRefusal, Message
 from autoparser.analysis.history.prompt_tokens import messages_of
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
-from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
+from autoparser.analysis.parsing.turn_request import IdentityCache, TurnStart, TurnTree
 from autoparser.analysis.sources.token_bytes import library_complaint
 
 from .chat_request import (
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 LONG_TEXT = 100_000
 """Characters from which on a prompt is encoded while other threads run."""
+GRAMMARS = 64
+"""Grammars that are kept once they were written, each for a set of tools."""
 _RENDER_NAMES = frozenset({"self", "messages", "tools", "add_generation_prompt"})
 """What a render takes beside the template's switches."""
 
@@ -87,6 +90,7 @@ class ChatPreparer:
         self._renderer: Renderer | None = None
         self._tokenizer = tokenizer
         self._bridging = threading.Lock()
+        self._grammars: IdentityCache[Grammar] = IdentityCache(GRAMMARS)
         if tokenizer is not None:
             self._renderer = Renderer(analysis, tokenizer, switches=self._switches)
 
@@ -185,11 +189,16 @@ class ChatPreparer:
         format without calls needs no grammar.
         """
         free = options["tool_choice"] == "auto" and request.schema is None
-        grammar = self._analysis.grammar(offered, **options, loosen=self._loosen or None)
+        made = self._analysis.grammar(offered, **options, loosen=self._loosen or None)
         if request.schema is None and (not offered or options["tool_choice"] == "none"):
-            return grammar, False
-        if free:
-            grammar = replace(grammar, turn=with_optional_reasoning(grammar.turn))
+            return made, False
+        asked = (repr(offered), repr(request.schema), repr(options["tool_choice"]))
+        # To write it takes most of the time before a first token; agents offer the same tools.
+        grammar = self._grammars.of(
+            parts_of(made.turn),
+            (*asked, request.parallel_tool_calls),
+            lambda: replace(made, turn=with_optional_reasoning(made.turn)) if free else made,
+        )
         try:
             grammar.gbnf()
         except (GrammarError, SchemaError) as error:

@@ -385,7 +385,7 @@ def _plain(value: Any) -> object:
         # SGLang's native endpoints have these; converted to builtins they would lose their names.
         return {name: _plain(each) for name, each in msgspec.structs.asdict(value).items()}
     # Others have models of pydantic.
-    return value.model_dump() if hasattr(value, "model_dump") else value
+    return value.model_dump(by_alias=True) if hasattr(value, "model_dump") else value
 
 
 def _tool(tool: object) -> Mapping[str, object]:

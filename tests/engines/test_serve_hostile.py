@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -90,6 +91,26 @@ def test_a_large_body_is_one_error_within_bounds(url: str, name: str, path: str)
     assert answer.status_code in (200, 400, 413), answer.text[:300]
     if not answer.is_success:
         assert len(answer.json()["error"]["message"]) < 1000
+
+
+def resident() -> int:
+    """Return the memory of this process that is in use, in MB."""
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    return pages * resource.getpagesize() // 1_000_000
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say it")
+def test_a_prompt_of_7_mb_leaves_its_memory_to_the_system(url: str) -> None:
+    assert is_well(url)
+    before = resident()
+    body, _ = LARGE["7 MB"]
+    headers = {"Content-Type": "application/json"}
+    answer = httpx2.post(f"{url}/v1/chat/completions", content=body, headers=headers, timeout=60)
+    assert answer.is_success
+    until = time.monotonic() + 20
+    while (left := resident() - before) > 150 and time.monotonic() < until:
+        time.sleep(0.2)
+    assert left < 150, f"{left} MB are left"
 
 
 RAW: dict[str, tuple[bytes, int]] = {

@@ -12,6 +12,7 @@ from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ChatRequest, chat_request
 from autoparser.analysis.engines.output_watch import OutputWatch
 from autoparser.analysis.grammar.acceptance import GrammarDialect
+from autoparser.analysis.grammar.gbnf_writer import write_gbnf
 from tests.case_tables import case_tables
 from tests.fixture_analyses import analyzed
 
@@ -51,6 +52,20 @@ def test_an_effort_sets_the_switch_of_the_template_that_has_such_values(
     fields = {"reasoning_effort": case["effort"]}
     assert case["written"] in asked_of(fields, template=case["template"])["prompt"]
     assert case["written"] not in asked_of({}, template=case["template"])["prompt"]
+
+
+def test_a_grammar_is_written_once_for_the_chats_that_offer_the_same_tools() -> None:
+    name = "autoparser.analysis.grammar.request_grammar.write_gbnf"
+    counted = mock.patch(name, wraps=write_gbnf)
+    bodies = [
+        {**BODY, "messages": [{"role": "user", "content": text}], "tools": tools}
+        for tools in (TOOLS, TOOLS[:1])
+        for text in ("A", "B", "C")
+    ]
+    with counted as written:
+        answers = answered(whole, *bodies)
+    assert {answer.status_code for answer in answers} == {200}
+    assert written.call_count == 2
 
 
 def test_a_field_that_is_null_is_one_that_is_left_out() -> None:
