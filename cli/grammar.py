@@ -88,6 +88,12 @@ def grammar(
     form = chosen_form(form, as_json, GrammarFormat.JSON)
     source.check()
     request = request_options.read()
+    if strict is not None and not request.tools:
+        raise AutoparserError(
+            f"{'--strict' if strict else '--loose'} is about the arguments of tools, and there are"
+            " none",
+            hint="pass --tools; a schema of --json-schema is enforced as it is",
+        )
     text = None if accepts is None else _read_answer(accepts, source.source)
 
     analysis = source.learned_format(tokenizer)

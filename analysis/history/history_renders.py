@@ -50,6 +50,7 @@ class RefusalReason(StrEnum):
     END_UNKNOWN = "it is not known how the template ends such a turn"
     BEHIND_STOP = "after the stop token stands what the template does not write"
     DEPENDS = "what the template writes of new messages depends on the whole conversation"
+    OTHER_TOOLS = "the prompt does not have a tool that is offered now"
     NO_CALL = "a tool result follows, but no call could be read from the output"
     REFUSED = "the template refuses the conversation"
     NOT_ENCODED = "the tokenizer does not give back the text of the new messages"

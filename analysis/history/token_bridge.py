@@ -20,7 +20,7 @@ from typing import TypeAlias
 from msgspec import structs
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Message as Turn
+from autoparser.analysis.core.conversation import Message as Turn, function_of
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.text_alignment import edge_units
 from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
@@ -131,6 +131,23 @@ class ShorterBases:
             if whole is not None and place(shorter) == whole:
                 self._known_bases[kind] = shorter, whole.notes
                 return
+
+
+def _check_tools(
+    past: PromptPast, tools: Sequence[object] | None, base: Base, purpose: Purpose
+) -> None:
+    """Refuse a tool that the template writes in its prompts and that this prompt does not have."""
+    names = tuple(str((function_of(tool) or {}).get("name", "")) for tool in tools or ())
+    # Prompts that follow this one have all that it has.
+    if not names or ("tools", names) in past.contents:
+        return
+    messages = str(base.messages)
+    for name in names:
+        # What the base's messages call and answer is written of them.
+        written = bool(name) and base.prompt.count(name) > messages.count(name)
+        if written and name not in past.text:
+            purpose.keep(RefusalReason.OTHER_TOOLS, name)
+    past.contents.add(("tools", names))
 
 
 _SHOWN_BEFORE = 16
@@ -255,6 +272,7 @@ class Bridge:
         prompt = past.ids
         end = self._responses.end_of(prompt)
         bases: Sequence[Base] = self._skeletons.bases(tools, self._switches, end.tail)
+        _check_tools(past, tools, bases[0], purpose)
         if response.message.tool_calls and self._skeletons.numbered:
             bases = self._numbered_bases(bases, past)
         try:

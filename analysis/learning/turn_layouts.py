@@ -6,6 +6,7 @@ the joints, `learn_turn_end` and `learn_ends` find the end of a turn, `learn_hea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -316,7 +317,13 @@ def _stop(observer: Observer, end: TurnEnd, closer: str) -> str:
     If nothing may follow a call and nothing ends the turn, it is the call's `closer`.
     """
     text = end.text.strip() or closer
-    behind = text or following_text(observer, end.after).strip()
+    following = following_text(observer, end.after)
+    # The ids and names of calls are others in every conversation: `<result>call_1<of>`.
+    marks = observer.prober.sentinels
+    shared = re.split("|".join(map(re.escape, (*marks.ids, *marks.names))), following)[0]
+    behind = text or shared.strip()
+    if not text and shared != following and not is_unit(behind):
+        return behind
     units = edge_units(behind)
     if units and is_unit(units[0]):
         return first_marker(behind).strip()

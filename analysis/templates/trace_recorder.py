@@ -248,7 +248,7 @@ class TraceRecorder:
         self._passes: dict[int, int] = {}
         self._buffers: dict[int, list[PromptPiece]] = {}
         self._joined: dict[int, tuple[str, list[PromptPiece]]] = {}
-        """By the identity of a joined text: the text and its pieces."""
+        """By the identity of a joined text, or a negative number: the text and its pieces."""
         self.pieces: list[PromptPiece] = []
         self.steps: list[TraceStep] = []
         self.left_out = 0
@@ -286,7 +286,8 @@ class TraceRecorder:
 
     def note_output(self, text: str, buffer: object = None) -> str:
         """Record the text that a block puts out, which writes nothing of its own."""
-        self._put(list(self._pieces_of(None, text, [*self._joined.values()])), buffer)
+        joined = [each for key, each in self._joined.items() if key >= 0]
+        self._put(list(self._pieces_of(None, text, joined)), buffer)
         return text
 
     def note_test(self, site: int, value: Value) -> Value:
@@ -315,7 +316,11 @@ class TraceRecorder:
         """Join the pieces of a macro or a block to a text that can be recognized by identity."""
         text = "".join(buffer)
         made_of = self._buffers.pop(id(buffer), None)
-        if made_of is None or len(text) < 2:  # noqa: PLR2004 - shorter ones exist once for all
+        if made_of is None or not text:
+            return text
+        if len(text) == 1:
+            # Python has each character once: it is found by its text, never by its identity.
+            self._joined[-1 - len(self._joined)] = (text, made_of)
             return text
         # A new object: Python returns a single piece itself when it joins.
         text = f"{text} "[:-1]

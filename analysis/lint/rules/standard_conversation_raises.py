@@ -30,11 +30,9 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _severity(subject: Subject, render: Render) -> Severity:
-    if not render.crashed:
-        # A form that it takes instead is known to servers; a wish for a system message is not.
-        return Severity.INFO if _takes_parts(subject.shape) else Severity.WARNING
-    # Servers know templates that take parts alone, and send them so.
-    return Severity.WARNING if _takes_parts(subject.shape) else Severity.ERROR
+    # Servers know templates that take parts alone, and send them so; what refuses says why.
+    mild = not render.crashed or _takes_parts(subject.shape)
+    return Severity.WARNING if mild else Severity.ERROR
 
 
 def _takes_parts(shape: MessageShape) -> bool:

@@ -187,11 +187,14 @@ def _never_opened(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit
         for each in subject.matrix
         if each.render.rendered and not each.conversation.other_form
     ]
-    opened = {pair for _, found in whole for pair in found.opened} | of_turns.pairs
+    # `<result>` and `<result_end>` are a pair, too.
+    opened = {_letters(pair) for _, found in whole for pair in found.opened}
+    opened |= {_letters(pair) for pair in of_turns.pairs}
     for played, found in whole:
         if any(played.texts_of(Voice.REASONING)) or not any(played.texts_of(Voice.RESULT)):
             continue
-        for pair in found.closed.keys() - opened if played.usual else ():
+        closed = found.closed if played.usual else ()
+        for pair in (each for each in closed if _letters(each) not in opened):
             yield (
                 pair,
                 played.hit(
@@ -201,6 +204,10 @@ def _never_opened(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit
                 ),
             )
             return
+
+
+def _letters(pair: MarkerPair) -> str:
+    return "".join(filter(str.isalnum, "".join(pair.name))).lower()
 
 
 def _empty_message(subject: Subject) -> Iterator[_PairHit]:

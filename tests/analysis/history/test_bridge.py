@@ -92,6 +92,26 @@ def test_a_bridge_is_what_the_table_says(case: dict[str, Any], vocabulary: str) 
         assert renderer.decode(found.token_ids) == whole
 
 
+def test_a_tool_that_the_prompt_does_not_have_is_refused_or_noted() -> None:
+    renderer = fixture_renderer("j1-json-in-tags")
+    before, new = messages_from([{"user": "Weather in Paris?"}]), messages_from([{"user": "Why?"}])
+    completion = sampled_ids(renderer, before, *messages_from([{"say": "Sunny."}]))
+    added = {"type": "function", "function": {"name": "book_table", "parameters": {}}}
+    for later in (False, True):
+        prompt = prompt_ids(renderer, before, tools())
+        if later:
+            prompt = bridge(renderer, prompt, completion, new).token_ids
+        for offered in ([added], [*tools(), added]):
+            found = renderer.bridge_to_next_turn(prompt, completion, new, offered)
+            assert isinstance(found, BridgeRefusal)
+            assert str(found).endswith("offered now: book_table")
+            forced = renderer.bridge_to_next_turn(prompt, completion, new, offered, force=True)
+            assert isinstance(forced, RenderedTokens)
+            assert len(forced.notes) == 1
+        assert renderer.bridge_to_next_turn(prompt, completion, new, tools())
+        assert renderer.bridge_to_next_turn(prompt, completion, new)
+
+
 def bridge(renderer: Renderer, prompt: Any, completion: Any, new: Any) -> RenderedTokens:
     found = renderer.bridge_to_next_turn(prompt, completion, new, tools())
     assert isinstance(found, RenderedTokens), found
