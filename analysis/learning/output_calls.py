@@ -68,11 +68,19 @@ def holds_call(text: str, offered: OfferedTools) -> bool:
     for at, name in enumerate(names):
         end = names[at + 1].start if at + 1 < len(names) else len(text)
         for key in offered.keys_in(name.word, text, name.end, end):
-            if _AFTER_KEY.match(text, key.end):
+            bracketed = _BEFORE_BARE_KEY.search(text[name.end : key.start])
+            if _AFTER_KEY.match(text, key.end) or (
+                bracketed and _AFTER_BARE_KEY.match(text, key.end)
+            ):
                 return True
     styles = (ObjectStyle(first, encoded) for first in (True, False) for encoded in (False, True))
     sighted = (call for style in styles for call in object_calls(text, 0, offered, style))
     return bool(names) and any(call.arguments for call in sighted)
+
+
+_BEFORE_BARE_KEY = re.compile(r"[(\[{<,]\s*\Z")
+_AFTER_BARE_KEY = re.compile(r"\s+[\"'\d\[{(-]")
+"""Around a key in brackets that a space alone parts from its value: ``(city "New York")``."""
 
 
 def is_misread(name: str, arguments: Mapping[str, Json], offered: OfferedTools) -> bool:

@@ -347,8 +347,11 @@ class _OutputTrial:
                 shown = learn_examples(_most_telling(examples), self.base, [proposal.guess])
             except ExampleError:
                 break
-            words = (each.replace("no example", "no output") for each in shown.guesses)
-            found = replace(self.read_by(shown.format), guesses=tuple(words))
+            found = self.read_by(shown.format)
+            # What other outputs show, nobody read.
+            none = "no output" if found.complete else "no output that is read"
+            words = (each.replace("no example", none) for each in shown.guesses)
+            found = replace(found, guesses=tuple(words))
             if best is not None and found.rank < best.rank:
                 break
             # A format concluded from readings is better founded than one concluded from guesses.
