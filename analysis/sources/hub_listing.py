@@ -29,10 +29,10 @@ from .hub_requests import (
     HubQuestion,
     ask_patiently,
     failure_error,
+    guarded_library,
     is_cut,
     is_unreachable,
     offline_error,
-    quiet_library,
 )
 from .local_files import cached_file
 from .written_files import cache_file
@@ -113,7 +113,7 @@ def _from_hub(repository: str, revision: str | None) -> HubListing:
     from huggingface_hub import HfApi, constants  # noqa: PLC0415 - slow to import
 
     api = HfApi(library_name="autoparser")
-    with quiet_library():
+    with guarded_library():
         info = ask_patiently(
             lambda: api.model_info(
                 repository,
@@ -247,7 +247,7 @@ def _fetch_file(listing: HubListing, name: str, revision: str | None) -> Path | 
     hub: Any = import_module("huggingface_hub")
     counted = type("_Counted", (_ByteCounter,), {"listing": listing, "file": name})
     try:
-        with quiet_library():
+        with guarded_library():
             path = ask_patiently(
                 lambda: hub.hf_hub_download(
                     listing.repository,
@@ -342,7 +342,7 @@ class _RemoteFile:
         got = bytearray()
         for wait in (*WAITS, None):
             try:
-                with quiet_library():
+                with guarded_library():
                     ask_patiently(lambda: self._receive(got, start, stop))
             except Exception as error:  # noqa: BLE001 - the library lets many kinds through
                 if got:
@@ -384,7 +384,7 @@ class _RemoteFile:
     def size(self) -> int:
         """Ask for the size of the file."""
         try:
-            with quiet_library():
+            with guarded_library():
                 metadata = ask_patiently(lambda: self.hub.get_hf_file_metadata(self.url))
         except Exception as error:  # noqa: BLE001 - the library lets many kinds through
             raise self._failure(error) from None

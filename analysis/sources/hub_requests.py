@@ -17,15 +17,18 @@ be named as by huggingface.co. A slash in a revision is written ``%2F``, as the 
 from __future__ import annotations
 
 import errno
+import ipaddress
 import logging
 import os
 import re
+import socket
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
-from urllib.parse import unquote, urlsplit
+from contextvars import ContextVar
+from typing import Any, TypeVar
+from urllib.parse import unquote, urljoin, urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -272,7 +275,97 @@ def _seconds_to_wait(error: Exception, usual: float) -> float | None:
 
 
 @contextmanager
-def quiet_library() -> Generator[None]:
+def guarded_library() -> Generator[None]:
+    """Let the library use no answer that leads elsewhere, and print no messages of its own.
+
+    Raises TemplateReadError for such an answer.
+    """
+    from huggingface_hub import constants, get_session  # noqa: PLC0415 - slow to import
+
+    client, unjudged = get_session(), _judging.set(True)
+    hooks = client.event_hooks
+    if _judge_answer not in hooks["response"]:
+        client.event_hooks = {**hooks, "response": [*hooks["response"], _judge_answer]}
+    # Files of that store are fetched by a library of its own, from where an answer says.
+    stored, constants.HF_HUB_DISABLE_XET = constants.HF_HUB_DISABLE_XET, True
+    try:
+        with _quiet_library():
+            yield
+    finally:
+        constants.HF_HUB_DISABLE_XET = stored
+        _judging.reset(unjudged)
+
+
+_judging: ContextVar[bool] = ContextVar("judging", default=False)
+"""Whether an answer is to a request of this package; a program that uses it may have others."""
+
+_SAFE_TAG = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.+=:-]{0,127}")
+_SAFE_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+
+
+def _judge_answer(response: Any) -> None:
+    """Raise TemplateReadError for an answer that would have a file written or fetched elsewhere.
+
+    The library makes the name of a file of its cache from the tag and the commit of an answer, as
+    they are: `../../../name` leads out of the cache. Facts from the wheel huggingface_hub 2.4.0,
+    `file_download.py`.
+    """
+    if not _judging.get():
+        return
+    headers = response.headers
+    tags = [headers.get(name, "") for name in ("X-Linked-ETag", "ETag")]
+    for tag in (each.lstrip("W/").strip('"') for each in tags if each):
+        if not _SAFE_TAG.fullmatch(tag):
+            raise _distrusted(f"the Hub's answer has {tag[:60]!r} as the tag of a file")
+    commit = headers.get("X-Repo-Commit", "")
+    if commit and not _SAFE_COMMIT.fullmatch(commit):
+        raise _distrusted(f"the Hub's answer has {commit[:60]!r} as a commit")
+    if "Location" in headers:
+        target = urljoin(str(response.url), headers["Location"])
+        if not leads_to_hub(target):
+            raise _distrusted(f"the Hub redirects to {target[:80]!r}")
+
+
+def leads_to_hub(target: str) -> bool:
+    """Return whether a Hub may redirect to this URL: to its file store, in whatever network.
+
+    A Hub on the internet has no business in the network here, whose servers trust who is in it. A
+    name that is resolved by a proxy alone is the proxy's affair.
+    """
+    endpoint, parsed = urlsplit(_endpoint()), urlsplit(target)
+    if parsed.scheme != "https" and (parsed.scheme, endpoint.scheme) != ("http", "http"):
+        return False
+    allowed = {"global", *(_networks(endpoint.hostname) - {"other"})}
+    return bool(parsed.hostname) and _networks(parsed.hostname) <= allowed
+
+
+def _networks(host: str | None) -> set[str]:
+    """Return the kinds of networks that a host's addresses are in; empty for an unknown host."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+    except (OSError, ValueError):
+        return set()
+    return {_network(getattr(each, "ipv4_mapped", None) or each) for each in addresses}
+
+
+def _network(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+    if address.is_loopback:
+        return "loopback"
+    # Addresses of a link are those of a cloud's secrets.
+    if address.is_link_local or address.is_multicast or address.is_unspecified:
+        return "other"
+    return "global" if address.is_global else "private"
+
+
+def _distrusted(words: str) -> TemplateReadError:
+    return TemplateReadError(
+        words, hint=f"do not trust {_endpoint()}: check HF_ENDPOINT and the proxy"
+    )
+
+
+@contextmanager
+def _quiet_library() -> Generator[None]:
     """Keep the library's messages off the terminal, unless `HF_HUB_VERBOSITY` is set."""
     from huggingface_hub.utils import logging as hub_logging  # noqa: PLC0415 - slow to import
 

@@ -14,7 +14,7 @@ from huggingface_hub import constants, hf_hub_download
 from autoparser import AutoparserError, load_template
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.sources import hub_listing
-from autoparser.analysis.sources.hub_requests import HubName, hub_name
+from autoparser.analysis.sources.hub_requests import HubName, hub_name, leads_to_hub
 from autoparser.analysis.sources.template_loading import fetch, load_templates
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
 from autoparser.analysis.templates.chat_template import ChatTemplate
@@ -340,3 +340,71 @@ def test_a_file_that_does_not_end_is_stopped(hub: Hub, monkeypatch: pytest.Monke
     with pytest.raises(AutoparserError, match="this file is larger than"):
         load_template("org/other")
     assert not [line for line in hub.lines[asked:] if "/resolve/" in line]
+
+
+# What a Hub answers is input: no file of its choice is written, and no server of its choice asked.
+
+
+@slow
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"ETag": '"../../../pwned"'},
+        {"ETag": 'W/"../../../pwned"'},
+        {"ETag": '"/pwned"'},
+        {"ETag": '".."'},
+        {"ETag": '"a/b"'},
+        {"ETag": '"ok"', "X-Linked-ETag": '"../../../pwned"'},
+        {"ETag": '"ok"', "X-Repo-Commit": "../../../pwned"},
+        {"ETag": '"ok"', "Location": "http://169.254.169.254/latest"},
+        {"ETag": '"ok"', "Location": "http://10.0.0.1/"},
+        {"ETag": '"ok"', "Location": "http://[fe80::1]/"},
+        {"ETag": '"ok"', "Location": "file:///etc/passwd"},
+        {"ETag": '"ok"', "Location": "//0.0.0.0/"},
+    ],
+)
+@pytest.mark.parametrize("method", ["HEAD", "GET"])
+def test_an_answer_that_leads_elsewhere_is_refused(
+    hub: Hub, tmp_path: Path, headers: dict[str, str], method: str
+) -> None:
+    commit = hub.add("org/model", {"chat_template.jinja": "A"})
+    status = 302 if "Location" in headers else 200
+    answered = {"X-Repo-Commit": commit, **headers}
+    hub.fail(f"{method} .*/resolve/", 99, status=status, headers=answered, body=b"A")
+    if method == "HEAD":
+        hub.fail("GET .*/resolve/", 99, status=200, headers=answered, body=b"A")
+    with pytest.raises(AutoparserError, match="do not trust") as caught:
+        load_template("org/model")
+    assert str(caught.value).isprintable()
+    assert not [*tmp_path.rglob("*pwned*")]
+    assert not [path for path in tmp_path.rglob("blobs/*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "target", "allowed"),
+    [
+        ("https://8.8.8.8", "https://1.1.1.1/cdn/x", True),
+        ("https://8.8.8.8", "http://1.1.1.1/cdn/x", False),
+        ("https://8.8.8.8", "https://127.0.0.1/x", False),
+        ("https://8.8.8.8", "https://10.1.2.3/x", False),
+        ("https://8.8.8.8", "https://[::1]/x", False),
+        ("https://8.8.8.8", "https://[::ffff:127.0.0.1]/x", False),
+        ("https://8.8.8.8", "https://169.254.169.254/x", False),
+        ("http://10.0.0.9:8080", "http://10.0.0.8/x", True),
+        ("http://10.0.0.9:8080", "https://1.1.1.1/x", True),
+        ("http://10.0.0.9:8080", "http://127.0.0.1/x", False),
+        ("http://127.0.0.1:8080", "http://127.0.0.1:9000/x", True),
+        ("http://127.0.0.1:8080", "http://10.0.0.8/x", False),
+        ("http://169.254.1.1", "http://169.254.169.254/x", False),
+        ("https://8.8.8.8", "file:///etc/passwd", False),
+        ("https://8.8.8.8", "https:///x", False),
+        # Only a proxy may know this name.
+        ("https://8.8.8.8", "https://no-such-host.invalid/x", True),
+    ],
+)
+def test_a_hub_redirects_to_no_network_that_it_is_not_in(
+    endpoint: str, target: str, allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", endpoint)
+    assert leads_to_hub(target) is allowed
