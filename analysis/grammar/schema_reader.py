@@ -32,7 +32,7 @@ from autoparser.analysis.core.schema_keywords import (
 from autoparser.analysis.core.schema_parts import ANY, NOTHING, flat_conjunction, kinds_of
 
 from .schema_guidance import has_text
-from .schema_options import tell_apart
+from .schema_options import MOST_OPTIONS, tell_apart
 from .schema_rules import FORMAT_CHECKS, may_be_met
 from .schema_survey import plain_words
 from .string_shape import string_shape
@@ -128,7 +128,16 @@ class SchemaReader:
         """Split what is said of objects until no union is left; empty if none fits."""
         options = self.options(schema)
         if len(options) > 1:
-            return [each for option in options for each in self.objects(option)]
+            found: list[Schema] = []
+            for option in options:
+                found += self.objects(option)
+                if len(found) > MOST_OPTIONS:
+                    raise SchemaError(
+                        f"choices beside choices give more than {MOST_OPTIONS} cases",
+                        place=self.place,
+                        hint="write them as one anyOf",
+                    )
+            return found
         (only,) = options
         if JsonType.OBJECT not in self.kinds(only):
             return []

@@ -174,10 +174,12 @@ class Converter:
     def _flat(self, option: Option) -> str | None:
         schema, pointer = option.schema, option.pointer
         if "enum" in schema:
+            # Each is of the enum: to look it up there again takes the square of their number.
+            others = {keyword: held for keyword, held in schema.items() if keyword != "enum"}
             values = [
                 value
                 for value in schemas_of(schema, "enum")
-                if meets_schema(value, schema, self.resolver.flat)
+                if meets_schema(value, others, self.resolver.flat)
             ]
             constants = [self.constant(value) for value in values]
             if not constants:

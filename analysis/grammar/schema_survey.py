@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from math import isfinite
+from math import isfinite, prod
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, place_of
@@ -103,6 +103,7 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
                     pointer=place,
                     keyword=keyword,
                 )
+            _check_choices(schema, place)
             yield schema, place
             found = [*_inner_places(schema, pointer)]
             if "$ref" in schema:
@@ -113,6 +114,27 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
             raise SchemaError(
                 f"a schema is an object, true or false, not {schema!r}", pointer=pointer
             )
+
+
+MOST_JOINED = 2048
+"""Combinations of an option of each union that has to hold at once, before any is found to be
+impossible; to look at as many takes seconds."""
+
+
+def _check_choices(schema: Schema, pointer: str) -> None:
+    """Raise SchemaError for unions beside unions, whose options multiply."""
+    parts = [schema, *(each for each in schemas_of(schema, "allOf") if isinstance(each, dict))]
+    unions = (len(schemas_of(part, union)) for part in parts for union in ("anyOf", "oneOf"))
+    sizes = [size for size in unions if size > 1]
+    cases = prod(sizes)
+    # One union alone is as long as its text.
+    if len(sizes) > 1 and cases > MOST_JOINED:
+        raise SchemaError(
+            f"choices beside choices give {cases} cases",
+            pointer=pointer,
+            keyword="allOf",
+            hint="write them as one anyOf",
+        )
 
 
 def is_well_formed(schema: Schema) -> bool:
