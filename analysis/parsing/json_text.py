@@ -247,10 +247,12 @@ _SPACE = re.compile(r"\s+")
 _UNKNOWN_SPACE = re.compile(r"[^ \t\r\n]")
 """Whitespace that JSON does not allow."""
 _WORD = re.compile(r"[\w.+\-$]+")
-_PLAIN = {
-    '"': re.compile(r'[^"\\\x00-\x1f]+'),
+_RUNS = {
+    '"': re.compile(r'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))+'),
     "'": re.compile(r"[^'\\\x00-\x1f\"]+"),
 }
+"""Text of a string that is JSON's already; with JSON's quotes, its escapes are."""
+_BEGUN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _SPECIAL = {
     '"': re.compile(r'["\\\x00-\x1f]'),
     "'": re.compile(r"['\\\x00-\x1f\"]"),
@@ -272,6 +274,13 @@ _PYTHON = {"x": 2, "U": 8}
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _LAST_CHARACTER = 0x10FFFF
 _UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}")
+
+
+def _passed(text: str) -> int | None:
+    """Return the length of the part of a string that is JSON already, or None if it may end."""
+    match = _RUNS['"'].match(text)
+    end = 0 if match is None else match.end()
+    return end if end == len(text) or _BEGUN_ESCAPE.match(text, end) is not None else None
 
 
 class _Next(Enum):
@@ -467,16 +476,19 @@ class _JsonReader:
         tape = self.tape
         tape.take(1, SpanKind.ARGUMENTS)
         emit('"')
-        plain = _PLAIN[quote]
-        lane = TextLane(_SPECIAL[quote].search, SpanKind.ARGUMENTS, emit)
+        run = _RUNS[quote]
+        lane = TextLane(
+            _SPECIAL[quote].search, SpanKind.ARGUMENTS, emit, _passed if quote == '"' else None
+        )
         while True:
-            if not (yield from tape.wait(1)):
+            if tape.at >= len(tape.text) and not (yield from tape.wait(1)):
                 return False
             text, at = tape.text, tape.at
-            match = plain.match(text, at)
-            if match:
+            match = run.match(text, at)
+            if match is not None:
                 emit(tape.take(match.end() - at, SpanKind.ARGUMENTS))
-                tape.pass_by(lane)
+                if tape.at == len(text) or _BEGUN_ESCAPE.match(text, tape.at) is not None:
+                    tape.pass_by(lane)
                 continue
             char = text[at]
             if char == quote:
