@@ -278,7 +278,8 @@ class MessageCollector:
         if emit != self.arguments or self.whole_calls or self._surplus:
             return plain_sink(emit)
         if not self._passed_on and not _begins(self._pieces):
-            return None
+            # Nothing is passed on yet: `take` decides when the call has begun.
+            return LaneSink(self._pieces, self._pieces.append)
         return LaneSink(
             self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self.closed_calls)
         )

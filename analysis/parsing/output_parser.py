@@ -150,7 +150,15 @@ class StreamParser:
             self._tape.pass_written(lane, passed, written)
             passed = written
         kind = lane.delta
-        return self._collector.take() if kind is None else [Delta(kind, passed, lane.index)]
+        return self._taken(lane) if kind is None else [Delta(kind, passed, lane.index)]
+
+    def _taken(self, lane: TextLane) -> list[Delta]:
+        """Return the deltas of a piece that has passed to where deltas are made."""
+        deltas = self._collector.take()
+        if deltas:
+            # The call has begun: from now on each piece is a delta.
+            self._tape.change_sink(lane)
+        return deltas
 
     def _feed_reader(self, text: str) -> list[Delta]:
         """Pass a piece of text to the reader."""

@@ -170,7 +170,8 @@ class StopTable(Generic[Label]):
 
     def passed(self, text: str) -> int | None:
         """Return the length of a text that can be passed on already, or None if a stop came."""
-        if self.find(text, 0) is not None:
+        match = self._pattern.search(text) if self._pattern is not None else None
+        if match is not None and (not self._named or self._first_of(text, match) is not None):
             return None
         return self.safe(text, 0)
 

@@ -88,6 +88,8 @@ class TextLane:
         self.ends, self.write = ends, write
         self.held_text = ""
         """The text that is held back."""
+        self.raw: list[tuple[int, str]] = []
+        """Pieces that passed in another form, by their index among all pieces."""
 
     def open(self, sink: LaneSink, held_text: str) -> None:
         """Let text pass from now on."""
@@ -154,6 +156,13 @@ class TextTape:
             self.text, self.at = "", 0
             self.lane = lane
 
+    def change_sink(self, lane: TextLane) -> None:
+        """Let text pass to the sink that its target has by now."""
+        self._count_passed(lane)
+        sink = self.sink_of(lane.emit)
+        if sink is not None:
+            lane.open(sink, lane.held_text)
+
     def leave_lane(self) -> None:
         """Let the reader see the next text, with the held text before it."""
         lane = self.lane
@@ -167,6 +176,9 @@ class TextTape:
         passed = lane.sink.pieces[lane.start :]
         if not passed:
             return
+        for at, text in lane.raw:
+            passed[at - lane.start] = text
+        lane.raw = []
         lane.start += len(passed)
         size = sum(map(len, passed))
         self.offset += size
@@ -175,14 +187,9 @@ class TextTape:
             self._recorded += passed
 
     def pass_written(self, lane: TextLane, text: str, written_text: str) -> None:
-        """Let `text` pass as `written_text`, and count all text up to its end as passed."""
-        self._count_passed(lane)
+        """Let `text` pass as `written_text`."""
+        lane.raw.append((len(lane.sink.pieces), text))
         lane.append(written_text)
-        lane.start = len(lane.sink.pieces)
-        self.offset += len(text)
-        self._spans[-1].end += len(text)
-        if self._recorded is not None:
-            self._recorded.append(text)
 
     def waits_for_rest(self, wanted: str, start: int) -> None:
         """Let the reader wait while all text from the offset `start` on is a front of `wanted`."""
