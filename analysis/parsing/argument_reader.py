@@ -38,6 +38,7 @@ from .raw_text import ArgumentsAround, ArgumentTexts, RawReader, begun_stops, js
 from .text_lookahead import (
     GoesOn,
     TextLookahead,
+    ToolNames,
     at_any,
     at_text,
     behind_space,
@@ -45,6 +46,7 @@ from .text_lookahead import (
     read_literal,
     skip_space,
     skip_written,
+    take_named,
     take_text,
 )
 from .text_tape import Reading, SpanKind, TextTape
@@ -350,6 +352,7 @@ class EntryReader:
         self.key = values.arguments.members.key
         self.middles = _MIDDLES.of((values.texts,), None, lambda: _middles_of(values.texts))
         self.count = 0
+        self.around_key = _around_key(values.texts)
 
     def read(self) -> Reading[ReadOutcome]:
         """Read entries up to one of the stops."""
@@ -362,25 +365,49 @@ class EntryReader:
                     self.emit("}")
                     return ReadOutcome.REPAIRED
                 return ReadOutcome.CUT
-            separator = self.values.separator.core
-            if separator and (yield from take_text(tape, separator)):
-                continue
-            stop = yield from at_any(tape, self.values.stops)
-            opening = yield from self._opening()
-            bare = opening is None and stop is None and (yield from self._begins_with_key())
-            begun = tape.text[tape.at]
-            is_sign = not begun.isalnum() and begun not in "_\"'"
-            if stop is None and opening is None and not bare and is_sign:
-                # Only the front of the call's closer is there.
-                stop = yield from at_any(tape, begun_stops(self.values.stops))
-            if stop is not None and (opening is None or len(stop) > len(opening.core)):
-                self.emit("}")
-                return ReadOutcome.REPAIRED if self.values.repaired else ReadOutcome.COMPLETE
-            if opening is None and self.values.openings[0].core and not bare:
-                return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
-            outcome = yield from self._entry(opening or self.values.openings[0], bare=bare)
+            key = yield from self._key_as_written()
+            outcome = yield from (
+                self._entry_or_end() if key is None else self._value(key, self.values.rows[0])
+            )
             if outcome is not None:
                 return outcome
+
+    def _key_as_written(self) -> Reading[str | None]:
+        """Take a declared key with the texts around it, if they come as the template writes."""
+        if self.around_key is None:
+            return None
+        before, middle = self.around_key
+        names = ToolNames.of(self.values.schema.names)
+        key = yield from take_named(self.tape, before, names, middle.core, SpanKind.ARGUMENTS)
+        if key is not None:
+            yield from skip_written(self.tape, middle.after)
+        return key
+
+    def _entry_or_end(self) -> Reading[ReadOutcome | None]:
+        """Read an entry or a separator, or return how the arguments end here."""
+        tape = self.tape
+        separator = self.values.separator.core
+        if separator and (yield from take_text(tape, separator)):
+            return None
+        stop = yield from at_any(tape, self.values.stops)
+        opening = yield from self._opening()
+        bare = opening is None and stop is None and (yield from self._begins_with_key())
+        begun = tape.text[tape.at]
+        is_sign = not begun.isalnum() and begun not in "_\"'"
+        if stop is None and opening is None and not bare and is_sign:
+            # Only the front of the call's closer is there.
+            stop = yield from at_any(tape, begun_stops(self.values.stops))
+        if stop is not None and (opening is None or len(stop) > len(opening.core)):
+            self.emit("}")
+            return ReadOutcome.REPAIRED if self.values.repaired else ReadOutcome.COMPLETE
+        if opening is None and self.values.openings[0].core and not bare:
+            return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
+        return (yield from self._entry(opening or self.values.openings[0], bare=bare))
+
+    def _value(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
+        """Read the value of a key, and its closer."""
+        self.count += 1
+        return (yield from self.values.read(self.key.read(key), key, row))
 
     def _opening(self) -> Reading[TemplateLiteral | None]:
         """Return the opening of an entry that comes next, or None."""
@@ -426,8 +453,7 @@ class EntryReader:
                 if tape.closed and middles.begin(tape.text[tape.at :])
                 else ReadOutcome.BAD
             )
-        self.count += 1
-        return (yield from self.values.read(self.key.read(key), key, row))
+        return (yield from self._value(key, row))
 
     def _skip_repeated(self, opening: TemplateLiteral, end: int) -> None:
         """Take a repeated opener of a key if a declared key comes after it."""
@@ -517,6 +543,14 @@ class EntryReader:
             return False
         yield from ahead.space()
         return (yield from ahead.ended()) or (yield from ahead.among(others)) is not None
+
+
+def _around_key(texts: ArgumentTexts) -> tuple[str, TemplateLiteral] | None:
+    """Return the texts around each key if every entry has the same, and no whitespace at them."""
+    opening, middle = texts.openings[0], TemplateLiteral.of(texts.rows[0].middle)
+    if len(texts.rows) > 1 or texts.separator.core or not opening.core or not middle.core:
+        return None
+    return None if opening.after or middle.before else (opening.core, middle)
 
 
 def _middles_of(texts: ArgumentTexts) -> dict[str, _Middles]:

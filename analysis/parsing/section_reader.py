@@ -250,7 +250,10 @@ class SectionReader:
         opened = self._before_object.match(text, tape.at + space)
         end = len(text) if opened is None else opened.end()
         longest = max(map(len, self._opening_units), default=0)
-        return len(text) - end <= longest or text[end] == "{"
+        rest = text[end : end + longest + 1]
+        if len(rest) > longest:
+            return rest[0] == "{"
+        return rest[:1] in ("", "{") or any(unit.startswith(rest) for unit in self._opening_units)
 
     def _read(
         self, tape: TextTape, collector: MessageCollector, space: int, fence: str

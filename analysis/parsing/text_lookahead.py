@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
@@ -78,6 +78,13 @@ class ToolNames:
             and after.startswith(front[length:])
             for length in self.lengths
         )
+
+    def begin_around(self, front: str, before: str, after: str) -> bool:
+        """Return whether a text is a proper prefix of a name with texts around it."""
+        size = len(before)
+        if len(front) <= size:
+            return bool(self.names) and before.startswith(front)
+        return front.startswith(before) and self.begins(front[size:], after)
 
     def longest_with(self, front: str, after: str) -> int:
         """Return the length of the longest name with `after` that begins with a text, or 0."""
@@ -243,10 +250,7 @@ class StopTable(Generic[Label]):
 
     def _begins_named(self, rest: str, stop: NamedStop[Label]) -> bool:
         """Return whether `rest` is a proper prefix of a stop with a name."""
-        size = len(stop.before)
-        if len(rest) <= size:
-            return bool(self._names.names) and stop.before.startswith(rest)
-        return rest.startswith(stop.before) and self._names.begins(rest[size:], stop.after)
+        return self._names.begin_around(rest, stop.before, stop.after)
 
     def safe(self, text: str, at: int) -> int:
         """Return the offset up to which no stop can have begun; whitespace before one is held."""
@@ -563,6 +567,38 @@ def take_behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
         yield from skip_space(tape)
         tape.take(len(wanted), SpanKind.MARKUP)
     return there
+
+
+def take_named(
+    tape: TextTape, before: str, names: ToolNames, after: str, kind: SpanKind
+) -> Reading[str | None]:
+    """Take a name and the texts around it if they come exactly as given; return the name.
+
+    Returns None, with nothing taken, as soon as other text comes. Nearly all that models write is
+    as the template writes it, and is read by this at once.
+    """
+    size = len(before)
+    while True:
+        text, at = tape.text, tape.at
+        if text.startswith(before, at):
+            length = names.longest_at(text, at + size, after)
+            if length is not None:
+                tape.take(size, SpanKind.MARKUP)
+                name = tape.take(length, kind)
+                tape.take(len(after), SpanKind.MARKUP)
+                return name
+        if tape.closed or not names.begin_around(text[at : at + _LONGEST_AROUND], before, after):
+            return None
+        tape.still = partial(_begins_around, tape, tape.position, names, before, after)
+        yield
+
+
+def _begins_around(tape: TextTape, start: int, names: ToolNames, before: str, after: str) -> bool:
+    return names.begin_around(tape.text[start - tape.offset :], before, after)
+
+
+_LONGEST_AROUND = 1024
+"""Characters of a name and the texts around it; a longer one is read otherwise."""
 
 
 def behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
