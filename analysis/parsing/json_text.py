@@ -248,10 +248,12 @@ _UNKNOWN_SPACE = re.compile(r"[^ \t\r\n]")
 """Whitespace that JSON does not allow."""
 _WORD = re.compile(r"[\w.+\-$]+")
 _RUNS = {
-    '"': re.compile(r'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))+'),
+    '"': re.compile(r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++'),
     "'": re.compile(r"[^'\\\x00-\x1f\"]+"),
 }
 """Text of a string that is JSON's already; with JSON's quotes, its escapes are."""
+# The runs are possessive: a string that never closes would be tried in every way otherwise.
+_WHOLE = re.compile(rf'"(?:{_RUNS[chr(34)].pattern})?+"')
 _BEGUN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _SPECIAL = {
     '"': re.compile(r'["\\\x00-\x1f]'),
@@ -314,37 +316,29 @@ class _JsonReader:
     def read(self) -> Reading[ReadOutcome]:
         tape = self.tape
         while True:
-            if not (yield from tape.wait(1)):
-                return self._at_end()
             text, at = tape.text, tape.at
+            if at >= len(text):
+                if not (yield from tape.wait(1)):
+                    return self._at_end()
+                continue
             char = text[at]
             if char.isspace():
                 match = _SPACE.match(text, at)
                 count = match.end() - at if match else 1
                 taken = tape.take(count, SpanKind.ARGUMENTS)
                 if self.open:
-                    self.gap += _UNKNOWN_SPACE.sub(" ", taken)
-                continue
-            outcome = yield from self._token(char)
-            if outcome is not None:
-                return outcome
+                    self.gap += taken if taken == " " else _UNKNOWN_SPACE.sub(" ", taken)
+            elif not self._sign(char):
+                outcome = yield from self._scalar(char)
+                if outcome is not None:
+                    return outcome
             if not self.open and self.next is _Next.END:
                 return ReadOutcome.REPAIRED if self.repaired else ReadOutcome.COMPLETE
 
-    def _token(self, char: str) -> Reading[ReadOutcome | None]:
-        """Read one token; return the outcome if the value cannot continue, or None if it can."""
+    def _sign(self, char: str) -> bool:
+        """Take a bracket, a comma or a colon that may come here; return whether one did."""
         tape, due = self.tape, self.next
-        if char in "\"'" and due is _Next.KEY:
-            self.keyed = True
-            if not (yield from self._string(char, self._keep)):
-                return self._cut()
-            self._after_scalar()
-        elif char in "\"'" and due is _Next.VALUE:
-            self._flush()
-            if not (yield from self._string(char, self.emit)):
-                return ReadOutcome.CUT
-            self._after_scalar()
-        elif char in _CLOSERS and due is _Next.VALUE:
+        if char in _CLOSERS and due is _Next.VALUE:
             self._flush()
             tape.take(1, SpanKind.ARGUMENTS)
             self.open.append(_CLOSERS[char])
@@ -359,11 +353,30 @@ class _JsonReader:
         elif char == ":" and due is _Next.COLON:
             self.gap += tape.take(1, SpanKind.ARGUMENTS)
             self.next = _Next.VALUE
-        elif _WORD.match(char) and due in _SCALAR:
-            return (yield from self._word())
         else:
-            return (yield from self._at_other_text())
-        return None
+            return False
+        return True
+
+    def _scalar(self, char: str) -> Reading[ReadOutcome | None]:
+        """Read a string or a word; return the outcome if the value cannot continue, or None."""
+        due = self.next
+        if char in "\"'" and due in _SCALAR:
+            keyed = due is _Next.KEY
+            if keyed:
+                self.keyed = True
+            else:
+                self._flush()
+            emit = self._keep if keyed else self.emit
+            whole = _WHOLE.match(self.tape.text, self.tape.at)
+            if whole is not None:
+                emit(self.tape.take(whole.end() - whole.start(), SpanKind.ARGUMENTS))
+            elif not (yield from self._string(char, emit)):
+                return self._cut() if keyed else ReadOutcome.CUT
+            self._after_scalar()
+            return None
+        if _WORD.match(char) and due in _SCALAR:
+            return (yield from self._word())
+        return (yield from self._at_other_text())
 
     def _expect(self) -> None:
         """Expect the first token of a container, or the one after a comma in it."""
@@ -556,7 +569,7 @@ def read_json(
     `stops` comes, if `goes_on` recognizes the text that follows a call's arguments, or if a
     complete text ends.
     """
-    return (yield from _JsonReader(tape, emit, stops, lead, goes_on).read())
+    return _JsonReader(tape, emit, stops, lead, goes_on).read()
 
 
 def missing_closers(text: str) -> str:

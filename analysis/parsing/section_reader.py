@@ -66,8 +66,8 @@ def read_call(
 ) -> Reading[CallEnd]:
     """Read one call from its opening literal to its close, as a row or as a JSON object."""
     if isinstance(call, JsonCall):
-        return (yield from JsonReader(tape, call, around, collector).read())
-    return (yield from RowReader(tape, call, around, collector).read())
+        return JsonReader(tape, call, around, collector).read()
+    return RowReader(tape, call, around, collector).read()
 
 
 def at_message_call(

@@ -399,10 +399,14 @@ class TextLookahead:
         """Move past whitespace, but wait only for as much as a template may write."""
         tape, limit = self.tape, self._at + _LONGEST_SPACE
         while True:
-            match = _SPACE.match(tape.text, self.at, limit - tape.offset)
+            text, at = tape.text, self._at - tape.offset
+            if at < len(text) and not text[at].isspace():
+                return
+            match = _SPACE.match(text, at, limit - tape.offset)
             if match is not None:
-                self._at = tape.offset + match.end()
-            if self.at < len(tape.text) or tape.closed or self._at == limit:
+                at = match.end()
+                self._at = tape.offset + at
+            if at < len(text) or tape.closed or self._at == limit:
                 return
             yield
 
@@ -433,6 +437,10 @@ class TextLookahead:
         """Move past texts in order, with whitespace before each; return whether all were there."""
         start = self._at
         for unit in units:
+            text, at = self.tape.text, self.at
+            if text.startswith(unit, at) and not unit[:1].isspace():
+                self._at += len(unit)
+                continue
             yield from self.space()
             if not (yield from self.text(unit)):
                 self._at = start
@@ -521,7 +529,8 @@ def skip_space(tape: TextTape, kind: SpanKind = SpanKind.MARKUP) -> Reading[None
         end = at
         while end < len(text) and text[end].isspace():
             end += 1
-        tape.take(end - at, kind)
+        if end > at:
+            tape.take(end - at, kind)
         if end < len(text) or tape.closed:
             return
         yield
@@ -564,7 +573,8 @@ def take_behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
     """Take a text and the whitespace before it if it comes next; return whether it did."""
     there = yield from behind_space(tape, wanted)
     if there:
-        yield from skip_space(tape)
+        if not tape.text.startswith(wanted, tape.at):
+            yield from skip_space(tape)
         tape.take(len(wanted), SpanKind.MARKUP)
     return there
 
@@ -603,6 +613,8 @@ _LONGEST_AROUND = 1024
 
 def behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
     """Return whether `wanted` comes next, whitespace aside; take no text."""
+    if wanted and tape.text.startswith(wanted, tape.at) and not wanted[0].isspace():
+        return True
     ahead = TextLookahead(tape, tape.position)
     yield from ahead.space()
     there = yield from ahead.text(wanted)
