@@ -435,7 +435,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
         )
         return frozenset(name for names in name_groups for name in names)
 
-    @property
+    @cached_property
     def invites_other_names(self) -> bool:
         """Whether it says what members are that it does not name."""
         parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)

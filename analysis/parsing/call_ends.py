@@ -43,6 +43,7 @@ class AfterArguments:
         self._ends = tuple(end.core for end in turn.ends if end.core)
         self._closes = (*section.later_close.units, *section.close.units)
         self._opening = call_open(section.call)
+        self._known: dict[tuple[str | None, ...], GoesOn] = {}
 
     def after(self, rest: Sequence[RowItem], name: str) -> GoesOn:
         """Return the function that recognizes the text after arguments before this rest of a row.
@@ -51,7 +52,15 @@ class AfterArguments:
         Each of these may come early: the closers before it are missing then.
         """
         closers = tuple(_closers(rest, name))
+        known = self._known.get(closers)
+        if known is None:
+            known = self._after(closers)
+            # A closer may have the name in it, which is a text of the model.
+            if len(self._known) < _MOST_KNOWN:
+                self._known[closers] = known
+        return known
 
+    def _after(self, closers: Sequence[str | None]) -> GoesOn:
         def goes_on(ahead: TextLookahead) -> Reading[bool | None]:
             begun = yield from self._first(ahead, closers)
             if begun is None:
@@ -173,6 +182,7 @@ def _takes(ahead: TextLookahead, closer: str | None) -> Reading[bool]:
 
 _WORD = re.compile(r"[^\s{}\[\]<>\"'()]+")
 _LONGEST_WORD = 256
+_MOST_KNOWN = 64
 _PAIR = 2
 
 # Stray closers.

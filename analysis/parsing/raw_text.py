@@ -599,8 +599,17 @@ _SHORT = 2
 """Up to this many characters a text is not a marker."""
 
 
+_COUNTED = frozenset({"integer", "number"})
+_COUNT = re.compile(r"[1-9][0-9]{0,14}|0")
 _NUMBERED = frozenset({"number", "array", "object"})
 """JSON types whose values may be or contain a number that is not an integer."""
+
+
+def _is_count(text: str, types: frozenset[str], notation: ValueNotation) -> bool:
+    """Return whether a text is digits for a number, which every notation writes as JSON does."""
+    if not types <= _COUNTED or _COUNT.fullmatch(text) is None:
+        return False
+    return text not in (notation.true, notation.false, notation.null)
 
 
 def json_of(
@@ -615,6 +624,8 @@ def json_of(
     string = notation.string
     if quoted or types == frozenset({"string"}):
         return json.dumps(string.read(text), ensure_ascii=False)
+    if types is not None and _is_count(text, types, notation):
+        return text
     if not text.strip() and types is not None:
         for kind, container, empty in (
             ("array", notation.array, "[]"),
