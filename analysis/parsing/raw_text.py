@@ -624,7 +624,7 @@ def json_of(
     string = notation.string
     if quoted or types == frozenset({"string"}):
         return json.dumps(string.read(text), ensure_ascii=False)
-    if types is not None and _is_count(text, types, notation):
+    if types and _is_count(text, types, notation):
         return text
     if not text.strip() and types is not None:
         for kind, container, empty in (
