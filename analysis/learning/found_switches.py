@@ -127,6 +127,8 @@ class Ground:
     """The ground in words, for a switch that shows on no earlier ground."""
     media: tuple[MediaKind, ...] = ()
     """The media in every user message before its text."""
+    long: bool = False
+    """Whether earlier messages are long, for a switch that shortens them."""
 
     def sample(self, setting: Setting) -> str:
         """Render one conversation with many parts, to see whether it changes at all.
@@ -176,15 +178,16 @@ class Ground:
     @cached_property
     def _history(self) -> Dialogue:
         user, marks = self.prober.user, self.prober.sentinels
-        # A switch may shorten old messages; words of sentinels contain no value of a switch.
+        # Words of sentinels contain no value of a switch.
+        text_of = _long if self.long else str
         question, reply = (
-            UserMessage(_long(marks.user)),
-            Message(_long(marks.content), marks.reasoning),
+            UserMessage(text_of(marks.user)),
+            Message(text_of(marks.content), marks.reasoning),
         )
         if not self.calls:
             return (question, reply, user)
         called = Message(reasoning=marks.reasoning, calls=(call_of(self.prober),))
-        answer = ToolResult(_long(marks.answer), marks.names[0], marks.ids[0])
+        answer = ToolResult(text_of(marks.answer), marks.names[0], marks.ids[0])
         return (question, called, answer, reply, user)
 
 
@@ -238,6 +241,14 @@ def find_switches(
     grounds = list(_grounds(prober, calls=calls, showing=showing))
     names = switch_candidates(suggestions)[:MOST_VARIABLES]
     found = [_Trial(name, grounds, suggestions).result for name in names]
+    # Few variables act on long messages alone, and a template may walk through each character.
+    long = [replace(grounds[0], long=True)]
+    found = [
+        _Trial(each.name, long, suggestions).result
+        if isinstance(each, UnmovedVariable) and not each.raises
+        else each
+        for each in found
+    ]
     if any(isinstance(each, UnmovedVariable) for each in found):
         # Few variables act on media parts alone, and few templates accept any.
         media = [replace(grounds[0], media=(kind, kind)) for kind in MediaKind]

@@ -9,12 +9,14 @@ import json
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
 
 from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message, tool_for
+from autoparser.analysis.learning import found_switches
 
 TABLE: Any = yaml.safe_load(Path(__file__).with_name("settings.yaml").read_text("utf-8"))
 TEMPLATES: dict[str, str] = TABLE["templates"]
@@ -52,6 +54,28 @@ def test_a_setting_that_was_not_learned_is_rendered_and_a_refused_one_is_an_erro
     analysis = analysis_of(f"{picky}{{% endif %}}{SWITCHED}")
     with pytest.raises(AutoparserError, match="raises under deep=7: no 7"):
         analysis.parser(chat_template_kwargs={"deep": 7})
+
+
+TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ CONTENT }}<|end|>{% endfor %}"
+
+
+def test_a_switch_that_only_shortens_long_messages_is_found() -> None:
+    cut = TURNS.replace("CONTENT", "m.content[:1000] if brief and not loop.last else m.content")
+    (brief,) = analysis_of(cut).switches
+    assert (brief.name, brief.default, brief.values) == ("brief", False, (True, False))
+
+
+def test_long_messages_are_rendered_only_for_a_variable_that_shows_no_effect() -> None:
+    flags = "".join(f"{{% if flag{at} %}}+{at}{{% endif %}}" for at in range(6))
+    counts: list[int] = []
+    for more in ("", "{% if unused and false %}{% endif %}"):
+        template = f"{flags}{more}{TURNS.replace('CONTENT', 'm.content')}"
+        with mock.patch.object(found_switches, "_long", side_effect=found_switches._long) as long:
+            analysis = analyze(ChatTemplate(template))
+        assert [each.name for each in analysis.switches] == [f"flag{at}" for at in range(6)]
+        counts.append(long.call_count)
+    # The two messages of one conversation, whatever the number of switches and values.
+    assert counts == [0, 2]
 
 
 def test_a_switch_that_acts_under_another_one_says_so() -> None:
