@@ -116,7 +116,11 @@ def decode(
         if given is None and turns.prompted.rendered:
             request = replace(request, prompt=turns.prompt)
     options = request.options
-    grammar = analysis.grammar(offered, chat_template_kwargs=setting, **options, loosen=loosen)
+    # The template judges, so that free answers, too, are held to what it writes.
+    grammar = replace(
+        analysis.grammar(offered, chat_template_kwargs=setting, **options, loosen=loosen),
+        as_written=True,
+    )
     if loosen:
         warn_of_loosening(
             source.label, grammar.loosened("lark" if backend.server is None else "gbnf")

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from msgspec import structs
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
@@ -26,8 +24,8 @@ from autoparser.analysis.grammar.turn_rules import parts_of
 from autoparser.analysis.history.history_renders import BridgeRefusal, Message
 from autoparser.analysis.history.prompt_tokens import messages_of
 from autoparser.analysis.history.renderer import Renderer
-from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
-from autoparser.analysis.parsing.turn_request import IdentityCache, TurnStart, TurnTree
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.turn_request import IdentityCache
 from autoparser.analysis.sources.token_bytes import library_complaint
 
 from .chat_request import (
@@ -197,7 +195,7 @@ class ChatPreparer:
         grammar = self._grammars.of(
             parts_of(made.turn),
             (*asked, request.parallel_tool_calls),
-            lambda: replace(made, turn=with_optional_reasoning(made.turn)) if free else made,
+            lambda: made,
         )
         try:
             grammar.gbnf()
@@ -299,20 +297,3 @@ def effort_setting(analysis: Analysis, effort: str) -> dict[str, Json]:
                 return dict(opening.setting)
     ignore_fields({"reasoning_effort"})
     return {}
-
-
-def with_optional_reasoning(turn: TurnTree) -> TurnTree:
-    """Return the turn whose reasoning may also be left out, if the model opens it in every row."""
-    if turn.reasoning is None or turn.start is TurnStart.REASONING:
-        return turn
-    rests = [row_after_reasoning(row, turn.reasoning.close.core) for row in turn.strict.rows]
-    rows = dict.fromkeys(turn.strict.rows)
-    for rest in rests:
-        if rest is None:
-            return turn
-        # Whitespace after the closer belongs to it; a model that writes it all the same may.
-        first, others = rest.items[:1], rest.items[1:]
-        begun = first[0].lstrip() if first and isinstance(first[0], str) else ""
-        bare = others if first and isinstance(first[0], str) else rest.items
-        rows[rest] = rows[structs.replace(rest, items=(*filter(None, [begun]), *bare))] = None
-    return structs.replace(turn, strict=structs.replace(turn.strict, rows=tuple(rows)))

@@ -56,9 +56,13 @@ class CallWriter:
         *,
         parallel: bool,
         stops: Sequence[str],
+        header: Path = (),
     ) -> None:
-        """Store a format's calls and the tools; `stops` are texts that end a call or a turn."""
-        self.table, self.calls, self.tools = table, calls, tools
+        """Store a format's calls and the tools; `stops` are texts that end a call or a turn.
+
+        `header` is what may follow a name in place of a header's text, up to its last marker.
+        """
+        self.table, self.calls, self.tools, self._header = table, calls, tools, header
         self.many = parallel and calls.limit is CallLimit.MANY
         tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, RowSlot)]
         closers = [TemplateLiteral.of(text).first for text in tail if text.strip()]
@@ -76,30 +80,48 @@ class CallWriter:
         self._call_paths: dict[bool, list[Path]] = {}
         self._closed = ClosedEntries()
 
-    def ways(self, behind: Sequence[Path], section_begun: str = "") -> list[Path]:
+    def ways(
+        self, behind: Sequence[Path], section_begun: str = "", texts: Sequence[Path] = ()
+    ) -> list[Path]:
         """Return the ways to write the calls of a turn, and one of the paths after them.
 
-        `section_begun` is the part of them that the prompt has already written.
+        `section_begun` is the part of them that the prompt has already written. `texts` may stand
+        between two sections of calls.
         """
         calls = self.calls
         closed = [join_path(calls.section_close, *path) for path in behind]
         firsts = self._calls(first=True)
         if self.many:
-            closed = [(self.table.rule(f"calls {closed!r}", "more-calls", self._more(closed)),)]
+            key = f"calls {closed!r} {texts!r}"
+            closed = [(self.table.rule(key, "more-calls", self._more(key, closed, texts)),)]
         whole = [join_path(calls.section_open, *call, *path) for call in firsts for path in closed]
         return [_without(path, section_begun) for path in whole]
 
-    def _more(self, closed: Sequence[Path]) -> Callable[[], Node]:
-        """Return the maker of what follows a call: another one, or the close."""
+    def _more(self, key: str, closed: Sequence[Path], texts: Sequence[Path]) -> Callable[[], Node]:
+        """Return the maker of what follows a call: another one, another section, or the close."""
 
         def make() -> Node:
-            more_calls = self.table.rule(f"calls {closed!r}", "more-calls", lambda: NOTHING)
+            more_calls = self.table.rule(key, "more-calls", lambda: NOTHING)
             calls = self.calls
+            # Text between calls has the whitespace there.
+            spaced = bool(texts) and not f"{calls.separator}{calls.section_open}".strip()
+            separator = "" if spaced else calls.separator
+            # Where the end of a turn closes each call but the first, an engine may stop before it.
+            last = before_end(calls.later_close, self.stops)
             others = [
-                join_path(calls.separator, *call, calls.later_close, more_calls)
+                path
+                for call in self._calls(first=False)
+                for path in (
+                    join_path(separator, *call, calls.later_close, more_calls),
+                    *([join_path(separator, *call, last)] if last != calls.later_close else []),
+                )
+            ]
+            sections = [
+                join_path(calls.section_close, *text, calls.section_open, *call, more_calls)
+                for text in texts
                 for call in self._calls(first=False)
             ]
-            return self.table.brancher.branch([*others, *closed])
+            return self.table.brancher.branch([*others, *sections, *closed])
 
         return make
 
@@ -216,6 +238,12 @@ class CallWriter:
                     # The request does not say how many calls came before the turn.
                     anew = first and not self.calls.index_goes_on
                     items.append(str(self.calls.index_base) if anew else _NUMBER)
+                case _ if self._header and at and row[at - 1] is RowSlot.NAME:
+                    # Such as `<|channel|>commentary json<|message|>`, of which `<|message|>` ends
+                    # the header.
+                    last = str(self._header[-1])
+                    begun, ended, rest = str(piece).rpartition(last)
+                    items += [*self._header, rest] if ended and begun.strip() else [str(piece)]
                 case _:
                     items.append(str(piece))
         return items
@@ -230,6 +258,13 @@ def _head(calls: CallFormat, brancher: Brancher) -> str:
 def _without(path: Path, prefix: str) -> Path:
     begins = prefix and leading_text(path).startswith(prefix)
     return without_prefix(path, prefix) if begins else path
+
+
+def before_end(text: str, ends: Sequence[str]) -> str:
+    """Return a text up to the end that is its last word, or the whole text if none is."""
+    bare = text.rstrip()
+    end = max((end for end in ends if end and bare.endswith(end)), key=len, default="")
+    return bare.removesuffix(end) if end else text
 
 
 def literal_at(row: Row, at: int) -> str:

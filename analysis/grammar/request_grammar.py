@@ -113,6 +113,8 @@ class Grammar(Shown):
     None applies this to the tools that do not ask to be held `strict`."""
     strict: frozenset[str] = frozenset()
     """The tools that ask for it."""
+    as_written: bool = False
+    """Whether a free answer, too, is held to the rows that the template writes."""
     eos: tuple[str, ...] = ()
     """The tokens that end an answer beside those of the template, such as ``<|call|>``."""
 
@@ -156,8 +158,14 @@ class Grammar(Shown):
             parallel=self.parallel,
             json_schema=json_schema,
             lazy=self.lazy,
+            free=self._is_free,
             opaque=opaque,
         )
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether nothing is asked of an answer."""
+        return not (self.required or self.as_written) and self.json_schema is None
 
     def lark(self, tokenizer: Tokenizer | OpaqueTokens | object) -> str:
         """Write it as Lark for llguidance, made for this tokenizer, or for its opaque tokens.
@@ -169,7 +177,7 @@ class Grammar(Shown):
 
     def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
         opaque = opaque if opaque.ids else _ALL_TEXT
-        choices = (self.parallel, self.lazy, self.loosen, self.strict, self.eos)
+        choices = (self.parallel, self.lazy, self.loosen, self.strict, self.eos, self._is_free)
         return _WRITTEN.of(
             (*parts_of(self.turn), opaque),
             (repr(self.tools), repr(self.json_schema), *choices),
@@ -277,6 +285,7 @@ class Grammar(Shown):
                 json_schema=json_schema,
                 content=self.content_tag,
                 exact=request.is_exact,
+                free=self._is_free,
             ),
             request,
         )

@@ -29,7 +29,7 @@ from .call_writer import CallWriter
 from .gbnf_rules import gbnf_literal, unwritable_keyword
 from .gbnf_writer import GbnfWriter, SchemaTable
 from .grammar_rules import FreeProse, GrammarRules, JsonValue, Node, references_in
-from .rule_paths import RuleTable, leading_text, without_prefix
+from .rule_paths import Path, RuleTable, leading_text, without_prefix
 from .turn_rules import GrammarTrigger, TurnRules
 
 # The calls of a request in a structural tag: one grammar for all of them.
@@ -52,13 +52,15 @@ class CallTags:
         *,
         parallel: bool,
         stops: Sequence[str],
+        header: Path = (),
         exact: bool = True,
     ) -> None:
-        """Store a format's calls and the tools; `stops` are texts that end a call or a turn.
+        """Store a format's calls and the tools; `stops` and `header` as in a `CallWriter`.
 
         `exact` is whether lengths are held whatever they cost (see `_TagTable`).
         """
         self.calls, self.tools, self._stops, self._exact = calls, tools, stops, exact
+        self._header = header
         self.many = parallel and calls.limit is CallLimit.MANY
 
     def whole(self, section_begun: str = "") -> TagFormat:
@@ -97,7 +99,9 @@ class CallTags:
         return _tag(begin.lstrip(), _grammar(root, table.rules_by_name, exact=self._exact))
 
     def _writer(self, table: RuleTable, tools: Mapping[str, Json], *, parallel: bool) -> CallWriter:
-        return CallWriter(table, self.calls, tools, parallel=parallel, stops=self._stops)
+        return CallWriter(
+            table, self.calls, tools, parallel=parallel, stops=self._stops, header=self._header
+        )
 
 
 def _tag(begin: str, content: TagFormat) -> TagFormat:
@@ -232,17 +236,24 @@ def write_structural_tag(
     json_schema: Json = None,
     content: TagFormat | None = None,
     exact: bool = True,
+    free: bool = False,
 ) -> dict[str, Json]:
     """Write what a model may write as a structural tag.
 
     `content` is what its content has to be, in place of the schema; `exact` is whether lengths that
     take xgrammar long are held, too, instead of raising UnheldKeywordError.
+    `free` is that of `rules_of`.
 
     Raises GrammarError for arguments that no tag can say, as the other forms do; SchemaError for
     schemas that cannot be read.
     """
     rules = TurnRules(
-        turn, tools, RuleTable(OpaqueTokens()), parallel=parallel, json_schema=json_schema
+        turn,
+        tools,
+        RuleTable(OpaqueTokens()),
+        parallel=parallel,
+        json_schema=json_schema,
+        free=free,
     )
     calls = turn.strict.calls
     if not any(row.has(TurnPart.CALLS) for row in turn.strict.rows):
@@ -251,7 +262,8 @@ def write_structural_tag(
         content = json_tag(rules.json_content)
     tags = None
     if calls is not None:
-        tags = CallTags(calls, tools, parallel=parallel, stops=rules.call_stops(calls), exact=exact)
+        stops, header = rules.call_stops(calls), rules.header_tail
+        tags = CallTags(calls, tools, parallel=parallel, stops=stops, header=header, exact=exact)
     found = None
     if tags is not None and parallel and not required and json_schema is None:
         found = _triggered(turn, tags, triggers)

@@ -27,6 +27,7 @@ from autoparser.analysis.core.text_alignment import (
 )
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.parsing.call_ends import section_closers
+from autoparser.analysis.parsing.stop_marks import frame_of
 from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
     PartBody,
@@ -37,7 +38,8 @@ from autoparser.analysis.parsing.turn_request import (
 )
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
-from .call_writer import CallWriter, GrammarError, id_pattern, literal_at
+from .call_writer import CallWriter, GrammarError, before_end, id_pattern, literal_at
+from .free_rows import free_rows
 from .gbnf_rules import JsonStyle
 from .grammar_rules import (
     NOTHING,
@@ -244,8 +246,14 @@ def without_ends(turn: TurnTree, eos: Sequence[str] = ()) -> TurnTree:
 
 
 def _unended(strict: StrictTurn, ends: Sequence[str], eos: Sequence[str]) -> StrictTurn:
+    # The whitespace before an end stays behind content and calls, where models write it.
     rows = dict.fromkeys(
-        StrictRow(row.items, FormatLiteral(before=row.end.before)) for row in strict.rows
+        row
+        if not row.end.core
+        else StrictRow(row.items, FormatLiteral(before=row.end.before))
+        if row.items and isinstance(row.items[-1], PartBody)
+        else StrictRow(row.items)
+        for row in strict.rows
     )
     calls = strict.calls
     return StrictTurn(tuple(rows), None if calls is None else _unended_calls(calls, ends, eos))
@@ -254,7 +262,7 @@ def _unended(strict: StrictTurn, ends: Sequence[str], eos: Sequence[str]) -> Str
 def _unended_calls(calls: CallFormat, ends: Sequence[str], eos: Sequence[str]) -> CallFormat:
     """Return calls whose last text stops before an end; a token that ends an answer ends it."""
     if calls.section_close.strip():
-        return structs.replace(calls, section_close=_before_end(calls.section_close, ends))
+        return structs.replace(calls, section_close=before_end(calls.section_close, ends))
     many = calls.limit is CallLimit.MANY
     row, empty = (
         None if each is None else _unended_row(each, eos if many else ends)
@@ -271,20 +279,13 @@ def _unended_row(row: Row, ends: Sequence[str]) -> Row:
     *before, last = row
     if isinstance(last, RowSlot):
         return row
-    text = _before_end(last, ends)
+    text = before_end(last, ends)
     return (*before, text) if text else tuple(before)
-
-
-def _before_end(text: str, ends: Sequence[str]) -> str:
-    """Return a text up to the end that is its last word, or the text if none is."""
-    bare = text.rstrip()
-    end = max((end for end in ends if end and bare.endswith(end)), key=len, default="")
-    return bare.removesuffix(end) if end else text
 
 
 def text_without_end(ends: Iterable[FormatLiteral], text: str) -> str:
     """Return the text of a turn up to the one of its ends that it ends with, or the whole text."""
-    return _before_end(text, [end.core for end in ends])
+    return before_end(text, [end.core for end in ends])
 
 
 _CONTENT_STYLE = JsonStyle()
@@ -315,22 +316,24 @@ def rules_of(
     parallel: bool = True,
     json_schema: Json = None,
     lazy: bool = False,
+    free: bool = False,
     opaque: OpaqueTokens,
 ) -> GrammarRules:
     """Make the rules of a turn.
 
     `tools` gives the parameters' schema by function name. With `json_schema`, content is JSON that
-    it allows. A lazy grammar begins where the calls begin. No rule cuts an opaque token.
-    Raises GrammarError and SchemaError.
+    it allows. A lazy grammar begins where the calls begin; a `free` one allows what a reader reads
+    beside the template's rows. No rule cuts an opaque token. Raises GrammarError and SchemaError.
     """
     table = RuleTable(opaque)
-    maker = TurnRules(turn, tools, table, parallel=parallel, json_schema=json_schema)
+    maker = TurnRules(turn, tools, table, parallel=parallel, json_schema=json_schema, free=free)
     calls = maker.calls
     if json_schema is not None or (calls is not None and not calls.head):
         frame, kept = maker.frame(lazy=lazy), None
     else:
         owners = (*parts_of(turn), opaque)
-        frame = _FRAMES.of(owners, (parallel, lazy, *maker.heads), lambda: maker.frame(lazy=lazy))
+        key = (parallel, lazy, free, *maker.heads)
+        frame = _FRAMES.of(owners, key, lambda: maker.frame(lazy=lazy))
         kept = frame.rules
     # In the same order whether the frame was cached or made here.
     table.rules_by_name.clear()
@@ -368,19 +371,40 @@ class TurnRules:
         *,
         parallel: bool,
         json_schema: Json,
+        free: bool = False,
     ) -> None:
         self.turn = turn
         self.table = table
         self.json_schema = json_schema
+        self.free = free
         self._paths: dict[tuple[StrictRow, ...], list[Path]] = {}
         """Cached ways to write the rest of a row: rows with different beginnings share ends."""
         calls = turn.strict.calls
         self.heads = [] if calls is None else call_heads(calls, tuple(tools))
         self.calls = (
-            CallWriter(self.table, calls, tools, parallel=parallel, stops=self.call_stops(calls))
+            CallWriter(
+                self.table,
+                calls,
+                tools,
+                parallel=parallel,
+                stops=self.call_stops(calls),
+                header=self.header_tail,
+            )
             if calls is not None
             else None
         )
+
+    @cached_property
+    def header_tail(self) -> Path:
+        """The rest of a header after a call's name, in any words; empty if the row has it."""
+        frame = frame_of(self.turn) if self.free else None
+        if frame is None:
+            return ()
+        others = _stop_texts([*(end.core for end in self.turn.ends), self.turn.header.core])
+        known = self.table.brancher.opaque.ids.items()
+        tokens = (id_ for text, id_ in known if not any(text in each for each in others))
+        kept = tuple(id_ for id_ in tokens if id_ != self.table.brancher.opaque.ids.get(frame.last))
+        return (FreeProse(others, tokens=kept, may_be_empty=True, part="header"), frame.last)
 
     @cached_property
     def in_content(self) -> tuple[str, ...]:
@@ -417,7 +441,7 @@ class TurnRules:
 
     def rows(self, *, lazy: bool = False) -> tuple[StrictRow, ...]:
         """Return the rows that the request asks for; raises GrammarError if there are none."""
-        rows = self.turn.strict.rows
+        rows = free_rows(self.turn) if self.free else self.turn.strict.rows
         calls = self.turn.strict.calls
         if lazy and calls is not None:
             called = [row for row in rows if row.has(TurnPart.CALLS)]
@@ -490,25 +514,38 @@ class TurnRules:
         if item.part is TurnPart.CALLS:
             if self.calls is None:
                 raise GrammarError("the row has calls, the format has none")
-            return self.calls.ways(self.paths(behind), item.written_start)
+            # A text between two sections of calls.
+            texts: list[Path] = []
+            if self.free and any(map(_begins_with_text, behind)):
+                texts = [(self._prose(PartBody(TurnPart.CONTENT)),)]
+            return self.calls.ways(self.paths(behind), item.written_start, texts)
         if item.part is TurnPart.CONTENT and self.json_schema is not None:
             return [join_path(self.json_content, *path) for path in self.paths(behind)]
+        prose = self._prose(item)
+        blank = [row for row in behind if not row.items and row.end.text and not row.end.core]
+        others = [row for row in behind if row not in blank]
+        found = [(replace(prose, space=row.end.before),) for row in blank]
+        return [*found, *(join_path(prose, *path) for path in self.paths(others))]
+
+    def _prose(self, item: PartBody) -> FreeProse:
+        """Return the free text of a part."""
         content = item.part is TurnPart.CONTENT
-        prose = FreeProse(
+        return FreeProse(
             self.in_content if content else self.in_reasoning,
             self.forgiven if content else (),
             item.edges.left,
             item.edges.right,
             part=item.part.value,
         )
-        blank = [row for row in behind if not row.items and row.end.text and not row.end.core]
-        others = [row for row in behind if row not in blank]
-        found = [(replace(prose, space=row.end.before),) for row in blank]
-        return [*found, *(join_path(prose, *path) for path in self.paths(others))]
 
     def _end(self, row: StrictRow) -> list[Path]:
         """Return the ways to end: at once, or after the whitespace before the template's end."""
         return [(), (row.end.text,)] if row.end.text else [()]
+
+
+def _begins_with_text(row: StrictRow) -> bool:
+    first = row.items[0] if row.items else ""
+    return isinstance(first, PartBody) and first.part is TurnPart.CONTENT
 
 
 def _stray_after_calls(turn: TurnTree) -> list[str]:

@@ -71,6 +71,8 @@ class ChannelFrame(Struct, frozen=True):
     last: str
     opened: Mapping[str, TurnPart]
     """The part that the words open, except those of calls."""
+    called: tuple[str, ...] = ()
+    """The channels of calls, such as `commentary`."""
     lead: TemplateLiteral | None = None
     """The text before a call's name that is read in place of a header, not in content.
 
@@ -110,7 +112,9 @@ def _frame_of(turn: TurnTree) -> ChannelFrame | None:
     for markers, parts in frames.items():
         opened = {words: part for words, part in parts.items() if part is not TurnPart.CALLS}
         if len(parts) > 1 and opened:
-            return ChannelFrame(markers[0], markers[1], opened, _lead(turn, markers[0]))
+            called = (words.split()[0] for words in parts if words and words not in opened)
+            channels = tuple(dict.fromkeys(called))
+            return ChannelFrame(markers[0], markers[1], opened, channels, _lead(turn, markers[0]))
     return None
 
 

@@ -47,7 +47,8 @@ def test_the_special_tokens_are_those_that_llguidance_takes_for_special() -> Non
 @pytest.mark.parametrize("added", [QWEN, QWEN[1:], ()])
 def test_a_token_is_masked_until_its_whitespace_stands_before_it(added: tuple[str, ...]) -> None:
     tokenizer = byte_tokenizer(added)
-    text = analysis_of("j1-json-in-tags").grammar(STRICT).lark(tokenizer)
+    grammar = analysis_of("j1-json-in-tags").grammar(STRICT, tool_choice="required")
+    text = grammar.lark(tokenizer)
     assert added != QWEN or [token for token in added if token in text] == []
     matcher = LLMatcher(guidance(added), LLMatcher.grammar_from_lark(text))
     assert not matcher.is_error(), matcher.get_error()

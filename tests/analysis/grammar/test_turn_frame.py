@@ -9,10 +9,13 @@ import pytest
 
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.structural_tag import choice_tag, constant_tag
+from autoparser.analysis.parsing.parsed_message import Status
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.grammar_readers import EngineTokens
 
 from .offers import STRICT, tool
+from .tokens import EOS, byte_tokenizer
 
 HEADERS, HERMES = "t2-recipient-header", "j1-json-in-tags"
 NAMED = {"type": "function", "function": {"name": "get_weather"}}
@@ -56,3 +59,47 @@ def test_an_answer_in_another_form_holds_no_end_of_the_turn() -> None:
     engine = EngineTokens(["<eos>"], ["<eos>"])
     for end, masked in (("", ""), ("<|im_end|>\n", "<"), ("\n", "\n")):
         assert engine.masked(choice.structural_tag(), f"Hello.{end}<eos>") == masked
+
+
+PSEUDO = '<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:3}<tool_call|>'
+TAGGED = (
+    '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}\n</tool_call>'
+)
+BRIEF = '<tool>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool>'
+NATIVE = (
+    '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}'
+)
+SAID = "<|channel|>commentary<|message|>Let me see.<|end|><|start|>assistant"
+FREE = [
+    ("content-after-calls", f"Let me see. {BRIEF}"),
+    ("g1-pseudo-json", f"One. {PSEUDO}Two. {PSEUDO} Three."),
+    (HERMES, f"Look.{TAGGED}"),
+    (HERMES, f"{TAGGED}{TAGGED}\n\n"),
+    (HERMES, f"One.\n\n{TAGGED} Two. {TAGGED}\nThree."),
+    (HEADERS, NATIVE),
+    (HEADERS, f"{HM}{SAID}{NATIVE}"),
+    (HEADERS, f"{SAID}{CALL}"),
+    (HEADERS, NATIVE.replace(" <|constrain|>json", "")),
+]
+
+
+@pytest.mark.parametrize("dialect", GrammarDialect)
+@pytest.mark.parametrize(("name", "text"), FREE)
+def test_a_free_answer_may_be_what_a_reader_reads_beside_the_rows(
+    name: str, text: str, dialect: GrammarDialect
+) -> None:
+    grammar = analysis_of(name).grammar(TOOLS)
+    parsed = grammar.parser().parse(text)
+    assert {call.status for call in parsed.tool_calls} == {Status.OK}
+    assert grammar.accepts(text, dialect=dialect).accepted
+    required = analysis_of(name).grammar(TOOLS, tool_choice="required")
+    assert not required.accepts(text, dialect=dialect).accepted
+
+
+@pytest.mark.parametrize(("name", "text"), FREE)
+def test_tokens_that_no_template_writes_may_stand_in_a_header(name: str, text: str) -> None:
+    grammar = analysis_of(name).grammar(TOOLS)
+    added = (*grammar.preserved_tokens, "<|constrain|>")
+    assert grammar.accepts(text, tokenizer_of(byte_tokenizer(added), eos=EOS)).accepted
+    pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    assert EngineTokens((EOS, *added), [EOS]).masked(grammar.structural_tag(), text + EOS) == ""

@@ -1,0 +1,186 @@
+r"""Widen the rows of a turn to what a reader reads beside them, where an answer is free.
+
+    CALLS                   ->  CONTENT CALLS CONTENT, and with one of these texts alone
+    «<think>\n» REASONING   ->  «<think>» REASONING: the text beside a marker has the whitespace
+    « to=functions.» NAME   ->  «<|channel|>commentary to=functions.» NAME
+
+Under ``tool_choice="auto"`` a grammar allows these rows: a constraint that refuses what models
+write and readers read loses answers. If a call is required, the template's own rows are all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from msgspec.structs import replace
+
+from autoparser.analysis.core.text_alignment import TemplateLiteral
+from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.parsing.output_parser import row_after_reasoning
+from autoparser.analysis.parsing.stop_marks import ChannelFrame, frame_of, is_marked
+from autoparser.analysis.parsing.turn_request import (
+    IdentityCache,
+    PartBody,
+    StrictItem,
+    StrictRow,
+    TurnStart,
+    TurnTree,
+)
+
+_FREE: IdentityCache[tuple[StrictRow, ...]] = IdentityCache(256)
+_TEXT, _CALLS = PartBody(TurnPart.CONTENT), PartBody(TurnPart.CALLS)
+
+
+def free_rows(turn: TurnTree) -> tuple[StrictRow, ...]:
+    """Return the rows of a turn, widened."""
+    if turn.calls is None:
+        return turn.strict.rows
+    marked = is_marked(turn.calls)
+    return _FREE.of((turn.strict, turn.content), marked, lambda: _widened(turn, marked=marked))
+
+
+def _widened(turn: TurnTree, *, marked: bool) -> tuple[StrictRow, ...]:
+    rows = dict.fromkeys((*turn.strict.rows, *_without_reasoning(turn)))
+    if not marked:
+        # Without a marker only an offered name tells a call from text.
+        return tuple(rows)
+    for row in tuple(rows):
+        rows.update(dict.fromkeys(_with_texts(turn, row)))
+    frame = frame_of(turn)
+    if frame is not None:
+        for widen in (_with_content_in_calls_channel, _with_name_in_channel):
+            for row in tuple(rows):
+                rows.update(dict.fromkeys(widen(frame, row)))
+    return tuple(dict.fromkeys(_with_free_edges(turn, row) for row in rows))
+
+
+def _without_reasoning(turn: TurnTree) -> tuple[StrictRow, ...]:
+    """Return what follows the reasoning, if the model opens it in every row: it need not reason."""
+    if turn.reasoning is None or turn.start is TurnStart.REASONING:
+        return ()
+    rests = [row_after_reasoning(row, turn.reasoning.close.core) for row in turn.strict.rows]
+    found: dict[StrictRow, None] = {}
+    for rest in rests:
+        if rest is None:
+            return ()
+        # Whitespace after the closer belongs to it; a model that writes it all the same may.
+        bare = [item.lstrip() if isinstance(item, str) else item for item in rest.items[:1]]
+        whole = (*filter(None, bare), *rest.items[1:])
+        found.update(dict.fromkeys((rest, replace(rest, items=whole))))
+    return tuple(found)
+
+
+def _is(part: TurnPart, item: StrictItem) -> bool:
+    return isinstance(item, PartBody) and item.part is part
+
+
+def _place(part: TurnPart, row: StrictRow) -> int:
+    return next((at for at, item in enumerate(row.items) if _is(part, item)), len(row.items))
+
+
+def _with_texts(turn: TurnTree, row: StrictRow) -> Iterator[StrictRow]:
+    """Return a row of calls with a text before them, after them, and both."""
+    at = _place(TurnPart.CALLS, row)
+    if at == len(row.items) or row.items[at] != _CALLS:
+        # Behind the beginning of a call, which the prompt has written, there is no text.
+        return
+    before, behind = row.items[:at], row.items[at + 1 :]
+    befores = [before]
+    if not any(_is(TurnPart.CONTENT, item) for item in before):
+        befores += _texts_before(turn, row)
+    afters = [behind]
+    if not behind and _may_speak_after_calls(turn):
+        afters.append((_TEXT,))
+    for first, last in product(befores, afters):
+        yield StrictRow((*first, _CALLS, *last), row.end)
+
+
+def _texts_before(turn: TurnTree, row: StrictRow) -> Iterator[tuple[StrictItem, ...]]:
+    """Return what other rows write up to their content, and what leads from there to calls."""
+    joint = next(filter(None, map(_between, turn.strict.rows)), None)
+    behind = (turn.content.close.text,) if joint is None else joint
+    for other in turn.strict.rows:
+        at = _place(TurnPart.CONTENT, other)
+        alike = other.has(TurnPart.REASONING) is row.has(TurnPart.REASONING)
+        if alike and at < min(len(other.items), _place(TurnPart.CALLS, other) + 1):
+            yield (*other.items[: at + 1], *filter(None, behind))
+
+
+def _between(row: StrictRow) -> tuple[str, ...] | None:
+    """Return the text between content and the calls after it, or None if none come after it."""
+    between = row.items[_place(TurnPart.CONTENT, row) + 1 : _place(TurnPart.CALLS, row)]
+    texts = tuple(item for item in between if isinstance(item, str))
+    follows = _place(TurnPart.CONTENT, row) < _place(TurnPart.CALLS, row) < len(row.items)
+    return (*texts, "") if follows and len(texts) == len(between) else None
+
+
+def _with_content_in_calls_channel(frame: ChannelFrame, row: StrictRow) -> Iterator[StrictRow]:
+    """Return a row whose content is in the channel of calls: ``<|channel|>commentary<|message|>``.
+
+    Models write there what they are about to do.
+    """
+    at = _place(TurnPart.CONTENT, row)
+    before = row.items[at - 1] if 0 < at < len(row.items) else ""
+    for words, other in product(frame.opened, frame.called):
+        known, wanted = (f"{frame.first}{each}{frame.last}" for each in (words, other))
+        if isinstance(before, str) and before.endswith(known):
+            head = before.removesuffix(known) + wanted
+            yield StrictRow((*row.items[: at - 1], head, *row.items[at:]), row.end)
+
+
+def _with_name_in_channel(frame: ChannelFrame, row: StrictRow) -> Iterator[StrictRow]:
+    """Return a row whose call has its name behind a channel's words.
+
+    Such as ``<|channel|>commentary to=functions.f`` in place of `` to=functions.f``.
+    """
+    at = _place(TurnPart.CALLS, row)
+    named = frame.lead is not None and not frame.lead.markers
+    if not named or at == len(row.items) or row.items[at] != _CALLS:
+        return
+    before = row.items[at - 1] if at else ""
+    begun = row.items[: at - 1] if isinstance(before, str) and at else row.items[:at]
+    text = before.rstrip() if isinstance(before, str) else ""
+    for words in (*frame.opened, *frame.called):
+        head = f"{text}{frame.first}{words} "
+        yield StrictRow((*begun, head, *row.items[at:]), row.end)
+
+
+def _with_free_edges(turn: TurnTree, row: StrictRow) -> StrictRow:
+    """Leave the whitespace between a marker and a text to the text.
+
+    So is that around calls if a text may stand there, too.
+    """
+    plain, items = has_plain_content(turn), (*row.items, PartBody(TurnPart.CONTENT))
+    found: list[StrictItem] = []
+    for at, item in enumerate(row.items):
+        if isinstance(item, PartBody):
+            found.append(PartBody(item.part, written_start=item.written_start))
+            continue
+        before = row.items[at - 1] if at else _CALLS
+        after_text = isinstance(before, PartBody) and before != _CALLS
+        text = item.lstrip() if after_text else item
+        spoken = _is(TurnPart.CONTENT, before) and bool(text)
+        if items[at + 1] == _CALLS:
+            text = text.rstrip() if plain and not spoken else text
+        elif at + 1 < len(row.items) or plain:
+            text = text.rstrip()
+        # Whitespace alone tells reasoning from content.
+        alone = after_text and at + 1 < len(row.items) and row.items[at + 1] != _CALLS
+        found.append(text or (item if alone else ""))
+    last = row.items[-1] if row.items else ""
+    spoken = isinstance(last, PartBody) and (last != _CALLS or _may_speak_after_calls(turn))
+    end = TemplateLiteral() if spoken or (plain and isinstance(last, str)) else row.end
+    return replace(row, items=tuple(filter(None, found)), end=end)
+
+
+def _may_speak_after_calls(turn: TurnTree) -> bool:
+    """Return whether text may follow calls: if nothing closes their section, it may be theirs."""
+    calls = turn.strict.calls
+    closed = calls is not None and (calls.section_close.strip() or not calls.section_open.strip())
+    return bool(closed) and has_plain_content(turn)
+
+
+def has_plain_content(turn: TurnTree) -> bool:
+    """Return whether no marker stands around content."""
+    return not turn.content.open.core and not turn.content.close.core
