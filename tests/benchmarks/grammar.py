@@ -5,7 +5,8 @@ With `--real-tools FOLDER`, what creation costs in real templates for the tools 
 Qwen's vocabulary, in which the markers of calls are added tokens (`</parameter>` is text), and for
 masks DeepSeek's, in which all are; tools of six properties. With `states` it asks six real
 templates alone: the first mask of each kind of state, in a grammar that has seen no text yet; with
-`tags`, what structural tags take of xgrammar beside its own for the same models.
+`tags`, what structural tags take of xgrammar beside its own for the same models: to compile, and
+along answers with short texts, prose, code, escapes, lists and objects.
 Creation is the writing of the grammar and the loading of it, against the loading of the arguments'
 schemas alone; masks are held against those of plain JSON. xgrammar is optional, and is skipped
 visibly.
@@ -25,6 +26,7 @@ from copy import deepcopy
 from functools import partial
 from itertools import takewhile, zip_longest
 from math import inf
+from operator import itemgetter
 from pathlib import Path
 from time import process_time, thread_time
 from typing import Any, TypeAlias
@@ -40,6 +42,7 @@ from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.decoding.matcher_grammar import GrammarObject, new_mask
+from autoparser.analysis.decoding.message_rendering import WrittenTurn
 from autoparser.analysis.grammar.request_grammar import format_slices, grammar_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
@@ -387,14 +390,11 @@ def _first_masks(analysis: Analysis, tokenizer: ModelTokenizer) -> dict[str, flo
     written = turns.written_turn(Message(texts[2], texts[0], (call,)))
     if written.continuation is None:
         written = turns.written_turn(Message(texts[2], "", (call,)))
-    prompt, turn = written.prompt, written.rest
-    # What the prompt ends with may stand in the turn again.
-    again = max(at for at in range(len(turn) + 1) if prompt.endswith(turn[:at]))
-    turn = turn if written.continuation is not None else turn[again:]
+    turn = _behind_prompt(written)
     places = {name: turn.find(text) + at for name, (text, at) in PLACES.items() if text in turn}
     stops = (stop for stop in analysis.format.stop_strings if turn.rstrip().endswith(stop))
     places["end"] = len(turn.rstrip()) - len(next(stops, ""))
-    grammar = analysis.grammar(offered, prompt=prompt)
+    grammar = analysis.grammar(offered, prompt=written.prompt)
     lark = LLMatcher.grammar_from_lark(grammar.lark(tokenizer))
     loaded = tokenizer.ll_with(grammar.slices(tokenizer))
     mask = allocate_token_bitmask(1, tokenizer.vocab_size)
@@ -411,40 +411,117 @@ def _first_masks(analysis: Analysis, tokenizer: ModelTokenizer) -> dict[str, flo
     return least
 
 
-def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
-    """Return sizes and compile times of structural tags beside xgrammar's own for the same models.
+CODE = (
+    'def f(x):\n\treturn "a\\\\b" + x  # \\d\n\n'
+    'if x > 3:\n    print("hello", [1, {"a": 3}])\n</div>\n'
+)
+WALKED: dict[str, list[dict[str, Json]]] = {
+    "get_weather": [{"city": "Paris", "days": 3, "detailed": True, "unit": "celsius"}],
+    "list_rooms": [{"floor": 12}],
+    "book_room": [
+        {"room": PROSE * 4, "price": 12.5, "note": CODE * 2, "guest": {"name": "Zoë \x01"}},
+        {
+            "room": CODE * 4,
+            "tags": [1, "two words", 'a\n"b"'],
+            "guest": {"name": PROSE, "vip": {"since": 3}},
+        },
+    ],
+}
+"""Arguments of the calls that masks are measured along, by their tools."""
 
-    Each is the least of three compilations in one thread, of the same tools.
+
+def _behind_prompt(written: WrittenTurn) -> str:
+    """Return what a model writes of a turn: the prompt may end with the beginning of it."""
+    prompt, turn = written.prompt, written.rest
+    if written.continuation is not None:
+        return turn
+    return turn[max(at for at in range(len(turn) + 1) if prompt.endswith(turn[:at])) :]
+
+
+def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
+    """Return what structural tags cost in xgrammar beside its own tags for the same models.
+
+    Compile times are the least of three in one thread; masks are those along each answer that a tag
+    takes. xgrammar's own tags take another spacing of some formats: `walked` are the masks of each.
     """
     try:
         xgrammar: Any = importlib.import_module("xgrammar")
     except ImportError as error:
         yield f"xgrammar: skipped ({error})"
         return
-    info = xgrammar.TokenizerInfo(
-        list(tokenizer.token_bytes),
-        vocab_type=xgrammar.VocabType.RAW,
-        stop_token_ids=list(tokenizer.eos_ids),
-    )
-
-    def compile_ms(tag: str) -> float:
-        compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-        compiled = partial(compiler.compile_structural_tag, tag)
-        return timed(compiled, process_time)[0] * 1e3
-
-    columns = ("bytes", "its own", "compile ms", "its own", "ratio")
-    yield f"{'structural tags':<44}{cells(columns, '>11')}"
+    asked = _TagCosts(xgrammar, tokenizer)
+    columns = ("compile ms", "its own", "median µs", "its own", "p99", "its own", "most", "its own")
+    yield f"{'structural tags':<44}{cells(columns, '>11')}{'walked':>12}"
     paths = corpus()
     for name, model in TAGGED_MODELS.items():
         analysis = analysis_at(paths[name])
+        calls = [ToolCall(tool, each) for tool, some in WALKED.items() for each in some]
+        turns = analysis.turns(AGENT_TOOLS)
+        written = [turns.written_turn(Message("", calls=(call,))) for call in calls]
+        texts = [*map(_behind_prompt, written)]
         for choice in ("auto", "required"):
-            own = json.dumps(analysis.grammar(AGENT_TOOLS, tool_choice=choice).structural_tag())
+            grammar = analysis.grammar(AGENT_TOOLS, tool_choice=choice, prompt=written[0].prompt)
+            own = json.dumps(grammar.structural_tag())
             its = xgrammar.get_model_structural_tag(
                 model, tools=AGENT_TOOLS, tool_choice=choice, reasoning=False
             ).model_dump_json()
-            times = [min(compile_ms(tag) for _ in range(3)) for tag in (own, its)]
-            figures = cells((len(own), len(its), *(round(each) for each in times)), ">11")
-            yield f"{f'{name}, {choice}':<44}{figures}{times[0] / times[1]:>11.2f}"
+            ours = asked.of(own, texts)
+            # Some of its own tags are of the calls alone.
+            alone = [_from_first(grammar.triggers, text) for text in texts]
+            theirs = max((asked.of(its, each) for each in (texts, alone)), key=itemgetter(-1))
+            figures = [f"{each:.0f}" for pair in zip(ours, theirs, strict=True) for each in pair]
+            walked = "/".join(figures[-2:])
+            yield f"{f'{name}, {choice}':<44}{cells(figures[:-2], '>11')}{walked:>12}"
+
+
+def _from_first(marks: Sequence[str], text: str) -> str:
+    """Return a text from the first of some marks in it on."""
+    return text[min((text.find(each) for each in marks if each in text), default=0) :]
+
+
+class _TagCosts:
+    """Compiles tags in xgrammar, and measures their masks."""
+
+    def __init__(self, xgrammar: Any, tokenizer: ModelTokenizer) -> None:
+        self.xgrammar, self.tokenizer = xgrammar, tokenizer
+        self.info = xgrammar.TokenizerInfo(
+            list(tokenizer.token_bytes),
+            vocab_type=xgrammar.VocabType.RAW,
+            stop_token_ids=list(tokenizer.eos_ids),
+        )
+
+    def of(self, tag: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """Return compile time in ms, median, p99 and most of the masks in µs, and their number."""
+        times: list[float] = []
+        for _ in range(3):
+            compiler = self.xgrammar.GrammarCompiler(self.info, max_threads=1, cache_enabled=False)
+            took, compiled = timed(partial(compiler.compile_structural_tag, tag), process_time)
+            times.append(took * 1e3)
+        masks_ = sorted(each for text in texts for each in self._masks(compiled, text))
+        return (
+            min(times),
+            statistics.median(masks_),
+            masks_[int(len(masks_) * 0.99)],
+            masks_[-1],
+            len(masks_),
+        )
+
+    def _masks(self, compiled: Any, text: str) -> list[float]:
+        """Return the least of three masks before each token of a text, while it is accepted."""
+        tokens, least = self.tokenizer.encode(text), list[float]()
+        for _ in range(3):
+            matcher = self.xgrammar.GrammarMatcher(compiled)
+            mask = self.xgrammar.allocate_token_bitmask(1, self.info.vocab_size)
+            for at, token in enumerate(tokens):
+                if matcher.is_terminated():
+                    break
+                took, _ = timed(partial(matcher.fill_next_token_bitmask, mask), thread_time)
+                if at == len(least):
+                    least.append(took * 1e6)
+                least[at] = min(least[at], took * 1e6)
+                if not matcher.accept_token(token):
+                    break
+        return least
 
 
 def main() -> None:
