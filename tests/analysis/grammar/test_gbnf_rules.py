@@ -15,8 +15,10 @@ from autoparser.analysis.grammar.gbnf_rules import GbnfRules, character_class, g
 from autoparser.analysis.grammar.regex_nodes import ANY, CodePoints
 from autoparser.analysis.grammar.regular_expressions import repeat_items
 from autoparser.analysis.grammar.schema_numbers import Interval, integer_range, number_range
+from tests.analysis.parsing.loop import analysis_of
 
-from .judge import Judge
+from .judge import Judge, check_gbnf
+from .offers import tool
 
 PERSON: dict[str, Any] = {
     "type": "object",
@@ -192,3 +194,29 @@ def test_an_interval_holds_the_numbers_between_its_bounds_each_spelled_once(
             others = [f"0{text}", f"+{text}", text.upper() if exponent else f"{text}e0"]
             others.append(f"{digits}0e{exponent}" if exponent else f"{text}0")
             assert not [other for other in others if accepts(other)]
+
+
+_DISPATCH = re.compile(
+    r'TagDispatch\(loop_after_dispatch=false, excludes=\((?:"(?:[^"\\]|\\.)*"(?:, )?)*\)\)'
+)
+
+
+@pytest.mark.parametrize(
+    "name", ["j1-json-in-tags", "a1-function-parameter", "a3-invoke-parameter"]
+)
+def test_no_text_of_a_structural_tag_repeats_a_rule_of_one_character(name: str) -> None:
+    text: dict[str, Any] = {"type": "string"}
+    values: dict[str, Any] = {
+        "text": text,
+        "filled": {**text, "minLength": 1},
+        "short": {**text, "minLength": 5, "maxLength": 120},
+        "page": {**text, "format": "uri"},
+        "path": {**text, "pattern": "^[a-z]+(/([a-z]|%[0-9])+)*$"},
+        "map": {"type": "object", "additionalProperties": {"type": "array", "items": text}},
+    }
+    grammar = analysis_of(name).grammar([tool("save", values, "text")], tool_choice="required")
+    tag = json.dumps(grammar.structural_tag())
+    (written,) = re.findall(r'"grammar": ("(?:[^"\\]|\\.)*")', tag)
+    check_gbnf(_DISPATCH.sub('"x"', json.loads(written)))
+    lengths = {each.pointer for each in grammar.loosened("structural_tag")}
+    assert lengths >= {f"#/properties/short/{bound}" for bound in ("minLength", "maxLength")}
