@@ -42,8 +42,8 @@ from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.decoding.matcher_grammar import GrammarObject, new_mask
-from autoparser.analysis.decoding.message_rendering import WrittenTurn
 from autoparser.analysis.grammar.request_grammar import format_slices, grammar_of
+from autoparser.analysis.learning.template_turns import WrittenTurn
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.decoding.tokenizers_here import deepseek, qwen
@@ -492,19 +492,20 @@ class _TagCosts:
 
     def of(self, tag: str, texts: Sequence[str]) -> tuple[float, ...]:
         """Return compile time in ms, median, p99 and most of the masks in µs, and their number."""
-        times: list[float] = []
-        for _ in range(3):
-            compiler = self.xgrammar.GrammarCompiler(self.info, max_threads=1, cache_enabled=False)
-            took, compiled = timed(partial(compiler.compile_structural_tag, tag), process_time)
-            times.append(took * 1e3)
+        made = [timed(partial(self._compiled, tag), process_time) for _ in range(3)]
+        compiled = made[0][1]
         masks_ = sorted(each for text in texts for each in self._masks(compiled, text))
         return (
-            min(times),
+            min(took for took, _ in made) * 1e3,
             statistics.median(masks_),
             masks_[int(len(masks_) * 0.99)],
             masks_[-1],
             len(masks_),
         )
+
+    def _compiled(self, tag: str) -> Any:
+        compiler = self.xgrammar.GrammarCompiler(self.info, max_threads=1, cache_enabled=False)
+        return compiler.compile_structural_tag(tag)
 
     def _masks(self, compiled: Any, text: str) -> list[float]:
         """Return the least of three masks before each token of a text, while it is accepted."""
