@@ -304,6 +304,11 @@ LINGERING = 8
 read never sees the error."""
 
 
+AT_ONCE = 2
+"""Chats that are prepared at the same time: one renders in the worker, one writes its grammar.
+Forty threads that each want the interpreter keep all of them, and the streams, waiting."""
+
+
 @dataclass(frozen=True)
 class ServedApi:
     """An API that asks for messages: how it is read, and how its answers are written."""
@@ -339,6 +344,11 @@ class ChatEndpoint:
     _bodies: int = field(default=0, init=False)
     """Bodies that are on their way."""
     _metrics: ServeMetrics = field(default_factory=ServeMetrics, init=False)
+    _preparing: tuple[anyio.CapacityLimiter, anyio.CapacityLimiter] = field(
+        default_factory=lambda: (anyio.CapacityLimiter(AT_ONCE), anyio.CapacityLimiter(AT_ONCE)),
+        init=False,
+    )
+    """How many chats are prepared at once: small ones, and large ones that they do not wait for."""
 
     def application(self) -> ASGIApp:
         """Return the application, which closes the backend's connections at its end."""
@@ -385,7 +395,9 @@ class ChatEndpoint:
             room.body = len(body)
             room.enter(1)
             with self._metrics.preparing.time():
-                form, chat = await anyio.to_thread.run_sync(self._prepared, body, api)
+                form, chat = await anyio.to_thread.run_sync(
+                    self._prepared, body, api, limiter=self._preparing[len(body) > LARGE_BODY]
+                )
             room.enter(form.request.n - 1)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an error
             room.leave()

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import httpx2
 import pytest
 
 from autoparser.analysis.core.errors import one_line
-from autoparser.analysis.engines.chat_application import APIS
+from autoparser.analysis.engines.chat_application import APIS, AT_ONCE
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ChatError, ServingLimits
 from autoparser.analysis.engines.completion_backend import SHOWN
@@ -284,6 +285,31 @@ def test_a_body_that_does_not_come_is_one_error() -> None:
             head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
             slow.sendall(head)
             assert slow.recv(65536).startswith(b"HTTP/1.1 408")
+
+
+def test_few_chats_are_prepared_at_the_same_time() -> None:
+    prepare = ChatPreparer.prepare
+    running, most, lock = 0, 0, threading.Lock()
+
+    def counted(preparer: ChatPreparer, request: Any) -> Any:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.02)
+        found = prepare(preparer, request)
+        with lock:
+            running -= 1
+        return found
+
+    with (
+        running_backend(talking([EVENT, LAST, b""])) as behind,
+        running_serve(analyzed(TEMPLATE), behind.url) as url,
+        mock.patch.object(ChatPreparer, "prepare", counted),
+        ThreadPoolExecutor(16) as pool,
+    ):
+        assert all(answer.is_success for answer in pool.map(ask, [url] * 16))
+    assert most == AT_ONCE
 
 
 def test_one_chat_too_many_is_told_to_come_back() -> None:
