@@ -322,12 +322,10 @@ def _stop(observer: Observer, end: TurnEnd, closer: str) -> str:
     marks = observer.prober.sentinels
     shared = re.split("|".join(map(re.escape, (*marks.ids, *marks.names))), following)[0]
     behind = text or shared.strip()
-    if not text and shared != following and not is_unit(behind):
-        return behind
     units = edge_units(behind)
     if units and is_unit(units[0]):
         return first_marker(behind).strip()
-    return text
+    return behind if shared != following else text
 
 
 def _last_marker(observer: Observer, calls: str) -> str:
