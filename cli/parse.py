@@ -20,7 +20,18 @@ from .options import (
     help_order,
 )
 from .output import Outlet, open_outlet
-from .request import ChatRequestOptions, RequestValues, read_output, warn_of_request
+from .request import (
+    ChatRequestOptions,
+    Forgiven,
+    ForgiveOption,
+    MarkupOption,
+    MarkupPlace,
+    RequestValues,
+    UnclosedReasoning,
+    UnclosedReasoningOption,
+    read_output,
+    warn_of_request,
+)
 from .source import STANDARD_INPUT, LearnedSource
 
 NOT_ALL_READ = 1
@@ -61,6 +72,9 @@ def parse(
     keep_reasoning: Annotated[
         bool, "Treat unclosed reasoning as reasoning to the end, with any calls in it."
     ] = False,
+    unclosed_reasoning: UnclosedReasoningOption = UnclosedReasoning.CALLS,
+    forgive: ForgiveOption = Forgiven.REPAIRS,
+    markup: MarkupOption = MarkupPlace.KEEP,
     whole_calls: Annotated[bool, "Stream a tool call only once it is complete."] = False,
     explain: Annotated[
         bool, "Explain where and why the output deviates from the template."
@@ -109,7 +123,9 @@ def parse(
         chat_template_kwargs=request.setting,
         **request.options,
         reasoning=reasoning.value,
-        unclosed_reasoning="keep" if keep_reasoning else "calls",
+        unclosed_reasoning="keep" if keep_reasoning else unclosed_reasoning.value,
+        forgive=forgive.value,
+        markup=markup.value,
         call_deltas="whole" if whole_calls else "incremental",
         strip_code_fence=strip_code_fence,
         # Only ids that the model wrote are shown; in JSON the other calls are numbered.

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from autoparser.analysis.core.errors import AutoparserError, is_mapping, kind_of, spelling_hint
 
@@ -48,6 +49,45 @@ class RequestValues:
             "parallel_tool_calls": self.parallel,
             "json_schema": self.json_schema,
         }
+
+
+class Forgiven(StrEnum):
+    """Which calls count."""
+
+    EXACT = "exact"
+    REPAIRS = "repairs"
+    ALL = "all"
+
+
+class MarkupPlace(StrEnum):
+    """The places of the text of calls that could not be read."""
+
+    KEEP = "keep"
+    DROP = "drop"
+    SEPARATE = "separate"
+
+
+class UnclosedReasoning(StrEnum):
+    """What reasoning is that nothing closes."""
+
+    CALLS = "calls"
+    KEEP = "keep"
+    CONTENT = "content"
+
+
+ForgiveOption: TypeAlias = Annotated[
+    Forgiven,
+    "Which calls count: exact, those of turns as the template writes them; repairs, also those that"
+    " lose and guess nothing; all, also bare JSON and arguments by position.",
+]
+MarkupOption: TypeAlias = Annotated[
+    MarkupPlace, "Where the text of unreadable calls goes: keep, into the content; drop; separate."
+]
+UnclosedReasoningOption: TypeAlias = Annotated[
+    UnclosedReasoning,
+    "What reasoning is that nothing closes: calls, reasoning up to a whole call; keep, reasoning to"
+    " its end; content, the answer.",
+]
 
 
 KWARGS = "--chat-template-kwargs"

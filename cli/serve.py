@@ -24,7 +24,16 @@ from .options import (
     key_option,
 )
 from .output import print_note
-from .request import SwitchOptions, warn_of_switches
+from .request import (
+    Forgiven,
+    ForgiveOption,
+    MarkupOption,
+    MarkupPlace,
+    SwitchOptions,
+    UnclosedReasoning,
+    UnclosedReasoningOption,
+    warn_of_switches,
+)
 from .source import NamedSource
 
 MEGABYTE = 1_000_000
@@ -42,6 +51,9 @@ def serve(
     ] = 8080,
     tokenizer: TokenizerOption = None,
     loosen: LoosenOption = False,
+    forgive: ForgiveOption = Forgiven.REPAIRS,
+    markup: MarkupOption = MarkupPlace.KEEP,
+    unclosed_reasoning: UnclosedReasoningOption = UnclosedReasoning.CALLS,
     max_body: Annotated[
         float, typer.Option(metavar="MB", min=0.001, help="Limit on the size of a request.")
     ] = 8.0,
@@ -115,6 +127,11 @@ def serve(
             limits=limits,
             learned=learned,
             server_key=server_key,
+            choices={
+                "forgive": forgive.value,
+                "markup": markup.value,
+                "unclosed_reasoning": unclosed_reasoning.value,
+            },
         )
         endpoint.api_key, endpoint.origins = api_key, tuple(cors or ())
         if traffic_log is not None:
@@ -142,6 +159,7 @@ def _chat_endpoint(
     limits: Limits | None,
     learned: Path | None,
     server_key: str,
+    choices: wings.ReadingChoices,
 ) -> wings.ChatEndpoint:
     address, served = backend.server or "", backend.served_model
     kind = wings.ServerEngine(backend.engine or "")
@@ -153,7 +171,7 @@ def _chat_endpoint(
     warn_of_switches(source.label, template, switches)
     found = source.tokenizer(tokenizer, template, segmenting=True)
     return wings.ChatEndpoint(
-        wings.ChatPreparer(analysis, switches=switches, tokenizer=found, loosen=loosen),
+        wings.ChatPreparer(analysis, switches=switches, tokenizer=found, loosen=loosen, **choices),
         wings.CompletionBackend(
             address, kind, model=served, connections=bounds.requests, key=server_key
         ),

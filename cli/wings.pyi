@@ -204,6 +204,7 @@ from autoparser.analysis.overview.survey import (
 from autoparser.analysis.parsing.output_parser import OutputParser as OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage as ParsedMessage
 from autoparser.analysis.parsing.turn_request import (
+    ReadingChoices as ReadingChoices,
     RequestOptions as RequestOptions,
     request_of as request_of,
 )

@@ -52,6 +52,8 @@ _STATUS_WORDS = {
     Status.REPAIRED: "closing markers were missing",
     Status.STRAY: "a stray closing marker was dropped",
     Status.MALFORMED: "a call that could not be read stays in the content",
+    Status.NEEDS_REPAIRS: "not as the template writes it; --forgive repairs reads its calls",
+    Status.NEEDS_ALL: "a call stays in the content; --forgive all reads it",
     Status.UNKNOWN_TOOL: "a call of a tool that was not offered",
     Status.OTHER_FORMAT: "a tool is called in another format; the call stays in the content",
     Status.CUT: "the text was cut before it ended",
@@ -144,6 +146,8 @@ def _call(label: str, call: ParsedCall) -> Iterator[Row]:
     yield label, sentence(head, "  ", first) if together else head
     for line in () if together else (first, *more):
         yield "", line
+    for departure in call.departures:
+        yield "", Text(departure, style="yellow")
 
 
 ONE_LINE = 60
@@ -278,6 +282,15 @@ class ExplanationDocument(JsonDocument, frozen=True):
     cause: CauseDocument | None
 
 
+class DepartureDocument(JsonDocument, frozen=True):
+    """What is not as the template writes it in a recovered call."""
+
+    call: Count
+    """The index of the call in `tool_calls`."""
+    what: str
+    """Such as "`</tool_call>` is missing"."""
+
+
 class ParsedDocument(JsonDocument, frozen=True, kw_only=True):
     """An output as OpenAI's message, with its statuses and the parts of its text."""
 
@@ -297,6 +310,10 @@ class ParsedDocument(JsonDocument, frozen=True, kw_only=True):
     """Of `tool_calls`, one each."""
     schema_errors: tuple[SchemaErrorDocument, ...]
     """Where arguments break the schema of the offered tool; the calls are calls all the same."""
+    departures: tuple[DepartureDocument, ...]
+    """How calls that were recovered differ from the template's."""
+    unread: str | UnsetType = UNSET
+    """The text of calls that could not be read, with `--markup separate`."""
     spans: tuple[SpanDocument, ...]
     """Every character of the text is in one of them."""
     explanations: tuple[ExplanationDocument, ...] | UnsetType = UNSET
@@ -342,6 +359,10 @@ class StreamedDocument(JsonDocument, frozen=True, kw_only=True):
     malformed_calls: tuple[UnfinishedCallDocument, ...] | UnsetType = UNSET
     schema_errors: tuple[SchemaErrorDocument, ...] | UnsetType = UNSET
     """Where arguments break the schema of the offered tool; the calls are calls all the same."""
+    departures: tuple[DepartureDocument, ...] | UnsetType = UNSET
+    """How calls that were recovered differ from the template's."""
+    unread: str | UnsetType = UNSET
+    """The text of calls that could not be read, with `--markup separate`."""
     template: TemplateDocument | UnsetType = UNSET
     explanations: tuple[ExplanationDocument, ...] | UnsetType = UNSET
     """What is not as the template writes it; with `--explain` alone."""
@@ -366,7 +387,7 @@ def parsed_document(
             **({"finish_reason": message.finish_reason} if message.finish_reason else {}),
             **_outcome(message),
             "call_statuses": [call.status for call in message.tool_calls],
-            **_schema_errors(message),
+            **_facts(message),
             "spans": spans,
             **_explained(why, text),
         },
@@ -403,7 +424,7 @@ def end_document(
             deltas=_deltas(deltas),
             template=named_template(template),
             **_outcome(message),
-            **_schema_errors(message),
+            **_facts(message),
             **_explained(why, text),
         )
     )
@@ -423,13 +444,19 @@ def _outcome(message: ParsedMessage) -> dict[str, Any]:
     }
 
 
-def _schema_errors(message: ParsedMessage) -> dict[str, Any]:
+def _facts(message: ParsedMessage) -> dict[str, Any]:
     found = [
         copy_fields(SchemaErrorDocument, breach, call=at)
         for at, call in enumerate(message.tool_calls)
         for breach in call.schema_errors
     ]
-    return {"schema_errors": tuple(found)}
+    differ = [
+        DepartureDocument(at, what)
+        for at, call in enumerate(message.tool_calls)
+        for what in call.departures
+    ]
+    unread = {} if message.unread is None else {"unread": message.unread}
+    return {"schema_errors": tuple(found), "departures": tuple(differ), **unread}
 
 
 def _unfinished(call: ParsedCall) -> UnfinishedCallDocument:

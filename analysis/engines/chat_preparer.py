@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
@@ -25,7 +25,7 @@ from autoparser.analysis.history.history_renders import BridgeRefusal, Message
 from autoparser.analysis.history.prompt_tokens import messages_of
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.turn_request import IdentityCache
+from autoparser.analysis.parsing.turn_request import IdentityCache, ReadingChoices
 from autoparser.analysis.sources.token_bytes import library_complaint
 
 from .chat_request import (
@@ -76,13 +76,15 @@ class ChatPreparer:
         switches: Mapping[str, Json] | None = None,
         tokenizer: Tokenizer | None = None,
         loosen: bool = False,
+        **choices: Unpack[ReadingChoices],
     ) -> None:
         """Use an analyzed template; with a `tokenizer`, prompts are ids and can be bridged.
 
         `switches` stand where a request sets nothing else. With `loosen`, keywords that a grammar
-        cannot be held to are left out of strict tools, too, and of the schema of content.
+        cannot be held to are left out of strict tools, too, and of the schema of content. The
+        `choices` are the parser's for all answers.
         """
-        self._analysis = analysis
+        self._analysis, self._choices = analysis, choices
         self._switches = dict(switches or {})
         self._loosen = loosen
         self._renderer: Renderer | None = None
@@ -119,7 +121,7 @@ class ChatPreparer:
             "json_schema": request.schema,
         }
         grammar, constrained = self._grammar(request, offered, options)
-        parser = self._analysis.parser(offered, **options)
+        parser = self._analysis.parser(offered, **options, **self._choices)
         return PreparedChat(request, prompt, ids, parser, grammar, constrained, reason)
 
     def encode(self, text: str) -> tuple[int, ...] | None:

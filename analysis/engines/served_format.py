@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from time import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -62,6 +62,7 @@ from autoparser.analysis.sources.written_files import cache_file, open_lock
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.parsing.turn_request import ReadingChoices
     from autoparser.analysis.templates.chat_template import ChatTemplate
 
 
@@ -72,6 +73,13 @@ _LOG = logging.getLogger(__name__)
 
 TEMPLATE_VARIABLE = "AUTOPARSER_TEMPLATE"
 """Names the template in any form that `load_template` accepts; it has precedence."""
+
+CHOICES = {
+    "AUTOPARSER_FORGIVE": "forgive",
+    "AUTOPARSER_MARKUP": "markup",
+    "AUTOPARSER_UNCLOSED_REASONING": "unclosed_reasoning",
+}
+"""The variables that set an option of all parsers of a server."""
 
 OPTION = "--chat-template"
 """The option of both engines for a template; their other processes have it, too."""
@@ -427,6 +435,12 @@ class ServedFormat:
 
     learned: LearnedFormat
     tokenizer: ModelTokenizer
+    choices: Mapping[str, str] = field(
+        default_factory=lambda: {
+            option: os.environ[name] for name, option in CHOICES.items() if os.environ.get(name)
+        }
+    )
+    """Options of all parsers, from the environment: `{"forgive": "exact"}`."""
 
     def parser(
         self,
@@ -455,6 +469,7 @@ class ServedFormat:
                 reasoning=reasoning,
                 reasoning_over=reasoning_over,
                 tokenizer=self.tokenizer if with_ids else None,
+                **cast("ReadingChoices", self.choices),
             )
 
         settings = self._switches_in(request)
@@ -490,7 +505,7 @@ class ServedFormat:
     @cached_property
     def caller(self) -> OutputParser:
         """The parser of any call after the reasoning."""
-        return self.learned.parser(reasoning_over=True)
+        return self.learned.parser(reasoning_over=True, **cast("ReadingChoices", self.choices))
 
     def tag(self, request: ServedRequest, start: GrammarStart) -> dict[str, Json] | None:
         """Return the structural tag that constrains an answer, or None if none does.

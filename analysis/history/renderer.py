@@ -13,14 +13,14 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import update_wrapper
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from tokenizers import Tokenizer
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
-from autoparser.analysis.parsing.turn_request import RequestError
+from autoparser.analysis.parsing.turn_request import ReadingChoices, RequestError
 from autoparser.analysis.sources.tokenizer import FastTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
@@ -72,6 +72,7 @@ class Renderer:
         *,
         switches: Mapping[str, object] | None = None,
         thinking_retention: Literal["none", "tool_cycle", "all"] = "none",
+        **choices: Unpack[ReadingChoices],
     ) -> None:
         """Make the renderer of an analyzed template.
 
@@ -79,7 +80,8 @@ class Renderer:
         `load_tokenizer` loads.
         `switches` are the template's variables, the same for all that is rendered.
         `thinking_retention` says which reasoning a bridge keeps although the template would drop
-        it: none, that of the current tool cycle, or all. Raises AutoparserError if the
+        it: none, that of the current tool cycle, or all. The `choices`, such as
+        `forgive="exact"`, are the parser's for all outputs. Raises AutoparserError if the
         template reads a special token that the analysis had to put a stand-in for, and where one
         of these is not what it should be. A variable that the template does not read changes
         nothing, as in Jinja.
@@ -96,7 +98,7 @@ class Renderer:
         self._text = tokenizer_of(tokenizer, segmenting=True).text
         self._joints = Joints(analysis.formats.united)
         self._reasoning_fields = fields_of(analysis.shape)
-        self._responses = Responses(analysis, self._text, self.switches)
+        self._responses = Responses(analysis, self._text, self.switches, choices)
         self._bridge = Bridge(
             analysis,
             self._text,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
-from autoparser.analysis.parsing.turn_request import RequestError
+from autoparser.analysis.parsing.turn_request import ReadingChoices, RequestError
 from autoparser.analysis.sources.tokenizer import TokenText
 
 from .prompt_tokens import tools_key, tools_of, turn_stops
@@ -46,10 +46,14 @@ class Responses:
     """Reads outputs; keeps the parser of each kind of prompt."""
 
     def __init__(
-        self, analysis: Analysis, tokens: TokenText, switches: Mapping[str, object]
+        self,
+        analysis: Analysis,
+        tokens: TokenText,
+        switches: Mapping[str, object],
+        choices: ReadingChoices,
     ) -> None:
         """Prepare to read what the models of this template write under these switches."""
-        self._analysis = analysis
+        self._analysis, self._choices = analysis, choices
         self._text = tokens
         self._switches = switches
         self._parsers: dict[tuple[str, bytes], OutputParser] = {}
@@ -126,7 +130,10 @@ class Responses:
                 self._parsers.clear()
             tools_of(tools)
             known = self._analysis.parser(
-                tools, prompt=opening or None, chat_template_kwargs=self._switches or None
+                tools,
+                prompt=opening or None,
+                chat_template_kwargs=self._switches or None,
+                **self._choices,
             )
             self._parsers[key] = known
         return known

@@ -77,6 +77,8 @@ class ValueReader(ArgumentsAround):
 
     _lead = ""
     """The key with its JSON punctuation; it is emitted only with its value."""
+    exact = False
+    """Whether strings are read as the template writes them, even if they look escaped."""
 
     def read(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value and its closer; return the outcome if the arguments cannot go on, or None.
@@ -190,7 +192,7 @@ class ValueReader(ArgumentsAround):
         if streams:
             self.emit('"')
         escapes = string.escapes if quoted else ()
-        backslashed = quoted and _is_backslashed(string)
+        backslashed = quoted and not self.exact and _is_backslashed(string)
         holds = not quoted and (types is None or bool(types & _CONTAINERS))
         reader = RawReader(
             self,
@@ -626,6 +628,7 @@ def read_arguments(
     repairs: Sequence[str],
     goes_on: GoesOn,
     space: str = "",
+    exact: bool = False,
 ) -> Reading[ReadOutcome]:
     """Read arguments and emit them as the text of one JSON object.
 
@@ -633,7 +636,8 @@ def read_arguments(
     arguments. Before one of `repairs`, which are among these, missing closers of JSON are added;
     before another sign, such as a fence, only if `goes_on` recognizes the end of the call. `space`
     is the whitespace that the template writes before stops. If a value's closer is missing,
-    `goes_on` decides whether a stop is more than text.
+    `goes_on` decides whether a stop is more than text. With `exact` a string is read as the
+    template writes it, even if it looks escaped.
     """
     if arguments.encoded:
         return (yield from _read_encoded(tape, emit, repairs))
@@ -651,6 +655,7 @@ def read_arguments(
             return ReadOutcome.BAD
         return (yield from read_json(tape, emit, repairs, goes_on=goes_on))
     values = ValueReader(tape, arguments, schema, stops, emit, space, goes_on)
+    values.exact = exact
     return (yield from EntryReader(values, emit).read())
 
 

@@ -23,6 +23,8 @@ from .parsed_message import (
     Delta,
     DeltaKind,
     FinishReason,
+    Forgiven,
+    MarkupIn,
     ParsedCall,
     ParsedMessage,
     ReasoningIn,
@@ -89,12 +91,22 @@ class MessageCollector:
         whole_calls: bool,
         make_id: Callable[[str, int], str],
         schemas: CallSchemas,
+        forgive: Forgiven = "repairs",
+        markup: MarkupIn = "keep",
+        holds_reasoning: bool = False,
     ) -> None:
         """Make a collector; `tool_names` are the offered tools, or None if any may be called.
 
-        `make_id` makes an id where none is written, from the call's name and its index.
+        `make_id` makes an id where none is written, from the call's name and its index. With
+        `holds_reasoning`, reasoning is passed on once it has closed, and is content if nothing
+        closes it.
         """
         self.tool_names, self.schemas = tool_names, schemas
+        self.forgive, self.markup = forgive, markup
+        self.needs_all = False
+        """Whether a call was found that counts only where all is forgiven."""
+        self._unread: list[str] = []
+        self._held_reasoning: list[str] | None = [] if holds_reasoning else None
         self.status = Status.OK
         self.ended = False
         """Whether the end of the turn was seen, and no text of the message after it."""
@@ -138,6 +150,9 @@ class MessageCollector:
 
     def reasoning(self, text: str) -> None:
         """Add to the reasoning."""
+        if self._held_reasoning is not None and self.reasoning_end is None:
+            self._held_reasoning.append(text)
+            return
         self._add(self._reasoning, text, TurnPart.REASONING)
 
     def content(self, text: str) -> None:
@@ -162,6 +177,19 @@ class MessageCollector:
         """Store the offset at which the reasoning first ended."""
         if self.reasoning_end is None:
             self.reasoning_end = position
+            held, self._held_reasoning = self._held_reasoning, None
+            for text in held or ():
+                self.reasoning(text)
+
+    def end(self, *, complete: bool) -> None:
+        """End the text: held reasoning that nothing closed is the answer, unless it was cut."""
+        held, self._held_reasoning = self._held_reasoning, None
+        for text in held or ():
+            (self.content if complete else self.reasoning)(text)
+
+    def unread(self, text: str) -> None:
+        """Add text of a call that could not be read and is not content."""
+        self._unread.append(text)
 
     def _add(self, prose: _Prose, text: str, part: TurnPart) -> None:
         text = self._unprompted(text)
@@ -272,6 +300,8 @@ class MessageCollector:
         """
         for prose, take in ((self._content, self.content), (self._reasoning, self.reasoning)):
             if emit == take:
+                if take == self.reasoning and self._held_reasoning is not None:
+                    return plain_sink(emit)
                 if prose.fresh or self._prompted is not None or self.deferred:
                     return None
                 return LaneSink(prose.pieces, prose.pieces.append, prose.kind)
@@ -410,6 +440,7 @@ class MessageCollector:
             missing_end,
             reasoning_end,
             self.finish_reason(complete=complete) if finished else None,
+            "".join(self._unread) or None if self.markup == "separate" else None,
             tuple(each.without(skipped) for each in self._attempts),
         )
 
@@ -417,6 +448,8 @@ class MessageCollector:
         """Return the worst status of the text and its calls."""
         if self._call is not None or not complete:
             return Status.CUT
+        if self.needs_all and not self.closed_calls:
+            return Status.NEEDS_ALL
         if self.status is not Status.OK:
             return self.status
         if self.strays:

@@ -10,6 +10,7 @@ reader. `IdentifiedStream` also gets token ids, so that text that only spells a 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace as replace_fields
@@ -18,12 +19,22 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from autoparser.analysis.core.conversation import ToolCall
 from autoparser.analysis.core.text_format import TurnPart
 
 from .foreign_calls import foreign_call
 from .marker_tokens import MarkerTokens, ReasoningEnd, SpelledMarkers
 from .message_collector import CallIds, MessageCollector
-from .parsed_message import Delta, DeltaKind, ParsedMessage, ReasoningIn, Status
+from .parsed_message import (
+    Delta,
+    DeltaKind,
+    Forgiven,
+    MarkupIn,
+    ParsedMessage,
+    ReasoningIn,
+    Status,
+    UnclosedReasoning,
+)
 from .stop_marks import call_stops
 from .text_tape import Span, SpanKind, TextLane, TextTape
 from .turn_reader import TurnReader, reader_of
@@ -185,6 +196,7 @@ class StreamParser:
         self._tape.closed = True
         self._tape.complete = complete
         next(self._reading, None)
+        self._collector.end(complete=complete)
         rest = self._tape.left()
         if rest:
             self._tape.take(rest, SpanKind.JUNK)
@@ -314,18 +326,29 @@ class OutputParser:
         call_ids: Callable[[str, int], str] | int | None = None,
         tokenizer: ModelTokenizer | None = None,
         strip_code_fence: bool = False,
-        keeps_reasoning: bool = False,
+        unclosed_reasoning: UnclosedReasoning = "calls",
+        forgive: Forgiven = "repairs",
+        markup: MarkupIn = "keep",
     ) -> None:
         """Make the parser of an expression.
 
         `whole_calls` passes on a call only once it closed. `call_ids` makes the ids of calls that
         are written without one; a number is the seed of such a maker. If it makes an empty id,
         OpenAI's form has the call's index instead. With a `tokenizer`, texts come with their ids.
-        `strip_code_fence` drops the fence around an answer in JSON. With `keeps_reasoning` only its
-        closer and the turn's end can end reasoning.
+        `strip_code_fence` drops the fence around an answer in JSON. The other options are those of
+        `ParserOptions`.
         """
         self.turn = turn
-        self._reader = reader_of(turn, fenced=strip_code_fence, keeps_reasoning=keeps_reasoning)
+        keeps = unclosed_reasoning != "calls"
+        self._reader = reader_of(turn, fenced=strip_code_fence, keeps_reasoning=keeps)
+        self._forgive: Forgiven = forgive
+        self._markup: MarkupIn = markup
+        self._holds_reasoning = unclosed_reasoning == "content"
+        self._without_calls: TurnReader | None = None
+        if forgive == "exact" and turn.calls is not None:
+            self._without_calls = reader_of(
+                replace(turn, calls=None), fenced=strip_code_fence, keeps_reasoning=keeps
+            )
         self._schemas = CallSchemas(turn.schemas)
         self._reasoning: ReasoningIn = reasoning
         self._whole_calls = whole_calls
@@ -378,17 +401,27 @@ class OutputParser:
 
     def stream(self) -> StreamParser:
         """Begin to read an output that comes in pieces."""
+        stream = self._stream(self._reader)
+        if self._without_calls is None:
+            return stream
+        plain = self._stream(self._without_calls)
+        return ExactStream(self.turn, stream, plain)  # type: ignore[return-value]
+
+    def _stream(self, reader: TurnReader) -> StreamParser:
         collector = MessageCollector(
             self.turn.offered,
             reasoning=self._reasoning,
             whole_calls=self._whole_calls,
             make_id=self._make_id,
             schemas=self._schemas,
+            forgive=self._forgive,
+            markup=self._markup,
+            holds_reasoning=self._holds_reasoning,
         )
         prefill, tokens = self.turn.prefill, self._tokens
         if tokens is None:
-            return StreamParser(self._reader, collector, prefill=prefill)
-        return IdentifiedStream(self._reader, collector, tokens, prefill=prefill)
+            return StreamParser(reader, collector, prefill=prefill)
+        return IdentifiedStream(reader, collector, tokens, prefill=prefill)
 
 
 # Two parsers of one output: for the template's format, and for another one that was learned.
@@ -426,10 +459,13 @@ class EitherStream:
         certain = self._certain()
         if self._chosen is None:
             # No call was opened: the template's, unless it alone has an irregular status.
-            own, other = (reader.message for reader in self._readers)
-            self._chosen = int(not own.status.regular and other.status.regular)
+            self._chosen = self._choose(*(reader.message for reader in self._readers))
             certain += self._waiting[self._chosen]
         return certain
+
+    def _choose(self, own: ParsedMessage, other: ParsedMessage) -> int:
+        """Return the number of the reading that counts where neither has opened a call."""
+        return int(not own.status.regular and other.status.regular)
 
     @property
     def reasoning_end(self) -> int | None:
@@ -443,6 +479,15 @@ class EitherStream:
 
     def _certain(self) -> list[Delta]:
         """Return the text that both have found, and all deltas of one that opens a call."""
+        certain = self._common()
+        for number, waiting in enumerate(self._waiting):
+            if any(delta.kind is DeltaKind.CALL for delta in waiting):
+                self._chosen = number
+                return [*certain, *waiting]
+        return certain
+
+    def _common(self) -> list[Delta]:
+        """Return the text that both have found."""
         certain: list[Delta] = []
         own, other = self._waiting
         while own and other and own[0].kind is other[0].kind and own[0].kind in _TEXTS:
@@ -454,11 +499,82 @@ class EitherStream:
                 waiting[0] = Delta(waiting[0].kind, waiting[0].text[size:])
                 if not waiting[0].text:
                     waiting.pop(0)
-        for number, waiting in enumerate(self._waiting):
-            if any(delta.kind is DeltaKind.CALL for delta in waiting):
-                self._chosen = number
-                return [*certain, *waiting]
         return certain
+
+
+class ExactStream(EitherStream):
+    """Reads one output whose calls count only if the turn is as the template writes it.
+
+    Text is passed on as it comes; calls, or their text as content, once the output has ended.
+    """
+
+    def __init__(self, turn: TurnTree, own: StreamParser, plain: StreamParser) -> None:
+        """Begin; to `plain` nothing is a call."""
+        super().__init__(own, plain)
+        self._turn = turn
+        self._pieces: list[str] = []
+
+    def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
+        """Read a piece of text; return the deltas that it adds."""
+        self._pieces.append(text)
+        return super().feed(text, ids)
+
+    def _certain(self) -> list[Delta]:
+        return self._common()
+
+    def _choose(self, own: ParsedMessage, other: ParsedMessage) -> int:
+        """Return the first if it has no call, or if the turn is as the template writes it."""
+        del other
+        text = "".join(self._pieces)
+        return int(bool(own.begun_calls) and not is_written(self._turn, text, own))
+
+    @property
+    def message(self) -> ParsedMessage:
+        """The message so far."""
+        message = super().message
+        if self._chosen != 1:
+            return message
+        return replace_fields(message, status=Status.NEEDS_REPAIRS)
+
+
+def is_written(turn: TurnTree, text: str, message: ParsedMessage) -> bool:
+    """Return whether a turn with calls is as the template writes the message that was read."""
+    calls = turn.strict.calls
+    if calls is None or message.partial_call is not None:
+        return False
+    try:
+        given = [
+            ToolCall(call.name, json.loads(call.arguments), call.id) for call in message.tool_calls
+        ]
+    except ValueError:
+        return False
+    written = calls.write(given)
+    if calls.arguments.verbatim and not calls.arguments.encoded:
+        # The template pastes JSON text, whatever its spaces.
+        for call, read in zip(given, message.tool_calls, strict=True):
+            dumped = json.dumps(dict(call.arguments), ensure_ascii=False)
+            if read.arguments not in written:
+                written = written.replace(dumped, read.arguments, 1)
+    return any(
+        _row_pattern(row, written).fullmatch(text) is not None
+        for row in turn.strict.rows
+        if row.has(TurnPart.CALLS)
+    )
+
+
+def _row_pattern(row: StrictRow, written: str) -> re.Pattern[str]:
+    """Return the pattern of a turn by a row, with its calls as they are written."""
+    pieces: list[str] = []
+    for item in row.items:
+        if isinstance(item, str):
+            pieces.append(re.escape(item))
+        elif item.part is TurnPart.CALLS:
+            pieces.append(re.escape(written.removeprefix(item.written_start)))
+        else:
+            pieces.append("(?s:.*?)")
+    end = row.end
+    pieces.append(rf"(?:{re.escape(end.before + end.core)}(?:{re.escape(end.after)})?)?")
+    return re.compile("".join(pieces))
 
 
 class EitherParser(OutputParser):

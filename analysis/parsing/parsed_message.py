@@ -24,6 +24,18 @@ content with its markers as they came."""
 FinishReason: TypeAlias = Literal["stop", "tool_calls", "length"]
 """Why an output ended, in OpenAI's words: by itself, with calls to answer, or cut."""
 
+Forgiven: TypeAlias = Literal["exact", "repairs", "all"]
+"""Which calls count: only those of turns that the template writes so; also those that lose and
+guess nothing; or also a bare JSON object of an offered tool, and arguments by their position."""
+
+MarkupIn: TypeAlias = Literal["keep", "drop", "separate"]
+"""Where the text of calls that could not be read goes: into the content, nowhere, or into
+`ParsedMessage.unread`."""
+
+UnclosedReasoning: TypeAlias = Literal["calls", "keep", "content"]
+"""What reasoning is that nothing closes: reasoning up to a whole call, reasoning to its end, or the
+answer."""
+
 REASONING_FIELD = "reasoning_content"
 
 
@@ -41,6 +53,11 @@ class Status(StrEnum):
     MALFORMED = "malformed"
     """A call was opened that could not be read: it keeps its place where its arguments had begun,
     else it stays in the content."""
+    NEEDS_REPAIRS = "needs repairs"
+    """Under `forgive="exact"` the turn is not as the template writes it, so that its calls are
+    content; "repairs" reads them."""
+    NEEDS_ALL = "needs all"
+    """A call is content that only `forgive="all"` reads, such as a bare JSON object."""
     UNKNOWN_TOOL = "unknown tool"
     OTHER_FORMAT = "another format"
     """Nothing was read as a call, and the content calls an offered tool in another format, as
@@ -190,6 +207,8 @@ class ParsedMessage(Shown):
     where the prompt has closed it; None where nothing has."""
     finish_reason: FinishReason | None = None
     """Why the text ended; None: more may come."""
+    unread: str | None = None
+    """The text of calls that could not be read, with `markup="separate"`; else None."""
     attempts: tuple[CallAttempt, ...] = ()
     """Every call in the order of the text, and every attempt that failed."""
 

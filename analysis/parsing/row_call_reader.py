@@ -407,6 +407,7 @@ class RowReader:
             repairs=(*filter(is_unit, closers), *self.around.stops),
             space=rest[0].before if rest and isinstance(rest[0], TemplateLiteral) else "",
             goes_on=self.around.continuation.after(rest, self.name),
+            exact=self.collector.forgive == "exact",
         )
         self.early = "".join(early) if unnamed else None
         if outcome is ReadOutcome.BAD:

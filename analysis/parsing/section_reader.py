@@ -172,7 +172,10 @@ class SectionReader:
         if text is None or (self.section.single and collector.closed_calls):
             return False
         found = self.recovery.find(text, collector.schemas)
-        if found is None or found.guessed:
+        if found is not None and found.guessed and collector.forgive != "all":
+            collector.needs_all = True
+            found = None
+        if found is None:
             behind = closes and bool(collector.closed_calls) and not collector.broken
             junk = behind and self.recovery.is_markup(text)
             if junk:
@@ -435,7 +438,15 @@ class SectionReader:
             if not self._around.tentative or calling:
                 collector.give_up_call()
                 collector.attempted(start, tape.position, Status.MALFORMED)
-            collector.content(text)
+            if collector.markup == "keep" or (self._around.tentative and not calling):
+                collector.content(text)
+                return _Unread.CONTENT
+            collector.unread(text)
+            tape.relabel(start, SpanKind.JUNK)
+            stops = self._behind_broken
+            found = yield from read_prose(tape, stops, SpanKind.JUNK, collector.unread)
+            if found is not None and found.label is StopMark.CALLS_CLOSE:
+                yield from self._stray_closers(tape, collector, self._closers)
             return _Unread.CONTENT
         collector.give_up_call()
         collector.attempted(start, tape.position, Status.MALFORMED)

@@ -618,8 +618,11 @@ class TurnReader:
         if section is not None and (yield from section.recover(tape, collector, closes=True)):
             ended = yield from section.ends_turn(tape, collector)
             return StopMark.END if ended else StopMark.CALLS
-        collector.content(tape.take(start - tape.position, SpanKind.CONTENT))
         collector.broken = True
+        if collector.markup == "keep" or text or stop.label is StopMark.SIGN_OF_LINE:
+            collector.content(tape.take(start - tape.position, SpanKind.CONTENT))
+        else:
+            collector.unread(tape.take(start - tape.position, SpanKind.JUNK))
         return StopMark.CONTENT
 
     def _read_stop(
@@ -696,12 +699,23 @@ class TurnReader:
             return closed and opened.strays(stop.label, text, collector.last)
         if stop.label is not StopMark.REASONING:
             return False
+        behind = tape.offset + stop.end
+        if (yield from self._ends_empty(TextLookahead(tape, behind))):
+            return False
         opened.quoted = within_line
         after = reasoning.open.after
         if not opened.quoted and after:
-            ahead = TextLookahead(tape, tape.offset + stop.end)
+            ahead = TextLookahead(tape, behind)
             opened.quoted = (yield from ahead.among((after, "\r\n"))) is None
         return opened.quoted
+
+    def _ends_empty(self, ahead: TextLookahead) -> Reading[bool]:
+        """Return whether reasoning closes at once, and the turn or the text ends behind it."""
+        reasoning = self.turn.reasoning
+        if reasoning is None or not (yield from ahead.row(reasoning.close.units or ("\0",))):
+            return False
+        yield from ahead.space()
+        return (yield from ahead.ended()) or (yield from ahead.among(self._behind_end)) is not None
 
     def _take(
         self,

@@ -30,7 +30,7 @@ from autoparser.analysis.core.text_format import StrippedEdges, TurnPart
 from autoparser.analysis.core.turn_format import PromptFormat, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
-from .parsed_message import ReasoningIn
+from .parsed_message import Forgiven, MarkupIn, ReasoningIn, UnclosedReasoning
 
 # The cache of values made of formats.
 
@@ -272,7 +272,22 @@ class RequestOptions(TypedDict, total=False):
     are text, and without tools nothing in it is a call."""
 
 
-class ParserOptions(RequestOptions, total=False):
+class ReadingChoices(TypedDict, total=False):
+    """What counts as a call, and where other text goes: choices of a caller for all requests."""
+
+    unclosed_reasoning: UnclosedReasoning | None
+    """Whether reasoning that never closes may hold a call. With "calls", text is held from the
+    call's opener on, and an opener of content ends the reasoning; with "keep", all is reasoning.
+    With "content" it is the answer, so that a stream holds reasoning until it closes."""
+    forgive: Forgiven | None
+    """Which calls count: "exact", those of turns as the template writes them; "repairs", also those
+    that lose and guess nothing; "all", also bare JSON of a tool, and arguments by position."""
+    markup: MarkupIn | None
+    """Where the text of calls goes that could not be read: "keep", into the content; "drop",
+    nowhere; "separate", into `ParsedMessage.unread`."""
+
+
+class ParserOptions(RequestOptions, ReadingChoices, total=False):
     """The options of a parser: those of its request, and the form of the message."""
 
     reasoning: ReasoningIn | None
@@ -280,9 +295,6 @@ class ParserOptions(RequestOptions, total=False):
     with them."""
     call_deltas: Literal["incremental", "whole"] | None
     """When a stream sends a call: as its arguments come, or once it has closed."""
-    unclosed_reasoning: Literal["calls", "keep"] | None
-    """Whether reasoning that never closes may hold a call. With "calls", text is held from the
-    call's opener on, and an opener of content ends the reasoning; with "keep", all is reasoning."""
     strip_code_fence: bool | None
     """Whether the Markdown fence around an answer by `json_schema` is left out."""
     reasoning_over: bool | None
@@ -305,7 +317,9 @@ class ParserFields(RequestFields, frozen=True, forbid_unknown_fields=True):
 
     reasoning: ReasoningIn = "separate"
     call_deltas: Literal["incremental", "whole"] = "incremental"
-    unclosed_reasoning: Literal["calls", "keep"] = "calls"
+    unclosed_reasoning: UnclosedReasoning = "calls"
+    forgive: Forgiven = "repairs"
+    markup: MarkupIn = "keep"
     strip_code_fence: bool = False
     reasoning_over: bool = False
 
