@@ -310,7 +310,7 @@ class ParsedDocument(JsonDocument, frozen=True, kw_only=True):
     """Of `tool_calls`, one each."""
     schema_errors: tuple[SchemaErrorDocument, ...]
     """Where arguments break the schema of the offered tool; the calls are calls all the same."""
-    departures: tuple[DepartureDocument, ...]
+    departures: tuple[DepartureDocument, ...] | UnsetType = UNSET
     """How calls that were recovered differ from the template's."""
     unread: str | UnsetType = UNSET
     """The text of calls that could not be read, with `--markup separate`."""
@@ -456,7 +456,8 @@ def _facts(message: ParsedMessage) -> dict[str, Any]:
         for what in call.departures
     ]
     unread = {} if message.unread is None else {"unread": message.unread}
-    return {"schema_errors": tuple(found), "departures": tuple(differ), **unread}
+    recovered = {"departures": tuple(differ)} if differ else {}
+    return {"schema_errors": tuple(found), **recovered, **unread}
 
 
 def _unfinished(call: ParsedCall) -> UnfinishedCallDocument:

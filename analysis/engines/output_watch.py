@@ -51,7 +51,7 @@ class OutputWatch:
     def note(self, message: ParsedMessage) -> None:
         """Count a whole message."""
         self._calls += len(message.tool_calls)
-        if message.status is Status.OTHER_FORMAT:
+        if message.status in (Status.OTHER_FORMAT, Status.NEEDS_ALL):
             self.foreign += 1
             self._count_foreign()
             if self.foreign == KEEPS_LOOKING:

@@ -87,7 +87,7 @@ def foreign_markup(turn: TurnTree, text: str, message: ParsedMessage) -> tuple[i
     It is the call for which the message has the status "another format", or, in a text without any
     marker of this format, a marker at its very beginning or end.
     """
-    if message.status is Status.OTHER_FORMAT:
+    if message.status in (Status.OTHER_FORMAT, Status.NEEDS_ALL):
         content = [span for span in message.spans if span.kind is SpanKind.CONTENT]
         start, end = content[0].start, content[-1].end
         found = foreign_call(turn, text[start:end])
