@@ -151,10 +151,14 @@ def gbnf_literal(text: str) -> str:
     return f'"{_apart([_LITERAL_ESCAPES.get(char) or _plain(char) for char in text])}"'
 
 
+_ASCII = 0x7F
+
+
 def character_class(points: CodePoints) -> str:
     """Write a set of characters as a GBNF class; the set must not be empty.
 
-    Open-ended sets are written negated, as a person would.
+    Open-ended sets are written negated, as a person would, unless other characters than ASCII's are
+    left out: xgrammar 0.2.7, which SGLang pins, cannot compile a class that leaves out U+1680.
     """
     if not points:
         raise ValueError("a class must hold a character")
@@ -162,7 +166,8 @@ def character_class(points: CodePoints) -> str:
         inverse = points.inverse()
         if not inverse:
             return f"[\\x00-{chr(LAST)}]"
-        return f"[^{_class_body(inverse)}]"
+        if inverse.ranges[-1][1] <= _ASCII:
+            return f"[^{_class_body(inverse)}]"
     single = points.single
     return f"[{_class_body(points)}]" if single is None else gbnf_literal(single)
 

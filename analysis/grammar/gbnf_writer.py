@@ -29,7 +29,14 @@ from autoparser.analysis.core.schema_keywords import UnheldKeywordError
 from autoparser.analysis.core.text_format import EdgeStrip
 
 from .call_writer import GrammarError
-from .gbnf_rules import CharacterQuoting, GbnfRules, JsonStyle, any_but, gbnf_literal
+from .gbnf_rules import (
+    CharacterQuoting,
+    GbnfRules,
+    JsonStyle,
+    any_but,
+    character_class,
+    gbnf_literal,
+)
 from .grammar_rules import (
     NOTHING,
     ChoiceNode,
@@ -382,7 +389,8 @@ def _onward(
 
 def _others(state: State, barred: Iterable[str] = ()) -> str:
     """Return the characters that lead from a state to the first one."""
-    return any_but(sorted({*state.closes, *state.goes, *state.refused, *barred}))
+    named = "".join(sorted({*state.closes, *state.goes, *state.refused, *barred}))
+    return any_but(named) if named.isascii() else character_class(CodePoints.among(named).inverse())
 
 
 def _arguments_in(node: Node) -> Iterator[FreeProse]:

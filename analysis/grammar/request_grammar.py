@@ -11,12 +11,13 @@ remains:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
@@ -322,18 +323,28 @@ class Grammar(Shown):
         markers = (marker for text in self._literals() for marker in FormatLiteral.of(text).markers)
         return tuple(dict.fromkeys(markers))
 
-    def _literals(self) -> list[str]:
-        texts = [
-            item for row in self.turn.strict.rows for item in row.items if isinstance(item, str)
-        ]
-        reasoning = self.turn.reasoning
-        if reasoning is not None:
-            texts += [reasoning.open.core, reasoning.close.core]
-        calls = self.turn.strict.calls
-        if calls is not None:
-            row = [piece for piece in calls.row if not isinstance(piece, RowSlot)]
-            texts += [calls.section_open, *row, calls.separator, calls.section_close]
-        return [*texts, *self.stop_strings]
+    def _literals(self) -> Iterator[str]:
+        """Return the texts of which markers are read: of the rows, the calls, and their values."""
+        turn = self.turn
+        yield from (item for row in turn.strict.rows for item in row.items if isinstance(item, str))
+        blocks = (turn.reasoning, turn.content)
+        yield from _texts_in((*blocks, turn.strict.calls, turn.header.text))
+        yield from self.stop_strings
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """Return all texts within a value, such as what a notation writes around strings."""
+    if isinstance(value, RowSlot | StrEnum):
+        return
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Struct):
+        yield from _texts_in([getattr(value, name) for name in value.__struct_fields__])
+    elif isinstance(value, Mapping):
+        yield from _texts_in([*value.values()])
+    elif isinstance(value, Sequence | frozenset):
+        for item in value:
+            yield from _texts_in(item)
 
 
 # From a request in OpenAI's terms to its grammar.

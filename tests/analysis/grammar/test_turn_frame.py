@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.grammar.acceptance import GrammarDialect
+from autoparser.analysis.grammar.gbnf_rules import character_class
+from autoparser.analysis.grammar.regex_nodes import CodePoints
 from autoparser.analysis.grammar.structural_tag import choice_tag, constant_tag
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
@@ -103,3 +105,15 @@ def test_tokens_that_no_template_writes_may_stand_in_a_header(name: str, text: s
     assert grammar.accepts(text, tokenizer_of(byte_tokenizer(added), eos=EOS)).accepted
     pytest.importorskip("xgrammar", reason="xgrammar is not installed")
     assert EngineTokens((EOS, *added), [EOS]).masked(grammar.structural_tag(), text + EOS) == ""
+
+
+def test_the_quotes_of_a_notation_are_preserved() -> None:
+    assert '<|"|>' in analysis_of("g1-pseudo-json").grammar(TOOLS).preserved_tokens
+
+
+def test_a_class_leaves_out_characters_of_ascii_alone() -> None:
+    # xgrammar 0.2.7, which SGLang pins, cannot compile `[^\u1680]`.
+    assert character_class(CodePoints.among("a").inverse()) == "[^a]"
+    written = character_class(CodePoints.among("a\u1680").inverse())
+    assert written.startswith("[\\x00-`b-")
+    assert "\u1680" not in written
