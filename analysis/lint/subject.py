@@ -335,7 +335,7 @@ class Subject:
             nulls=[
                 each.name
                 for each in islice(self.analysis.switches, MOST_SETTINGS)
-                if all(isinstance(value, bool) for value in each.values)
+                if each.values and all(isinstance(value, bool) for value in each.values)
             ],
         )
 
