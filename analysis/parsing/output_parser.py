@@ -231,6 +231,12 @@ class StreamParser:
             skipped=skipped,
         )
         turn, content = self._turn, message.content
+        if (
+            tape.closed
+            and message.status.regular
+            and (tape.skipped_words or (not ended and tape.junk_letter is not None))
+        ):
+            return replace_fields(message, status=Status.STRAY)
         if tape.closed and message.status.regular and not message.tool_calls and content:
             # Content by a schema may name a tool.
             called = turn.calls is not None and not turn.json and foreign_call(turn, content)

@@ -49,7 +49,8 @@ class Status(StrEnum):
     REPAIRED = "repaired"
     """Closers were missing at the end of finished output."""
     STRAY = "stray markup"
-    """A closer stood where nothing that it closes was open; it is junk."""
+    """Text stood where the format has none, such as a closer of what is not open, or words between
+    the opener of calls and a call; it is junk."""
     MALFORMED = "malformed"
     """A call was opened that could not be read: it keeps its place where its arguments had begun,
     else it stays in the content."""

@@ -26,7 +26,10 @@ def open_fence(tape: TextTape) -> Reading[str]:
     while True:
         found = _OPENING.match(tape.text, tape.at)
         if found is not None:
+            # The word behind the mark names the language: nothing of the message is lost.
+            before = tape.junk_letter
             tape.take(found.end() - tape.at, SpanKind.JUNK)
+            tape.junk_letter = before
             return found.group(1)
         if tape.closed or _BEGINNING.fullmatch(tape.text, tape.at) is None:
             return ""

@@ -125,6 +125,9 @@ class TextTape:
         self.complete = False
         """Whether the closed text came to its own end; otherwise it was cut."""
         self._spans: list[_Growing] = []
+        self.junk_letter: int | None = None
+        """The offset of the first letter of junk; the template's own noise has none. None if all
+        that was skipped is whitespace and signs."""
         self._recorded: list[str] | None = None
         self._short_at = -1
         self.lane: TextLane | None = None
@@ -247,13 +250,27 @@ class TextTape:
             spans[-1].end = self.offset + end
         else:
             spans.append(_Growing(self.offset + at, self.offset + end, kind))
+        if kind is SpanKind.JUNK and self.junk_letter is None:
+            letters = (place for place, letter in enumerate(taken, at) if letter.isalnum())
+            first = next(letters, None)
+            self.junk_letter = None if first is None else self.offset + first
         if self._recorded is not None:
             self._recorded.append(taken)
         return taken
 
+    @property
+    def skipped_words(self) -> bool:
+        """Whether junk with letters has other text behind it: it is not what follows the turn."""
+        letter = self.junk_letter
+        return letter is not None and any(
+            span.end > letter and span.kind is not SpanKind.JUNK for span in self._spans
+        )
+
     def put_back(self, text: str) -> None:
         """Put back the text taken last, to be read in another way; nothing may be recorded then."""
         start = self.position - len(text)
+        if self.junk_letter is not None and self.junk_letter >= start:
+            self.junk_letter = None
         self.text = text + self.text[self.at :]
         self.offset, self.at = start, 0
         spans = self._spans
@@ -278,6 +295,9 @@ class TextTape:
         later: list[_Growing] = []
         if end is None:
             end = self.position
+            if kind is SpanKind.JUNK and self.junk_letter is None:
+                # A call beyond the allowed number: its name has letters.
+                self.junk_letter = start
         while spans and spans[-1].end > end:
             last = spans.pop()
             later.append(_Growing(max(last.start, end), last.end, last.kind))

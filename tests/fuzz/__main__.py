@@ -3,9 +3,12 @@
 Run it in the project's root, where the test requirements are installed. Turns of the battery, as
 the templates of the corpus and of fixtures/ write them, are edited at random: stretches deleted,
 doubled, swapped, the end cut off, markers and pieces of them dropped, doubled and inserted, other
-whitespace, line ends of other systems, byte order marks. Each result is parsed in one shot, as a
-stream of characters and as one of pieces; none may raise, the spans must hold every character once,
-calls must be JSON, the deltas must add up to the message, and all must agree.
+whitespace, line ends of other systems, byte order marks. Every second turn is changed as a whole:
+markers dropped by chance, another format's turn between its parts, parts doubled and moved,
+characters that look alike or show nothing, halves of surrogate pairs, values of 5,000 brackets.
+Each result is parsed in one shot, as a stream of characters and as one of pieces; none may raise,
+the spans must hold every character once, calls must be JSON, the deltas must add up to the message,
+and all must agree; a message with words that were skipped is not regular.
 What is found is printed with all that is needed to see it again; equal seeds edit equally.
 """
 
@@ -25,15 +28,20 @@ from autoparser import AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import ReasoningIn
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, ReasoningIn
+from autoparser.analysis.parsing.text_tape import SpanKind
 from tests.analysis.parsing.loop import TOOLS, disagreement, generated, literal_texts, with_ids
 from tests.corpus.corpus_templates import corpus_paths, own_paths
 from tests.fixture_analyses import TOKENS
 
-from .edits import cut, edited
+from .edits import cut, edited, mutated
 from .shares import Tally, fuzz_options, in_shares, paths_named, print_finds
 
 MOST_EDITS = 4
+WHOLE = 0.5
+"""The part of turns that are changed as a whole."""
+LONG = 4_000
+"""Characters of a text that is also fed one by one."""
 REASONING: tuple[ReasoningIn, ...] = ("separate", "separate", "inline", "raw")
 """Where reasoning goes, of four turns."""
 
@@ -97,17 +105,38 @@ def _with_options(parser: OutputParser, number: int) -> OutputParser:
     )
 
 
-def attack(target: Target, rng: random.Random) -> Find | None:
-    """Edit one turn of a template at random and parse it; return what went wrong."""
+def attack(target: Target, rng: random.Random, others: Sequence[Target] = ()) -> Find | None:
+    """Edit one turn of a template at random and parse it; return what went wrong.
+
+    With `others`, every second turn is changed as a whole, with turns of other formats in it.
+    """
     turn, parser = rng.choice(target.turns)
-    text = edited(rng, turn, target.pieces, rng.randint(1, MOST_EDITS))
+    if others and rng.random() < WHOLE:
+        other, _ = rng.choice(rng.choice(others).turns)
+        text = mutated(rng, turn, target.pieces, other)
+    else:
+        text = edited(rng, turn, target.pieces, rng.randint(1, MOST_EDITS))
     pieces = cut(rng, text)
     complete = rng.random() < 0.7
+    # Character by character, a text of many thousand takes too long; the pieces cut it as well.
+    single = [[*text]] if len(text) < LONG else []
     try:
-        what = disagreement(parser, text, pieces, [*text], complete=complete)
+        what = disagreement(parser, text, pieces, *single, complete=complete)
+        what = what or skipped_words(parser.parse(text, complete=complete), text)
     except Exception as error:  # noqa: BLE001 - that nothing raises is what is tested
         what = f"raised {error!r}"
     return Find(target.name, text, tuple(pieces), complete, what) if what else None
+
+
+def skipped_words(message: ParsedMessage, text: str) -> str:
+    """Say which words of a message were skipped that is said to be read in full; else empty."""
+    last = max((span.end for span in message.spans if span.kind is not SpanKind.JUNK), default=0)
+    skipped = (text[span.start : span.end] for span in message.spans if span.end <= last)
+    kinds = (span.kind for span in message.spans if span.end <= last)
+    for words, kind in zip(skipped, kinds, strict=True):
+        if kind is SpanKind.JUNK and message.status.regular and any(map(str.isalnum, words)):
+            return f"status {message.status}, and {words[:80]!r} is skipped"
+    return ""
 
 
 def fuzz(paths: Sequence[Path], edits: int, seed: int) -> Tally:
@@ -125,7 +154,7 @@ def fuzz(paths: Sequence[Path], edits: int, seed: int) -> Tally:
         rng = random.Random(f"{seed} {target.name}")
         share = edits * (at + 1) // len(targets) - edits * at // len(targets)
         tally.counts["turns"] += share
-        tally.finds += filter(None, (attack(target, rng) for _ in range(share)))
+        tally.finds += filter(None, (attack(target, rng, targets) for _ in range(share)))
     return tally
 
 

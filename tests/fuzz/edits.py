@@ -87,3 +87,77 @@ def _piece(rng: random.Random, text: str, pieces: Sequence[str]) -> tuple[int, i
 def _stretch(rng: random.Random, text: str) -> tuple[int, int]:
     start = rng.randint(0, len(text))
     return start, min(len(text), start + rng.randint(1, LONGEST))
+
+
+# Edits of a whole turn: what hostile or confused models write.
+
+
+DEEPEST = 5_000
+"""Brackets in one another, of a value that is put in."""
+_HIDDEN = ("\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\ud800", "\udc00", "\U000e0041")
+"""Characters without a width, and halves of surrogate pairs."""
+_ALIKE = str.maketrans("<>|[]{}/_aeo", "‹›ǀ［］｛｝∕＿аео")
+"""Characters that look like others."""
+KINDS = ("drop", "interleave", "double", "look alike", "nest", "hide", "move")
+
+
+def mutated(rng: random.Random, text: str, pieces: Sequence[str], other: str) -> str:
+    """Change a whole turn in one or two ways; `other` is a turn of another format."""
+    for kind in rng.sample(KINDS, rng.randint(1, 2)):
+        text = _mutated(rng, text, pieces, other, kind)
+    return text
+
+
+def _mutated(rng: random.Random, text: str, pieces: Sequence[str], other: str, kind: str) -> str:
+    parts = marker_parts(text, pieces)
+    match kind:
+        case "drop":
+            chance = rng.choice((0.1, 0.3, 0.6))
+            return "".join(part for part in parts if part not in pieces or rng.random() > chance)
+        case "interleave":
+            strangers = marker_parts(other, ())
+            at = 0
+            mixed: list[str] = []
+            for part in parts:
+                mixed.append(part)
+                if strangers[at:] and rng.random() < 0.4:
+                    mixed.append(strangers[at])
+                    at += 1
+            return "".join(mixed)
+        case "double":
+            start = rng.randrange(len(parts) + 1)
+            end = min(len(parts), start + rng.randint(1, 6))
+            return "".join((*parts[:end], *parts[start:]))
+        case "look alike":
+            return "".join(
+                part.translate(_ALIKE) if part in pieces and rng.random() < 0.3 else part
+                for part in parts
+            )
+        case "nest":
+            opening, closing = rng.choice(("[]", "{}", ('{"a":', "}"), ("<a>", "</a>")))
+            depth = rng.choice((3, 60, DEEPEST))
+            closers = rng.choice((depth, depth, depth // 2, 0))
+            return _put_between(rng, parts, opening * depth + "1" + closing * closers)
+        case "hide":
+            for _ in range(rng.randint(1, 8)):
+                at = rng.randint(0, len(text))
+                text = text[:at] + rng.choice(_HIDDEN) + text[at:]
+            return text
+        case _:
+            start = rng.randrange(len(parts) + 1)
+            end = min(len(parts), start + rng.randint(1, 4))
+            return _put_between(rng, [*parts[:start], *parts[end:]], "".join(parts[start:end]))
+
+
+def marker_parts(text: str, pieces: Sequence[str]) -> list[str]:
+    """Return the markers of a text and what is between them; without markers, its words."""
+    if not pieces:
+        return re.findall(r"[\s\S]{1,12}", text)
+    longest = sorted(pieces, key=len, reverse=True)
+    found = re.split(f"({'|'.join(map(re.escape, longest))})", text)
+    return [part for part in found if part]
+
+
+def _put_between(rng: random.Random, parts: Sequence[str], inserted: str) -> str:
+    at = rng.randint(0, len(parts))
+    return "".join((*parts[:at], inserted, *parts[at:]))
