@@ -6,9 +6,11 @@ from importlib import import_module
 
 import pytest
 
+from autoparser import ChatTemplate
 from tests.corpus.corpus_templates import own_paths
+from tests.fixture_analyses import TOKENS
 
-from .__main__ import fuzz
+from .__main__ import fuzz, skipped_words, target_of
 
 SLICES = 8
 NOTATIONS = (
@@ -23,7 +25,7 @@ NOTATIONS = (
 )
 def test_no_spoiled_turn_makes_a_parser_raise_or_contradict_itself(part: int, edits: int) -> None:
     paths = own_paths()[part::SLICES]
-    tally = fuzz(paths, edits=edits * len(paths), seed=7)
+    tally = fuzz(paths, edits=edits * len(paths), seed=8)
     assert tally.counts["turns"] == edits * len(paths)
     assert not tally.finds, "\n".join(map(str, tally.finds[:3]))
 
@@ -38,3 +40,29 @@ def test_a_grammar_accepts_the_valid_values_of_a_schema_and_no_others(name: str)
     assert tally.counts["grammars"] == 24
     assert all(tally.counts[each] for each in ("held", "loosened", "instances"))
     assert not tally.finds, "\n".join(map(str, tally.finds[:3]))
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        # A whole call between the opener of all calls and a call, and an argument before a name.
+        (
+            "a3-invoke-parameter",
+            '<vireo:tool_call>\n<INVOKE>beta two</INVOKE>\n<invoke name="get_forecast">\n'
+            '<parameter name="city">Oslo</parameter>\n</invoke>\n</vireo:tool_call>',
+        ),
+        (
+            "a1-function-parameter",
+            "<tool_call>\n<parameter=city>\nOslo\n</parameter>\n<function=get_forecast>\n"
+            "<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call><|im_end|>",
+        ),
+    ],
+)
+def test_a_message_whose_words_were_skipped_is_not_regular(template: str, text: str) -> None:
+    (path,) = (path for path in own_paths() if path.stem == template)
+    target = target_of(ChatTemplate(path.read_text("utf-8"), TOKENS), name=template)
+    assert target is not None
+    for _, parser in target.turns:
+        message = parser.parse(text)
+        assert not skipped_words(message, text)
+        assert not message.status.regular
