@@ -25,6 +25,7 @@ from autoparser.analysis.parsing.turn_request import (
 )
 
 from .loop import TOOLS, analysis_of, streamed
+from .test_growth import calls_of
 
 JSON = "j1-json-in-tags"
 LATEST = "https://json-schema.org/draft/2020-12/schema"
@@ -276,3 +277,18 @@ def test_threads_get_the_same_value() -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: cache.of((owner,), "", object), range(200)))
     assert len(set(map(id, found))) == 1
+
+
+MOST_CALLS = 2000
+"""Calls and returns for a parser of 100 new tools: some 1,000, and 60,000 if names are compiled."""
+
+
+@pytest.mark.parametrize("fixture", ["a1-function-parameter", JSON])
+def test_parser_of_new_tools_compiles_no_names(fixture: str) -> None:
+    make = analysis_of(fixture).parser
+    known, new = (
+        [{"type": "function", "function": {"name": f"look_up_{run}_{at}"}} for at in range(100)]
+        for run in range(2)
+    )
+    make(known)
+    assert calls_of(lambda: make(new)) < MOST_CALLS
