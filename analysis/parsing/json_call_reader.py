@@ -49,6 +49,8 @@ class JsonReader:
         self.early: list[str] = []
         self.is_filled = False
         self.repaired = False
+        self.has_other_object = False
+        """Whether an object stands under another key, as arguments whose key is misspelled do."""
         self._follows = around.continuation.after([call.after], "")
         self.stops = (*call.after.units[: call.after.is_marked], *around.stops)
         """Markers before which braces may be missing: those that nothing else stands before."""
@@ -88,6 +90,8 @@ class JsonReader:
             return ended
         if not self.collector.calling:
             return CallEnd.NO_CALL
+        if not self.is_filled and not self.early and self.has_other_object:
+            return self._unread()
         if not self.is_filled:
             self.collector.arguments("".join(self.early) or "{}")
         status = Status.REPAIRED if self.repaired else Status.OK
@@ -221,6 +225,7 @@ class JsonReader:
             if self.collector.calling:
                 self.collector.name_call(self.id)
             return ended
+        self.has_other_object = self.has_other_object or (yield from at_text(self.tape, "{"))
         return (yield from self._value(ignore))
 
     def _names_arguments(self, key: str) -> Reading[bool]:

@@ -1,0 +1,123 @@
+"""Count wrong arguments under `ok`: `python -m tests.fuzz.arguments --edits 100000`.
+
+Turns with calls, as templates write them, are edited at random and parsed with their tools offered.
+Each call of status `ok` in a message that was read as the template writes it is held against the
+text: what the format writes for its arguments, or the JSON itself, has to stand there in one piece,
+whitespace, quotes and escapes of JSON aside. An answer without calls is prose, or prose about the
+format (its markers quoted, in fences, in look-alike brackets): none may become a call, or lose a
+character of its content.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from autoparser import AutoparserError, ChatTemplate, LearnedFormat, analyze
+from autoparser.analysis.core.message_battery import battery_messages
+from autoparser.analysis.core.turn_format import RefusedMessageError
+from tests.analysis.parsing.loop import TOOLS, generated, with_ids
+from tests.corpus.corpus_templates import corpus_paths, own_paths
+from tests.fixture_analyses import TOKENS
+
+from .edits import edited
+from .shares import Tally, fuzz_options, in_shares, paths_named, print_finds
+
+ANSWERS = 8
+"""Answers without calls for each template."""
+
+
+def wrong_calls(analysis: LearnedFormat, edits: int, rng: random.Random) -> Iterator[str]:
+    """Edit turns with calls; yield what of a call that is `ok` does not stand in the text."""
+    format_ = analysis.format
+    calls = format_.calls
+    turns = []
+    for case in battery_messages():
+        if case.message.calls and calls is not None:
+            try:
+                turns.append(
+                    generated(format_, format_.write(with_ids(format_, case.message)), TOOLS)
+                )
+            except RefusedMessageError:
+                continue
+    for _ in range(edits if turns and calls is not None else 0):
+        turn, parser = rng.choice(turns)
+        text = edited(rng, turn, (), rng.randint(1, 3))
+        message = parser.parse(text)
+        if not message.status.regular or calls is None:
+            continue
+        bare = _bare(text)
+        for call in message.tool_calls:
+            given = json.loads(call.arguments)
+            ways = (calls.arguments.write(given), call.arguments)
+            if call.status.value == "ok" and not any(_bare(way) in bare for way in ways):
+                yield f"{call.name} {call.arguments} of {text!r}"
+
+
+def _bare(text: str) -> str:
+    """Return a text without whitespace, and without the quotes and escapes that JSON may have."""
+    return re.sub(r"\\[nrtbf]|\\u[0-9a-f]{4}|[\\\"'\s\ufeff]", "", text)
+
+
+def changed_answers(analysis: LearnedFormat, rng: random.Random) -> Iterator[str]:
+    """Parse answers without calls; yield those that became a call or changed."""
+    calls = analysis.format.calls
+    parser = analysis.parser(TOOLS, reasoning_over=True)
+    markers = [] if parser.turn.calls is None else list(parser.turn.calls.close.units)
+    markers += [] if calls is None else [calls.section_close, calls.section_open]
+    markers = [each.strip() for each in markers if each.strip()] or ["<call>"]
+    for _ in range(ANSWERS):
+        mark = rng.choice(markers)
+        quoted = rng.choice((f"`{mark}`", f'"{mark}"', f"({mark})", f"```\n{{}}\n```\n`{mark}`"))
+        alike = mark.replace("<", "[").replace(">", "]").replace("｜", "|")
+        text = rng.choice(
+            (
+                "The forecast for Oslo is rain.\n\n* bring a coat\n* take the bus",
+                f"A call of a tool ends with {quoted}, and nothing follows it.",
+                f"In plain signs it is {alike} here, as the page says.",
+                f'Before it:\n\n```json\n{{"a": 1}}\n```\n\nthen {quoted} stands.',
+            )
+        )
+        message = parser.parse(text)
+        if message.tool_calls or (message.content or "").strip() != text.strip():
+            yield f"answer {text!r} became {message!r}"
+
+
+def fuzz(paths: Sequence[Path], edits: int, seed: int) -> Tally:
+    """Ask so many edited turns, and some answers without calls, of each template."""
+    own, tally = set(own_paths()), Tally()
+    for at, path in enumerate(paths):
+        template = ChatTemplate(path.read_text(encoding="utf-8"), TOKENS if path in own else {})
+        rng = random.Random(f"{seed} {path.stem}")
+        share = edits * (at + 1) // len(paths) - edits * at // len(paths)
+        try:
+            analysis = analyze(template)
+            wrong = [*wrong_calls(analysis, share, rng)]
+            changed = [*changed_answers(analysis, rng)]
+        except AutoparserError:
+            continue
+        tally.counts["turns"] += share
+        tally.counts["answers"] += ANSWERS
+        tally.finds += [f"{path.stem}: {each}" for each in (*wrong, *changed)]
+    return tally
+
+
+def main() -> int:
+    """Run; 1 where something was found."""
+    options = fuzz_options("tests.fuzz.arguments", __doc__ or "", "edits", 10_000)
+    options.add_argument("--every", type=int, default=1, help="only every n-th template")
+    given = options.parse_args()
+    paths = paths_named([*own_paths(), *corpus_paths()], given.words)[:: given.every]
+    tally = in_shares(partial(fuzz, seed=given.seed), paths, given.amount, given.jobs)
+    asked = ", ".join(f"{count} {what}" for what, count in sorted(tally.counts.items()))
+    summary = f"{asked} of {len(paths)} templates, seed {given.seed}: {len(tally.finds)} finds"
+    return print_finds(tally.finds, summary)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
