@@ -314,7 +314,16 @@ class Grammar(Shown):
 
     @cached_property
     def stop_strings(self) -> tuple[str, ...]:
-        """The texts that end a turn."""
+        """The texts that end a turn, and stand nowhere within one.
+
+        Such as ``<|return|>`` and ``<|call|>``, where ``<|end|>`` closes the reasoning and an
+        earlier turn: to stop there would cut the answer.
+        """
+        within = self._frame()
+        return tuple(end for end in self._ends if not any(end in text for text in within))
+
+    @property
+    def _ends(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(end.core for end in self.turn.ends if end.core))
 
     @cached_property
@@ -323,13 +332,21 @@ class Grammar(Shown):
         markers = (marker for text in self._literals() for marker in FormatLiteral.of(text).markers)
         return tuple(dict.fromkeys(markers))
 
+    def _frame(self) -> list[str]:
+        """Return the texts around the parts of a turn, without its end."""
+        texts = [
+            item for row in self.turn.strict.rows for item in row.items if isinstance(item, str)
+        ]
+        reasoning = self.turn.reasoning
+        return texts if reasoning is None else [*texts, reasoning.open.core, reasoning.close.core]
+
     def _literals(self) -> Iterator[str]:
         """Return the texts of which markers are read: of the rows, the calls, and their values."""
         turn = self.turn
-        yield from (item for row in turn.strict.rows for item in row.items if isinstance(item, str))
+        yield from self._frame()
         blocks = (turn.reasoning, turn.content)
         yield from _texts_in((*blocks, turn.strict.calls, turn.header.text))
-        yield from self.stop_strings
+        yield from self._ends
 
 
 def _texts_in(value: object) -> Iterator[str]:

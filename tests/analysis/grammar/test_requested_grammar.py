@@ -21,6 +21,7 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.corpus_templates import corpus_paths
 from tests.corpus.grammar_readers import read_by_xgrammar
+from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
 
 from .offers import BATTERY, STRICT
@@ -140,3 +141,10 @@ def test_a_marker_after_what_the_prompt_wrote_begins_calls_of_any_name() -> None
     template = paths["CohereForAI-c4ai-command-r7b-12-2024-tool_use"].read_text("utf-8")
     grammar = analyze(template).grammar(STRICT)
     assert grammar.triggers == ("<|START_ACTION|>",)
+
+
+def test_a_text_that_also_stands_within_a_turn_is_no_stop() -> None:
+    """There it closes reasoning, and turns of the history: a server would cut the answer there."""
+    grammar = analyzed("t2-recipient-header").grammar([])
+    assert grammar.stop_strings == ("<|return|>", "<|call|>")
+    assert "<|end|>" in grammar.preserved_tokens
