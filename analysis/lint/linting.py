@@ -65,9 +65,11 @@ class LintFinding(Shown):
         shown = (text for pair in self.evidence for text in (pair.one, pair.other) if text)
         message = self.message
         errors = [text.error for text in shown if text.error]
-        if errors:
-            # What renders is not imported where a finding comes from the cache.
-            from .lint_renders import quoted_reasons  # noqa: PLC0415
+        if not errors:
+            return message
+        # A finding from the cache needs none of the modules that render.
+        from .lint_renders import quoted_reasons  # noqa: PLC0415
+
         for error in errors:
             for words in quoted_reasons(error):
                 message = message.replace(words, "…")

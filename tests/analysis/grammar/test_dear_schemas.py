@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from autoparser import analyze, load_template
-from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser import Json, analyze, load_template
+from autoparser.analysis.core.schema_keywords import SchemaError, value_identity
 from autoparser.analysis.grammar import schema_options
 
 J1, A1 = "j1-json-in-tags", "a1-function-parameter"
@@ -43,11 +43,10 @@ def test_unions_whose_options_multiply_are_refused_by_name(template: str, place:
 def test_an_enum_costs_what_its_values_do(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = analyze(load_template(f"fixtures/templates/{J1}.jinja"))
     counts: list[int] = []
-    identity = schema_options.value_identity
 
-    def counted(value: object) -> str:
+    def counted(value: Json) -> str:
         counts[-1] += 1
-        return identity(value)
+        return value_identity(value)
 
     monkeypatch.setattr(schema_options, "value_identity", counted)
     for size in (1000, 2000):
