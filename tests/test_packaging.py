@@ -90,7 +90,7 @@ def test_what_the_package_imports_is_what_it_depends_on() -> None:
 
 
 def test_what_the_core_imports_is_what_it_depends_on() -> None:
-    """Beside that are rich, which draws what reports there are, and the Hub, which is asked for."""
+    """Optional are rich for reports, the Hub's client for models, and Prometheus' for metrics."""
     parts = project_file(ROOT / ".ci" / "core")["tool"]["autoparser-core"]
     wings = [f"analysis/{wing}" for wing in parts["wings"]]
     files = [
@@ -101,7 +101,7 @@ def test_what_the_core_imports_is_what_it_depends_on() -> None:
     assert all(file.is_file() for file in files)
     needed = declared(parts["dependencies"])
     assert imported(*wings) == {*needed, "huggingface-hub"}
-    assert imported_by(files) <= {*needed, "rich"}
+    assert imported_by(files) <= {*needed, "prometheus-client", "rich"}
 
 
 def test_a_plugin_works_with_the_core_alone() -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, cached_property
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from itertools import count, islice, takewhile
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -238,7 +238,7 @@ def _grammar_of_addresses_later() -> Generator[None]:
     Its import makes an Earley parser of each of its terms, which takes many times as long as to
     import all the rest of jsonschema.
     """
-    if _ADDRESSES in sys.modules or find_spec(_ADDRESSES) is None:
+    if _ADDRESSES in sys.modules or PathFinder.find_spec(_ADDRESSES) is None:
         yield
         return
     later = ModuleType(_ADDRESSES)

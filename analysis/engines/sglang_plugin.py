@@ -4,7 +4,7 @@ Only `register`, which SGLang calls in each of its processes, imports SGLang. SG
 in two halves, and passes neither the prompt nor the request to a detector. Hooks in its chat
 endpoint, by its own registry of hooks, do:
 
-    effective tools of a request     ->  OfferedTools: the tools, and the request with its prompt
+    effective tools of a request     ->  RequestTools: the tools, and the request with its prompt
     ReasoningParser(request=...)     ->  ReasoningDetector.know(request)
     does the prompt open reasoning?  ->  what the template writes under the request's settings
     a request before it is rendered  ->  special tokens are kept in the text
@@ -91,7 +91,7 @@ class KnownRequest:
     """The end of its rendered prompt, or None before it is rendered."""
 
 
-class OfferedTools(list[object]):
+class RequestTools(list[object]):
     """The tools of a request, which SGLang hands to a detector of calls, and the request."""
 
     def __init__(self, tools: Sequence[object], known: KnownRequest) -> None:
@@ -113,7 +113,7 @@ class ToolDetector:
         self._text = ""
 
     def _parser(self, tools: Sequence[object]) -> OutputParser:
-        if not isinstance(tools, OfferedTools):
+        if not isinstance(tools, RequestTools):
             return self._served_format.parser(served_request(_Offer(tools)), reasoning_over=True)
         known = tools.known
         return self._served_format.parser(known.served, prompt=known.prompt, reasoning_over=True)
@@ -178,7 +178,7 @@ class ToolDetector:
         """
         request = served_request(_Offer(tools, tool_choice, parallel_tool_calls))
         start: GrammarStart = "the prompt's end" if thinking_mode else "anywhere"
-        if isinstance(tools, OfferedTools):
+        if isinstance(tools, RequestTools):
             request = replace(request, settings=tools.known.served.settings)
             start = tools.known.start
         try:
@@ -343,7 +343,7 @@ def know_tools(tools: Sequence[object], serving: Any, request: Any) -> Sequence[
         return tools
     served = served_request(request, tools=tools, settings=_settings_of(request))
     prompt = getattr(request, "_response_parser_prefix", None) or None
-    return OfferedTools(tools, KnownRequest(served, _start_of(serving), prompt))
+    return RequestTools(tools, KnownRequest(served, _start_of(serving), prompt))
 
 
 def know_prompt(result: tuple[Any, Any], serving: Any, *_: Any, **__: Any) -> tuple[Any, Any]:

@@ -27,7 +27,6 @@ from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.core.switches import Switch, UnmovedVariable
 from autoparser.analysis.core.verdicts import EvidenceKind, Gate
-from autoparser.analysis.sources.local_files import is_format_file
 
 from .format_document import CheckDocument, TurnDocument
 
@@ -142,6 +141,9 @@ def _explained(content: bytes, name: str) -> FormatFile:
         raise AutoparserError(
             f"JSON that cannot be read ({error})", file=name, hint=AGAIN
         ) from None
+    # As in `load_format`: an analysis of a text reads no files.
+    from autoparser.analysis.sources.local_files import is_format_file  # noqa: PLC0415
+
     if not is_format_file(value):
         raise AutoparserError(
             "this is no saved format", file=name, hint=f"pass a file whose schema is {SCHEMA}"

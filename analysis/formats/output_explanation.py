@@ -368,7 +368,8 @@ def _broken_at(parser: OutputParser, text: str) -> int:
     def broken(count: int) -> bool:
         stream = parser.stream()
         stream.feed(text[:count])
-        return stream.message.status is Status.MALFORMED
+        # A search for other calls holds the text from where the first one broke.
+        return stream.searching or stream.message.status is Status.MALFORMED
 
     return max(0, bisect_left(range(len(text) + 1), True, key=broken) - 1)
 

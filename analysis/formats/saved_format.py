@@ -17,7 +17,6 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError
 from autoparser.analysis.core.provenance import SourceKind
 from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.core.verdicts import Gate
-from autoparser.analysis.sources.local_files import read_path
 
 from .format_document import check_read, format_read
 from .format_file import (
@@ -90,6 +89,9 @@ def load_format(path: str | os.PathLike[str]) -> SavedFormat:
     """
     name = os.fspath(path)
     hint = "pass a file that autoparser analyze --format file wrote"
+    # An analysis of a text, which has a saved format's methods, reads no files.
+    from autoparser.analysis.sources.local_files import read_path  # noqa: PLC0415
+
     try:
         content = read_path(Path(path), hint)
     except OSError as error:

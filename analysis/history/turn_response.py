@@ -98,7 +98,7 @@ class Responses:
         message = parser.parse(text, complete=complete or stop is not None)
         if stop is None:
             return ReadOutput(message, text, stop)
-        if message.status is Status.REPAIRED:
+        if message.status is Status.REPAIRED or message.tool_calls:
             # The stop may be what closes the call; another token that ends outputs is content here.
             closed = parser.parse(self._text.decode(ids[: stop + 1], prompt))
             message = closed if closed.status.regular else message

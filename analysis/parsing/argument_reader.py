@@ -450,10 +450,9 @@ class EntryReader:
             return ReadOutcome.BAD if ended else ReadOutcome.CUT
         row = yield from self._middle(key, middles)
         if row is None:
+            near = tape.closed and tape.left() < _LONGEST_KEY
             return (
-                ReadOutcome.CUT
-                if tape.closed and middles.begin(tape.text[tape.at :])
-                else ReadOutcome.BAD
+                ReadOutcome.CUT if near and middles.begin(tape.text[tape.at :]) else ReadOutcome.BAD
             )
         return (yield from self._value(key, row))
 

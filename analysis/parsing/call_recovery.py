@@ -410,7 +410,7 @@ class CallRecovery:
         """Return the markup between a name and its arguments, with an id or a number in it."""
         tokens: list[_Token] = []
         opened = [marker for marker in self.markers if marker not in self._expected]
-        while at < len(text) and not text.startswith(tuple(opened), at):
+        while len(tokens) < _MOST_BETWEEN and not text.startswith(tuple(opened), at):
             match = self._token.match(text, at)
             word = _ID.match(text, at) if self._has_words and match is None else None
             found = match or word
@@ -520,6 +520,8 @@ _UNSURE = re.compile(r"<[^<>\n]*|\[[\w/|]*|[\w.:/\"'-]*|`{1,2}|\{\s*|[^\w\s]{1,8
 _WORD = re.compile(r"[\w.:/-]+")
 _ID = re.compile(r"[\w.:-]{1,64}")
 _MOST_TRIED = 64
+_MOST_BETWEEN = 8
+"""Most pieces of markup between a name and its arguments: behind each one all ways are tried."""
 _PAIRS = (
     # <key>a</key><value>1</value>
     re.compile(

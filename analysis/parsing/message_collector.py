@@ -105,6 +105,8 @@ class MessageCollector:
         self.forgive, self.markup = forgive, markup
         self.needs_all = False
         """Whether a call was found that counts only where all is forgiven."""
+        self.vain_searches = 0
+        """Number of places at which recovery was tried and took nothing."""
         self._unread: list[str] = []
         self._held_reasoning: list[str] | None = [] if holds_reasoning else None
         self.status = Status.OK

@@ -112,6 +112,11 @@ class StreamParser:
         """Return the message so far, in one line."""
         return f"<{type(self).__name__}: {self.message!r}>"
 
+    @property
+    def searching(self) -> bool:
+        """Whether a call could not be read, and a search for calls in its text has begun."""
+        return self._collector.vain_searches > 0
+
     def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
         """Read a piece of text; return the deltas that it adds.
 

@@ -97,6 +97,9 @@ _MOST_HELD = 65536
 """Most characters that are held for calls that are not as the format writes them."""
 _LOOKED_AT = 1024
 """Characters within which the first name has to come."""
+_MOST_SEARCHES = 8
+"""Most places of one message from which a search finds no call: each one reads all that is held, so
+that without a bound repeated openers would cost the square of their number."""
 
 
 class SectionTexts:
@@ -168,7 +171,10 @@ class SectionReader:
         The text is held until it is known: to the end of the turn, of the text, or to the first
         text that is neither markup nor a call. If it `closes` calls, markup alone is junk.
         """
-        text = (yield from self._held(tape)) if self._offered else None
+        if not self._offered or collector.vain_searches >= _MOST_SEARCHES:
+            return False
+        collector.vain_searches += 1
+        text = yield from self._held(tape)
         if text is None or (self.section.single and collector.closed_calls):
             return False
         found = self.recovery.find(text, collector.schemas)
@@ -182,6 +188,7 @@ class SectionReader:
                 tape.take(len(text), SpanKind.JUNK)
                 collector.strays = True
             return junk
+        collector.vain_searches -= 1
         begun = tape.position
         for call in found.calls:
             for span in sorted(call.spans):

@@ -271,8 +271,12 @@ class TextTape:
         start = self.position - len(text)
         if self.junk_letter is not None and self.junk_letter >= start:
             self.junk_letter = None
-        self.text = text + self.text[self.at :]
-        self.offset, self.at = start, 0
+        if len(text) <= self.at:
+            # It is still there: a copy of all that follows would make repeats cost their square.
+            self.at -= len(text)
+        else:
+            self.text = text + self.text[self.at :]
+            self.offset, self.at = start, 0
         spans = self._spans
         while spans and spans[-1].start >= start:
             spans.pop()

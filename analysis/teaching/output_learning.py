@@ -52,7 +52,7 @@ from autoparser.analysis.learning.output_proposals import (
 )
 from autoparser.analysis.learning.outputs import LoggedOutput, OfferedTools, OutputError
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import message_of
+from autoparser.analysis.parsing.parsed_message import Status, message_of
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
 
@@ -457,9 +457,11 @@ class _OutputJudge:
             return LoggedReading(output, None, None, expected, "a call's arguments cannot be read")
         written = written_turn(self.format, message)
         problem = self._problem_of_calls(message)
-        if not problem and not parsed.status.regular:
-            problem = f"it is read with a fault: {parsed.status}"
-        problem = problem or self._problem_of_texts(message, output.text)
+        fault = "" if parsed.status.regular else f"it is read with a fault: {parsed.status}"
+        if parsed.status is Status.OTHER_FORMAT:
+            # The text that holds the call is known better than that there is one.
+            problem = problem or self._problem_of_texts(message, output.text) or fault
+        problem = problem or fault or self._problem_of_texts(message, output.text)
         if not problem and not is_turn(written, expected, start, output.text):
             problem = "its message is written otherwise"
         return LoggedReading(output, message, written, expected, problem)

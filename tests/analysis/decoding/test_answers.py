@@ -241,7 +241,7 @@ def test_a_limit_cuts_walks_that_then_did_not_end() -> None:
 
 
 TURN = ("<|im_start|>", "<|im_end|>")
-INSIDE = ("<think>", "</think>", "<tool_call>", "</tool_call>", "</function>")
+INSIDE = ("<think>", "</think>", "<tool_call>", "</tool_call>", "</function>", "</parameter>")
 
 
 @pytest.mark.parametrize(

@@ -457,11 +457,10 @@ def test_a_full_disk_leaves_no_half_of_an_entry(
 ) -> None:
     cache.put(KEY, SEEN)
 
-    def full(handle: int, _: str) -> None:
-        os.close(handle)
+    def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("autoparser.analysis.sources.local_files.os.fdopen", full)
+    monkeypatch.setattr("autoparser.analysis.sources.written_files.os.fsync", full)
     cache.put("cd" + KEY[2:], SEEN)
     cache.put(KEY, SeenHits())
     assert len(entries(tmp_path)) == 1
