@@ -270,7 +270,7 @@ class GbnfWriter:
             body = " | ".join(ways) or self.table.never
             if state is found[0]:
                 # A repetition, since llguidance takes no more than 2000 nested rules.
-                body = f"{self.table.add('run', f'{others}*')} ({body})"
+                body = f"{self.table.add('run', f'({others} {self.table.seam})*')} ({body})"
             self.table.define(name, body)
         if prose.is_filled_argument:
             return self._filled(prose, found, names, list(thens), behind, barred)
@@ -329,7 +329,7 @@ class GbnfWriter:
             if name != first:
                 self.table.define(name, body)
             elif not whole:
-                run = self.table.add("run", f"{_others(states[0])}*")
+                run = self.table.add("run", f"({_others(states[0])} {self.table.seam})*")
                 self.table.define(name, f"{run} ({body})")
         return names
 

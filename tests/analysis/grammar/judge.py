@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -108,13 +107,12 @@ class GbnfError(Exception):
 def check_gbnf(text: str) -> None:
     """Raise GbnfError unless llama.cpp reads a grammar."""
     rules: Rules = {}
-    repeated: list[tuple[str, ...]] = []
     for line in text.removesuffix("\n").split("\n"):
         name, arrow, body = line.partition(" ::= ")
         if not arrow or not _NAME.fullmatch(name) or name in rules:
             raise GbnfError(f"no rule, or a second one: {line!r}")
         rules[name] = []
-        reader = _Line(body, rules, name, repeated)
+        reader = _Line(body, rules, name)
         rules[name] = reader.alternatives()
         if reader.rest:
             raise GbnfError(f"{name}: {reader.rest!r} is left over")
@@ -122,14 +120,11 @@ def check_gbnf(text: str) -> None:
     if undefined := {"root", *used} - {"", *rules}:
         raise GbnfError(f"{undefined} is not defined")
     _check_first(rules)
-    _check_runs(rules, repeated)
 
 
 class _Line:
-    def __init__(self, rest: str, rules: Rules, name: str, repeated: list[tuple[str, ...]]) -> None:
+    def __init__(self, rest: str, rules: Rules, name: str) -> None:
         self.rest, self.rules, self.name = rest.lstrip(" \t"), rules, name
-        self.unbounded = repeated
-        """What is repeated without a bound."""
         self.made = 0
         """Rules that llama.cpp makes of groups and counts."""
 
@@ -180,8 +175,6 @@ class _Line:
             raise GbnfError(f"{self.name}: no count: {count[0]}")
         if inside * max(most or least, 1) > THRESHOLD:
             raise GbnfError(f"{self.name}: {inside} rules, repeated {count[0]}")
-        if most is None:
-            self.unbounded.append(tuple(item))
         self.made += 1 if most is None else most - least
         return item if least else [self.new([tuple(item), ()])]
 
@@ -190,32 +183,6 @@ class _Line:
         self.rules[name] = alternatives
         self.made += 1
         return name
-
-
-def _check_runs(rules: Rules, repeated: list[tuple[str, ...]]) -> None:
-    """Raise GbnfError for text that is a repetition of a rule of one character.
-
-    xgrammar then asks the whole vocabulary anew at each mask: 100 ms instead of 0.1.
-    """
-    shortest = dict.fromkeys(rules, THRESHOLD)
-    while True:
-        found = {
-            name: min((_least(way, shortest) for way in ways), default=0)
-            for name, ways in rules.items()
-        }
-        if found == shortest:
-            break
-        shortest = found
-    for (item,) in filter(None, repeated):
-        # A group has a rule here; only what it names is one for a reader.
-        ways = rules[item] if "_" in item else [(item,)] if item else []
-        if any(name and "_" not in name for way in ways for name in way) and shortest[item] <= 1:
-            raise GbnfError(f"{item} is repeated, and may be one character")
-
-
-def _least(way: tuple[str, ...], shortest: Mapping[str, int]) -> int:
-    """Return the fewest characters of a sequence; a literal counts as one."""
-    return min(THRESHOLD, sum(shortest[name] if name else 1 for name in way))
 
 
 def _check_first(rules: Rules) -> None:
