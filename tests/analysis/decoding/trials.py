@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ def trial_of(
     offered = TOOLS if tools is None else tools
     told: dict[str, Any] = {"prompt": prompt, "chat_template_kwargs": setting}
     asked: dict[str, Any] = {"tool_choice": tool_choice, "parallel_tool_calls": parallel, **told}
-    grammar = analysis.grammar(offered, json_schema=json_schema, **asked)
+    # As `decode` asks: an answer that the template writes in another way is a fault.
+    grammar = replace(analysis.grammar(offered, json_schema=json_schema, **asked), as_written=True)
     parser = analysis.parser(offered, json_schema=json_schema, **asked)
     (begun, *_) = analysis.begun(offered, **told)
     turns = analysis.turns(offered, **told)
