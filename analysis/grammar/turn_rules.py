@@ -276,6 +276,8 @@ def _unended_calls(calls: CallFormat, ends: Sequence[str], eos: Sequence[str]) -
 
 
 def _unended_row(row: Row, ends: Sequence[str]) -> Row:
+    if not row:
+        return row
     *before, last = row
     if isinstance(last, RowSlot):
         return row
