@@ -609,7 +609,7 @@ class TurnReader:
         self, tape: TextTape, collector: MessageCollector, stop: FoundStop[StopMark]
     ) -> Reading[StopMark]:
         """Read calls of which a sign was found; without any the sign is content."""
-        start = tape.offset + stop.end
+        begin, start = tape.offset + stop.start, tape.offset + stop.end
         space = tape.text[tape.at : stop.start]
         before = space[-1:] or collector.last_character
         apart = not collector.within_line or "\n" in space
@@ -618,6 +618,13 @@ class TurnReader:
         if section is not None and (yield from section.recover(tape, collector, closes=True)):
             ended = yield from section.ends_turn(tape, collector)
             return StopMark.END if ended else StopMark.CALLS
+        found = FoundStop(begin - tape.offset, start - tape.offset, stop.label)
+        if tape.closed and not tape.complete and self._stops.unsure(tape.text, found, tape.at):
+            # A limit cut the output in a longer marker, of which the sign is the front.
+            collector.content(tape.take(begin - tape.position, SpanKind.CONTENT))
+            tape.take(tape.left(), SpanKind.MARKUP)
+            collector.status = Status.CUT
+            return StopMark.END
         collector.broken = True
         if collector.markup == "keep" or text or stop.label is StopMark.SIGN_OF_LINE:
             collector.content(tape.take(start - tape.position, SpanKind.CONTENT))
