@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError, is_inert, one_line
+from autoparser.analysis.core.errors import AutoparserError, is_inert, is_row, one_line
 
 from . import wings
 
@@ -175,12 +175,13 @@ def guarded_files(values: Mapping[str, Any], arguments: Collection[str]) -> Gene
     """
     output = values.get("output")
     for name, value in values.items():
-        for each in value if isinstance(value, (list, tuple)) else [value]:
-            named = isinstance(each, Path) or (name in arguments and isinstance(each, str))
-            if named and name != "output" and _is_same_file(output, each):
+        sources: Sequence[object] = value if is_row(value) else [value]
+        for source in sources:
+            may_be = isinstance(source, Path) or (name in arguments and isinstance(source, str))
+            if may_be and name != "output" and _is_same_file(output, str(source)):
                 raise AutoparserError(
                     "--output would overwrite a file that this command reads",
-                    file=str(each),
+                    file=str(source),
                     hint="name another file",
                 )
     token = wings.read_files.set(set())
@@ -190,7 +191,7 @@ def guarded_files(values: Mapping[str, Any], arguments: Collection[str]) -> Gene
         wings.read_files.reset(token)
 
 
-def _is_same_file(output: Path | None, source: str | Path) -> bool:
+def _is_same_file(output: Path | None, source: str) -> bool:
     try:
         return output is not None and output.is_file() and output.samefile(source)
     except (OSError, ValueError):  # no file, or no name of one

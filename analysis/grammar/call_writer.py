@@ -8,6 +8,7 @@ and filled in later (`fill`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -45,6 +46,14 @@ class GrammarError(AutoparserError):
     """A grammar that cannot be made: names the place and the way out."""
 
 
+class HeaderTail(NamedTuple):
+    """What may follow a name in place of a header's text: any words, up to its last marker."""
+
+    words: Node
+    last: str
+    """The marker that ends a header, such as `<|message|>`."""
+
+
 class CallWriter:
     """Writes the calls of one request."""
 
@@ -56,11 +65,11 @@ class CallWriter:
         *,
         parallel: bool,
         stops: Sequence[str],
-        header: Path = (),
+        header: HeaderTail | None = None,
     ) -> None:
         """Store a format's calls and the tools; `stops` are texts that end a call or a turn.
 
-        `header` is what may follow a name in place of a header's text, up to its last marker.
+        `header` is None if the template's own text alone may follow a name.
         """
         self.table, self.calls, self.tools, self._header = table, calls, tools, header
         self.many = parallel and calls.limit is CallLimit.MANY
@@ -241,9 +250,9 @@ class CallWriter:
                 case _ if self._header and at and row[at - 1] is RowSlot.NAME:
                     # Such as `<|channel|>commentary json<|message|>`, of which `<|message|>` ends
                     # the header.
-                    last = str(self._header[-1])
-                    begun, ended, rest = str(piece).rpartition(last)
-                    items += [*self._header, rest] if ended and begun.strip() else [str(piece)]
+                    begun, ended, rest = str(piece).rpartition(self._header.last)
+                    free = ended and begun.strip()
+                    items += [self._header.words, rest] if free else [str(piece)]
                 case _:
                     items.append(str(piece))
         return items

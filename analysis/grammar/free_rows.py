@@ -5,7 +5,8 @@ r"""Widen the rows of a turn to what a reader reads beside them, where an answer
     « to=functions.» NAME   ->  «<|channel|>commentary to=functions.» NAME
 
 Under ``tool_choice="auto"`` a grammar allows these rows: a constraint that refuses what models
-write and readers read loses answers. If a call is required, the template's own rows are all.
+write and readers read loses answers. Of each row a sample is written, and only those are allowed
+that the parser reads without a repair. If a call is required, the template's own rows are all.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from itertools import product
 
 from msgspec.structs import replace
 
+from autoparser.analysis.core.conversation import ToolCall
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.parsing.output_parser import row_after_reasoning
+from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnPart
+from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
+from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.parsing.stop_marks import ChannelFrame, frame_of, is_marked
 from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
@@ -44,7 +47,7 @@ def _widened(turn: TurnTree, *, marked: bool) -> tuple[StrictRow, ...]:
     rows = dict.fromkeys((*turn.strict.rows, *_without_reasoning(turn)))
     if not marked:
         # Without a marker only an offered name tells a call from text.
-        return tuple(rows)
+        return tuple(row for row in rows if row in turn.strict.rows or _is_read(turn, row))
     for row in tuple(rows):
         rows.update(dict.fromkeys(_with_texts(turn, row)))
     frame = frame_of(turn)
@@ -52,7 +55,69 @@ def _widened(turn: TurnTree, *, marked: bool) -> tuple[StrictRow, ...]:
         for widen in (_with_content_in_calls_channel, _with_name_in_channel):
             for row in tuple(rows):
                 rows.update(dict.fromkeys(widen(frame, row)))
-    return tuple(dict.fromkeys(_with_free_edges(turn, row) for row in rows))
+    lead = next((text for row in rows if (text := _lead(row))), "")
+    found: dict[StrictRow, None] = {}
+    for row in rows:
+        free = _with_free_edges(turn, row)
+        for form in _with_leads(free, lead) if lead else [free]:
+            # A sample cannot judge a row of a mode that only the prompt tells.
+            if _is_read(turn, form) or (row in turn.strict.rows and not _is_read(turn, row)):
+                found[form] = None
+            elif row in turn.strict.rows:
+                found[row] = None
+    spoken = any(_is(TurnPart.CONTENT, row.items[0]) for row in found if row.items)
+    return tuple(row if row.items or not spoken else StrictRow(()) for row in found)
+
+
+def _lead(row: StrictRow) -> str:
+    """Return the whitespace before the text that begins a row, such as that of ` <think>`."""
+    first = row.items[0] if row.items else ""
+    return first[: -len(first.lstrip())] if isinstance(first, str) and first.strip() else ""
+
+
+def _with_leads(row: StrictRow, lead: str) -> Iterator[StrictRow]:
+    """Return a row with the whitespace that leads others, and without any.
+
+    A text that could begin with it would hide the other rows from readers that never backtrack.
+    """
+    first, rest = row.items[:1], row.items[1:]
+    if first and isinstance(first[0], str):
+        first = tuple(filter(None, [first[0].removeprefix(lead)]))
+    yield replace(row, items=tuple(filter(None, (lead, *first, *rest))))
+    if first and isinstance(first[0], PartBody) and first[0].part is not TurnPart.CALLS:
+        first = (replace(first[0], edges=StrippedEdges(left=EdgeStrip.WHITESPACE)),)
+    yield replace(row, items=(*first, *rest))
+
+
+def _is_read(turn: TurnTree, row: StrictRow) -> bool:
+    """Return whether a sample of a row is read as its parts, and nothing had to be repaired."""
+    sample = dict(_SAMPLES)
+    calls = turn.strict.calls
+    if row.has(TurnPart.CALLS):
+        if calls is None:
+            return False
+        named = (
+            _CALL if calls.naming is None else replace(_CALL, id=calls.naming.write(_CALL.name, 0))
+        )
+        sample[TurnPart.CALLS] = calls.write([named])
+    pieces = [
+        item if isinstance(item, str) else sample[item.part].removeprefix(item.written_start)
+        for item in row.items
+    ]
+    message = OutputParser(replace(turn, offered=frozenset({_CALL.name}))).parse("".join(pieces))
+    parts = {item.part for item in row.items if isinstance(item, PartBody)}
+    spoken = sum(_is(TurnPart.CONTENT, item) for item in row.items)
+    return (
+        message.status in {Status.OK, Status.UNFINISHED}
+        and [(call.name, call.status) for call in message.tool_calls]
+        == [(_CALL.name, Status.OK)] * (TurnPart.CALLS in parts)
+        and "".join((message.content or "").split()) == _SAMPLES[TurnPart.CONTENT] * spoken
+        and bool(message.reasoning_content) is (TurnPart.REASONING in parts)
+    )
+
+
+_CALL = ToolCall("look_up", {"city": "Oslo"}, "call00001")
+_SAMPLES = {TurnPart.CONTENT: "Done.", TurnPart.REASONING: "Wait."}
 
 
 def _without_reasoning(turn: TurnTree) -> tuple[StrictRow, ...]:
@@ -98,21 +163,22 @@ def _with_texts(turn: TurnTree, row: StrictRow) -> Iterator[StrictRow]:
 
 def _texts_before(turn: TurnTree, row: StrictRow) -> Iterator[tuple[StrictItem, ...]]:
     """Return what other rows write up to their content, and what leads from there to calls."""
-    joint = next(filter(None, map(_between, turn.strict.rows)), None)
-    behind = (turn.content.close.text,) if joint is None else joint
+    behind = next(iter(_joints(turn)), turn.content.close.text)
     for other in turn.strict.rows:
         at = _place(TurnPart.CONTENT, other)
         alike = other.has(TurnPart.REASONING) is row.has(TurnPart.REASONING)
         if alike and at < min(len(other.items), _place(TurnPart.CALLS, other) + 1):
-            yield (*other.items[: at + 1], *filter(None, behind))
+            yield (*other.items[: at + 1], *filter(None, [behind]))
 
 
-def _between(row: StrictRow) -> tuple[str, ...] | None:
-    """Return the text between content and the calls after it, or None if none come after it."""
-    between = row.items[_place(TurnPart.CONTENT, row) + 1 : _place(TurnPart.CALLS, row)]
-    texts = tuple(item for item in between if isinstance(item, str))
-    follows = _place(TurnPart.CONTENT, row) < _place(TurnPart.CALLS, row) < len(row.items)
-    return (*texts, "") if follows and len(texts) == len(between) else None
+def _joints(turn: TurnTree) -> Iterator[str]:
+    """Return the texts between content and the calls right after it, in the template's rows."""
+    for row in turn.strict.rows:
+        first, last = _place(TurnPart.CONTENT, row), _place(TurnPart.CALLS, row)
+        between = row.items[first + 1 : last]
+        texts = [item for item in between if isinstance(item, str)]
+        if first < last < len(row.items) and len(texts) == len(between):
+            yield "".join(texts)
 
 
 def _with_content_in_calls_channel(frame: ChannelFrame, row: StrictRow) -> Iterator[StrictRow]:
@@ -151,7 +217,8 @@ def _with_free_edges(turn: TurnTree, row: StrictRow) -> StrictRow:
 
     So is that around calls if a text may stand there, too.
     """
-    plain, items = has_plain_content(turn), (*row.items, PartBody(TurnPart.CONTENT))
+    plain, items = has_plain_content(turn), (*row.items, _TEXT)
+    meets = plain and any(not text.strip() for text in _joints(turn))
     found: list[StrictItem] = []
     for at, item in enumerate(row.items):
         if isinstance(item, PartBody):
@@ -162,7 +229,7 @@ def _with_free_edges(turn: TurnTree, row: StrictRow) -> StrictRow:
         text = item.lstrip() if after_text else item
         spoken = _is(TurnPart.CONTENT, before) and bool(text)
         if items[at + 1] == _CALLS:
-            text = text.rstrip() if plain and not spoken else text
+            text = text.rstrip() if meets and not spoken else text
         elif at + 1 < len(row.items) or plain:
             text = text.rstrip()
         # Whitespace alone tells reasoning from content.
@@ -170,7 +237,8 @@ def _with_free_edges(turn: TurnTree, row: StrictRow) -> StrictRow:
         found.append(text or (item if alone else ""))
     last = row.items[-1] if row.items else ""
     spoken = isinstance(last, PartBody) and (last != _CALLS or _may_speak_after_calls(turn))
-    end = TemplateLiteral() if spoken or (plain and isinstance(last, str)) else row.end
+    ends = spoken or (plain and isinstance(last, str) and bool(last))
+    end = TemplateLiteral() if ends else row.end
     return replace(row, items=tuple(filter(None, found)), end=end)
 
 

@@ -11,17 +11,17 @@ remains:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack, cast
 
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
-from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError, is_mapping
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     map_schemas,
@@ -357,10 +357,10 @@ def _texts_in(value: object) -> Iterator[str]:
         yield value
     elif isinstance(value, Struct):
         yield from _texts_in([getattr(value, name) for name in value.__struct_fields__])
-    elif isinstance(value, Mapping):
+    elif is_mapping(value):
         yield from _texts_in([*value.values()])
     elif isinstance(value, Sequence | frozenset):
-        for item in value:
+        for item in cast("Iterable[object]", value):
             yield from _texts_in(item)
 
 

@@ -25,11 +25,11 @@ from autoparser.analysis.parsing.turn_request import (
 )
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
-from .call_writer import CallWriter
+from .call_writer import CallWriter, HeaderTail
 from .gbnf_rules import gbnf_literal, unwritable_keyword
 from .gbnf_writer import GbnfWriter, SchemaTable
 from .grammar_rules import FreeProse, GrammarRules, JsonValue, Node, references_in
-from .rule_paths import Path, RuleTable, leading_text, without_prefix
+from .rule_paths import RuleTable, leading_text, without_prefix
 from .turn_rules import GrammarTrigger, TurnRules
 
 # The calls of a request in a structural tag: one grammar for all of them.
@@ -52,7 +52,7 @@ class CallTags:
         *,
         parallel: bool,
         stops: Sequence[str],
-        header: Path = (),
+        header: HeaderTail | None = None,
         exact: bool = True,
     ) -> None:
         """Store a format's calls and the tools; `stops` and `header` as in a `CallWriter`.

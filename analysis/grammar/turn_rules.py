@@ -38,7 +38,7 @@ from autoparser.analysis.parsing.turn_request import (
 )
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
-from .call_writer import CallWriter, GrammarError, before_end, id_pattern, literal_at
+from .call_writer import CallWriter, GrammarError, HeaderTail, before_end, id_pattern, literal_at
 from .free_rows import free_rows
 from .gbnf_rules import JsonStyle
 from .grammar_rules import (
@@ -253,10 +253,16 @@ def _unended(strict: StrictTurn, ends: Sequence[str], eos: Sequence[str]) -> Str
         else StrictRow(row.items, FormatLiteral(before=row.end.before))
         if row.items and isinstance(row.items[-1], PartBody)
         else StrictRow(row.items)
-        for row in strict.rows
+        for row in (_closed_by_end(row, ends) for row in strict.rows)
     )
     calls = strict.calls
     return StrictTurn(tuple(rows), None if calls is None else _unended_calls(calls, ends, eos))
+
+
+def _closed_by_end(row: StrictRow, ends: Sequence[str]) -> StrictRow:
+    """Return a row without a last text that is an end, as where reasoning is all of an answer."""
+    last = row.items[-1] if row.items else ""
+    return StrictRow(row.items[:-1]) if isinstance(last, str) and last in ends else row
 
 
 def _unended_calls(calls: CallFormat, ends: Sequence[str], eos: Sequence[str]) -> CallFormat:
@@ -397,16 +403,23 @@ class TurnRules:
         )
 
     @cached_property
-    def header_tail(self) -> Path:
-        """The rest of a header after a call's name, in any words; empty if the row has it."""
+    def header_tail(self) -> HeaderTail | None:
+        """The rest of a header after a call's name, in any words; None if the row has it."""
         frame = frame_of(self.turn) if self.free else None
         if frame is None:
-            return ()
+            return None
         others = _stop_texts([*(end.core for end in self.turn.ends), self.turn.header.core])
-        known = self.table.brancher.opaque.ids.items()
-        tokens = (id_ for text, id_ in known if not any(text in each for each in others))
-        kept = tuple(id_ for id_ in tokens if id_ != self.table.brancher.opaque.ids.get(frame.last))
-        return (FreeProse(others, tokens=kept, may_be_empty=True, part="header"), frame.last)
+        opaque = self.table.brancher.opaque
+        ended = {*opaque.eos, opaque.ids.get(frame.last)}
+        kept = tuple(
+            number
+            for text, number in opaque.ids.items()
+            if number not in ended and not any(text in each for each in others)
+        )
+        words = FreeProse(others, tokens=kept, may_be_empty=True, part="header")
+        # The first of them must not go on with the name.
+        ways = [(frame.last,), *((begin, words, frame.last) for begin in (" ", frame.first))]
+        return HeaderTail(self.table.brancher.branch(ways), frame.last)
 
     @cached_property
     def in_content(self) -> tuple[str, ...]:
@@ -417,7 +430,13 @@ class TurnRules:
         header = [turn.header.core] if turn.header.markers else []
         ends = [end.core for end in turn.ends]
         marks = [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
-        return _stop_texts([*marks, *_stray_after_calls(turn)])
+        return _stop_texts([*marks, *self._stray_after_calls()])
+
+    def _stray_after_calls(self) -> Sequence[str]:
+        """Return the texts that a reader takes for stray closers, if content follows calls."""
+        follows = any(_has_content_after_calls(row) for row in self._all_rows)
+        calls = self.turn.calls
+        return section_closers(self.turn, calls) if follows and calls is not None else ()
 
     @cached_property
     def in_reasoning(self) -> tuple[str, ...]:
@@ -441,10 +460,13 @@ class TurnRules:
         calls = self.turn.strict.calls
         return () if calls is None else _stop_texts(_forgiven(calls))
 
+    @cached_property
+    def _all_rows(self) -> tuple[StrictRow, ...]:
+        return free_rows(self.turn) if self.free else self.turn.strict.rows
+
     def rows(self, *, lazy: bool = False) -> tuple[StrictRow, ...]:
         """Return the rows that the request asks for; raises GrammarError if there are none."""
-        rows = free_rows(self.turn) if self.free else self.turn.strict.rows
-        calls = self.turn.strict.calls
+        rows, calls = self._all_rows, self.turn.strict.calls
         if lazy and calls is not None:
             called = [row for row in rows if row.has(TurnPart.CALLS)]
             rows = tuple(dict.fromkeys(_from_calls(row, calls) for row in called))
@@ -545,18 +567,14 @@ class TurnRules:
         return [(), (row.end.text,)] if row.end.text else [()]
 
 
+def _has_content_after_calls(row: StrictRow) -> bool:
+    parts = [item.part for item in row.items if isinstance(item, PartBody)]
+    return TurnPart.CALLS in parts and parts[-1] is TurnPart.CONTENT
+
+
 def _begins_with_text(row: StrictRow) -> bool:
     first = row.items[0] if row.items else ""
     return isinstance(first, PartBody) and first.part is TurnPart.CONTENT
-
-
-def _stray_after_calls(turn: TurnTree) -> list[str]:
-    """Return the texts that a reader takes for stray closers, if content follows calls."""
-    parts = [
-        [item.part for item in row.items if isinstance(item, PartBody)] for row in turn.strict.rows
-    ]
-    follows = any(TurnPart.CALLS in each and each[-1] is TurnPart.CONTENT for each in parts)
-    return list(section_closers(turn, turn.calls)) if follows and turn.calls else []
 
 
 def _stop_texts(texts: Sequence[str]) -> tuple[str, ...]:

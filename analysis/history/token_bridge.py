@@ -137,7 +137,8 @@ def _check_tools(
     past: PromptPast, tools: Sequence[object] | None, base: Base, purpose: Purpose
 ) -> None:
     """Refuse a tool that the template writes in its prompts and that this prompt does not have."""
-    names = tuple(str((function_of(tool) or {}).get("name", "")) for tool in tools or ())
+    functions = map(function_of, tools or ())
+    names = tuple("" if known is None else str(known.get("name", "")) for known in functions)
     # Prompts that follow this one have all that it has.
     if not names or ("tools", names) in past.contents:
         return

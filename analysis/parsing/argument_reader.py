@@ -57,6 +57,7 @@ from .value_decoding import (
     ValueDecoder,
     decode_typed,
     decode_value,
+    is_huge,
     is_value,
     json_value,
     nested_opening,
@@ -330,7 +331,7 @@ def _is_own(text: str, notation: ValueNotation) -> bool:
     try:
         decoder.value(notation)
     except (UnreadableValueError, ValueError, RecursionError):
-        return not isinstance(decode_typed(text, None, notation), str)
+        return is_huge(text) or not isinstance(decode_typed(text, None, notation), str)
     return decoder.end() and not decoder.foreign
 
 

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import json_notation
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import is_mapping
+from autoparser.analysis.core.errors import is_mapping, is_row
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 
@@ -179,7 +179,8 @@ class CallRecovery:
     def _token(self) -> re.Pattern[str]:
         """The pattern of a piece of markup."""
         mirrors = map(mirrored, filter(is_unit, self._openers))
-        own = sorted({*self._units, *filter(None, mirrors)}, key=len, reverse=True)
+        texts: set[str] = {*self._units, *filter(None, mirrors)}
+        own = sorted(texts, key=len, reverse=True)
         names = "|".join(map(re.escape, self._names)) or "(?!)"
         return re.compile(
             rf"(?P<space>\s+)|(?P<own>{'|'.join(map(_as_word, own)) or '(?!)'})"
@@ -353,9 +354,9 @@ class CallRecovery:
             # A closer that was not seen has left markup in a value.
             return False
         required = part.schema.get("required") if is_mapping(part.schema) else None
-        required = required if isinstance(required, list) else []
+        needed = set(map(str, required)) if is_row(required) else set[str]()
         declared = keys <= part.names or (not part.names and part.invites_other_names)
-        return declared and keys.issuperset(map(str, required))
+        return declared and keys >= needed
 
     def _object(self, text: str, at: int, schemas: CallSchemas) -> _Found | None:
         """Return a call that is a JSON object with its name inside."""

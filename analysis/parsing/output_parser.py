@@ -141,7 +141,7 @@ class StreamParser:
             lane.append(text)
             kind = lane.delta
             return self._collector.take() if kind is None else [Delta(kind, text, lane.index)]
-        if not isinstance(text, str):
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _not_a_text(text)
         if ids is not None:
             raise RequestError(
@@ -273,7 +273,7 @@ class IdentifiedStream(StreamParser):
         The text of an id may come later than the id, as in engines when a character is not whole.
         An id outside the vocabulary has no text.
         """
-        if not isinstance(text, str):
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _not_a_text(text)
         return self._spelled.restore_deltas(super().feed(self._spelled.hide(text, ids)))
 

@@ -183,7 +183,8 @@ class SectionReader:
             found = None
         if found is None:
             behind = closes and bool(collector.closed_calls) and not collector.broken
-            junk = behind and self.recovery.is_markup(text)
+            # Behind a text it is part of that.
+            junk = behind and collector.last is TurnPart.CALLS and self.recovery.is_markup(text)
             if junk:
                 tape.take(len(text), SpanKind.JUNK)
                 collector.strays = True

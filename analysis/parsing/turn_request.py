@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import StrEnum
 from threading import Lock
-from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -382,13 +382,13 @@ def _schemas_by_name(tools: Sequence[object]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for at, tool in enumerate(tools):
         # A request has many tools, and nearly all of them are the dicts that JSON gives.
-        function = tool.get("function") if type(tool) is dict else None
+        function = cast("dict[str, Json]", tool).get("function") if type(tool) is dict else None
         if type(function) is dict:
             name, schema = function.get("name"), function.get("parameters")
             if name and type(name) is str and (type(schema) is dict or schema is None):
                 found[name] = schema
                 continue
-        name, schema = _name_and_schema(at, tool)
+        name, schema = _name_and_schema(at, tools[at])
         found[name] = schema
     return found
 

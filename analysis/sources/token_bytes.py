@@ -161,6 +161,8 @@ class OpaqueTokens(Struct, frozen=True, dict=True):
 
     ids: Mapping[str, int] = field(default_factory=dict[str, int])
     """By their texts."""
+    eos: frozenset[int] = frozenset()
+    """The ids that end an answer, as far as the tokenizer says so."""
 
     @cached_property
     def _known_pieces(self) -> dict[str, Sequence[str | int]]:
@@ -199,10 +201,11 @@ class OpaqueTokens(Struct, frozen=True, dict=True):
         return pieces
 
 
-def opaque_tokens(tokenizer: Tokenizer) -> OpaqueTokens:
+def opaque_tokens(tokenizer: Tokenizer, eos: Iterable[int] = ()) -> OpaqueTokens:
     """List the tokens that quoted text never matches in llguidance, by asking it."""
     added = tokenizer.get_added_tokens_decoder()
-    return OpaqueTokens({added[number].content: number for number in opaque_ids(tokenizer)})
+    ids = {added[number].content: number for number in opaque_ids(tokenizer)}
+    return OpaqueTokens(ids, frozenset(eos))
 
 
 # The bytes of a token, by how the vocabulary spells it.

@@ -310,7 +310,8 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
     @cached_property
     def opaque(self) -> OpaqueTokens:
         """The added tokens that are not text in a grammar."""
-        return opaque_tokens(self.hf)
+        # A guess would load all of the tokenizer into llguidance.
+        return opaque_tokens(self.hf, () if self.eos is None else self.eos_ids)
 
     @cached_property
     def text(self) -> TokenText:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import TemplateRenderError, TemplateUnusableError
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, battery_tools
-from autoparser.analysis.core.message_shape import departures_of, offered_tools
+from autoparser.analysis.core.message_shape import Setting, departures_of, offered_tools
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.verdicts import Check, Failure, TemplateCrash
 from autoparser.analysis.learning.shape_negotiation import answered_conversation
@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     seen: set[str] = set()
     spoiled = analysis.spoiled is not None
     for format_, verdict in zip(analysis.formats, analysis.checks, strict=True):
-        setting = {} if verdict is analysis.checks[0] else format_.setting
+        setting: Setting = {} if verdict is analysis.checks[0] else format_.setting
         for hit in (*_crashes(subject, verdict, setting), *_departures(subject, verdict, setting)):
             # What the template does with nothing set is no news of a switch.
             if hit.message not in seen:
