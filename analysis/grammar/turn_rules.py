@@ -385,7 +385,7 @@ class TurnRules:
         self.table = table
         self.json_schema = json_schema
         self.free = free
-        self._paths: dict[tuple[StrictRow, ...], list[Path]] = {}
+        self._paths: dict[tuple[tuple[StrictRow, ...], bool], list[Path]] = {}
         """Cached ways to write the rest of a row: rows with different beginnings share ends."""
         calls = turn.strict.calls
         self.heads = [] if calls is None else call_heads(calls, tuple(tools))
@@ -424,19 +424,23 @@ class TurnRules:
     @cached_property
     def in_content(self) -> tuple[str, ...]:
         """The texts that end content: the marks of free text there."""
+        return _stop_texts(self._content_marks)
+
+    @cached_property
+    def after_calls(self) -> tuple[str, ...]:
+        """The same for content after calls, where a reader takes their closers for stray ones."""
+        calls = self.turn.calls
+        strays = () if calls is None else section_closers(self.turn, calls)
+        return _stop_texts([*self._content_marks, *strays])
+
+    @cached_property
+    def _content_marks(self) -> Sequence[str]:
         turn, reasoning = self.turn, self.turn.reasoning
         around = [] if reasoning is None else [reasoning.open.core, reasoning.close.core]
         content = [turn.content.open, turn.content.close, *turn.content.others]
         header = [turn.header.core] if turn.header.markers else []
         ends = [end.core for end in turn.ends]
-        marks = [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
-        return _stop_texts([*marks, *self._stray_after_calls()])
-
-    def _stray_after_calls(self) -> Sequence[str]:
-        """Return the texts that a reader takes for stray closers, if content follows calls."""
-        follows = any(_has_content_after_calls(row) for row in self._all_rows)
-        calls = self.turn.calls
-        return section_closers(self.turn, calls) if follows and calls is not None else ()
+        return [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
 
     @cached_property
     def in_reasoning(self) -> tuple[str, ...]:
@@ -508,18 +512,19 @@ class TurnRules:
         begins = map(FormatLiteral.of, (*self.heads, calls.section_close))
         return [*texts, *(each.first for each in begins if FormatLiteral.of(each.first).is_marker)]
 
-    def paths(self, rows: Sequence[StrictRow]) -> list[Path]:
-        """Return the ways to write rows, or rests of rows; rows that begin alike are grouped.
+    def paths(self, rows: Sequence[StrictRow], *, called: bool = False) -> list[Path]:
+        """Return the ways to write rows, or rests of rows, which may be `called`: behind calls.
 
-        The text after a call has to be known in one place: the next call parts from it.
+        Rows that begin alike are grouped. The text after a call has to be known in one place: the
+        next call parts from it.
         """
-        key = tuple(rows)
+        key = tuple(rows), called
         known = self._paths.get(key)
         if known is None:
-            known = self._paths[key] = self._row_paths(rows)
+            known = self._paths[key] = self._row_paths(rows, called=called)
         return known
 
-    def _row_paths(self, rows: Sequence[StrictRow]) -> list[Path]:
+    def _row_paths(self, rows: Sequence[StrictRow], *, called: bool) -> list[Path]:
         alike: dict[StrictItem | None, list[StrictRow]] = {}
         for row in rows:
             alike.setdefault(row.items[0] if row.items else None, []).append(row)
@@ -528,34 +533,39 @@ class TurnRules:
             if first is None:
                 found += [path for row in same for path in self._end(row)]
             else:
-                found += self._item(first, [StrictRow(row.items[1:], row.end) for row in same])
+                behind = [StrictRow(row.items[1:], row.end) for row in same]
+                found += self._item(first, behind, called=called)
         return found
 
-    def _item(self, item: StrictItem, behind: Sequence[StrictRow]) -> list[Path]:
+    def _item(self, item: StrictItem, behind: Sequence[StrictRow], *, called: bool) -> list[Path]:
         """Return the ways to write one item and the rest after it."""
         if isinstance(item, str):
-            return [join_path(item, *path) for path in self.paths(behind)]
+            return [join_path(item, *path) for path in self.paths(behind, called=called)]
         if item.part is TurnPart.CALLS:
             if self.calls is None:
                 raise GrammarError("the row has calls, the format has none")
             # A text between two sections of calls.
             texts: list[Path] = []
             if self.free and any(map(_begins_with_text, behind)):
-                texts = [(self._prose(PartBody(TurnPart.CONTENT)),)]
-            return self.calls.ways(self.paths(behind), item.written_start, texts)
+                texts = [(self._prose(PartBody(TurnPart.CONTENT), called=True),)]
+            return self.calls.ways(self.paths(behind, called=True), item.written_start, texts)
         if item.part is TurnPart.CONTENT and self.json_schema is not None:
-            return [join_path(self.json_content, *path) for path in self.paths(behind)]
-        prose = self._prose(item)
+            return [
+                join_path(self.json_content, *path) for path in self.paths(behind, called=called)
+            ]
+        prose = self._prose(item, called=called)
         blank = [row for row in behind if not row.items and row.end.text and not row.end.core]
         others = [row for row in behind if row not in blank]
         found = [(replace(prose, space=row.end.before),) for row in blank]
-        return [*found, *(join_path(prose, *path) for path in self.paths(others))]
+        paths = self.paths(others, called=called)
+        return [*found, *(join_path(prose, *path) for path in paths)]
 
-    def _prose(self, item: PartBody) -> FreeProse:
+    def _prose(self, item: PartBody, *, called: bool) -> FreeProse:
         """Return the free text of a part."""
         content = item.part is TurnPart.CONTENT
+        in_content = self.after_calls if called else self.in_content
         return FreeProse(
-            self.in_content if content else self.in_reasoning,
+            in_content if content else self.in_reasoning,
             self.forgiven if content else (),
             item.edges.left,
             item.edges.right,
@@ -565,11 +575,6 @@ class TurnRules:
     def _end(self, row: StrictRow) -> list[Path]:
         """Return the ways to end: at once, or after the whitespace before the template's end."""
         return [(), (row.end.text,)] if row.end.text else [()]
-
-
-def _has_content_after_calls(row: StrictRow) -> bool:
-    parts = [item.part for item in row.items if isinstance(item, PartBody)]
-    return TurnPart.CALLS in parts and parts[-1] is TurnPart.CONTENT
 
 
 def _begins_with_text(row: StrictRow) -> bool:

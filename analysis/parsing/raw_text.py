@@ -391,12 +391,15 @@ class RawReader:
         return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
 
     def _half(self, ahead: TextLookahead) -> Reading[_Sight]:
-        """Return the meaning of half a closer: the whole one, or what may follow it, comes next."""
+        """Return the meaning of half a closer: it is text unless what may follow one comes next.
+
+        Before a whole one it is text: the template writes such a value.
+        """
         around = self.around
         yield from ahead.space()
         if (yield from ahead.ended()):
             return _Sight.END if around.tape.complete else _Sight.TEXT
-        follows = (self.after.core, *around.stops, *(each.core for each in around.openings))
+        follows = (*around.stops, *(each.core for each in around.openings))
         return _Sight.TEXT if (yield from ahead.among(follows)) is None else _Sight.END
 
     def _ends_at_escaped(self, ahead: TextLookahead) -> Reading[bool]:

@@ -38,6 +38,7 @@ from .stop_marks import (
     behind_calls,
     broken_call_stops,
     call_open,
+    call_opens,
     entry_markers,
     is_marked,
     listed_calls,
@@ -159,6 +160,11 @@ class SectionReader:
         self._turn_ends = texts.turn_ends
 
     @cached_property
+    def _opener(self) -> str:
+        """The text with which the format opens calls, or empty if none tells them from content."""
+        return next((literal.trigger for literal in call_opens(self.section)), "")
+
+    @cached_property
     def recovery(self) -> CallRecovery:
         """The search for calls that this reader cannot read."""
         return CallRecovery(self._turn, self.section, self._around)
@@ -177,14 +183,18 @@ class SectionReader:
         text = yield from self._held(tape)
         if text is None or (self.section.single and collector.closed_calls):
             return False
+        if closes:
+            # Calls that are opened as the format opens them are read as such.
+            text = text[:1] + text[1:].partition(self._opener)[0] if self._opener else text
         found = self.recovery.find(text, collector.schemas)
         if found is not None and found.guessed and collector.forgive != "all":
             collector.needs_all = True
             found = None
         if found is None:
             behind = closes and bool(collector.closed_calls) and not collector.broken
-            # Behind a text it is part of that.
-            junk = behind and collector.last is TurnPart.CALLS and self.recovery.is_markup(text)
+            # Behind a text only a closer is no part of that.
+            stray = collector.last is TurnPart.CALLS or text.lstrip().startswith(self._closers)
+            junk = behind and stray and self.recovery.is_markup(text)
             if junk:
                 tape.take(len(text), SpanKind.JUNK)
                 collector.strays = True
