@@ -118,7 +118,7 @@ def _in_calls(subject: Subject) -> Iterator[_PairHit]:
             several = loose.items() if span.joints else ()
             uneven = {pair for pair, extra in several if extra != usual.get(pair, extra)}
             for pair in found.opened:
-                if pair in uneven or _one_an_argument(found, pair, span):
+                if pair in uneven or _one_an_argument(subject, found, pair, span):
                     yield pair, _hit(played.name, played.render, (span.text, found), pair)
                     return
 
@@ -142,16 +142,20 @@ def _in_numbers(subject: Subject) -> Iterator[_PairHit]:
             return
 
 
-def _one_an_argument(balance: MarkerBalance, pair: MarkerPair, span: CallSpan) -> bool:
+def _one_an_argument(
+    subject: Subject, balance: MarkerBalance, pair: MarkerPair, span: CallSpan
+) -> bool:
     """Whether a tag that never closes comes once an argument, as one beside it that closes.
 
     In ``<call>f<as><key>a</key><value>1<key>b</key><value>2</call>`` that is ``<value>``; ``<as>``,
     which comes once a call, parts the name from the arguments.
     """
     count = len(span.texts)
+    # What comes after the arguments is of the result.
+    before = _balance(subject, span.text[: span.texts[-1].start - span.start])
     return (
         count > len(span.joints) + 1
-        and (balance.opened[pair], balance.closed[pair]) == (count, 0)
+        and (before.opened[pair], balance.opened[pair], balance.closed[pair]) == (count, count, 0)
         and bool(_TAG.fullmatch(balance.spelled[pair]))
         and any(
             balance.opened[each] == balance.closed[each] == count
