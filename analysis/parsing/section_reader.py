@@ -219,7 +219,9 @@ class SectionReader:
             found = self._turn_ends.find(text, 0)
             if found is not None and (tape.closed or not self._turn_ends.unsure(text, found, 0)):
                 return text[: found.start]
-            if len(text) < _LOOKED_AT and not self.recovery.may_hold(text):
+            # The front of an end may look like text that is no call.
+            sure = text if tape.closed else text[: self._turn_ends.safe(text, 0)]
+            if len(text) < _LOOKED_AT and not self.recovery.may_hold(sure):
                 return None
             if tape.closed or len(text) == _MOST_HELD:
                 return None if len(text) == _MOST_HELD else text

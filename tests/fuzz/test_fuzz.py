@@ -25,7 +25,7 @@ NOTATIONS = (
 )
 def test_no_spoiled_turn_makes_a_parser_raise_or_contradict_itself(part: int, edits: int) -> None:
     paths = own_paths()[part::SLICES]
-    tally = fuzz(paths, edits=edits * len(paths), seed=8)
+    tally = fuzz(paths, edits=edits * len(paths), seed=7)
     assert tally.counts["turns"] == edits * len(paths)
     assert not tally.finds, "\n".join(map(str, tally.finds[:3]))
 

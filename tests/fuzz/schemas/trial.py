@@ -27,6 +27,7 @@ from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordE
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.turn_rules import text_without_end
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -285,9 +286,11 @@ class SchemaTrial:
     def _turn(self, arguments: dict[str, Json]) -> str | None:
         message = Message(calls=(ToolCall(TOOL, arguments, id=CALL_ID),))
         try:
-            return self.format.write(with_ids(self.format, message))
+            turn = self.format.write(with_ids(self.format, message))
         except RefusedMessageError:
             return None
+        # The end of a turn is the engine's, and in no grammar.
+        return text_without_end(self.format.end_literals, turn)
 
     def _walk(self, start: LLMatcher) -> str:
         """Write a call at random; nothing where it does not end."""
