@@ -348,7 +348,7 @@ class CallRecovery:
         """Return whether the arguments have declared keys alone, and all that are required."""
         try:
             keys = set(cast("Mapping[str, Json]", json.loads(found.values)))
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         if any(marker in found.values for marker in self._inside):
             # A closer that was not seen has left markup in a value.

@@ -557,7 +557,7 @@ def is_written(turn: TurnTree, text: str, message: ParsedMessage) -> bool:
         given = [
             ToolCall(call.name, json.loads(call.arguments), call.id) for call in message.tool_calls
         ]
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     written = calls.write(given)
     if calls.arguments.verbatim and not calls.arguments.encoded:

