@@ -11,7 +11,7 @@ that the parser reads without a repair. If a call is required, the template's ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from msgspec.structs import replace
@@ -55,18 +55,31 @@ def _widened(turn: TurnTree, *, marked: bool) -> tuple[StrictRow, ...]:
         for widen in (_with_content_in_calls_channel, _with_name_in_channel):
             for row in tuple(rows):
                 rows.update(dict.fromkeys(widen(frame, row)))
+    return _read_rows(turn, tuple(rows))
+
+
+def _read_rows(turn: TurnTree, rows: Sequence[StrictRow]) -> tuple[StrictRow, ...]:
+    """Return the rows with free edges that the parser reads, and the template's own."""
     lead = next((text for row in rows if (text := _lead(row))), "")
-    found: dict[StrictRow, None] = {}
+    found: dict[StrictRow, TemplateLiteral] = {}
     for row in rows:
         free = _with_free_edges(turn, row)
         for form in _with_leads(free, lead) if lead else [free]:
             # A sample cannot judge a row of a mode that only the prompt tells.
             if _is_read(turn, form) or (row in turn.strict.rows and not _is_read(turn, row)):
-                found[form] = None
+                found[form] = row.end
             elif row in turn.strict.rows:
-                found[row] = None
+                found[row] = row.end
     spoken = any(_is(TurnPart.CONTENT, row.items[0]) for row in found if row.items)
-    return tuple(row if row.items or not spoken else StrictRow(()) for row in found)
+
+    def ended(row: StrictRow) -> StrictRow:
+        if not row.items:
+            return StrictRow(()) if spoken else row
+        # The whitespace behind calls is that of a text there, if one may follow.
+        called = row.items[-1] == _CALLS and StrictRow((*row.items, _TEXT)) not in found
+        return replace(row, end=found[row]) if called else row
+
+    return tuple(map(ended, found))
 
 
 def _lead(row: StrictRow) -> str:
