@@ -325,7 +325,8 @@ def _stop(observer: Observer, end: TurnEnd, closer: str) -> str:
     units = edge_units(behind)
     if units and is_unit(units[0]):
         return first_marker(behind).strip()
-    return behind if shared != following else text
+    # A single sign, as that of `[get_weather]`, is in any text.
+    return behind if shared != following and behind[1:] else text
 
 
 def _last_marker(observer: Observer, calls: str) -> str:
