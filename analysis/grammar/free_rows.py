@@ -17,7 +17,7 @@ from itertools import product
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import ToolCall
-from autoparser.analysis.core.text_alignment import TemplateLiteral
+from autoparser.analysis.core.text_alignment import TemplateLiteral, common_prefix
 from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnPart
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.parsed_message import Status
@@ -60,7 +60,7 @@ def _widened(turn: TurnTree, *, marked: bool) -> tuple[StrictRow, ...]:
 
 def _read_rows(turn: TurnTree, rows: Sequence[StrictRow]) -> tuple[StrictRow, ...]:
     """Return the rows with free edges that the parser reads, and the template's own."""
-    lead = next((text for row in rows if (text := _lead(row))), "")
+    lead = _lead(turn.strict.rows)
     found: dict[StrictRow, TemplateLiteral] = {}
     for row in rows:
         free = _with_free_edges(turn, row)
@@ -82,10 +82,13 @@ def _read_rows(turn: TurnTree, rows: Sequence[StrictRow]) -> tuple[StrictRow, ..
     return tuple(map(ended, found))
 
 
-def _lead(row: StrictRow) -> str:
-    """Return the whitespace before the text that begins a row, such as that of ` <think>`."""
-    first = row.items[0] if row.items else ""
-    return first[: -len(first.lstrip())] if isinstance(first, str) and first.strip() else ""
+def _lead(rows: Sequence[StrictRow]) -> str:
+    """Return the whitespace that leads all rows, if a marker is behind that of one: ` <think>`."""
+    firsts = [row.items[0] for row in rows if row.items]
+    texts = [first for first in firsts if isinstance(first, str)]
+    spaces = [text[: len(text) - len(text.lstrip())] for text in texts]
+    marked = any(map(str.strip, texts))
+    return common_prefix(*spaces) if marked else ""
 
 
 def _with_leads(row: StrictRow, lead: str) -> Iterator[StrictRow]:

@@ -251,7 +251,7 @@ def _unended(strict: StrictTurn, ends: Sequence[str], eos: Sequence[str]) -> Str
         row
         if not row.end.core
         else StrictRow(row.items, FormatLiteral(before=row.end.before))
-        if row.items and isinstance(row.items[-1], PartBody)
+        if not row.items or isinstance(row.items[-1], PartBody)
         else StrictRow(row.items)
         for row in (_closed_by_end(row, ends) for row in strict.rows)
     )
