@@ -335,10 +335,7 @@ class Subject:
             nulls=[
                 each.name
                 for each in islice(self.analysis.switches, MOST_SETTINGS)
-                # A number may be true or false, too; other texts make such a switch raise.
-                if each.values
-                and not each.others_raise
-                and all(isinstance(value, bool) for value in each.values)
+                if each.values and all(isinstance(value, bool) for value in each.values)
             ],
         )
 
