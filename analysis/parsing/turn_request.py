@@ -388,7 +388,7 @@ def _schemas_by_name(tools: Sequence[object]) -> dict[str, Json]:
             if name and type(name) is str and (type(schema) is dict or schema is None):
                 found[name] = schema
                 continue
-        name, schema = _name_and_schema(at, cast("object", tool))
+        name, schema = _name_and_schema(at, tool)  # pyright: ignore[reportUnknownArgumentType]
         found[name] = schema
     return found
 
