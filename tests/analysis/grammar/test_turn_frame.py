@@ -117,3 +117,33 @@ def test_a_class_leaves_out_characters_of_ascii_alone() -> None:
     written = character_class(CodePoints.among("a\u1680").inverse())
     assert written.startswith("[\\x00-`b-")
     assert "\u1680" not in written
+
+
+@pytest.mark.parametrize("begin", ["-x", "_x", "x "])
+def test_a_header_does_not_go_on_with_the_name(begin: str) -> None:
+    text = NATIVE.replace(" <|constrain|>", begin)
+    assert not analysis_of(HEADERS).grammar(TOOLS).accepts(text).accepted
+
+
+def test_a_token_that_ends_answers_stands_in_no_header() -> None:
+    grammar = analysis_of(HEADERS).grammar(TOOLS)
+    known = tokenizer_of(byte_tokenizer((*grammar.preserved_tokens, "<|constrain|>")), eos=EOS)
+    found = grammar.accepts(NATIVE.replace("<|constrain|>", EOS), known)
+    assert (found.accepted, found.refused) == (False, EOS)
+
+
+def test_free_rows_are_those_whose_sample_is_read_as_it_is() -> None:
+    # A closer that nothing opened is stray, and an opener without a call is malformed.
+    for name, text in (
+        ("content-wrapped-with-reasoning", f"Look.</answer>{TAGGED.replace('tool_call', 'use')}"),
+        ("a7-2-typed-arguments", "So.<|close|>think<|sep|><|open|>tools<|sep|>Look."),
+    ):
+        assert not analysis_of(name).grammar(TOOLS).accepts(text).accepted
+
+
+def test_whitespace_that_leads_all_rows_may_be_left_out() -> None:
+    grammar = analysis_of("j1-4-compact").grammar(TOOLS)
+    for dialect in GrammarDialect:
+        for space in ("", " "):
+            text = f"{space}<thinking>So.</thinking>Look."
+            assert grammar.accepts(text, dialect=dialect).accepted
