@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 import pytest
 
-from autoparser.analysis.core.turn_format import TurnFormat
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 
-from .proofs import Question, Verdict, prove, prove_gbnf, so_many
+from .proofs import Question, Verdict, prove, so_many
 
 pytestmark = pytest.mark.slow
-
-Proof: TypeAlias = Callable[[TurnFormat, int], Verdict]
 
 _UNESCAPED = "strings are written without their quotes escaped, or without quotes"
 _CLOSING_SIGN = "a text may not hold the sign that closes it, though a reader sees it go on"
@@ -39,11 +35,10 @@ def check(name: str, verdict: Verdict) -> None:
     assert expected <= {fault.question for fault in faults}, "better than the table says"
 
 
-@pytest.mark.parametrize(("proof", "walks"), [(prove, 4), (prove_gbnf, 2)])
 @pytest.mark.parametrize("name", fixture_names())
-def test_a_grammar_is_complete_and_sound(name: str, proof: Proof, walks: int) -> None:
-    verdict = proof(analysis_of(name).format, walks)
-    assert verdict.asked > walks
+def test_a_grammar_is_complete_and_sound(name: str) -> None:
+    verdict = prove(analysis_of(name).format, 4)
+    assert verdict.asked > 4
     check(name, verdict)
 
 
@@ -52,10 +47,9 @@ def test_a_grammar_is_complete_and_sound(name: str, proof: Proof, walks: int) ->
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "a4-type-flags"])
 def test_the_same_holds_for_sets_of_tools(name: str, count: int) -> None:
     assert len(so_many(count).called) == count
-    for each in (prove, prove_gbnf):
-        verdict = each(analysis_of(name).format, 2, so_many(count))
-        assert verdict.asked > 2
-        check(name, verdict)
+    verdict = prove(analysis_of(name).format, 2, so_many(count))
+    assert verdict.asked > 2
+    check(name, verdict)
 
 
 def test_the_table_names_fixtures() -> None:

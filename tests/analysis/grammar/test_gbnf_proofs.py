@@ -1,0 +1,28 @@
+"""The same proofs in GBNF: a file of its own, so that another worker asks them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analysis.parsing.loop import analysis_of, fixture_names
+
+from .proofs import prove_gbnf, so_many
+from .test_proofs import check
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_a_grammar_in_gbnf_is_complete_and_sound(name: str) -> None:
+    verdict = prove_gbnf(analysis_of(name).format, 2)
+    assert verdict.asked > 2
+    check(name, verdict)
+
+
+# Several notations, with one tool, ten, a hundred.
+@pytest.mark.parametrize("count", [1, 10, 100])
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "a4-type-flags"])
+def test_the_same_holds_for_sets_of_tools(name: str, count: int) -> None:
+    verdict = prove_gbnf(analysis_of(name).format, 2, so_many(count))
+    assert verdict.asked > 2
+    check(name, verdict)
