@@ -11,7 +11,7 @@ that the parser reads without a repair. If a call is required, the template's ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from msgspec.structs import replace
@@ -47,7 +47,8 @@ def _widened(turn: TurnTree, *, marked: bool) -> tuple[StrictRow, ...]:
     rows = dict.fromkeys((*turn.strict.rows, *_without_reasoning(turn)))
     if not marked:
         # Without a marker only an offered name tells a call from text.
-        return tuple(row for row in rows if row in turn.strict.rows or _is_read(turn, row))
+        reads = _reading(turn)
+        return tuple(row for row in rows if row in turn.strict.rows or reads(row))
     for row in tuple(rows):
         rows.update(dict.fromkeys(_with_texts(turn, row)))
     frame = frame_of(turn)
@@ -60,15 +61,16 @@ def _widened(turn: TurnTree, *, marked: bool) -> tuple[StrictRow, ...]:
 
 def _read_rows(turn: TurnTree, rows: Sequence[StrictRow]) -> tuple[StrictRow, ...]:
     """Return the rows with free edges that the parser reads, and the template's own."""
-    lead = _lead(turn.strict.rows)
+    lead, reads = _lead(turn.strict.rows), _reading(turn)
     found: dict[StrictRow, TemplateLiteral] = {}
     for row in rows:
-        free = _with_free_edges(turn, row)
+        free, own = _with_free_edges(turn, row), row in turn.strict.rows
+        # A sample cannot judge a row of a mode that only the prompt tells.
+        unjudged = own and not reads(row)
         for form in _with_leads(free, lead) if lead else [free]:
-            # A sample cannot judge a row of a mode that only the prompt tells.
-            if _is_read(turn, form) or (row in turn.strict.rows and not _is_read(turn, row)):
+            if unjudged or reads(form):
                 found[form] = row.end
-            elif row in turn.strict.rows:
+            elif own:
                 found[row] = row.end
     spoken = any(_is(TurnPart.CONTENT, row.items[0]) for row in found if row.items)
 
@@ -83,7 +85,7 @@ def _read_rows(turn: TurnTree, rows: Sequence[StrictRow]) -> tuple[StrictRow, ..
 
 
 def _lead(rows: Sequence[StrictRow]) -> str:
-    """Return the whitespace that leads all rows, if a marker is behind that of one: ` <think>`."""
+    """Return the leading whitespace of all rows if one has a marker after it, as in ` <think>`."""
     firsts = [row.items[0] for row in rows if row.items]
     texts = [first for first in firsts if isinstance(first, str)]
     spaces = [text[: len(text) - len(text.lstrip())] for text in texts]
@@ -105,31 +107,35 @@ def _with_leads(row: StrictRow, lead: str) -> Iterator[StrictRow]:
     yield replace(row, items=(*first, *rest))
 
 
-def _is_read(turn: TurnTree, row: StrictRow) -> bool:
-    """Return whether a sample of a row is read as its parts, and nothing had to be repaired."""
-    sample = dict(_SAMPLES)
-    calls = turn.strict.calls
-    if row.has(TurnPart.CALLS):
-        if calls is None:
+def _reading(turn: TurnTree) -> Callable[[StrictRow], bool]:
+    """Return the check that the parser reads a sample of a row as its parts, without a repair."""
+    parser = OutputParser(replace(turn, offered=frozenset({_CALL.name})))
+    sample, calls = dict(_SAMPLES), turn.strict.calls
+    if calls is not None:
+        naming = calls.naming
+        call = _CALL if naming is None else replace(_CALL, id=naming.write(_CALL.name, 0))
+        sample[TurnPart.CALLS] = calls.write([call])
+
+    def is_read(row: StrictRow) -> bool:
+        bodies = [item for item in row.items if isinstance(item, PartBody)]
+        if any(body.part not in sample for body in bodies):
             return False
-        named = (
-            _CALL if calls.naming is None else replace(_CALL, id=calls.naming.write(_CALL.name, 0))
+        pieces = (
+            item if isinstance(item, str) else sample[item.part].removeprefix(item.written_start)
+            for item in row.items
         )
-        sample[TurnPart.CALLS] = calls.write([named])
-    pieces = [
-        item if isinstance(item, str) else sample[item.part].removeprefix(item.written_start)
-        for item in row.items
-    ]
-    message = OutputParser(replace(turn, offered=frozenset({_CALL.name}))).parse("".join(pieces))
-    parts = {item.part for item in row.items if isinstance(item, PartBody)}
-    spoken = sum(_is(TurnPart.CONTENT, item) for item in row.items)
-    return (
-        message.status in {Status.OK, Status.UNFINISHED}
-        and [(call.name, call.status) for call in message.tool_calls]
-        == [(_CALL.name, Status.OK)] * (TurnPart.CALLS in parts)
-        and "".join((message.content or "").split()) == _SAMPLES[TurnPart.CONTENT] * spoken
-        and bool(message.reasoning_content) is (TurnPart.REASONING in parts)
-    )
+        message = parser.parse("".join(pieces))
+        parts = [body.part for body in bodies]
+        spoken = _SAMPLES[TurnPart.CONTENT] * parts.count(TurnPart.CONTENT)
+        return (
+            message.status in {Status.OK, Status.UNFINISHED}
+            and [(call.name, call.status) for call in message.tool_calls]
+            == [(_CALL.name, Status.OK)] * (TurnPart.CALLS in parts)
+            and "".join((message.content or "").split()) == spoken
+            and bool(message.reasoning_content) is (TurnPart.REASONING in parts)
+        )
+
+    return is_read
 
 
 _CALL = ToolCall("look_up", {"city": "Oslo"}, "call00001")
@@ -179,12 +185,12 @@ def _with_texts(turn: TurnTree, row: StrictRow) -> Iterator[StrictRow]:
 
 def _texts_before(turn: TurnTree, row: StrictRow) -> Iterator[tuple[StrictItem, ...]]:
     """Return what other rows write up to their content, and what leads from there to calls."""
-    behind = next(iter(_joints(turn)), turn.content.close.text)
+    behind = next(_joints(turn), turn.content.close.text)
     for other in turn.strict.rows:
         at = _place(TurnPart.CONTENT, other)
         alike = other.has(TurnPart.REASONING) is row.has(TurnPart.REASONING)
         if alike and at < min(len(other.items), _place(TurnPart.CALLS, other) + 1):
-            yield (*other.items[: at + 1], *filter(None, [behind]))
+            yield (*other.items[: at + 1], behind) if behind else other.items[: at + 1]
 
 
 def _joints(turn: TurnTree) -> Iterator[str]:

@@ -246,23 +246,21 @@ def without_ends(turn: TurnTree, eos: Sequence[str] = ()) -> TurnTree:
 
 
 def _unended(strict: StrictTurn, ends: Sequence[str], eos: Sequence[str]) -> StrictTurn:
-    # The whitespace before an end stays behind content and calls, where models write it.
-    rows = dict.fromkeys(
-        row
-        if not row.end.core
-        else StrictRow(row.items, FormatLiteral(before=row.end.before))
-        if not row.items or isinstance(row.items[-1], PartBody)
-        else StrictRow(row.items)
-        for row in (_closed_by_end(row, ends) for row in strict.rows)
-    )
+    rows = dict.fromkeys(_row_without_end(row, ends) for row in strict.rows)
     calls = strict.calls
     return StrictTurn(tuple(rows), None if calls is None else _unended_calls(calls, ends, eos))
 
 
-def _closed_by_end(row: StrictRow, ends: Sequence[str]) -> StrictRow:
-    """Return a row without a last text that is an end, as where reasoning is all of an answer."""
-    last = row.items[-1] if row.items else ""
-    return StrictRow(row.items[:-1]) if isinstance(last, str) and last in ends else row
+def _row_without_end(row: StrictRow, ends: Sequence[str]) -> StrictRow:
+    last = row.items[-1] if row.items else None
+    if isinstance(last, str) and last in ends:
+        # Such as `<|im_end|>`, which closes the reasoning that is all of an answer.
+        return StrictRow(row.items[:-1])
+    if not row.end.core:
+        return row
+    # The whitespace before an end stays behind content and calls, where models write it.
+    kept = FormatLiteral() if isinstance(last, str) else FormatLiteral(before=row.end.before)
+    return StrictRow(row.items, kept)
 
 
 def _unended_calls(calls: CallFormat, ends: Sequence[str], eos: Sequence[str]) -> CallFormat:
