@@ -16,7 +16,7 @@ from typing import Any
 
 from autoparser.analysis.core.errors import escape_text
 from autoparser.analysis.core.schema_document import SchemaBreach, schema_breaches
-from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status
+from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage
 
 _LOG = logging.getLogger("autoparser")
 
@@ -51,7 +51,7 @@ class OutputWatch:
     def note(self, message: ParsedMessage) -> None:
         """Count a whole message."""
         self._calls += len(message.tool_calls)
-        if message.status in (Status.OTHER_FORMAT, Status.NEEDS_ALL):
+        if message.leaves_call:
             self.foreign += 1
             self._count_foreign()
             if self.foreign == KEEPS_LOOKING:

@@ -432,7 +432,7 @@ def _foreign(
     calls = reader.prompt_format.format.calls
     expected = "" if calls is None else _skeleton(calls)
     # A marker at an edge may be what the user asked for, such as a page in HTML.
-    called = message.status in (Status.OTHER_FORMAT, Status.NEEDS_ALL)
+    called = message.leaves_call
     cause = PossibleCause(CauseKind.OTHER_FORMAT) if called else None
     yield DeviationExplanation(OutputDeviation.FOREIGN, at, expected, piece, cause)
 

@@ -30,7 +30,7 @@ from autoparser.analysis.parsing.foreign_calls import (
     units_in,
 )
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_request import PartBody, StrictItem, StrictRow, TurnTree
 
@@ -87,7 +87,7 @@ def foreign_markup(turn: TurnTree, text: str, message: ParsedMessage) -> tuple[i
     It is the call for which the message has the status "another format", or, in a text without any
     marker of this format, a marker at its very beginning or end.
     """
-    if message.status in (Status.OTHER_FORMAT, Status.NEEDS_ALL):
+    if message.leaves_call:
         content = [span for span in message.spans if span.kind is SpanKind.CONTENT]
         start, end = content[0].start, content[-1].end
         found = foreign_call(turn, text[start:end])

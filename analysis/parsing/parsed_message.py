@@ -224,6 +224,11 @@ class ParsedMessage(Shown):
         return f"<{type(self).__name__} {self.status.value}: {'; '.join(parts) or 'nothing'}>"
 
     @property
+    def leaves_call(self) -> bool:
+        """Whether a call stays in the content: one of another format, or one that is a guess."""
+        return self.status in (Status.OTHER_FORMAT, Status.NEEDS_ALL)
+
+    @property
     def begun_calls(self) -> tuple[ParsedCall, ...]:
         """All calls that a stream has sent, by their index: the one that the end cut, too."""
         return (*self.tool_calls, *filter(None, [self.partial_call]))
