@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cache
 from random import Random
 
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import (
     Formats,
@@ -142,6 +142,11 @@ def grammar_for(format_: TurnFormat, request: ParserRequest) -> Grammar:
     )
 
 
+def turn_without_end(format_: TurnFormat, message: Message) -> str:
+    """Return the turn of a message up to its end, which is the engine's and in no grammar."""
+    return text_without_end(format_.end_literals, format_.write(with_ids(format_, message)))
+
+
 def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[ParserRequest, int]:
     """Say where in a turn the model begins: after the prompt, the header, or at once."""
     default = next((each for each in format_.openings if not each.setting), None)
@@ -161,15 +166,14 @@ def completeness(format_: TurnFormat, load: Load, offer: Offer) -> Iterator[Faul
         if not all(call.name in names for call in case.message.calls):
             continue
         try:
-            turn = format_.write(with_ids(format_, case.message))
+            turn = turn_without_end(format_, case.message)
         except RefusedMessageError:
             continue
         request, written = request_for(format_, turn, offer.called)
         key = (request.prompt, written)
         if key not in loaded:
             loaded[key] = load(grammar_for(format_, request))
-        # The end of a turn is the engine's, and in no grammar.
-        found = refusal(loaded[key], text_without_end(format_.end_literals, turn)[written:])
+        found = refusal(loaded[key], turn[written:])
         yield Fault(Question.COMPLETE, case.title, found) if found else None
 
 

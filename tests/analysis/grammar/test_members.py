@@ -20,11 +20,10 @@ from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.member_rows import begins_as_text, writes_key_twice
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError
-from autoparser.analysis.grammar.turn_rules import text_without_end
-from tests.analysis.parsing.loop import analysis_of, fixture_names, with_ids
+from tests.analysis.parsing.loop import analysis_of, fixture_names
 from tests.corpus.grammar_readers import read_by_xgrammar
 
-from .proofs import Load, grammar_for, in_gbnf, in_lark, refusal, request_for
+from .proofs import Load, grammar_for, in_gbnf, in_lark, refusal, request_for, turn_without_end
 
 pytestmark = pytest.mark.slow
 
@@ -58,8 +57,7 @@ def calls() -> dict[tuple[str, str], dict[str, Json]]:
 
 def written(format_: TurnFormat, arguments: dict[str, Json]) -> str:
     message = Message(calls=(ToolCall("f", arguments, "abcDEF123"),))
-    # The end of a turn is the engine's, and in no grammar.
-    return text_without_end(format_.end_literals, format_.write(with_ids(format_, message)))
+    return turn_without_end(format_, message)
 
 
 def by(load: Load) -> Callable[[Grammar], Callable[[str], bool]]:

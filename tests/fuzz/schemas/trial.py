@@ -27,13 +27,11 @@ from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordE
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
-from autoparser.analysis.grammar.turn_rules import text_without_end
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.grammar.judge import tokenizer
-from tests.analysis.grammar.proofs import grammar_for, request_for
-from tests.analysis.parsing.loop import with_ids
+from tests.analysis.grammar.proofs import grammar_for, request_for, turn_without_end
 from tests.fuzz.shares import Tally
 
 from .instances import ArgumentMaker, orders
@@ -286,11 +284,9 @@ class SchemaTrial:
     def _turn(self, arguments: dict[str, Json]) -> str | None:
         message = Message(calls=(ToolCall(TOOL, arguments, id=CALL_ID),))
         try:
-            turn = self.format.write(with_ids(self.format, message))
+            return turn_without_end(self.format, message)
         except RefusedMessageError:
             return None
-        # The end of a turn is the engine's, and in no grammar.
-        return text_without_end(self.format.end_literals, turn)
 
     def _walk(self, start: LLMatcher) -> str:
         """Write a call at random; nothing where it does not end."""
