@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -237,9 +238,13 @@ def _other(turns: TemplateTurns, message: Message, tools: Sequence[Json]) -> Mes
 
 
 def until_end(text: str, stops: Sequence[str]) -> str:
-    """Return a turn up to the text that ends it, which no answer of a server has."""
-    at = max((text.rfind(stop) for stop in stops if stop), default=-1)
-    return text if at < 0 else text[:at]
+    """Return a turn up to the ends behind it, of which no answer of a server has any.
+
+    `</call><|eom|><|eot|>` with both as stops gives `</call>`.
+    """
+    ends = "|".join(re.escape(stop) for stop in stops if stop)
+    last = [run.start() for run in re.finditer(rf"(?:(?:{ends})\s*)+", text)] if ends else []
+    return text[: last[-1]] if last else text
 
 
 # One text, and what a server makes of it.

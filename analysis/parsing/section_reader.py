@@ -256,10 +256,15 @@ class SectionReader:
         """Take the rest of the turn's end whose front is missing behind calls, if it comes."""
         if collector.last is not TurnPart.CALLS:
             return False
-        for end in self._turn.ends:
+        ends = self._turn.ends
+        for end in ends:
             for at in range(1, len(end.units) if len(end.markers) > 1 else 0):
+                rest = end.units[at:]
+                # The last part of one end may be another one, or the front of it.
+                if any(other.units[: len(rest)] == rest for other in ends):
+                    continue
                 ahead = TextLookahead(tape, tape.position)
-                if (yield from ahead.row(end.units[at:])):
+                if (yield from ahead.row(rest)):
                     tape.take(ahead.at - tape.at, SpanKind.MARKUP)
                     collector.ended = collector.strays = True
                     return True

@@ -19,6 +19,7 @@ from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.message_battery import battery_messages
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.stop_marks import content_stops
@@ -128,10 +129,12 @@ def _prompts(template: ChatTemplate) -> Iterator[str]:
 def plain_texts(
     analysis: Analysis, words: Sequence[str], chance: random.Random, count: int
 ) -> Iterator[str]:
-    """Make texts in which nothing ends content, for the parser of that format."""
+    """Make texts without the format's header in which nothing ends content, for its parser."""
     _, parser = generated(analysis.format, "")
     stops = content_stops(parser.turn)
-    usable = [word for word in words if stops.find(word, 0) is None]
+    header = TemplateLiteral.of(analysis.format.header).markers
+    own = [word for word in words if any(marker in word for marker in header)]
+    usable = [word for word in words if word not in own and stops.find(word, 0) is None]
     for _ in range(count if usable else 0):
         drawn = [chance.choice(usable) for _ in range(chance.randint(1, LONGEST))]
         text = "".join(f"{word}{chance.choice(SPACES)}" for word in drawn).strip()

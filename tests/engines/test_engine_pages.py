@@ -170,7 +170,7 @@ TOOLS: list[Any] = yaml.safe_load((LEARNING / "tools.yaml").read_text("utf-8"))
 
 @pytest.fixture(scope="module")
 def learned_llama(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningLlama]:
-    parrot = Parrot(((STOP, True),), lag=300)
+    parrot = Parrot(((STOP, True),), lag=300, ends=(STOP,))
     with running_llama(parrot, tmp_path_factory.mktemp("llama"), slots=1) as running:
         yield running
 

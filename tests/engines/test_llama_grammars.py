@@ -60,17 +60,24 @@ def test_no_byte_beyond_utf8_stands_between_the_tokens_of_json(tmp_path: Path) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["j1-json-in-tags", "content-after-calls", "j3-8-header-recipient"]
+    ("name", "ends"),
+    [
+        ("j1-json-in-tags", ()),
+        ("content-after-calls", ("<|im_end|>",)),
+        ("j3-8-header-recipient", ()),
+    ],
 )
 def test_what_is_written_under_the_sent_grammar_is_the_templates_own(
-    name: str, tmp_path: Path
+    name: str, ends: tuple[str, ...], tmp_path: Path
 ) -> None:
     # The parrot repeats bytes of the prompt wherever the grammar lets it; formats that let nothing
-    # stand before a required call leave it no other way out than to write one.
+    # stand before a required call leave it no other way out than to write one. Text behind a call
+    # goes on until the model ends it, as the turns of the prompt end.
     template = f"fixtures/templates/{name}.jinja"
     wanted = ["--tools", "fixtures/tools.yaml", "--tool-choice", "required", "--no-parallel"]
     size = ["--walks", "3", "--limit", "600", "--json"]
-    with running_llama(Parrot(lag=300), tmp_path) as llama:
+    model = Parrot(tuple((end, True) for end in ends), lag=300, ends=ends)
+    with running_llama(model, tmp_path) as llama:
         asked = ["--server", llama.url, "--engine", "llama-server"]
         ran = subprocess.run(  # noqa: S603 - our own command
             [sys.executable, "-m", "autoparser", "decode", template, *wanted, *asked, *size],

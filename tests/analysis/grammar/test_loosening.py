@@ -96,9 +96,11 @@ def test_what_is_not_held_to_is_one_line_of_the_log(caplog: pytest.LogCaptureFix
 
 @FORMS
 @pytest.mark.parametrize("style", sampled([HERMES, XML], 2))
-def test_a_text_that_is_not_empty_or_null_is_held_everywhere(form: Any, style: str) -> None:
+def test_a_text_that_is_not_empty_or_null_is_held_where_it_compiles(form: Any, style: str) -> None:
     either: list[Json] = [{"type": "string", "minLength": 1}, {"type": "null"}]
     offered = tool("note", {"note": {"anyOf": either}, "mark": {"oneOf": either}}, "note", "mark")
     grammar = analysis_of(style).grammar([offered], tool_choice="required")
     assert write(grammar, form)
-    assert grammar.loosened(form) == ()
+    # Between tags, xgrammar would take seconds to compile it.
+    costly = {"minLength"} if (style, form) == (XML, "structural_tag") else set[str]()
+    assert {each.keyword for each in grammar.loosened(form)} == costly
