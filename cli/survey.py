@@ -276,6 +276,7 @@ def _open_records(path: Path | None, journal: wings.SurveyJournal) -> Generator[
 INDEX = "index.html"
 RECORDS = ".jsonl"
 _OTHER_FOLDER = "name another directory with --reports"
+_PAGE_END = b"</html>\n"
 LONGEST = 60
 """Characters of a page's name that say what it is about; those of its digest come on top."""
 
@@ -287,8 +288,13 @@ class SurveyReports:
     folder: Path
 
     def has(self, source: str, digest: str) -> bool:
-        """Return whether the page of this text exists."""
-        return (self.folder / page_name(source, digest)).is_file()
+        """Return whether the page of this text is there, and not cut."""
+        page = self.folder / page_name(source, digest)
+        if not page.is_file():
+            return False
+        with wings.writing(page, _OTHER_FOLDER), page.open("rb") as file:
+            file.seek(max(0, page.stat().st_size - len(_PAGE_END)))
+            return file.read() == _PAGE_END
 
     def write(self, record: wings.SurveyRecord, page: str) -> None:
         """Write a template's own page."""

@@ -43,15 +43,19 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningLlama]:
 
 
 @pytest.mark.parametrize(
-    ("name", "step"),
-    [(TEMPLATES[0], 13), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in TEMPLATES)],
+    ("name", "first", "step"),
+    [
+        (TEMPLATES[0], 0, 13),
+        # Each message is asked of four styles, and each style is asked a third of the messages.
+        *(pytest.param(name, at, 3, marks=pytest.mark.slow) for at, name in enumerate(TEMPLATES)),
+    ],
 )
 def test_messages_at_once_and_streamed_are_those_of_the_parser(
-    llama: RunningLlama, name: str, step: int
+    llama: RunningLlama, name: str, first: int, step: int
 ) -> None:
     every = list(chats_of(name))
     assert len(every) in (len(messages()), len(messages()) // 2)
-    chats = every[::step]
+    chats = every[first % step :: step]
     with running_serve(analysis_of(name), llama.url) as url, ThreadPoolExecutor(SLOTS) as pool:
         for ask in (answered, streamed):
             found = list(pool.map(lambda chat, ask=ask: ask(url, chat.body), chats))
