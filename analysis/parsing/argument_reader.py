@@ -438,6 +438,7 @@ class EntryReader:
         """Read an entry; the opener of a `bare` one is missing."""
         tape = self.tape
         middles = self.middles[opening.core]
+        self.values.repaired = self.values.repaired or bare
         for unit in () if bare else opening.units:
             yield from skip_space(tape)
             if not (yield from take_text(tape, unit)):
@@ -466,6 +467,7 @@ class EntryReader:
         match = repeats.match(tape.text, tape.at, end)
         if match is not None and tape.text[match.end() : end].strip() in self.values.schema.names:
             tape.take(match.end() - tape.at, SpanKind.MARKUP)
+            self.values.repaired = True
 
     def _key(self, opening: TemplateLiteral, middles: _Middles) -> Reading[str | None]:
         """Read a key up to the text between it and its value, or return None."""
@@ -502,6 +504,7 @@ class EntryReader:
             if lone is not None:
                 row, lone = lone, None
                 if key in self.values.schema.names and (yield from self._patched(row)):
+                    self.values.repaired = True
                     return row
                 continue
             if tape.closed or tape.left() > _LONGEST_KEY:
@@ -528,7 +531,7 @@ class EntryReader:
             tape.take(ahead.at - tape.at if count > 1 else 0, SpanKind.MARKUP)
             return count > 1
         after = TemplateLiteral.of(row.after)
-        begin = [each.units[0] for each in self.values.openings if each.core]
+        begin = [*others, *(each.units[0] for each in self.values.openings if each.core)]
         if count > 1 or not after.core or not (yield from self._closes(ahead, after, begin)):
             return False
         tape.take(key_end - tape.position, SpanKind.MARKUP)

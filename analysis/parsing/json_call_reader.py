@@ -49,8 +49,10 @@ class JsonReader:
         self.early: list[str] = []
         self.is_filled = False
         self.repaired = False
+        self.has_other_member = False
         self.has_other_object = False
-        """Whether an object stands under another key, as arguments whose key is misspelled do."""
+        """Whether an object or array stands under another key, as arguments whose key is misspelled
+        do."""
         self._follows = around.continuation.after([call.after], "")
         self.stops = (*call.after.units[: call.after.is_marked], *around.stops)
         """Markers before which braces may be missing: those that nothing else stands before."""
@@ -93,6 +95,8 @@ class JsonReader:
         if not self.is_filled and not self.early and self.has_other_object:
             return self._unread()
         if not self.is_filled:
+            # The arguments may be what stands under a key that was misspelled.
+            self.repaired = self.repaired or (self.has_other_member and not self.early)
             self.collector.arguments("".join(self.early) or "{}")
         status = Status.REPAIRED if self.repaired else Status.OK
         yield from self._bracket(("}", *self.call.after.units))
@@ -225,7 +229,9 @@ class JsonReader:
             if self.collector.calling:
                 self.collector.name_call(self.id)
             return ended
-        self.has_other_object = self.has_other_object or (yield from at_text(self.tape, "{"))
+        self.has_other_member = True
+        if not self.has_other_object:
+            self.has_other_object = (yield from at_any(self.tape, ("{", "["))) is not None
         return (yield from self._value(ignore))
 
     def _names_arguments(self, key: str) -> Reading[bool]:

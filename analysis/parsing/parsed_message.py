@@ -47,7 +47,8 @@ class Status(StrEnum):
     """All was read, but no end of the turn was seen: the model did not write it, or the engine
     took it off."""
     REPAIRED = "repaired"
-    """Closers were missing at the end of finished output."""
+    """Markers of a call were missing or stood there twice, or its arguments were not under their
+    key."""
     STRAY = "stray markup"
     """Text stood where the format has none, such as a closer of what is not open, or words between
     the opener of calls and a call; it is junk."""

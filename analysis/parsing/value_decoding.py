@@ -173,10 +173,14 @@ class ValueDecoder(_Cursor):
         if end < 0:
             raise UnreadableValueError
         key = container.key.read(self.text[self.at : end].strip())
+        if own and not _BARE_KEY.fullmatch(key):
+            raise UnreadableValueError
         self.at = end
         return key
 
 
+_BARE_KEY = re.compile(r"[\w$.-]+")
+"""A key without the quotes that it should have."""
 _QUOTED = frozenset({StringEscape.JSON, StringEscape.JSON_ASCII})
 _QUOTES = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
 

@@ -70,7 +70,10 @@ def changed_answers(analysis: LearnedFormat, rng: random.Random) -> Iterator[str
     parser = analysis.parser(TOOLS, reasoning_over=True)
     markers = [] if parser.turn.calls is None else list(parser.turn.calls.close.units)
     markers += [] if calls is None else [calls.section_close, calls.section_open]
-    markers = [each.strip() for each in markers if each.strip()] or ["<call>"]
+    ends = [end.core for end in parser.turn.ends if end.core]
+    # The marker of an engine's stop ends an answer wherever it stands.
+    markers = [each.strip() for each in markers if not any(end in each for end in ends)]
+    markers = [each for each in markers if each] or ["<call>"]
     for _ in range(ANSWERS):
         mark = rng.choice(markers)
         quoted = rng.choice((f"`{mark}`", f'"{mark}"', f"({mark})", f"```\n{{}}\n```\n`{mark}`"))
