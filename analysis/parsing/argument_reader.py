@@ -216,7 +216,11 @@ class ValueReader(ArgumentsAround):
         if streams:
             self.emit(in_json(text) + '"')
         else:
-            self.emit(json_of(text, schema, types, values, quoted=quoted))
+            written = json_of(text, schema, types, values, quoted=quoted)
+            # The model wrote that it is no string, as `string="false"`.
+            flagged = len(self.rows) > 1 and "string" not in (types or _STRING)
+            self.repaired = self.repaired or (flagged and written.startswith('"'))
+            self.emit(written)
         if ended is ReadOutcome.REPAIRED:
             self.repaired = True
             # If no other closer came, it may be one after all.
