@@ -292,9 +292,8 @@ class SurveyReports:
         page = self.folder / page_name(source, digest)
         if not page.is_file():
             return False
-        with wings.writing(page, _OTHER_FOLDER), page.open("rb") as file:
-            file.seek(max(0, page.stat().st_size - len(_PAGE_END)))
-            return file.read() == _PAGE_END
+        with wings.writing(page, _OTHER_FOLDER):
+            return wings.read_path(page, noted=False).endswith(_PAGE_END)
 
     def write(self, record: wings.SurveyRecord, page: str) -> None:
         """Write a template's own page."""

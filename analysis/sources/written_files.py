@@ -66,10 +66,12 @@ def write_whole(path: Path, content: bytes, *, before: str | None = None) -> Non
     """Replace a file, or the file that a link names, once all of `content` is on the disk.
 
     With `before`, the file's text when it was read, it may be one that this command has read.
-    Raises OSError, and AutoparserError if a file that was read would be lost, or if the file is
-    no longer as it was.
+    Raises OSError, such as for a device or a pipe, and AutoparserError if a file that was read
+    would be lost, or if the file is no longer as it was.
     """
     path = path.resolve()
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "not a regular file")
     if before is None:
         check_unread(path)
     if path.exists() and not os.access(path, os.W_OK):
@@ -117,13 +119,16 @@ def open_lock(path: Path) -> BinaryIO:
 
 
 def cache_file(path: Path, content: bytes) -> None:
-    """Cache `content` as this file, in place of what was there.
+    """Cache `content` as this file, in place of what was there, be it a link or a pipe.
 
-    A failure to cache, as on a full disk, does not stop this run. Several processes may cache a
-    file at once: in the end one of theirs is there, whole.
+    No link is followed: in a cache that came with a project it may name any file. A failure to
+    cache, as on a full disk, does not stop this run. Several processes may cache a file at once: in
+    the end one of theirs is there, whole.
     """
     with suppress(OSError, ValueError, AutoparserError):
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink() or path.is_fifo():
+            path.unlink()
         write_whole(path, content)
 
 

@@ -110,6 +110,28 @@ def test_a_cache_is_read_with_bounds_and_never_waited_for(tmp_path: Path) -> Non
         open_lock(tmp_path / "pipe")
 
 
+def test_a_cached_file_replaces_a_link_and_not_what_it_names(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.write_text("mine", "utf-8")
+    for at, target in enumerate((own, tmp_path / "none", Path("/dev/zero"))):
+        (tmp_path / f"entry{at}").symlink_to(target)
+    os.mkfifo(tmp_path / "entry3")
+    for at in range(4):
+        cache_file(tmp_path / f"entry{at}", b"cached")
+        assert not (tmp_path / f"entry{at}").is_symlink()
+        assert (tmp_path / f"entry{at}").read_bytes() == b"cached"
+    assert own.read_text("utf-8") == "mine"
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a regular file"):
+        write_whole(pipe, b"new")
+    assert pipe.is_fifo()
+
+
 @pytest.mark.parametrize("name", ["pipe", "endless", "huge", "link"])
 def test_what_is_no_entry_of_the_lint_cache_is_not_read(name: str, tmp_path: Path) -> None:
     odd_files(tmp_path)
