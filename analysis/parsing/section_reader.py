@@ -216,9 +216,10 @@ class SectionReader:
         """
         while True:
             text = tape.text[tape.at : tape.at + _MOST_HELD]
-            if opener and opener in text[1:]:
-                return text[: text.index(opener, 1)]
             found = self._turn_ends.find(text, 0)
+            begun = text.find(opener, 1) if opener else -1
+            if begun >= 0 and (found is None or begun < found.start):
+                return text[:begun]
             if found is not None and (tape.closed or not self._turn_ends.unsure(text, found, 0)):
                 return text[: found.start]
             # The front of an end may look like text that is no call.
