@@ -217,7 +217,7 @@ class ValueReader(ArgumentsAround):
             self.emit(in_json(text) + '"')
         else:
             written = json_of(text, schema, types, values, quoted=quoted)
-            # The model wrote that it is no string, as `string="false"`.
+            # The entry says that its value is not a string, as `string="false"` does.
             flagged = len(self.rows) > 1 and "string" not in (types or _STRING)
             self.repaired = self.repaired or (flagged and written.startswith('"'))
             self.emit(written)

@@ -67,7 +67,7 @@ def write_whole(path: Path, content: bytes, *, before: str | None = None) -> Non
 
     With `before`, the file's text when it was read, it may be one that this command has read.
     Raises OSError, such as for a device or a pipe, and AutoparserError if a file that was read
-    would be lost, or if the file is no longer as it was.
+    would be lost, or if the file has changed since.
     """
     path = path.resolve()
     if path.exists() and not (path.is_file() or path.is_dir()):
@@ -119,7 +119,7 @@ def open_lock(path: Path) -> BinaryIO:
 
 
 def cache_file(path: Path, content: bytes) -> None:
-    """Cache `content` as this file, in place of what was there, be it a link or a pipe.
+    """Cache `content` as this file. A file, link or pipe of that name is replaced.
 
     No link is followed: in a cache that came with a project it may name any file. A failure to
     cache, as on a full disk, does not stop this run. Several processes may cache a file at once: in
