@@ -184,6 +184,11 @@ class StringText(Struct, frozen=True):
             inside = inside[len(guard.open) : len(inside) - len(guard.close)]
         return _BY_RULE[self.escape][1](inside)
 
+    def has_written(self, inside: str) -> bool:
+        """Return whether `write` writes this inside for its string, spaces at the edges aside."""
+        whole = self.write(self.read(inside))
+        return whole[len(self.open) : len(whole) - len(self.close)].strip() == inside.strip()
+
     def _from_table(self, inside: str) -> str:
         back = {written: char for char, written in self.table.items() if written}
         if not back:

@@ -433,7 +433,7 @@ class BareValue:
         types = None if self.kinds == ANY else frozenset(map(str, self.kinds))
         text = notation.write(value)
         read = json_of(text, SchemaPart.of(True), types, notation, quoted=False)
-        return isinstance(json.loads(read), str)
+        return isinstance(json.loads(read.json), str)
 
     def hold(self, reader: SchemaReader) -> None:
         """Raise UnheldKeywordError if some string would be read as a value the schema forbids."""

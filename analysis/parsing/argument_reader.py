@@ -216,11 +216,12 @@ class ValueReader(ArgumentsAround):
         if streams:
             self.emit(in_json(text) + '"')
         else:
-            written = json_of(text, schema, types, values, quoted=quoted)
+            value = json_of(text, schema, types, values, quoted=quoted)
             # The entry says that its value is not a string, as `string="false"` does.
             flagged = len(self.rows) > 1 and "string" not in (types or _STRING)
-            self.repaired = self.repaired or (flagged and written.startswith('"'))
-            self.emit(written)
+            guessed = flagged and value.json.startswith('"')
+            self.repaired = self.repaired or guessed or not value.own
+            self.emit(value.json)
         if ended is ReadOutcome.REPAIRED:
             self.repaired = True
             # If no other closer came, it may be one after all.
@@ -262,12 +263,15 @@ class ValueReader(ArgumentsAround):
             value = decode_value(text, python_notation())
             self.emit(json.dumps(value, ensure_ascii=False))
         else:
+            own = True
             if self.arguments.values.string.open.strip() and not row.quote:
                 # The template quotes every string: what else is read is not as it writes it.
                 if not is_value(text, self.arguments.values) and _FOREIGN.search(text):
                     return ReadOutcome.BAD
-                self.repaired = self.repaired or not _is_own(text, self.arguments.values)
-            self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
+                own = _is_own(text, self.arguments.values)
+            read = json_of(text, schema, types, self.arguments.values, quoted=False)
+            self.repaired = self.repaired or not (own and read.own)
+            self.emit(read.json)
         return (yield from self._take_closer(row))
 
     def _may_be_text(self, types: frozenset[str] | None) -> bool:
@@ -288,7 +292,7 @@ class ValueReader(ArgumentsAround):
         if not tape.complete or not is_value(text, self.arguments.values):
             return ReadOutcome.CUT
         tape.take(tape.left(), SpanKind.MARKUP)
-        self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
+        self.emit(json_of(text, schema, types, self.arguments.values, quoted=False).json)
         self.repaired = True
         return None
 
@@ -296,10 +300,12 @@ class ValueReader(ArgumentsAround):
         for other in (row, *self.rows):
             after = TemplateLiteral.of(other.after)
             if after.core and (yield from behind_space(self.tape, after.units[0])):
-                yield from read_literal(self.tape, after)
-                break
+                whole = yield from read_literal(self.tape, after)
+                self.repaired = self.repaired or not whole
+                return None
             if after.core and self.tape.cut and not self.tape.complete:
                 return ReadOutcome.CUT
+        self.repaired = self.repaired or bool(row.after.strip())
         return None
 
     def _take_key(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
@@ -313,7 +319,8 @@ class ValueReader(ArgumentsAround):
         """Take those of the texts that are there, in order, and all whitespace."""
         for unit in units:
             yield from skip_space(self.tape)
-            yield from take_text(self.tape, unit)
+            there = yield from take_text(self.tape, unit)
+            self.repaired = self.repaired or not there
 
 
 def _is_backslashed(text: StringText) -> bool:
@@ -359,6 +366,8 @@ class EntryReader:
         self.key = values.arguments.members.key
         self.middles = _MIDDLES.of((values.texts,), None, lambda: _middles_of(values.texts))
         self.count = 0
+        self.separated = False
+        """Whether a separator came since the last value."""
         self.around_key = _around_key(values.texts)
 
     def read(self) -> Reading[ReadOutcome]:
@@ -395,6 +404,7 @@ class EntryReader:
         tape = self.tape
         separator = self.values.separator.core
         if separator and (yield from take_text(tape, separator)):
+            self._separate(separated=True)
             return None
         stop = yield from at_any(tape, self.values.stops)
         opening = yield from self._opening()
@@ -406,15 +416,25 @@ class EntryReader:
             stop = yield from at_any(tape, begun_stops(self.values.stops))
         if stop is not None and (opening is None or len(stop) > len(opening.core)):
             self.emit("}")
-            return ReadOutcome.REPAIRED if self.values.repaired else ReadOutcome.COMPLETE
+            repaired = self.values.repaired or self.separated
+            return ReadOutcome.REPAIRED if repaired else ReadOutcome.COMPLETE
         if opening is None and self.values.openings[0].core and not bare:
             return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
         return (yield from self._entry(opening or self.values.openings[0], bare=bare))
 
     def _value(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read the value of a key, and its closer."""
+        if self.values.separator.core:
+            self._separate(separated=False)
+        self.values.repaired = self.values.repaired or not self.key.has_written(key)
         self.count += 1
         return (yield from self.values.read(self.key.read(key), key, row))
+
+    def _separate(self, *, separated: bool) -> None:
+        """Note a separator, or a key; each one but the first comes behind one separator."""
+        missing = separated is self.separated and (separated or bool(self.count))
+        self.values.repaired = self.values.repaired or missing or (separated and not self.count)
+        self.separated = separated
 
     def _opening(self) -> Reading[TemplateLiteral | None]:
         """Return the opening of an entry that comes next, or None."""

@@ -129,29 +129,37 @@ class JsonReader:
         """
         if begun:
             ended = yield from self._arguments_behind_key()
-            return ended if ended is not None else (yield from self._members(inner=inner))
+            if ended is not None:
+                return ended
+            return (yield from self._members(inner=inner, separated=False))
         if not (yield from take_text(self.tape, "{")):
             return self._unread()
-        return (yield from self._members(inner=inner))
+        return (yield from self._members(inner=inner, separated=True))
 
-    def _members(self, *, inner: bool) -> Reading[CallEnd]:
-        """Read the members of an object that has begun, and its closer."""
+    def _members(self, *, inner: bool, separated: bool) -> Reading[CallEnd]:
+        """Read the members of an object that has begun, and its closer.
+
+        Each comes behind one comma, unless it is the first, behind the brace.
+        """
         while True:
             yield from skip_space(self.tape)
             if not (yield from self.tape.wait(1)):
                 return self._at_end()
             char = self.tape.text[self.tape.at]
-            if char == "}":
+            if char in "},":
                 self.tape.take(1, SpanKind.MARKUP)
+                self.repaired = self.repaired or separated
+                separated = char == ","
+                if separated:
+                    continue
                 return CallEnd.CLOSED
-            if char == ",":
-                self.tape.take(1, SpanKind.MARKUP)
-                continue
             if self.collector.calling and (yield from self._behind(char)):
                 self.repaired = True
                 return CallEnd.CLOSED
             if char not in "\"'":
                 return CallEnd.NO_CALL
+            self.repaired = self.repaired or not separated
+            separated = False
             ended = yield from self._member(inner=inner)
             if ended is not None:
                 return ended
@@ -222,7 +230,7 @@ class JsonReader:
             key == call.arguments_field or (yield from self._names_arguments(key))
         ):
             return (yield from self._arguments())
-        if key == call.id_field:
+        if call.id_field and key == call.id_field:
             pieces: list[str] = []
             ended = yield from self._value(pieces.append)
             self.id = "".join(pieces).strip('"')

@@ -409,6 +409,7 @@ class _JsonReader:
     def _close(self, char: str) -> None:
         """Close a container and those inside it that were left open."""
         gap = self.gap.replace(",", "")
+        self.repaired = self.repaired or gap != self.gap
         self.gap = ""
         while self.open and self.open[-1] != char:
             self.emit(_WRITTEN.get(self.open[-1], self.open[-1]))
@@ -450,7 +451,7 @@ class _JsonReader:
             yield
         word = match.group()
         if self.next is _Next.KEY:
-            self.keyed = True
+            self.keyed = self.repaired = True
             self.gap += encode_basestring(word)
         elif word in _WORDS:
             self._flush()
@@ -512,6 +513,8 @@ class _JsonReader:
                 if not (yield from self._escape(emit)):
                     return False
                 continue
+            # JSON writes no control character as it is.
+            self.repaired = self.repaired or char < " "
             emit(in_json(tape.take(1, SpanKind.ARGUMENTS)))
 
     def _escape(self, emit: Emit) -> Reading[bool]:

@@ -22,6 +22,7 @@ from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
+from autoparser.analysis.core.text_format import StringText
 
 from .json_text import Emit, QuoteScan, ReadOutcome, in_json
 from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead, skip_space
@@ -34,6 +35,7 @@ from .value_decoding import (
     entry_rows,
     is_huge,
     is_value,
+    is_written,
     read_elements,
 )
 
@@ -615,6 +617,15 @@ def _is_count(text: str, types: frozenset[str], notation: ValueNotation) -> bool
     return text not in (notation.true, notation.false, notation.null)
 
 
+class ReadValue(NamedTuple):
+    """The value that a raw text is written for."""
+
+    json: str
+    """JSON text, such as `"Oslo"`."""
+    own: bool
+    """Whether the text is what the format writes for it, or JSON or Python as they are written."""
+
+
 def json_of(
     text: str,
     schema: SchemaPart,
@@ -622,32 +633,43 @@ def json_of(
     notation: ValueNotation,
     *,
     quoted: bool,
-) -> str:
-    """Return the JSON text of the value that a raw text is written for."""
+) -> ReadValue:
+    """Return the value that a raw text is written for."""
     string = notation.string
     if quoted or types == frozenset({"string"}):
-        return json.dumps(string.read(text), ensure_ascii=False)
+        return _string_of(text, string, quoted=quoted)
     if types and _is_count(text, types, notation):
-        return text
+        return ReadValue(text, own=True)
     if not text.strip() and types is not None:
         for kind, container, empty in (
             ("array", notation.array, "[]"),
             ("object", notation.object, "{}"),
         ):
             if kind in types and not container.empty.strip():
-                return empty
+                return ReadValue(empty, own=True)
     try:
-        return json.dumps(read_elements(text, notation, schema), ensure_ascii=False)
+        value = read_elements(text, notation, schema)
+        return ReadValue(json.dumps(value, ensure_ascii=False), own=True)
     except UnreadableValueError:
         value = decode_typed(text, types, notation)
     if isinstance(value, str):
         if (types is None or types & _NUMBERED) and is_huge(text.strip()):
-            return text.strip()
-        if types is not None and "string" not in types:
-            value = _of_other_type(text, types, notation)
-        else:
-            value = string.read(value)
-    return json.dumps(value, ensure_ascii=False)
+            return ReadValue(text.strip(), own=True)
+        if types is None or "string" in types:
+            return _string_of(value, string, quoted=False)
+        value = _of_other_type(text, types, notation)
+    own = is_written(text, notation) or (isinstance(value, str) and _is_bare(text, string))
+    return ReadValue(json.dumps(value, ensure_ascii=False), own)
+
+
+def _string_of(text: str, string: StringText, *, quoted: bool) -> ReadValue:
+    own = string.has_written(text) if quoted else _is_bare(text, string)
+    return ReadValue(json.dumps(string.read(text), ensure_ascii=False), own)
+
+
+def _is_bare(text: str, string: StringText) -> bool:
+    """Return whether a text without quotes is what the format writes for a string."""
+    return not string.open.strip() and string.has_written(text)
 
 
 def _of_other_type(text: str, types: frozenset[str], notation: ValueNotation) -> Json:

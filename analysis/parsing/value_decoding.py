@@ -17,7 +17,14 @@ import warnings
 from collections.abc import Sequence
 
 from autoparser.analysis.core.call_format import ArgumentFormat
-from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSlot, ValueNotation
+from autoparser.analysis.core.call_notation import (
+    ContainerNotation,
+    Row,
+    RowSlot,
+    ValueNotation,
+    json_notation,
+    python_notation,
+)
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import is_mapping, is_row
 from autoparser.analysis.core.schema_keywords import JsonType
@@ -55,7 +62,7 @@ class ValueDecoder(_Cursor):
     """Decodes a value from a whole text in a notation."""
 
     foreign = False
-    """Whether a string was quoted otherwise than the notation quotes, as in `'Oslo'`."""
+    """Whether a quote or a separator is not the notation's, as in `'Oslo'` or `[1, 2,]`."""
 
     def value(self, notation: ValueNotation) -> Json:
         """Decode the next value. Raises UnreadableValueError."""
@@ -103,6 +110,7 @@ class ValueDecoder(_Cursor):
         end = self._close_of(close, text.escapes)
         inside = self.text[self.at : end]
         self.at = end + len(close)
+        self.foreign = self.foreign or not text.has_written(inside)
         return text.read(inside)
 
     def _close_of(self, close: str, escapes: tuple[str, ...]) -> int:
@@ -119,6 +127,7 @@ class ValueDecoder(_Cursor):
             return None
         self.at = match.end()
         whole = match.group()
+        self.foreign = self.foreign or _CONTROL.search(whole) is not None
         if whole[0] == '"':
             try:
                 return str(json.loads(whole, strict=False))
@@ -131,6 +140,7 @@ class ValueDecoder(_Cursor):
     def _entries(self, container: ContainerNotation, outer: ValueNotation, *, keyed: bool) -> Json:
         values = container.values or outer
         close = container.close.strip()
+        separator = container.separator.strip()
         members: dict[str, Json] = {}
         items: list[Json] = []
         while True:
@@ -139,9 +149,12 @@ class ValueDecoder(_Cursor):
                 return members if keyed else items
             if self.at >= len(self.text):
                 raise UnreadableValueError
-            self._takes(container.separator.strip())
+            separated = self._takes(separator)
             self._space()
-            if close and self.text.startswith(close, self.at):
+            ends = bool(close) and self.text.startswith(close, self.at)
+            wanted = bool(separator) and bool(members or items) and not ends
+            self.foreign = self.foreign or separated is not wanted
+            if ends:
                 continue
             key, value = self._entry(container, values)
             if keyed:
@@ -172,13 +185,16 @@ class ValueDecoder(_Cursor):
         end = self.text.find(stop, self.at) if stop else -1
         if end < 0:
             raise UnreadableValueError
-        key = container.key.read(self.text[self.at : end].strip())
+        written = self.text[self.at : end].strip()
+        key = container.key.read(written)
+        self.foreign = self.foreign or not container.key.has_written(written)
         if own and not _BARE_KEY.fullmatch(key):
             raise UnreadableValueError
         self.at = end
         return key
 
 
+_CONTROL = re.compile(r"[\x00-\x1f]")
 _BARE_KEY = re.compile(r"[\w$.-]+")
 """A key without the quotes that it should have."""
 _QUOTED = frozenset({StringEscape.JSON, StringEscape.JSON_ASCII})
@@ -194,6 +210,9 @@ def python_text(text: str, quote: str) -> str | None:
     return None if value == literal else value
 
 
+_HTML = frozenset({StringEscape.HTML, StringEscape.JSON_HTML})
+_SPELLINGS = json_notation(), python_notation()
+"""The notations that models write in place of the format's."""
 _PYTHON = tuple("'\"[({")
 """First characters of Python literals, except numbers, which JSON covers."""
 
@@ -210,7 +229,7 @@ def decode_value(text: str, notation: ValueNotation) -> Json:
             return value
     except (UnreadableValueError, RecursionError, ValueError):
         pass
-    if notation.string.escape in (StringEscape.HTML, StringEscape.JSON_HTML):
+    if notation.string.escape in _HTML:
         text = html.unescape(text)
     try:
         return require_finite(json.loads(text, strict=False))
@@ -226,6 +245,21 @@ def decode_value(text: str, notation: ValueNotation) -> Json:
             return _plain(ast.literal_eval(text))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         raise UnreadableValueError from None
+
+
+def is_written(text: str, notation: ValueNotation) -> bool:
+    """Return whether a text is a value as the notation writes it, or JSON or Python do."""
+    if notation.string.escape in _HTML and StringText(escape=StringEscape.HTML).has_written(text):
+        text = html.unescape(text)
+    for each in (notation, *_SPELLINGS):
+        decoder = ValueDecoder(text)
+        try:
+            decoder.value(each)
+        except (UnreadableValueError, ValueError, RecursionError):
+            continue
+        if decoder.end() and not decoder.foreign:
+            return True
+    return False
 
 
 def is_value(text: str, notation: ValueNotation) -> bool:

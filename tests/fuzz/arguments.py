@@ -18,7 +18,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from autoparser import AutoparserError, ChatTemplate, LearnedFormat, analyze
+from autoparser.analysis.core.call_format import ArgumentFormat
+from autoparser.analysis.core.call_notation import MemberOrder
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from tests.analysis.parsing.loop import TOOLS, generated, with_ids
@@ -37,6 +41,7 @@ def wrong_calls(analysis: LearnedFormat, edits: int, rng: random.Random) -> Iter
     format_ = analysis.format
     calls = format_.calls
     turns = []
+    orders = [] if calls is None else [*_in_orders(calls.arguments)]
     for case in battery_messages():
         if case.message.calls and calls is not None:
             try:
@@ -54,9 +59,19 @@ def wrong_calls(analysis: LearnedFormat, edits: int, rng: random.Random) -> Iter
         bare = _bare(text)
         for call in message.tool_calls:
             given = json.loads(call.arguments)
-            ways = (calls.arguments.write(given), call.arguments)
+            ways = (*(each.write(given) for each in orders), call.arguments)
             if call.status.value == "ok" and not any(_bare(way) in bare for way in ways):
                 yield f"{call.name} {call.arguments} of {text!r}"
+
+
+def _in_orders(arguments: ArgumentFormat) -> Iterator[ArgumentFormat]:
+    """Return how arguments are written, their members as the template sorts them, and as given."""
+    yield arguments
+    values = arguments.values
+    given = replace(values, object=replace(values.object, order=MemberOrder.GIVEN))
+    yield replace(
+        arguments, members=replace(arguments.members, order=MemberOrder.GIVEN), values=given
+    )
 
 
 def _bare(text: str) -> str:
