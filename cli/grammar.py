@@ -192,13 +192,15 @@ def _grammar_text(
     Raises GrammarError and SchemaError for what cannot be said.
     """
     match form:
-        case GrammarFormat.GBNF | GrammarFormat.EBNF:
-            # xgrammar reads what llama.cpp does.
+        case GrammarFormat.GBNF:
+            return grammar.gbnf(opaque_tokens)
+        case GrammarFormat.EBNF:
+            # xgrammar reads what llama.cpp does, but for ids of tokens.
             return grammar.gbnf()
         case GrammarFormat.LARK:
             return grammar.lark(cast("wings.OpaqueTokens", opaque_tokens))
         case GrammarFormat.STRUCTURAL_TAG:
-            return wings.json_text(grammar.structural_tag(), indent=2)
+            return wings.json_text(grammar.structural_tag(opaque_tokens), indent=2)
         case GrammarFormat.JSON:
             return wings.json_text(
                 wings.grammar_document(grammar, opaque_tokens, template), indent=2

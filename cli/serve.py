@@ -171,7 +171,9 @@ def _chat_endpoint(
     warn_of_switches(source.label, template, switches)
     found = source.tokenizer(tokenizer, template, segmenting=True)
     return wings.ChatEndpoint(
-        wings.ChatPreparer(analysis, switches=switches, tokenizer=found, loosen=loosen, **choices),
+        wings.ChatPreparer(
+            analysis, switches=switches, tokenizer=found, loosen=loosen, engine=kind, **choices
+        ),
         wings.CompletionBackend(
             address, kind, model=served, connections=bounds.requests, key=server_key
         ),

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, build_opener
@@ -28,6 +28,9 @@ from .answer_judge import DecodedAnswer, DecodingReport, DecodingTrial
 from .constraints import ConstraintError, RefusedTokenError
 from .mask_sampling import DeviceError, ModelSampler, choose_device, measure_walks
 from .matcher_grammar import FreeGrammar, GrammarObject
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 # Answers of a causal model of transformers, with the mask and without.
 
@@ -174,9 +177,15 @@ class ServerEngine(StrEnum):
     LLAMA_SERVER = "llama-server"
 
 
-def grammar_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
-    """Return the request fields that constrain the answer to a grammar; raises as `gbnf` does."""
-    text, kept = grammar.gbnf(), marker_fields(engine, grammar)
+def grammar_fields(
+    engine: ServerEngine, grammar: Grammar, tokenizer: Tokenizer | None = None
+) -> dict[str, Json]:
+    """Return the request fields that constrain the answer to a grammar; raises as `gbnf` does.
+
+    With the model's `tokenizer`, llama.cpp's grammar writes markers by their ids.
+    """
+    known = tokenizer if engine is ServerEngine.LLAMA_SERVER else None
+    text, kept = grammar.gbnf(known), marker_fields(engine, grammar)
     match engine:
         case ServerEngine.VLLM:
             return {"structured_outputs": {"grammar": text}, **kept}

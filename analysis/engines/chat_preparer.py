@@ -17,6 +17,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.core.turn_shape import PromptProgress
+from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
@@ -64,6 +65,8 @@ class PreparedChat:
     bridged: str | None = None
     """Why the prompt does not go on from the earlier turn's ids; empty where it does, None where
     none were given."""
+    marker_tokenizer: Tokenizer | None = None
+    """Knows the ids of markers for a backend that takes them in a grammar; else None."""
 
 
 class ChatPreparer:
@@ -76,10 +79,12 @@ class ChatPreparer:
         switches: Mapping[str, Json] | None = None,
         tokenizer: Tokenizer | None = None,
         loosen: bool = False,
+        engine: ServerEngine | None = None,
         **choices: Unpack[ReadingChoices],
     ) -> None:
         """Use an analyzed template; with a `tokenizer`, prompts are ids and can be bridged.
 
+        `engine` runs behind the server; llama.cpp takes the ids of markers in a grammar.
         `switches` stand where a request sets nothing else. With `loosen`, keywords that a grammar
         cannot be held to are left out of strict tools, too, and of the schema of content. The
         `choices` are the parser's for all answers.
@@ -89,6 +94,7 @@ class ChatPreparer:
         self._loosen = loosen
         self._renderer: Renderer | None = None
         self._tokenizer = tokenizer
+        self._marker_tokenizer = tokenizer if engine is ServerEngine.LLAMA_SERVER else None
         self._bridging = threading.Lock()
         self._grammars: IdentityCache[Grammar] = IdentityCache(GRAMMARS)
         if tokenizer is not None:
@@ -122,7 +128,8 @@ class ChatPreparer:
         }
         grammar, constrained = self._grammar(request, offered, options)
         parser = self._analysis.parser(offered, **options, **self._choices)
-        return PreparedChat(request, prompt, ids, parser, grammar, constrained, reason)
+        known = self._marker_tokenizer
+        return PreparedChat(request, prompt, ids, parser, grammar, constrained, reason, known)
 
     def encode(self, text: str) -> tuple[int, ...] | None:
         """Return the token ids of a text, or None without a tokenizer."""
@@ -200,7 +207,7 @@ class ChatPreparer:
             lambda: made,
         )
         try:
-            grammar.gbnf()
+            grammar.gbnf(self._marker_tokenizer)
         except (GrammarError, SchemaError) as error:
             if not free or isinstance(error, StrictSchemaError):
                 raise

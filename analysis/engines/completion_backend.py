@@ -340,8 +340,11 @@ class CompletionBackend:
             body["stop"] = stops
         if request.limit is not None:
             body["n_predict" if self._native else "max_tokens"] = request.limit
-        fields = grammar_fields if chat.constrained else marker_fields
-        body |= fields(self.engine, chat.grammar)
+        body |= (
+            grammar_fields(self.engine, chat.grammar, chat.marker_tokenizer)
+            if chat.constrained
+            else marker_fields(self.engine, chat.grammar)
+        )
         if self._native:
             return {**body, "return_tokens": True, "cache_prompt": True}
         if request.min_tokens:

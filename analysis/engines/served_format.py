@@ -507,7 +507,9 @@ class ServedFormat:
         """The parser of any call after the reasoning."""
         return self.learned.parser(reasoning_over=True, **cast("ReadingChoices", self.choices))
 
-    def tag(self, request: ServedRequest, start: GrammarStart) -> dict[str, Json] | None:
+    def tag(
+        self, request: ServedRequest, start: GrammarStart, *, with_ids: bool = False
+    ) -> dict[str, Json] | None:
         """Return the structural tag that constrains an answer, or None if none does.
 
         Calls are constrained if one is required, named, or strict, and content if JSON or another
@@ -529,7 +531,7 @@ class ServedFormat:
             others = filter(None, openings.values())
             turns = [self._grammar(request, setting).turn for setting in others]
             grammar = replace(grammar, turn=at_any_start([grammar.turn, *turns]))
-        tag = grammar.structural_tag()
+        tag = grammar.structural_tag(self.tokenizer if with_ids or request.forced else None)
         log_loosening(grammar.loosened("structural_tag"))
         return tag
 

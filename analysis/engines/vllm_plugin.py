@@ -125,7 +125,7 @@ def with_tag(
             return request
     try:
         start: GrammarStart = "after the reasoning" if apart else "the prompt's end"
-        tag = served_format.tag(served, start)
+        tag = served_format.tag(served, start, with_ids=True)
     except AutoparserError as error:
         if served.content is not None and not (served.forced or served.strict):
             _LOG.warning("the schema of an answer is left to vLLM: %s", error)

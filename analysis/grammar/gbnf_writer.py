@@ -27,6 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as Abstra
 from autoparser.analysis.core.schema_document import ROOT
 from autoparser.analysis.core.schema_keywords import UnheldKeywordError
 from autoparser.analysis.core.text_format import EdgeStrip
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import GrammarError
 from .gbnf_rules import (
@@ -79,21 +80,27 @@ class SchemaTable(GbnfRules):
         return RegexWriter(self, CharacterQuoting.BARE).write(regex)
 
 
-def write_gbnf(rules: GrammarRules, table: SchemaTable) -> str:
-    """Write a grammar in GBNF, its root as `root`.
+NO_TOKENS = OpaqueTokens()
+
+
+def write_gbnf(rules: GrammarRules, table: SchemaTable, tokens: OpaqueTokens = NO_TOKENS) -> str:
+    """Write a grammar in GBNF, its root as `root`; markers among `tokens` are written by their ids.
 
     Raises GrammarError for what GBNF cannot say; the table raises for schemas that it cannot write.
     """
-    return GbnfWriter(rules, table).write()
+    return GbnfWriter(rules, table, tokens).write()
 
 
 class GbnfWriter:
     """Writes rules as GBNF; other dialects may override how free text is written."""
 
-    def __init__(self, rules: GrammarRules, table: SchemaTable) -> None:
+    def __init__(
+        self, rules: GrammarRules, table: SchemaTable, tokens: OpaqueTokens = NO_TOKENS
+    ) -> None:
         """Store the rules, and the table that they are written to."""
         self.rules = rules
         self.table = table
+        self.tokens = tokens
         self.names: dict[str, str] = {}
         for name in rules.rules_by_name:
             table.section = f"call of {rules.tools[name]}" if name in rules.tools else "calls"
@@ -118,7 +125,7 @@ class GbnfWriter:
         """Write a node."""
         match node:
             case LiteralNode(text):
-                return gbnf_literal(text)
+                return self.literal(text)
             case PatternNode():
                 return self.pattern(node)
             case JsonValue():
@@ -136,6 +143,19 @@ class GbnfWriter:
                 if node not in self._prose_bodies:
                     self._prose_bodies[node] = self.free_text(node)
                 return self._prose_bodies[node]
+
+    def literal(self, text: str) -> str:
+        """Write a text, its tokens by their ids: then they cannot be spelled in other tokens."""
+        return in_row(
+            *(
+                gbnf_literal(piece) if isinstance(piece, str) else self.token(piece)
+                for piece in self.tokens.pieces(text)
+            )
+        )
+
+    def token(self, number: int) -> str:
+        """Write a token by its id, as llama.cpp reads it."""
+        return f"<[{number}]>"
 
     def _choice(self, options: Sequence[Node]) -> str:
         """Write alternatives.
@@ -207,7 +227,7 @@ class GbnfWriter:
         for prose in proses:
             exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
             if prose is None:
-                ways += [in_row(gbnf_literal(each.close), self.node(each.then)) for each in exits]
+                ways += [in_row(self.literal(each.close), self.node(each.then)) for each in exits]
                 continue
             thens: dict[str, list[str]] = {}
             for each in exits:
@@ -234,7 +254,7 @@ class GbnfWriter:
             # A rule of its own, close and all: llguidance reads such a rule as one; otherwise the
             # first part of the text that may be the longest decides about the others.
             closed = {
-                close: self.table.add(prose.part, in_row(text, gbnf_literal(close)))
+                close: self.table.add(prose.part, in_row(text, self.literal(close)))
                 for close in every
             }
             return either_of(
@@ -286,14 +306,18 @@ class GbnfWriter:
 
     def is_common(self, prose: FreeProse) -> bool:
         """Return whether all places of a text share its states."""
-        return prose in self._often
+        # States would spell a token that closes the text.
+        return bool(self.tokens.ids) or prose in self._often
 
     def close(self, text: str) -> str:
         """Write the close of a text with states of its own: character by character, like these.
 
         llguidance reads the longest of several literals, and would not backtrack.
         """
-        return " ".join(map(gbnf_literal, text))
+        return " ".join(
+            self.token(piece) if isinstance(piece, int) else " ".join(map(gbnf_literal, piece))
+            for piece in self.tokens.pieces(text)
+        )
 
     def _common(
         self, part: str, texts: tuple[str, ...], barred: AbstractSet[str], *, is_filled: bool

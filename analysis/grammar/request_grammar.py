@@ -11,11 +11,11 @@ remains:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, Unpack, cast
 
 from msgspec import Struct, structs
 
@@ -47,11 +47,11 @@ from autoparser.shown import Shown
 
 from .acceptance import GrammarDialect, TextAcceptance, accept_text, byte_tokens, tokens_of
 from .call_writer import GrammarError
-from .gbnf_writer import SchemaTable, write_gbnf
+from .gbnf_writer import NO_TOKENS, SchemaTable, write_gbnf
 from .grammar_rules import GrammarRules
 from .lark_writer import LarkGrammar, write_lark
 from .schema_loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, written_grammar
-from .structural_tag import TagFormat, write_structural_tag
+from .structural_tag import TagElements, TagFormat, write_structural_tag
 from .turn_rules import GrammarTrigger, parts_of, rules_of, triggers_of, without_ends
 
 if TYPE_CHECKING:
@@ -89,6 +89,11 @@ _WRITTEN: IdentityCache[WrittenGrammar[LarkGrammar]] = IdentityCache(32)
 
 def _opaque_of(tokenizer: Tokenizer | OpaqueTokens | object) -> OpaqueTokens:
     return tokenizer if isinstance(tokenizer, OpaqueTokens) else tokenizer_of(tokenizer).opaque
+
+
+Text = TypeVar("Text", str, dict[str, Json])
+_FormKey: TypeAlias = tuple[GrammarForm, tuple[int, ...]]
+"""A form, and the ids of the tokens in it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,35 +213,61 @@ class Grammar(Shown):
         """
         return self._lark(_opaque_of(tokenizer)).grammar.slices
 
-    def gbnf(self) -> str:
+    def gbnf(self, tokenizer: Tokenizer | OpaqueTokens | object | None = None) -> str:
         """Write it in GBNF, as llama.cpp takes it; raises as `lark` does.
 
-        Raises GrammarError and SchemaError also for what GBNF cannot say: without `loosen`, it is
-        never weaker than the schemas.
+        With the model's `tokenizer`, the markers that are tokens of it are written by their ids,
+        ``<[151657]>``, so that a model cannot spell them in others; only llama.cpp reads that. A
+        lazy grammar begins with a text. Raises GrammarError and SchemaError also for what GBNF
+        cannot say: without `loosen`, it is never weaker than the schemas.
         """
-        return self._gbnf.grammar
+        return self._gbnf(NO_TOKENS if self.lazy else self._marker_tokens(tokenizer)).grammar
 
-    @cached_property
-    def _gbnf(self) -> WrittenGrammar[str]:
-        return written_grammar(
-            lambda tools, content: write_gbnf(
-                self._rules(tools, content, _ALL_TEXT), SchemaTable()
+    def _gbnf(self, tokens: OpaqueTokens) -> WrittenGrammar[str]:
+        return self._kept(
+            ("gbnf", (*tokens.ids.values(),)),
+            lambda: written_grammar(
+                lambda tools, content: write_gbnf(
+                    self._rules(tools, content, tokens), SchemaTable(), tokens
+                ),
+                self._request("gbnf"),
             ),
-            self._request("gbnf"),
         )
 
+    def _kept(
+        self, key: _FormKey, write: Callable[[], WrittenGrammar[Text]]
+    ) -> WrittenGrammar[Text]:
+        found: WrittenGrammar[Text] | None = self._written.get(key)
+        if found is None:
+            found = self._written[key] = write()
+        return found
+
+    @cached_property
+    def _written(self) -> dict[_FormKey, WrittenGrammar[Any]]:
+        return {}
+
+    def _marker_tokens(self, tokenizer: Tokenizer | object | None) -> OpaqueTokens:
+        """Return the markers that are added tokens of a tokenizer."""
+        if tokenizer is None:
+            return NO_TOKENS
+        if isinstance(tokenizer, OpaqueTokens):
+            added = dict(tokenizer.ids)
+        else:
+            added = {token.text: token.id for token in tokenizer_of(tokenizer).added}
+        markers = self.preserved_tokens
+        return OpaqueTokens({text: added[text] for text in markers if text in added})
+
     def loosened(self, form: GrammarForm) -> tuple[Loosening, ...]:
-        """Return the keywords that this form of the grammar is not held to.
+        """Return the keywords that this form of the grammar is not held to, with any tokenizer.
 
         Raises as the form itself does.
         """
-        match form:
-            case "gbnf":
-                return self._gbnf.loosened
-            case "lark":
-                return self._lark(_ALL_TEXT).loosened
-            case "structural_tag":
-                return self._tag.loosened
+        if form == "lark":
+            return self._lark(_ALL_TEXT).loosened
+        for (written_form, _), written in self._written.items():
+            if written_form == form:
+                return written.loosened
+        return (self._gbnf if form == "gbnf" else self._tag)(NO_TOKENS).loosened
 
     def accepts(
         self,
@@ -266,29 +297,36 @@ class Grammar(Shown):
         """Return the parser of the same request."""
         return OutputParser(structs.replace(self.turn, offered=frozenset(self.tools)))
 
-    def structural_tag(self) -> dict[str, Json]:
+    def structural_tag(
+        self, tokenizer: Tokenizer | OpaqueTokens | object | None = None
+    ) -> dict[str, Json]:
         """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.
 
-        Raises GrammarError if there are no calls, and for arguments that no tag can say.
+        With the model's `tokenizer`, the markers that are tokens of it are ``token`` elements, so
+        that a model cannot spell them in others. Raises GrammarError if there are no calls, and
+        for arguments that no tag can say; TokenizerError.
         """
-        return self._tag.grammar
+        return self._tag(self._marker_tokens(tokenizer)).grammar
 
-    @cached_property
-    def _tag(self) -> WrittenGrammar[dict[str, Json]]:
+    def _tag(self, tokens: OpaqueTokens) -> WrittenGrammar[dict[str, Json]]:
         request = self._request("structural_tag")
-        return written_grammar(
-            lambda tools, json_schema: write_structural_tag(
-                self._unended,
-                tools,
-                self.server_triggers,
-                parallel=self.parallel,
-                required=self.required,
-                json_schema=json_schema,
-                content=self.content_tag,
-                exact=request.is_exact,
-                free=self._is_free,
+        elements = TagElements(tokens, exact=request.is_exact)
+        return self._kept(
+            ("structural_tag", (*tokens.ids.values(),)),
+            lambda: written_grammar(
+                lambda tools, json_schema: write_structural_tag(
+                    self._unended,
+                    tools,
+                    self.server_triggers,
+                    parallel=self.parallel,
+                    required=self.required,
+                    json_schema=json_schema,
+                    content=self.content_tag,
+                    elements=elements,
+                    free=self._is_free,
+                ),
+                request,
             ),
-            request,
         )
 
     @cached_property

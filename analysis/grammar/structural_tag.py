@@ -4,13 +4,18 @@ If the model may choose to call, text is free and a trigger begins a tag (``trig
 something is required of the answer (a call, no call or only one, content in JSON), text without any
 constraint would not hold it: then the tag has the rows of the format themselves, each of them a
 sequence. The end of the turn is the engine's: it masks the tokens that end an answer inside a tag.
+
+With a tokenizer, a marker that is one of its tokens is that token alone. As text, a mask would let
+a model spell it in others, which is content to who reads ids. `<tool_call>{` is
+
+    {"type": "token", "token": 151657}, {"type": "const_string", "value": "{"}
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Json
@@ -27,7 +32,7 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import CallWriter, HeaderTail
 from .gbnf_rules import gbnf_literal, unwritable_keyword
-from .gbnf_writer import GbnfWriter, SchemaTable
+from .gbnf_writer import NO_TOKENS, GbnfWriter, SchemaTable
 from .grammar_rules import FreeProse, GrammarRules, JsonValue, Node, references_in
 from .rule_paths import RuleTable, leading_text, without_prefix
 from .turn_rules import GrammarTrigger, TurnRules
@@ -49,28 +54,25 @@ class CallTags:
         self,
         calls: CallFormat,
         tools: Mapping[str, Json],
+        elements: TagElements,
         *,
         parallel: bool,
         stops: Sequence[str],
         header: HeaderTail | None = None,
-        exact: bool = True,
     ) -> None:
-        """Store a format's calls and the tools; `stops` and `header` as in a `CallWriter`.
-
-        `exact` is whether lengths are held whatever they cost (see `_TagTable`).
-        """
-        self.calls, self.tools, self._stops, self._exact = calls, tools, stops, exact
-        self._header = header
+        """Store a format's calls and the tools; `stops` and `header` as in a `CallWriter`."""
+        self.calls, self.tools, self._stops, self._header = calls, tools, stops, header
+        self.elements = elements
         self.many = parallel and calls.limit is CallLimit.MANY
 
     def whole(self, section_begun: str = "") -> TagFormat:
         """Write the section of calls without the part `section_begun` by the prompt."""
-        table = RuleTable(OpaqueTokens(), names_alone=True)
+        table = RuleTable(self.elements.tokens, names_alone=True)
         writer = self._writer(table, self.tools, parallel=self.many)
         root = table.brancher.branch(writer.ways([()], section_begun))
         for name, first in writer.open.items():
             writer.fill(name, first=first)
-        return _grammar(root, table.rules_by_name, exact=self._exact)
+        return self.elements.grammar(root, table.rules_by_name)
 
     def section(self) -> TagFormat | None:
         """Write all calls as one tag, or None if no section opens before and closes after them."""
@@ -91,12 +93,12 @@ class CallTags:
 
     def _alike(self, tools: Mapping[str, Json]) -> TagFormat:
         """Write one call of any of some tools as a tag: their common beginning, and the rest."""
-        table = RuleTable(OpaqueTokens(), names_alone=True)
+        table = RuleTable(self.elements.tokens, names_alone=True)
         paths = self._writer(table, tools, parallel=False).each(first=False)
         begin = table.brancher.shared([leading_text(path) for path in paths])
         rests = [without_prefix(path, begin) if begin else path for path in paths]
         root = table.brancher.branch(rests)
-        return _tag(begin.lstrip(), _grammar(root, table.rules_by_name, exact=self._exact))
+        return _tag(begin.lstrip(), self.elements.grammar(root, table.rules_by_name))
 
     def _writer(self, table: RuleTable, tools: Mapping[str, Json], *, parallel: bool) -> CallWriter:
         return CallWriter(
@@ -108,8 +110,12 @@ def _tag(begin: str, content: TagFormat) -> TagFormat:
     return {"type": "tag", "begin": begin, "content": content, "end": ""}
 
 
+def _token_tag(number: int) -> TagFormat:
+    return {"type": "token", "token": number}
+
+
 def constant_tag(text: str) -> TagFormat:
-    """Write a fixed text."""
+    """Write a fixed text, whichever tokens spell it."""
     return {"type": "const_string", "value": text}
 
 
@@ -141,7 +147,7 @@ def json_tag(value: JsonValue) -> TagFormat:
     nothing of other members has none, a string with a length or a pattern has no escapes, of a
     format and a pattern one is held, and what it does not know it leaves out in silence.
     """
-    return _grammar(value, {}, exact=True)
+    return TagElements(exact=True).grammar(value, {})
 
 
 class _TagTable(SchemaTable):
@@ -155,12 +161,7 @@ class _TagTable(SchemaTable):
     calls_itself = True
 
     def __init__(self, *, exact: bool) -> None:
-        """Store whether lengths are held whatever they cost.
-
-        xgrammar 0.2.7 and 0.2.8 take 80 ms to compile each character of a text that is counted, or
-        as much for a mask. Of a text that is not empty, the states of what may close it take
-        seconds.
-        """
+        """Store whether lengths are held whatever they cost (see `TagElements`)."""
         super().__init__()
         self.longest_count = None if exact else _COUNTED
 
@@ -199,26 +200,57 @@ class _TagWriter(GbnfWriter):
         return True
 
     def close(self, text: str) -> str:
-        return gbnf_literal(text)
+        return self.literal(text)
+
+    def token(self, number: int) -> str:
+        return f"Token({number})"
 
     def any_text_but(self, texts: Sequence[str]) -> str:
         kept_out = ", ".join(map(gbnf_literal, texts))
         return f"TagDispatch(loop_after_dispatch=false, excludes=({kept_out}))"
 
 
-def _grammar(root: Node, rules_by_name: Mapping[str, Node], *, exact: bool) -> TagFormat:
-    """Write a node as a grammar in GBNF, with the rules that it needs."""
-    needed: dict[str, Node] = {}
-    waiting = [root]
-    while waiting:
-        for name in references_in(waiting.pop()):
-            if name not in needed:
-                needed[name] = rules_by_name[name]
-                waiting.append(rules_by_name[name])
-    return {
-        "type": "grammar",
-        "grammar": _TagWriter(GrammarRules(root, needed), _TagTable(exact=exact)).write(),
-    }
+@dataclass(frozen=True, slots=True)
+class TagElements:
+    """Writes the elements of a tag: texts and grammars, their markers as tokens where known."""
+
+    tokens: OpaqueTokens = NO_TOKENS
+    """The markers that are tokens of the tokenizer, such as ``<tool_call>``."""
+    exact: bool = True
+    """Whether lengths are held whatever they cost.
+
+    xgrammar 0.2.7 and 0.2.8 take 80 ms to compile each character of a text that is counted, or as
+    much for a mask. Of a text that is not empty, the states of what may close it take seconds.
+    """
+
+    def text(self, text: str) -> TagFormat:
+        """Write a fixed text."""
+        return in_row(
+            [
+                constant_tag(piece) if isinstance(piece, str) else _token_tag(piece)
+                for piece in self.tokens.pieces(text)
+            ]
+        )
+
+    def edge(self, text: str) -> Json:
+        """Write what begins or ends a tag: a token if the text is one, else the text."""
+        number = self.tokens.ids.get(text)
+        return text if number is None else _token_tag(number)
+
+    def grammar(self, root: Node, rules_by_name: Mapping[str, Node]) -> TagFormat:
+        """Write a node as a grammar in GBNF, with the rules that it needs."""
+        needed: dict[str, Node] = {}
+        waiting = [root]
+        while waiting:
+            for name in references_in(waiting.pop()):
+                if name not in needed:
+                    needed[name] = rules_by_name[name]
+                    waiting.append(rules_by_name[name])
+        table = _TagTable(exact=self.exact)
+        return {
+            "type": "grammar",
+            "grammar": _TagWriter(GrammarRules(root, needed), table, self.tokens).write(),
+        }
 
 
 _Item: TypeAlias = StrictItem | TemplateLiteral
@@ -235,14 +267,13 @@ def write_structural_tag(
     required: bool = False,
     json_schema: Json = None,
     content: TagFormat | None = None,
-    exact: bool = True,
+    elements: TagElements,
     free: bool = False,
 ) -> dict[str, Json]:
     """Write what a model may write as a structural tag.
 
-    `content` is what its content has to be, in place of the schema; `exact` is whether lengths that
-    take xgrammar long are held, too, instead of raising UnheldKeywordError.
-    `free` is that of `rules_of`.
+    `content` is what its content has to be, in place of the schema; `elements` decide whether
+    lengths that take xgrammar long raise UnheldKeywordError. `free` is that of `rules_of`.
 
     Raises GrammarError for arguments that no tag can say, as the other forms do; SchemaError for
     schemas that cannot be read.
@@ -250,7 +281,7 @@ def write_structural_tag(
     rules = TurnRules(
         turn,
         tools,
-        RuleTable(OpaqueTokens()),
+        RuleTable(elements.tokens),
         parallel=parallel,
         json_schema=json_schema,
         free=free,
@@ -263,14 +294,12 @@ def write_structural_tag(
     tags = None
     if calls is not None:
         stops, header = rules.call_stops(calls), rules.header_tail
-        tags = CallTags(calls, tools, parallel=parallel, stops=stops, header=header, exact=exact)
+        tags = CallTags(calls, tools, elements, parallel=parallel, stops=stops, header=header)
     found = None
     if tags is not None and parallel and not required and json_schema is None:
         found = _triggered(turn, tags, triggers)
-    return {
-        "type": "structural_tag",
-        "format": found or _RowTags(rules, tags, triggers, content).one_of_rows(rules.rows()),
-    }
+    rows = _RowTags(rules, elements, tags, triggers, content)
+    return {"type": "structural_tag", "format": found or rows.one_of_rows(rules.rows())}
 
 
 def _triggered(
@@ -286,23 +315,48 @@ def _triggered(
     known = [[text for text in texts if str(tag["begin"]).startswith(text)] for tag in found]
     if len(texts) < len(triggers) or any(len(each) != 1 for each in known):
         return None
+    elements = tags.elements
+    thought = _thought(turn, elements)
     calling: TagFormat = {"type": "triggered_tags", "triggers": [*texts], "tags": [*found]}
-    return in_row([*_thought(turn), calling])
+    # In free text xgrammar (0.2.8) takes a token for text, and not for the token beside it.
+    if all(text in elements.tokens.ids for text in texts) and not (
+        thought and not thought["begin"]
+    ):
+        calling = _by_token(found, texts, elements)
+    optional: list[TagFormat] = [{"type": "optional", "content": thought}] if thought else []
+    return in_row([*optional, calling])
 
 
-def _thought(turn: TurnTree) -> list[TagFormat]:
+def _by_token(
+    tags: Sequence[TagFormat], triggers: Sequence[str], elements: TagElements
+) -> TagFormat:
+    """Write free text in which a trigger begins a tag as a token: spelled, it is text."""
+    return {
+        "type": "token_triggered_tags",
+        "trigger_tokens": [elements.tokens.ids[trigger] for trigger in triggers],
+        "tags": [_begun_by_token(tag, triggers, elements) for tag in tags],
+    }
+
+
+def _begun_by_token(tag: TagFormat, triggers: Sequence[str], elements: TagElements) -> TagFormat:
+    begin = str(tag["begin"])
+    first = next(trigger for trigger in triggers if begin.startswith(trigger))
+    content = in_row([elements.text(begin[len(first) :]), cast("TagFormat", tag["content"])])
+    return {**tag, "begin": elements.edge(first), "content": content}
+
+
+def _thought(turn: TurnTree, elements: TagElements) -> TagFormat | None:
     """Write the reasoning that a model may begin with: a trigger in it begins no call."""
     reasoning = turn.reasoning
     if reasoning is None or not reasoning.close.core or turn.start is TurnStart.CONTENT:
-        return []
-    begin = "" if turn.start is TurnStart.REASONING else reasoning.open.core
-    thought: TagFormat = {
+        return None
+    close = reasoning.close.core
+    return {
         "type": "tag",
-        "begin": begin,
-        "content": {"type": "any_text"},
-        "end": reasoning.close.core,
+        "begin": "" if turn.start is TurnStart.REASONING else elements.edge(reasoning.open.core),
+        "content": {"type": "any_text", "excludes": [close]},
+        "end": elements.edge(close),
     }
-    return [{"type": "optional", "content": thought}]
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +364,7 @@ class _RowTags:
     """Writes the rows of a format."""
 
     rules: TurnRules
+    elements: TagElements
     tags: CallTags | None
     triggers: Sequence[GrammarTrigger]
     content: TagFormat | None
@@ -353,7 +408,7 @@ class _RowTags:
 
     def _item(self, item: StrictItem) -> TagFormat:
         if isinstance(item, str):
-            return constant_tag(item)
+            return self.elements.text(item)
         match item.part:
             case TurnPart.CALLS if self.tags is not None:
                 return self.tags.whole(item.written_start)

@@ -76,13 +76,25 @@ class EngineTokens:
 
     def masked(self, tag: Mapping[str, object], text: str) -> str:
         """Return the text of the first token that a tag masks, the end included, or empty."""
+        ids = self.tokenizer.encode(text)
+        taken, ended = self._walk(tag, ids)
+        if taken < len(ids):
+            return self.tokenizer.decode([ids[taken]])
+        return "" if ended else "it may not end there"
+
+    def taken(self, tag: Mapping[str, object], text: str, spelled: str) -> bool:
+        """Return whether a tag takes a text in which this marker is written in other tokens."""
+        parts = [self.tokenizer.encode(part) for part in text.split(spelled)]
+        signs = [id_ for sign in spelled for id_ in self.tokenizer.encode(sign)]
+        ids = [id_ for part in parts for id_ in (*signs, *part)][len(signs) :]
+        return self._walk(tag, ids) == (len(ids), True)
+
+    def _walk(self, tag: Mapping[str, object], ids: Sequence[int]) -> tuple[int, bool]:
         compiled = self._compiler.compile_structural_tag(json.dumps(tag))
         ends = list(self.tokenizer.eos_ids)
         matcher = self._xgrammar.GrammarMatcher(compiled, override_stop_tokens=ends)
-        for token in self.tokenizer.encode(text):
-            if not matcher.accept_token(token):
-                return self.tokenizer.decode([token])
-        return "" if matcher.is_terminated() else "it may not end there"
+        taken = next((at for at, id_ in enumerate(ids) if not matcher.accept_token(id_)), len(ids))
+        return taken, matcher.is_terminated()
 
 
 def taking_turns(tag: Mapping[str, object]) -> Taking:

@@ -91,6 +91,21 @@ def test_what_is_written_under_the_sent_grammar_is_the_templates_own(
     assert (told["clean"], told["with_calls"]) == (3, 3)
 
 
+def test_a_model_that_likes_to_spell_writes_a_marker_as_its_token(tmp_path: Path) -> None:
+    grammar = analysis_of("content-after-calls").grammar([BOOKING], tool_choice="required")
+    model = Parrot(tuple((marker, True) for marker in grammar.preserved_tokens), lag=100)
+    known = model.tokenizer.token_to_id
+    asked = {"prompt": "x", "n_predict": 20, "temperature": 0.0, "return_tokens": True}
+    asked |= {"logit_bias": [[known("<"), 50.0]], "preserved_tokens": grammar.preserved_tokens}
+    markers = [known(marker) for marker in grammar.preserved_tokens]
+    with running_llama(model, tmp_path) as llama:
+        for tokenizer in (None, model.tokenizer):
+            body = {**asked, "grammar": grammar.gbnf(tokenizer)}
+            answer = httpx2.post(f"{llama.url}/completion", json=body, timeout=TIMEOUT).json()
+            first = answer["tokens"][answer["tokens"][0] == known("\n")]
+            assert first in ([known("<")] if tokenizer is None else markers)
+
+
 STYLES = (
     *("j1-json-in-tags", "a1-function-parameter", "j8-2-python-dict-in-tags"),
     *("a6-key-is-tag", "arguments-cdata", "a7-token-pairs"),

@@ -1,0 +1,78 @@
+"""A marker that is a token of the tokenizer is that token alone: a model cannot spell it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from autoparser.analysis.core.conversation import Message, ToolCall
+from tests.analysis.parsing.loop import analysis_of
+from tests.corpus.grammar_readers import EngineTokens
+
+from .offers import tool
+from .tokens import EOS
+
+TOOLS = (tool("book", {"room": {"type": "string"}, "days": {"type": "integer"}}, "room"),)
+STRICT = ({**TOOLS[0], "function": {**TOOLS[0]["function"], "strict": True}},)
+REQUESTS: dict[str, dict[str, Any]] = {
+    "required": {"tools": TOOLS, "tool_choice": "required"},
+    "strict": {"tools": STRICT},
+}
+FORMATS = {
+    "j1-json-in-tags": "<tool_call>",
+    "a1-function-parameter": "<tool_call>",
+    "a7-token-pairs": "<|tool_call:start|>",
+    "j3-4-tagged-array": "<tool_calls>",
+    "reasoning-delimiter": "<|use|>",
+}
+
+
+def written(name: str) -> str:
+    """Return the turn of a call up to what ends it."""
+    analysis = analysis_of(name)
+    turn = analysis.turns(TOOLS).written_turn(
+        Message("", calls=(ToolCall("book", {"room": "blue", "days": 3}),))
+    )
+    assert turn.continuation is not None
+    text = turn.continuation
+    for end in analysis.grammar(TOOLS).stop_strings:
+        text = text.partition(end)[0]
+    return text
+
+
+@pytest.mark.parametrize("asked", REQUESTS)
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_tag_takes_the_token_and_masks_its_spelling(name: str, asked: str) -> None:
+    pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    grammar = analysis_of(name).grammar(**REQUESTS[asked])
+    engine = EngineTokens((EOS, *grammar.preserved_tokens), [EOS])
+    tag, text = grammar.structural_tag(engine.tokenizer), written(name)
+    for each in (tag, grammar.structural_tag()):
+        assert engine.masked(each, text + EOS) == ""
+    assert engine.taken(grammar.structural_tag(), text + EOS, FORMATS[name])
+    # Where the model may choose, what is spelled is text.
+    assert engine.taken(tag, text + EOS, FORMATS[name]) is (asked == "strict")
+
+
+def test_a_trigger_is_a_token_where_it_can_be() -> None:
+    grammar = analysis_of("j1-json-in-tags").grammar(STRICT)
+    engine = EngineTokens((EOS, "<tool_call>"), [EOS])
+    number = engine.tokenizer.hf.token_to_id("<tool_call>")
+    with_ids = json.dumps(grammar.structural_tag(engine.tokenizer))
+    assert f'"trigger_tokens": [{number}]' in with_ids
+    assert '"triggers": ["<tool_call>"]' in json.dumps(grammar.structural_tag())
+    # A tokenizer that has no marker changes nothing.
+    assert grammar.structural_tag(EngineTokens([EOS], [EOS]).tokenizer) == grammar.structural_tag()
+
+
+def test_gbnf_writes_tokens_by_their_ids_unless_a_text_begins_it() -> None:
+    analysis = analysis_of("j1-json-in-tags")
+    engine = EngineTokens((EOS, "<tool_call>"), [EOS])
+    number = engine.tokenizer.hf.token_to_id("<tool_call>")
+    grammar = analysis.grammar(TOOLS, tool_choice="required")
+    assert f"<[{number}]>" in grammar.gbnf(engine.tokenizer)
+    assert f"<[{number}]>" not in grammar.gbnf()
+    lazy = analysis.grammar(TOOLS, lazy=True)
+    assert lazy.gbnf(engine.tokenizer) == lazy.gbnf()
