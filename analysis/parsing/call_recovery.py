@@ -308,7 +308,7 @@ class CallRecovery:
                 yield f"`{text}` is missing"
             elif there[text] > wanted[text]:
                 yield f"`{text}` is repeated" if wanted[text] else f"`{text}` is not written here"
-        foreign = (each.text for each in tokens if not each.own and is_telling(each.text))
+        foreign = (each.text for each in tokens if not each.own)
         yield from (f"`{text}` is foreign" for text in dict.fromkeys(foreign))
 
     # One call.

@@ -121,6 +121,7 @@ class JsonReader:
         if (yield from ahead.row(units)):
             yield from skip_space(self.tape)
             self.tape.take(1, SpanKind.MARKUP)
+            self.repaired = True
 
     def _object(self, *, inner: bool, begun: bool = False) -> Reading[CallEnd]:
         """Read the members of the call's object, or of the one inside it.

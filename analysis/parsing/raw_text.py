@@ -362,6 +362,9 @@ class RawReader:
         if self.after.core:
             ahead = TextLookahead(tape, start + size)
             sight = yield from self._closer(ahead)
+            if sight is _Sight.TEXT and label is _Stop.CLOSER and not (self._closes or self.nests):
+                # Of a closer before other text the value is known to be over if none comes later.
+                return _Sight.TEXT if quoted else _Sight.DOUBT
         else:
             text = tape.text[start - tape.offset : start - tape.offset + size]
             ends = text in around.stops or (yield from self._entry(TextLookahead(tape, start)))

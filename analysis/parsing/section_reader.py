@@ -94,6 +94,9 @@ class _Unread(Enum):
     """It was passed on before it broke, and remains a call."""
 
 
+_SIGNS_BETWEEN = (";", ",", "]")
+_FRONT = 2
+"""Characters of a closer by which its front is noticed."""
 _MOST_HELD = 65536
 """Most characters that are held for calls that are not as the format writes them."""
 _LOOKED_AT = 1024
@@ -115,6 +118,12 @@ class SectionTexts:
         self.inner_closers = tuple(
             each for each in self.call_closers if each not in section.close.units
         )
+        fronts = (closer[:_FRONT] for closer in self.closers)
+        self.between = tuple(dict.fromkeys((*_SIGNS_BETWEEN, *fronts)))
+        """Texts behind a call that are no content if more calls or the end come behind them."""
+        self.leads = section.leads if self.tentative else ()
+        if not self.tentative and not any(each.core[:1] == "[" for each in call_opens(section)):
+            self.leads = ("[",)
         self.call_marks = (*self.inner_closers, *entry_markers(section.call))
         opening = call_open(section.call)
         texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
@@ -153,6 +162,8 @@ class SectionReader:
             tentative=texts.tentative,
             continuation=AfterArguments(turn, section),
         )
+        self._listed = replace(self._around, tentative=False)
+        """In a list that has begun with a call of an offered tool, others are calls, too."""
         self._closers, self._inner_closers = texts.closers, texts.inner_closers
         self._call_marks, self._noise = texts.call_marks, texts.noise
         self._opening_units, self._before_object = texts.opening_units, texts.before_object
@@ -191,10 +202,11 @@ class SectionReader:
             behind = closes and bool(collector.closed_calls) and not collector.broken
             # Behind a text only a closer is no part of that.
             stray = collector.last is TurnPart.CALLS or text.lstrip().startswith(self._closers)
-            junk = behind and stray and self.recovery.is_markup(text)
+            junk = behind and stray and bool(text.strip()) and self.recovery.is_markup(text)
             if junk:
                 tape.take(len(text), SpanKind.JUNK)
                 collector.strays = True
+                collector.vain_searches -= 1
             return junk
         collector.vain_searches -= 1
         begun = tape.position
@@ -251,7 +263,18 @@ class SectionReader:
         collector.defer(opening)
         cut = yield from self._read(tape, collector, space, opening)
         collector.content("")
-        return cut or (yield from self.ends_turn(tape, collector))
+        if cut or (yield from self.ends_turn(tape, collector)):
+            return True
+        yield from self._read_on(tape, collector)
+        return False
+
+    def _read_on(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
+        """Look for more calls behind a sign between two, or the front of a closer; it is junk."""
+        ahead = TextLookahead(tape, tape.position)
+        if collector.last is TurnPart.CALLS:
+            yield from ahead.space()
+            if (yield from ahead.among(self._texts.between)) is not None:
+                yield from self.recover(tape, collector, closes=True)
 
     def ends_turn(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
         """Take the rest of the turn's end whose front is missing behind calls, if it comes."""
@@ -293,7 +316,7 @@ class SectionReader:
         begin = start = tape.position
         tape.record()
         tape.take(space, SpanKind.MARKUP)
-        yield from self._lead(tape)
+        yield from self._lead(tape, collector)
         opened, noise = yield from self._opens(tape)
         close = self.section.close
         if opened and close.core and (yield from self._close(tape, close)):
@@ -312,16 +335,16 @@ class SectionReader:
             start = tape.position
             tape.record()
         if not opened and self._around.tentative:
-            ended = yield from self._call(tape, collector, start, first=True)
+            ended = yield from self._call(tape, collector, start)
         else:
-            ended = yield from self._cut_or_call(tape, collector, start, first=True)
+            ended = yield from self._cut_or_call(tape, collector, start)
         while ended in (None, False) and self.section.limit is CallLimit.MANY:
             follows = self._another if ended is None else self._resumes
             if not (yield from follows(tape, collector, opened)):
                 break
             start = tape.position
             tape.record()
-            ended = yield from self._cut_or_call(tape, collector, start, first=False)
+            ended = yield from self._cut_or_call(tape, collector, start, first=False, opened=opened)
         if ended is not None:
             return ended is True
         closed = bool(close.core) and (yield from self._close(tape, close))
@@ -352,21 +375,34 @@ class SectionReader:
         return any(mark in noise for mark in self._call_marks)
 
     def _cut_or_call(
-        self, tape: TextTape, collector: MessageCollector, start: int, *, first: bool
+        self,
+        tape: TextTape,
+        collector: MessageCollector,
+        start: int,
+        *,
+        first: bool = True,
+        opened: bool = False,
     ) -> Reading[bool | _Unread | None]:
         """Read a call, unless the text was cut before it begins."""
         if tape.cut and not tape.complete:
             return self._cut(tape, collector, start)
-        return (yield from self._call(tape, collector, start, first=first))
+        return (yield from self._call(tape, collector, start, first=first, opened=opened))
 
     def _call(
-        self, tape: TextTape, collector: MessageCollector, start: int, *, first: bool
+        self,
+        tape: TextTape,
+        collector: MessageCollector,
+        start: int,
+        *,
+        first: bool = True,
+        opened: bool = False,
     ) -> Reading[bool | _Unread | None]:
         """Read a call; return None if it closed, otherwise the result of reading the section."""
         section = self.section
         surplus = section.single and bool(collector.closed_calls)
         collector.muted = surplus
-        ended = yield from read_call(tape, section.call, self._around, collector)
+        around = self._listed if opened and section.close.core else self._around
+        ended = yield from read_call(tape, section.call, around, collector)
         collector.muted = False
         if ended is CallEnd.CUT and (collector.calling or not tape.complete):
             return self._cut(tape, collector, start)
@@ -405,10 +441,14 @@ class SectionReader:
             tape.take(len(closer), SpanKind.JUNK)
             collector.strays = True
 
-    def _lead(self, tape: TextTape) -> Reading[None]:
-        """Take a marker that leads to a call; if no call follows, it becomes content as well."""
-        lead = yield from at_any(tape, self.section.leads if self._around.tentative else ())
+    def _lead(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
+        """Take what leads to a call; if no call follows, it becomes content as well.
+
+        That is a marker, or the bracket of a list of calls that the format does not write.
+        """
+        lead = yield from at_any(tape, self._texts.leads)
         if lead is not None:
+            collector.strays = collector.strays or not self._around.tentative
             tape.take(len(lead), SpanKind.MARKUP)
             yield from skip_space(tape)
 
@@ -530,7 +570,7 @@ class SectionReader:
 
         A call that cannot be read does not spoil its neighbors.
         """
-        stops = self._listed if opened else None
+        stops = self._list_stops if opened else None
         if stops is None:
             return False
         found = yield from read_prose(tape, stops, SpanKind.CONTENT, collector.content)
@@ -554,7 +594,7 @@ class SectionReader:
         return broken_call_stops(self._turn, self._closers)
 
     @cached_property
-    def _listed(self) -> StopTable[StopMark] | None:
+    def _list_stops(self) -> StopTable[StopMark] | None:
         """The texts that begin the next call of a list or end it, or None if calls have markers."""
         listed = [("", text, StopMark.CALLS) for text in listed_calls(self.section, self._offered)]
         ends = [("", text, StopMark.END) for text in self._ends]

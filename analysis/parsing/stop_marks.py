@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.text_alignment import (
+    MarkerBlock,
     TemplateLiteral,
     edge_units,
     is_unit,
@@ -495,7 +496,7 @@ def _content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> Texts:
     if turn.calls is not None:
         yield from _call_stops(turn, turn.calls, frame)
     if turn.reasoning is not None:
-        yield from _spellings(turn.reasoning.open, StopMark.REASONING)
+        yield from _spellings(reasoning_opening(turn.reasoning), StopMark.REASONING)
         yield _stop(turn.reasoning.close, StopMark.REASONING_CLOSE)
     yield _stop(turn.content.close, StopMark.CONTENT_CLOSE)
     for literal in (turn.content.open, *turn.content.others):
@@ -516,6 +517,8 @@ def _with_signs(turn: TurnTree, stops: list[tuple[str, str, StopMark]]) -> Texts
     if section is None or not turn.offered:
         return
     calls = tuple(text for _, text, mark in stops if mark is StopMark.CALLS)
+    if is_marked(section):
+        yield from ((section.space, f"[{text}", StopMark.CALLS) for text in calls)
     for text, begins_line in _signs(section):
         if not text.startswith(calls):
             yield section.space, text, StopMark.SIGN_OF_LINE if begins_line else StopMark.SIGN
@@ -538,7 +541,8 @@ def _signs(section: CallSection) -> Iterator[tuple[str, bool]]:
         words = _words_behind(call_open(call).core)
         yield from ((text, True) for text in filter(None, [words]))
     field = call.name_field if isinstance(call, JsonCall) else ""
-    yield from ((f'{{{space}"{field or "name"}"', True) for space in _SPACES)
+    for space in _SPACES:
+        yield from ((f'{list_}{{{space}"{field or "name"}"', True) for list_ in ("", "["))
 
 
 _SPACES = ("", " ", "\n", "\n  ", "\n    ")
@@ -584,6 +588,13 @@ def mirrored(marker: str) -> str:
     """Return the closer that a marker has elsewhere: `[/X]` for `[X]`, or empty for another."""
     match = _BRACKETED_NAME.fullmatch(marker)
     return "" if match is None else f"{match[1]}/{match[2]}"
+
+
+def reasoning_opening(block: MarkerBlock) -> TemplateLiteral:
+    """Return the opening of reasoning: `<x>` if the format has only the closer `</x>`."""
+    mirror = block.close.core.replace("/", "", 1)
+    alone = not block.open.core and mirror and mirrored(mirror) == block.close.core
+    return TemplateLiteral.of(mirror) if alone else block.open
 
 
 _BRACKETED_NAME = re.compile(r"([<\[])([A-Za-z][\w:-]*[>\]])")

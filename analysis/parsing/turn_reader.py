@@ -36,6 +36,7 @@ from .stop_marks import (
     content_stops,
     frame_of,
     is_marked,
+    reasoning_opening,
     reasoning_stops,
     recipient_search,
     skip_again,
@@ -438,13 +439,14 @@ class ReasoningReader:
         begun = -1 if prompted else tape.position
         after = self.turn.unwritten if prompted else block.open.after
         mark((yield from skip_written(tape, after)))
-        if block.open.core:
+        opening = reasoning_opening(block)
+        if opening.core:
             # The model may repeat a marker that the prompt has already written.
             text = tape.position
-            mark((yield from _skip_repeated(tape, block.open)))
-            mark((yield from skip_again(tape, block.open)))
+            mark((yield from _skip_repeated(tape, opening)))
+            mark((yield from skip_again(tape, opening)))
             if tape.position != text:
-                mark((yield from skip_written(tape, block.open.after)))
+                mark((yield from skip_written(tape, opening.after)))
         return begun
 
 
