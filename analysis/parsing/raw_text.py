@@ -344,7 +344,7 @@ class RawReader:
         self, label: _Stop, start: int, size: int, cut: int, *, quoted: bool
     ) -> Reading[_Sight]:
         """Return the meaning of a stop; `cut` is the offset at which the value ends if it does."""
-        tape, around = self.around.tape, self.around
+        tape = self.around.tape
         if label is _Stop.ESCAPE or (quoted and label is not _Stop.CLOSER):
             return _Sight.TEXT
         if label is _Stop.HALF:
@@ -359,12 +359,17 @@ class RawReader:
             return (yield from self._marker(start, cut))
         if label is _Stop.ENTRY:
             return (yield from self._declared_entry(TextLookahead(tape, start + size)))
+        return (yield from self._end(start, size, quoted=quoted))
+
+    def _end(self, start: int, size: int, *, quoted: bool) -> Reading[_Sight]:
+        """Return the meaning of a closer, or of a text that comes behind a value without one."""
+        tape, around = self.around.tape, self.around
         if self.after.core:
             ahead = TextLookahead(tape, start + size)
             sight = yield from self._closer(ahead)
-            if sight is _Sight.TEXT and label is _Stop.CLOSER and not (self._closes or self.nests):
-                # Of a closer before other text the value is known to be over if none comes later.
-                return _Sight.TEXT if quoted else _Sight.DOUBT
+            if sight is _Sight.TEXT and not (quoted or self._closes or self.nests):
+                # It ends the value after all if no closer comes later.
+                sight = _Sight.DOUBT
         else:
             text = tape.text[start - tape.offset : start - tape.offset + size]
             ends = text in around.stops or (yield from self._entry(TextLookahead(tape, start)))
