@@ -21,7 +21,7 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral, common_pref
 from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnPart
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.parsed_message import Status
-from autoparser.analysis.parsing.stop_marks import ChannelFrame, frame_of, is_marked
+from autoparser.analysis.parsing.stop_marks import ChannelFrame, frame_of
 from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
     PartBody,
@@ -39,16 +39,11 @@ def free_rows(turn: TurnTree) -> tuple[StrictRow, ...]:
     """Return the rows of a turn, widened."""
     if turn.calls is None:
         return turn.strict.rows
-    marked = is_marked(turn.calls)
-    return _FREE.of((turn.strict, turn.content), marked, lambda: _widened(turn, marked=marked))
+    return _FREE.of((turn.strict, turn.content), None, lambda: _widened(turn))
 
 
-def _widened(turn: TurnTree, *, marked: bool) -> tuple[StrictRow, ...]:
+def _widened(turn: TurnTree) -> tuple[StrictRow, ...]:
     rows = dict.fromkeys((*turn.strict.rows, *_without_reasoning(turn)))
-    if not marked:
-        # Without a marker only an offered name tells a call from text.
-        reads = _reading(turn)
-        return tuple(row for row in rows if row in turn.strict.rows or reads(row))
     for row in tuple(rows):
         rows.update(dict.fromkeys(_with_texts(turn, row)))
     frame = frame_of(turn)

@@ -19,6 +19,7 @@ from canitoolcall.fixtures import load_fixtures
 from .closed_loop import LOOPS, proofs_board
 from .corpus_templates import PACKAGE, PROCESSES, Board, corpus_paths, own_paths, templates_in
 from .exports import FILES, TRANSFORMERS, exports_board, file_shares
+from .free_answers import FREE
 from .gates import GATES
 from .learning import learning_board
 from .lints import FIXES, LINTS
@@ -79,6 +80,7 @@ BOARDS: Mapping[str, tuple[Asking, Mapping[str, Any], str]] = {
     "roundtrip": (lambda paths, _: (ROUND_TRIPS, paths), _FLAG, "play the scenarios"),
     "stops": (lambda paths, _: (STOPS, paths), _FLAG, "judge where turns end"),
     "structural_tags": (lambda paths, _: (TAGS, paths), _FLAG, "have xgrammar judge tags"),
+    "free": (lambda paths, _: (FREE, paths), _FLAG, "ask `auto` for what the parser reads"),
     "triggers": (
         lambda paths, _: (triggers_board(paths), paths),
         _FLAG,

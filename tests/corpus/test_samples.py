@@ -21,6 +21,7 @@ from autoparser.analysis.lint.subject import Subject
 
 from .closed_loop import PROVED, proofs_board
 from .corpus_templates import FIXTURES, of_sound, own_paths, read_template
+from .free_answers import FREE
 from .gates import GATES, Gated
 from .learning import LearnedReadings, example_readings, output_readings
 from .lints import LINTS
@@ -105,6 +106,16 @@ def test_every_trigger_begins_calls_and_nothing_else(corpus: list[Path]) -> None
     assert wrong == [], board.table(wrong)
     assert sum(each.called for each in found) > 3000
     assert sum(each.uncalled for each in found) > 6000
+
+
+OUTSIDE = {"trl-internal-testing-tiny-Llama4ForCausalLM"}
+"""Before its calls the template writes two markers that mean nothing, and no text."""
+
+
+def test_a_free_grammar_takes_what_is_read_around_calls(corpus: list[Path]) -> None:  # --free
+    found = FREE.answers(corpus[::80])
+    assert [each.name for each in found if each.lost and each.name not in OUTSIDE] == []
+    assert sum(each.read.total() for each in found) > 500
 
 
 OVERLAPPING = {"names-are-tags"}

@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
+from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.gbnf_rules import character_class
 from autoparser.analysis.grammar.regex_nodes import CodePoints
 from autoparser.analysis.grammar.structural_tag import choice_tag, constant_tag
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
-from tests.analysis.parsing.loop import analysis_of
+from tests.analysis.parsing.loop import analysis_of, fixture_names
 from tests.corpus.grammar_readers import EngineTokens
+from tests.lanes import sampled
 
 from .offers import STRICT, tool
 from .tokens import EOS, byte_tokenizer
@@ -109,6 +112,24 @@ def test_tokens_that_no_template_writes_may_stand_in_a_header(name: str, text: s
 
 def test_the_quotes_of_a_notation_are_preserved() -> None:
     assert '<|"|>' in analysis_of("g1-pseudo-json").grammar(TOOLS).preserved_tokens
+
+
+@pytest.mark.parametrize("name", sampled(fixture_names(), 8))
+def test_each_marker_of_a_turn_is_preserved(name: str) -> None:
+    analysis = analysis_of(name)
+    call = ToolCall("get_weather", {"city": "Oslo", "days": 3}, "abcDEF123")
+    kept = analysis.grammar(TOOLS).preserved_tokens
+    said = (call.name, call.id, *call.arguments, "Oslo")
+    for calls in ((), (call,)):
+        message = Message("So.", "Hm.", calls)
+        written = analysis.turns(TOOLS).written_turn(message).continuation or ""
+        # What ends an answer is no text to decode.
+        for end in analysis.grammar(TOOLS).stop_strings:
+            written = written.partition(end)[0]
+        found = TemplateLiteral.of(written).markers
+        # With a word of the call in it, it is no token.
+        fixed = [each for each in found if not any(word in each for word in said)]
+        assert [each for each in fixed if each not in kept] == []
 
 
 def test_a_class_leaves_out_characters_of_ascii_alone() -> None:

@@ -1,0 +1,156 @@
+"""What the parser reads under `auto`, judged by the grammar: turns, written a little otherwise.
+
+    turn with calls -> `AROUND`, `INSIDE` -> those that are read without a repair
+                    -> the grammar takes them, or one of `AROUND` is a fault
+
+A variation counts where the parser gives the calls of the turn with status `ok`, and leaves no
+marker in content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autoparser import AutoparserError
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import Status
+
+from .behind import rendered_turns
+from .corpus_templates import Board, of_sound
+from .grammar_readers import refused, started
+
+
+@dataclass(frozen=True)
+class FreeTurn:
+    """A turn with calls, without its end."""
+
+    text: str
+    grammar: Grammar
+
+    @property
+    def calls_begin(self) -> int:
+        """Where its calls begin; its length if nothing tells."""
+        found = [self.text.find(trigger) for trigger in self.grammar.triggers]
+        return min((at for at in found if at >= 0), default=len(self.text))
+
+    @property
+    def markers(self) -> re.Pattern[str]:
+        """Matches its markers."""
+        longest = sorted(self.grammar.preserved_tokens, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest)) or "(?!)")
+
+    def with_text(self, text: str) -> str:
+        """Return it with a text before its calls."""
+        at = self.calls_begin
+        return f"{self.text[:at]}{text}{self.text[at:]}"
+
+    def respaced(self, space: str) -> str:
+        """Return it with this whitespace beside each marker."""
+        parts = self.markers.split(self.text)
+        found = self.markers.findall(self.text)
+        edges = [part.strip() and f"{space}{part.strip()}{space}" for part in parts]
+        text = "".join(f"{edge}{marker}" for edge, marker in zip(edges, [*found, ""], strict=True))
+        return text.strip()
+
+
+AROUND: Mapping[str, Callable[[FreeTurn], str]] = {
+    "text before calls": lambda turn: turn.with_text("Let me see."),
+    "a line before calls": lambda turn: turn.with_text("Let me see.\n\n"),
+    "text behind calls": lambda turn: f"{turn.text}Done.",
+    "a line behind calls": lambda turn: f"{turn.text}\nDone.",
+    "blank lines behind calls": lambda turn: f"{turn.text}\n\n",
+    "text between calls": lambda turn: f"{turn.text}And:{turn.text[turn.calls_begin :]}",
+}
+"""Around the calls of a turn."""
+INSIDE: Mapping[str, Callable[[FreeTurn], str]] = {
+    "no whitespace at markers": lambda turn: turn.respaced(""),
+    "line breaks at markers": lambda turn: turn.respaced("\n"),
+    "blank lines at markers": lambda turn: turn.respaced("\n\n"),
+}
+"""Within them, too: there a grammar has the template's whitespace, and refuses other."""
+
+
+@dataclass(slots=True)
+class Freed:
+    """The variations of one template's turns."""
+
+    name: str
+    asked: Counter[str] = field(default_factory=Counter[str])
+    read: Counter[str] = field(default_factory=Counter[str])
+    faults: list[tuple[str, str]] = field(default_factory=list[Any])
+    """The variation, and where the grammar refuses it."""
+    refused: str = ""
+    """Why it has no grammar."""
+
+    @property
+    def lost(self) -> list[tuple[str, str]]:
+        """The faults around calls."""
+        return [fault for fault in self.faults if fault[0] in AROUND]
+
+
+def freed_by(name: str, analysis: Analysis) -> Freed | None:
+    """Ask of one analysis; None where it writes no call after its own prompt."""
+    found = Freed(name)
+    for turns in rendered_turns(analysis):
+        calling = [turn for turn in turns.turns if turn.calls]
+        if not calling:
+            continue
+        try:
+            grammar = analysis.grammar(turns.tools, prompt=turns.prompt)
+            start = started(grammar)
+        except (AutoparserError, ValueError) as error:
+            return Freed(name, refused=str(error))
+        parser = analysis.parser(turns.tools, prompt=turns.prompt)
+        for turn in calling:
+            text = turn.text.encode()[: turn.least].decode(errors="ignore")
+            given = FreeTurn(text, grammar)
+            for kind, vary in {**AROUND, **INSIDE}.items():
+                varied = vary(given)
+                found.asked[kind] += 1
+                if not _is_read(parser, varied, given, len(turn.calls)):
+                    continue
+                found.read[kind] += 1
+                place = refused(start, varied, len(varied.encode()))
+                if place:
+                    found.faults.append((kind, place))
+    return found if found.asked else None
+
+
+def _is_read(parser: OutputParser, text: str, turn: FreeTurn, least: int) -> bool:
+    message = parser.parse(text)
+    return (
+        len(message.tool_calls) >= least
+        and len(message.tool_calls) == len(message.attempts)
+        and all(call.status is Status.OK and not call.departures for call in message.tool_calls)
+        and message.status in (Status.OK, Status.UNFINISHED)
+        and not turn.markers.search(f"{message.content}{message.reasoning_content}")
+    )
+
+
+def _free_lines(found: Sequence[Freed]) -> Iterator[str]:
+    asked, read = Counter[str](), Counter[str]()
+    faults = Counter[str]()
+    for each in found:
+        asked += each.asked
+        read += each.read
+        faults += Counter(kind for kind, _ in each.faults)
+    yield f"{len(found):>6}  templates that write calls after their prompt"
+    yield f"{sum(bool(each.refused) for each in found):>6}    without a grammar"
+    held = sum(not each.lost for each in found)
+    yield f"{held:>6}    whose grammar takes what is read around calls"
+    for kind in (*AROUND, *INSIDE):
+        takes = read[kind] - faults[kind]
+        yield f"{takes:>6}  of {read[kind]} that are read (of {asked[kind]}): {kind}"
+    for each in found:
+        if each.lost:
+            kinds = ", ".join(dict.fromkeys(kind for kind, _ in each.lost))
+            yield f"{'':8}{each.name}: {len(each.lost)} ({kinds}) {each.lost[0][1]}"
+
+
+FREE = Board(of_sound(freed_by, calling=True), _free_lines, lambda each: not each.lost)
