@@ -349,6 +349,13 @@ class MessageCollector:
         return self._call is not None
 
     @property
+    def calls_offered(self) -> bool:
+        """Whether a call of an offered tool is open."""
+        return self._call is not None and (
+            self.tool_names is None or self._call[0] in self.tool_names
+        )
+
+    @property
     def has_begun(self) -> bool:
         """Whether an open call was passed on, or would be: it cannot become text any more."""
         return self._call is not None and not self._surplus and _begins(self._pieces)

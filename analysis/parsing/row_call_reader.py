@@ -355,7 +355,7 @@ class RowReader:
                 self.tape.waits_for_any(_lasts_of(texts), _LONGEST_WORD)
             yield
         begun = text[at : at + _LONGEST_WORD if found is None else found.start()]
-        if found is not None and begun and not _NO_WORD.search(begun):
+        if found is not None and _IS_WORD.search(begun) and not _NO_WORD.search(begun):
             return self.tape.take(len(begun), kind)
         size = self._glued_name(following, begun) if kind is SpanKind.NAME else 0
         return self.tape.take(size, kind) if size else None
@@ -535,4 +535,5 @@ _LED_WORD = 3
 _LONGEST_NOISE = 256
 _NAME_SIGNS = re.compile(r"[\w.-]+")
 _WORD_SIGN = re.compile(r"[\w-]")
+_IS_WORD = re.compile(r"[^\W_]")
 _NO_WORD = re.compile(r"[\s{}\[\]<>\"']")

@@ -404,7 +404,7 @@ class SectionReader:
         around = self._listed if opened and section.close.core else self._around
         ended = yield from read_call(tape, section.call, around, collector)
         collector.muted = False
-        if ended is CallEnd.CUT and (collector.calling or not tape.complete):
+        if ended is CallEnd.CUT and (collector.calls_offered or not tape.complete):
             return self._cut(tape, collector, start)
         if ended is not CallEnd.CLOSED:
             unread = yield from self._give_up(tape, collector, start)

@@ -4,8 +4,8 @@ Turns with calls, as templates write them, are edited at random and parsed with 
 Each call of status `ok` in a message that was read as the template writes it is held against the
 text: what the format writes for its arguments, or the JSON itself, has to stand there in one piece,
 whitespace, quotes and escapes of JSON aside. An answer without calls is prose, or prose about the
-format (its markers quoted, in fences, in look-alike brackets): none may become a call, or lose a
-character of its content.
+format (its markers quoted, in fences, its calls in look-alike brackets): none may become a call, or
+lose a character of its content.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from msgspec.structs import replace
 from autoparser import AutoparserError, ChatTemplate, LearnedFormat, analyze
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import MemberOrder
+from autoparser.analysis.core.conversation import ToolCall
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.parsing.stop_marks import call_markers
 from tests.analysis.parsing.loop import TOOLS, generated, with_ids
 from tests.corpus.corpus_templates import corpus_paths, own_paths
 from tests.fixture_analyses import TOKENS
@@ -75,35 +77,55 @@ def _in_orders(arguments: ArgumentFormat) -> Iterator[ArgumentFormat]:
 
 
 def _bare(text: str) -> str:
-    """Return a text without whitespace, and without the quotes and escapes that JSON may have."""
+    """Return a text without whitespace, and without the quotes and escapes that JSON may have.
+
+    Numbers with an exponent are written as Python writes them.
+    """
+    text = re.sub(r"-?\d+(?:\.\d+)?[eE][+-]?\d+", lambda found: repr(float(found[0])), text)
     return re.sub(r"\\[nrtbf]|\\u[0-9a-f]{4}|[\\\"'\s\ufeff]", "", text)
 
 
 def changed_answers(analysis: LearnedFormat, rng: random.Random) -> Iterator[str]:
     """Parse answers without calls; yield those that became a call or changed."""
     calls = analysis.format.calls
+    call = ToolCall("get_forecast", {"city": "Oslo", "days": 3}, "abc123456")
+    sample = "" if calls is None else calls.write([call])
     parser = analysis.parser(TOOLS, reasoning_over=True)
-    markers = [] if parser.turn.calls is None else list(parser.turn.calls.close.units)
-    markers += [] if calls is None else [calls.section_close, calls.section_open]
-    ends = [end.core for end in parser.turn.ends if end.core]
-    # The marker of an engine's stop ends an answer wherever it stands.
-    markers = [each.strip() for each in markers if not any(end in each for end in ends)]
-    markers = [each for each in markers if each] or ["<call>"]
+    markers = [] if parser.turn.calls is None else [*call_markers(parser.turn.calls)]
+    turn = parser.turn
+    opens = [turn.header, turn.content.open, turn.content.close, *turn.content.others]
+    ends = [end.core for end in turn.ends if end.core]
+    # The marker of an engine's stop ends an answer wherever it stands, and calls may share those
+    # of headers.
+    markers = [
+        mark
+        for mark in markers
+        if not any(end in mark for end in ends) and not any(mark in each.core for each in opens)
+    ] or ["<call>"]
     for _ in range(ANSWERS):
         mark = rng.choice(markers)
         quoted = rng.choice((f"`{mark}`", f'"{mark}"', f"({mark})", f"```\n{{}}\n```\n`{mark}`"))
-        alike = mark.replace("<", "[").replace(">", "]").replace("｜", "|")
+        alike = mark.translate(_ALIKE)
+        # Formats in plain signs have no look-alike of a call.
+        whole = alike if sample.translate(_ALIKE) == sample else sample.translate(_ALIKE)
         text = rng.choice(
             (
                 "The forecast for Oslo is rain.\n\n* bring a coat\n* take the bus",
                 f"A call of a tool ends with {quoted}, and nothing follows it.",
                 f"In plain signs it is {alike} here, as the page says.",
+                f"In plain signs a call is {whole} here.",
+                f"In plain signs a call is\n\n{whole}\n\nand nothing more.",
+                f"Like this:\n\n```\n{whole}\n```\n\nBegin with `{mark}…`.",
+                f"Its sign ({mark}) comes first:\n\n```\n{mark}\n```\n\nThat is all.",
                 f'Before it:\n\n```json\n{{"a": 1}}\n```\n\nthen {quoted} stands.',
             )
         )
         message = parser.parse(text)
         if message.tool_calls or (message.content or "").strip() != text.strip():
             yield f"answer {text!r} became {message!r}"
+
+
+_ALIKE = str.maketrans("<>｜", "[]|")
 
 
 def fuzz(paths: Sequence[Path], edits: int, seed: int) -> Tally:

@@ -11,6 +11,7 @@ from tests.corpus.corpus_templates import own_paths
 from tests.fixture_analyses import TOKENS
 
 from .__main__ import fuzz, skipped_words, target_of
+from .arguments import ANSWERS, fuzz as wrong_arguments
 
 SLICES = 8
 NOTATIONS = (
@@ -27,6 +28,15 @@ def test_no_spoiled_turn_makes_a_parser_raise_or_contradict_itself(part: int, ed
     paths = own_paths()[part::SLICES]
     tally = fuzz(paths, edits=edits * len(paths), seed=7)
     assert tally.counts["turns"] == edits * len(paths)
+    assert not tally.finds, "\n".join(map(str, tally.finds[:3]))
+
+
+@pytest.mark.parametrize("edits", [4, pytest.param(60, marks=pytest.mark.slow)])
+def test_edited_calls_and_answers_about_a_format_give_no_wrong_call(edits: int) -> None:
+    paths = own_paths()[::10]
+    tally = wrong_arguments(paths, edits=edits * len(paths), seed=7)
+    assert tally.counts["turns"] == edits * len(paths)
+    assert tally.counts["answers"] == ANSWERS * len(paths)
     assert not tally.finds, "\n".join(map(str, tally.finds[:3]))
 
 
