@@ -46,8 +46,8 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningLlama]:
     ("name", "first", "step"),
     [
         (TEMPLATES[0], 0, 13),
-        # Each message is asked of four styles, and each style is asked a third of the messages.
-        *(pytest.param(name, at, 3, marks=pytest.mark.slow) for at, name in enumerate(TEMPLATES)),
+        # Each message is asked of two styles, and each style is asked a sixth of the messages.
+        *(pytest.param(name, at, 6, marks=pytest.mark.slow) for at, name in enumerate(TEMPLATES)),
     ],
 )
 def test_messages_at_once_and_streamed_are_those_of_the_parser(

@@ -13,6 +13,7 @@ from autoparser import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
+from tests.lanes import thinned
 
 from .judge import check_gbnf
 from .offers import tool
@@ -69,8 +70,7 @@ def grammars(analysis: Analysis, text: str, *, json_values: bool) -> dict[str, s
     ("name", "count"),
     [
         ("j1-json-in-tags", 100),
-        pytest.param("j1-json-in-tags", 1000, marks=pytest.mark.slow),
-        pytest.param("a1-function-parameter", 1000, marks=pytest.mark.slow),
+        *thinned([("a1-function-parameter", 1000), ("j1-json-in-tags", 1000)], 2),
     ],
 )
 def test_hostile_names_have_the_rules_of_a_plain_one(name: str, count: int) -> None:
