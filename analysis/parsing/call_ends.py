@@ -325,12 +325,12 @@ class CallSurroundings(Struct, frozen=True):
     def last_part(self, word: str) -> str:
         """Return the offered name that a word ends with behind a namespace, or empty.
 
-        It is `ping` in `functions.ping`, `google:mcp:ping` and `ping` of `functions.ping:0`; of a
-        word that is offered as a whole it is empty.
+        It is `ping` in `functions.ping`, `google:mcp:ping`, `functions.ping:0` and `ping/`, a tag
+        that closes itself; of a word that is offered as a whole it is empty.
         """
         offered = self.offered or ()
         match = _LAST_PART.search(word)
         return match[1] if match and match[1] in offered and word not in offered else ""
 
 
-_LAST_PART = re.compile(r"[.:/]([\w-]+)(?:[.:#]\d+)?\Z")
+_LAST_PART = re.compile(r"(?:[.:/]|\A(?=[\w-]+/))([\w-]+)(?:[.:#]\d+|/)?\Z")

@@ -299,11 +299,11 @@ class CallRecovery:
     def _departures(self, tokens: Sequence[_Token], *, first: bool, last: bool) -> Iterator[str]:
         """Return which literals of one call are missing, repeated or foreign, in words."""
         section = self._section
-        wanted = Counter(filter(is_telling, self._expected))
-        wanted.update(filter(is_telling, section.open.units if first else ()))
-        wanted.update(filter(is_telling, section.close.units if last else ()))
+        wanted = Counter(filter(_counts, self._expected))
+        wanted.update(filter(_counts, section.open.units if first else ()))
+        wanted.update(filter(_counts, section.close.units if last else ()))
         there = Counter(each.text for each in tokens if each.own)
-        for text in dict.fromkeys((*wanted, *filter(is_telling, there))):
+        for text in dict.fromkeys((*wanted, *filter(_counts, there))):
             if there[text] < wanted[text]:
                 yield f"`{text}` is missing"
             elif there[text] > wanted[text]:
@@ -513,7 +513,7 @@ class CallRecovery:
         return _Found(name, _dumped(values), end, tuple(spans), how=("arguments as tagged pairs",))
 
 
-_FOREIGN = r"</?[A-Za-z_|｜‖/][^<>\n]{0,46}>|\[/?[A-Z][A-Z_]{1,23}\]|[\[\](),;}:]|\{(?=\s*\{)"
+_FOREIGN = r"</?[A-Za-z_|｜‖/][^<>\n]{0,46}>|\[/?[A-Z][A-Z_]{1,23}\]|/>|[\[\](),;}:]|\{(?=\s*\{)"
 """Markup of other formats: tags, words in brackets, signs of lists."""
 _LONGEST_TOKEN = 256
 _UNSURE = re.compile(r"<[^<>\n]*|\[[\w/|]*|[\w.:/\"'-]*|`{1,2}|\{\s*|[^\w\s]{1,8}[\w|｜]*")
@@ -545,6 +545,11 @@ def _behind_space(text: str, at: int) -> int:
 
 def _as_word(unit: str) -> str:
     return rf"{re.escape(unit)}(?!\w)" if unit[-1:].isalnum() else re.escape(unit)
+
+
+def _counts(text: str) -> bool:
+    """Return whether a piece of markup is a marker or a word, and not a mere sign."""
+    return is_unit(text) or any(map(str.isalnum, text))
 
 
 def _items(call: RowCall | JsonCall) -> tuple[object, ...]:

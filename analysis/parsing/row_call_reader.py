@@ -27,9 +27,7 @@ from .stop_marks import LONGEST_HEADER, skip_again
 from .text_lookahead import (
     TextLookahead,
     ToolNames,
-    at_any,
     at_text,
-    behind_space,
     one_of,
     read_literal,
     skip_space,
@@ -91,16 +89,12 @@ class RowReader:
         self.status = Status.OK
         last = call.empty_row[-1] if call.empty_row else None
         self.behind_name = last.units[:1] if isinstance(last, TemplateLiteral) else ()
-        self._selves: tuple[str, ...] = ()
-        """Texts after the name of a call whose tag closes itself."""
 
     def read(self) -> Reading[CallEnd]:
         """Read from the opening of the call to its close."""
         row = self.row
         skipped = _HEAD if (yield from self._head()) else 0
         for at, item in enumerate(row):
-            if self.name and at >= skipped and (yield from self._without_id(row[at : at + 3])):
-                skipped = at + 2
             if at < skipped:
                 continue
             ended = yield from self._item(item, at)
@@ -134,36 +128,7 @@ class RowReader:
             return (yield from self._arguments(item, rest))
         if isinstance(item, FreeText):
             return (yield from self._free_text(item, rest))
-        ended = yield from self._slot(item, rest)
-        if ended is None and isinstance(item, FunctionName) and (yield from self._closes_itself()):
-            return CallEnd.CLOSED
-        return ended
-
-    def _without_id(self, items: Sequence[RowItem]) -> Reading[bool]:
-        """Return whether an id and its lead are missing: the text after them comes instead."""
-        if len(items) < _LED_WORD or not isinstance(items[1], SingleWord):
-            return False
-        lead, _, following = items
-        if not isinstance(lead, TemplateLiteral) or not isinstance(following, TemplateLiteral):
-            return False
-        if not lead.units or not following.units:
-            return False
-        if (yield from behind_space(self.tape, lead.units[0])):
-            return False
-        return (yield from behind_space(self.tape, following.units[0]))
-
-    def _closes_itself(self) -> Reading[bool]:
-        """Take the close of a self-closing tag after the name, and the call's other closers."""
-        tape = self.tape
-        closed = yield from at_any(tape, self._selves)
-        if closed is None or not self._is_offered():
-            return False
-        tape.take(len(closed), SpanKind.MARKUP)
-        last = self.row[-1]
-        if isinstance(last, TemplateLiteral):
-            yield from self._closers_there(last)
-        self._close_empty()
-        return True
+        return (yield from self._slot(item, rest))
 
     def _close_empty(self) -> None:
         """Pass on a call without arguments."""
@@ -266,37 +231,11 @@ class RowReader:
                 rest = TemplateLiteral.of(literal.core[literal.core.index(unit) + len(unit) :])
                 rest = replace(rest, after=literal.after)
                 if unit in literal.markers and rest.core:
-                    if (yield from self._at_name()):
-                        return True
-                    if (yield from self._without_word(rest)):
-                        rest = TemplateLiteral.of(rest.text.lstrip()[len(rest.units[0]) :])
                     yield from self._up_to(rest.units[0], SpanKind.JUNK)
                 return (yield from read_literal(self.tape, rest))
         if units:
             return (yield from calls_unopened(self.tape, self.call, self.around.offered))
         return (yield from read_literal(self.tape, literal))
-
-    def _at_name(self) -> Reading[bool]:
-        """Return whether the words before an offered name are missing: name and next text come."""
-        following = self.row[2] if len(self.row) > _PAIR else None
-        if not isinstance(following, TemplateLiteral) or not following.units:
-            return False
-        ahead = TextLookahead(self.tape, self.tape.position)
-        yield from ahead.space()
-        if (yield from ahead.among(self.around.offered or ())) is None:
-            return False
-        return (yield from ahead.row(following.units[:1]))
-
-    def _without_word(self, rest: TemplateLiteral) -> Reading[bool]:
-        """Return whether the word before an offered name is missing: the text after it comes."""
-        if len(rest.units) < _PAIR or not rest.units[0].isalnum():
-            return False
-        ahead = TextLookahead(self.tape, self.tape.position)
-        if not (yield from ahead.row(rest.units[1:])):
-            return False
-        yield from ahead.space()
-        name = yield from ahead.among(self.around.offered or ())
-        return name is not None and not (yield from ahead.word(_WORD_SIGN, 1))
 
     def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
         """Take the text before `wanted`, or nothing if that is too far or a stop comes first."""
@@ -332,11 +271,7 @@ class RowReader:
 
     def _word(self, following: Sequence[RowItem], kind: SpanKind) -> Reading[str | None]:
         """Read a name or an id up to the literal after it, or return None if there is none."""
-        stops = dict.fromkeys((*_word_stops(following), *self.behind_name))
-        if kind is SpanKind.NAME:
-            tags = [stop[:-1] for stop in stops if stop.endswith(">")]
-            self._selves = tuple(f"{tag}{space}/>" for tag in tags for space in ("", " "))
-        texts = (*stops, *self._selves)
+        texts = tuple(dict.fromkeys((*_word_stops(following), *self.behind_name)))
         ends = _ends_of(texts)
         yield from skip_space(self.tape)
         while True:
@@ -530,10 +465,7 @@ _LONGEST_WORD = 256
 _PAIR = 2
 _HEAD = 3
 """Number of items: an opening, the name, and the literal after it."""
-_LED_WORD = 3
-"""Number of items: a literal, a word, and the literal after it."""
 _LONGEST_NOISE = 256
 _NAME_SIGNS = re.compile(r"[\w.-]+")
-_WORD_SIGN = re.compile(r"[\w-]")
 _IS_WORD = re.compile(r"[^\W_]")
 _NO_WORD = re.compile(r"[\s{}\[\]<>\"']")
