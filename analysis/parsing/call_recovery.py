@@ -105,6 +105,8 @@ class _Found(NamedTuple):
     """What is not the format's way, in words."""
     id: str = ""
     guessed: bool = False
+    whole: bool = False
+    """Whether the call is an object of JSON, whose strings hold any text."""
     bare: bool = False
     """Whether nothing was read as arguments, so that markers have to enclose the name."""
 
@@ -217,14 +219,19 @@ class CallRecovery:
         _, at = self._run(text, 0)
         return self._is_end(text, at)
 
-    def find(self, text: str, schemas: CallSchemas) -> Recovery | None:
-        """Return the calls of which a whole text consists, up to its end or the next opener."""
+    def find(self, text: str, schemas: CallSchemas, *, marked: bool = False) -> Recovery | None:
+        """Return the calls of which a whole text consists, up to its end or the next opener.
+
+        They are `marked` by what opened the call before them, if that did not close: its closer
+        ends them, too, and text may follow.
+        """
+        within = marked
         if not self._names or self._list is None:
             return None
         text, moves = self._normalized(text)
         calls: list[RecoveredCall] = []
         tokens, at = self._run(text, 0)
-        marked = guessed = False
+        guessed = closed = False
         while (found := self._found(text, at, schemas)) is not None:
             behind, at = self._run(text, found.end)
             cut = next((n for n, each in enumerate(behind) if self._opens(each)), len(behind))
@@ -240,8 +247,9 @@ class CallRecovery:
             calls.append(RecoveredCall(found.name, found.values, found.id, end, found.spans, how))
             marked = marked or any(each.own and is_telling(each.text) for each in around)
             guessed = guessed or found.guessed
+            closed = within and cut > 0 and behind[cut - 1].text in self._closers
             tokens = behind[cut:]
-        if not calls or not (at == len(text) or any(map(self._opens, tokens))):
+        if not calls or not (closed or at == len(text) or any(map(self._opens, tokens))):
             return None
         placed = tuple(_moved(call, moves) for call in calls)
         return Recovery(placed, placed[-1].end, guessed or not marked)
@@ -350,7 +358,7 @@ class CallRecovery:
             keys = set(cast("Mapping[str, Json]", json.loads(found.values)))
         except (ValueError, RecursionError):
             return False
-        if any(marker in found.values for marker in self._inside):
+        if not found.whole and any(marker in found.values for marker in self._inside):
             # A closer that was not seen has left markup in a value.
             return False
         required = part.schema.get("required") if is_mapping(part.schema) else None
@@ -384,7 +392,8 @@ class CallRecovery:
         if not isinstance(self._call, JsonCall):
             how = ("the call as a JSON object",)
         how += () if name == read.name else (f"`{read.name.removesuffix(name)}` before the name",)
-        found = _Found(name, read.arguments, at + tape.position, spans, how=how, id=read.id)
+        end = at + tape.position
+        found = _Found(name, read.arguments, end, spans, how=how, id=read.id, whole=True)
         return found if self._fits(found, schemas.of(name)) else None
 
     def _arguments(self, text: str, at: int, name: str, part: SchemaPart) -> Iterator[_Found]:
@@ -475,7 +484,8 @@ class CallRecovery:
             if tried > _MOST_TRIED:
                 return None
             try:
-                call = ast.parse(f"f{text[at : at + close.end()]}", mode="eval").body
+                written = _ESCAPE.sub(_escaped, text[at : at + close.end()])
+                call = ast.parse(f"f{written}", mode="eval").body
                 if not isinstance(call, ast.Call):
                     return None
                 given = [_python(value) for value in call.args]
@@ -598,6 +608,14 @@ def _finished(reading: Reading[Result]) -> Result | None:
     except StopIteration as ended:
         return cast("Result", ended.value)
     return None
+
+
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+def _escaped(escape: re.Match[str]) -> str:
+    """Return an escape that Python knows, or its backslash as text, of which Python would warn."""
+    return escape[0] if escape[1] in "\\'\"abfnrtvxuUN01234567\n" else f"\\{escape[0]}"
 
 
 def _python(node: ast.expr) -> Json:

@@ -8,7 +8,6 @@ The names of the members are the format's, or those of OpenAI's messages (`messa
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import json_notation
@@ -49,10 +48,9 @@ class JsonReader:
         self.early: list[str] = []
         self.is_filled = False
         self.repaired = False
-        self.has_other_member = False
-        self.has_other_object = False
-        """Whether an object or array stands under another key, as arguments whose key is misspelled
-        do."""
+        self.other: str | None = None
+        """The bracket of the first object or array under another key, where arguments whose key is
+        misspelled stand; empty if there are only other values, None if there is no other key."""
         self._follows = around.continuation.after([call.after], "")
         self.stops = (*call.after.units[: call.after.is_marked], *around.stops)
         """Markers before which braces may be missing: those that nothing else stands before."""
@@ -68,8 +66,6 @@ class JsonReader:
                 return self._unread()
         fence = yield from open_fence(self.tape)
         yield from skip_space(self.tape)
-        yield from self._bracket(("[", "{"))
-        yield from self._bracket(("{", "{"))
         return (yield from self._rest(fence, begun=False))
 
     def _head(self) -> Reading[bool]:
@@ -92,15 +88,13 @@ class JsonReader:
             return ended
         if not self.collector.calling:
             return CallEnd.NO_CALL
-        if not self.is_filled and not self.early and self.has_other_object:
+        if not self.is_filled and not self.early and self.other:
             return self._unread()
         if not self.is_filled:
             # The arguments may be what stands under a key that was misspelled.
-            self.repaired = self.repaired or (self.has_other_member and not self.early)
+            self.repaired = self.repaired or (self.other is not None and not self.early)
             self.collector.arguments("".join(self.early) or "{}")
         status = Status.REPAIRED if self.repaired else Status.OK
-        yield from self._bracket(("}", *self.call.after.units))
-        yield from self._bracket(("]", *self.call.after.units))
         yield from close_fence(self.tape, fence)
         if self.call.after.core and not (yield from read_literal(self.tape, self.call.after)):
             if self.tape.cut and not self.tape.complete:
@@ -109,19 +103,6 @@ class JsonReader:
                 status = Status.REPAIRED
         self.collector.close_call(status)
         return CallEnd.CLOSED
-
-    def _bracket(self, units: Sequence[str]) -> Reading[None]:
-        """Take a bracket around the objects that markers enclose, if it and these units come.
-
-        Models write several calls as an array, and doubled braces as format strings have them.
-        """
-        if not (self.call.after.is_marked or self.call.before.is_marked):
-            return
-        ahead = TextLookahead(self.tape, self.tape.position)
-        if (yield from ahead.row(units)):
-            yield from skip_space(self.tape)
-            self.tape.take(1, SpanKind.MARKUP)
-            self.repaired = True
 
     def _object(self, *, inner: bool, begun: bool = False) -> Reading[CallEnd]:
         """Read the members of the call's object, or of the one inside it.
@@ -238,9 +219,7 @@ class JsonReader:
             if self.collector.calling:
                 self.collector.name_call(self.id)
             return ended
-        self.has_other_member = True
-        if not self.has_other_object:
-            self.has_other_object = (yield from at_any(self.tape, ("{", "["))) is not None
+        self.other = self.other or (yield from at_any(self.tape, ("{", "["))) or ""
         return (yield from self._value(ignore))
 
     def _names_arguments(self, key: str) -> Reading[bool]:

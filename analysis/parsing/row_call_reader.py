@@ -25,9 +25,7 @@ from .parsed_message import Status
 from .prose_reader import close_fence, open_fence
 from .stop_marks import LONGEST_HEADER, skip_again
 from .text_lookahead import (
-    TextLookahead,
     ToolNames,
-    at_text,
     one_of,
     read_literal,
     skip_space,
@@ -195,10 +193,6 @@ class RowReader:
             return None
         if (yield from self._without_arguments(at)):
             return CallEnd.CLOSED
-        offered = self.around.offered or ()
-        named = isinstance(self.row[at - 1], FunctionName) and self.name in offered
-        if named and _may_be_missing(self.row[at:]) and (yield from at_text(self.tape, "{")):
-            return None
         return self._end_unread()
 
     def _closing(self, literal: TemplateLiteral) -> Reading[CallEnd | None]:
@@ -233,9 +227,7 @@ class RowReader:
                 if unit in literal.markers and rest.core:
                     yield from self._up_to(rest.units[0], SpanKind.JUNK)
                 return (yield from read_literal(self.tape, rest))
-        if units:
-            return (yield from calls_unopened(self.tape, self.call, self.around.offered))
-        return (yield from read_literal(self.tape, literal))
+        return not units and (yield from read_literal(self.tape, literal))
 
     def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
         """Take the text before `wanted`, or nothing if that is too far or a stop comes first."""
@@ -298,12 +290,9 @@ class RowReader:
     def _glued_name(self, following: Sequence[RowItem], text: str) -> int:
         """Return the length of an offered tool's name at the front of a text, or 0.
 
-        The text that leads to the arguments may be missing after it: a lone marker before `{`, or
-        the opening of a key that the tool declares.
+        The opening of a key that the tool declares may be missing after it.
         """
         names = sorted(self.around.offered or (), key=len, reverse=True)
-        if _may_be_missing(following):
-            return next((len(name) for name in names if text.startswith(f"{name}{{")), 0)
         # A literal of whitespace may be missing before the first key, too.
         written = (
             each for each in following if not isinstance(each, TemplateLiteral) or each.units
@@ -378,36 +367,6 @@ def _around_name(row: Sequence[RowItem]) -> tuple[str, TemplateLiteral] | None:
     if not first.core or not core or doubled:
         return None
     return first.core + first.after, literal
-
-
-def calls_unopened(tape: TextTape, call: RowCall, offered: frozenset[str] | None) -> Reading[bool]:
-    """Return whether a call begins with its name because its opening marker is missing.
-
-    The words of the opening come before an offered name, or a marker comes after it: content has
-    neither.
-    """
-    row = call.row
-    first, following = row[0], row[2] if len(row) > _PAIR else None
-    if not isinstance(row[1], FunctionName) or not isinstance(following, TemplateLiteral):
-        return False
-    if not isinstance(first, TemplateLiteral) or not first.is_marked:
-        return False
-    ahead = TextLookahead(tape, tape.position)
-    words = first.units[1 + max(at for at, unit in enumerate(first.units) if is_unit(unit)) :]
-    worded = any(map(str.isalnum, "".join(words))) and (yield from ahead.row(words))
-    if not worded and not following.is_marked:
-        return False
-    yield from ahead.space()
-    if (yield from ahead.among(offered or ())) is None:
-        return False
-    return (yield from ahead.row(following.units[:1]))
-
-
-def _may_be_missing(items: Sequence[RowItem]) -> bool:
-    """Return whether a lone marker before arguments in braces comes: the brace replaces it."""
-    if len(items) < _PAIR or not isinstance(items[1], ArgumentList):
-        return False
-    return isinstance(items[0], TemplateLiteral) and items[0].is_marker and _is_braced(items[1])
 
 
 def _is_braced(item: ArgumentList) -> bool:

@@ -9,8 +9,7 @@ calls in code fences and write them as OpenAI's messages hold them: each has its
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from functools import cached_property
 
@@ -28,11 +27,11 @@ from .call_ends import (
     section_closers,
 )
 from .call_recovery import CallRecovery
-from .json_call_reader import JsonReader, message_call
+from .json_call_reader import JsonReader
 from .message_collector import MessageCollector
 from .parsed_message import Status
 from .prose_reader import close_fence, fence_mark, read_prose
-from .row_call_reader import RowReader, calls_unopened
+from .row_call_reader import RowReader
 from .stop_marks import (
     StopMark,
     behind_calls,
@@ -71,19 +70,6 @@ def read_call(
     return RowReader(tape, call, around, collector).read()
 
 
-def at_message_call(
-    ahead: TextLookahead, opens: Sequence[str], names: Collection[str]
-) -> Reading[bool]:
-    """Return whether markers, some of them perhaps missing, lead to a call as messages hold it."""
-    for unit in opens:
-        yield from ahead.row((unit,))
-    yield from ahead.row(("[",))
-    if not (yield from ahead.row(("{", '"name"', ":"))):
-        return False
-    yield from ahead.space()
-    return (yield from ahead.among(f'"{name}"' for name in names)) is not None
-
-
 class _Unread(Enum):
     """What became of a call that could not be read."""
 
@@ -119,7 +105,8 @@ class SectionTexts:
             each for each in self.call_closers if each not in section.close.units
         )
         fronts = (closer[:_FRONT] for closer in self.closers)
-        self.between = tuple(dict.fromkeys((*_SIGNS_BETWEEN, *fronts)))
+        objects = ("{",) if isinstance(section.call, JsonCall) else ()
+        self.between = tuple(dict.fromkeys((*_SIGNS_BETWEEN, *objects, *fronts)))
         """Texts behind a call that are no content if more calls or the end come behind them."""
         self.leads = section.leads if self.tentative else ()
         if not self.tentative and not any(each.core[:1] == "[" for each in call_opens(section)):
@@ -128,20 +115,25 @@ class SectionTexts:
         opening = call_open(section.call)
         texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
         self.ends = texts[1:]
+        self.end_rests = tuple(_end_rests(turn))
         self.turn_ends: StopTable[None] = StopTable([("", end.core, None) for end in turn.ends])
         self.noise: StopTable[None] | None = None
         """The texts that end noise before the first call, or None if there may be none."""
         if opening.noticed_by_marker:
             self.noise = StopTable([("", text, None) for text in texts])
-        self.opening_units = (*section.open.units, *opening.units)
-        lead = "".join(rf"(?:{re.escape(unit)}\s*)?" for unit in self.opening_units)
-        self.before_object = re.compile(rf"\s*{lead}(?:\[\s*)?")
-        other = message_call(section.call) if isinstance(section.call, RowCall) else None
-        self.as_messages = None if other is None else replace(section, call=other)
-        """The same section with calls as OpenAI's messages hold them, or None."""
 
 
 _SECTION_TEXTS: IdentityCache[SectionTexts] = IdentityCache(256)
+
+
+def _end_rests(turn: TurnTree) -> Iterator[Sequence[str]]:
+    """Return the rests of ends of several markers, of which the front may be missing."""
+    for end in turn.ends:
+        for at in range(1, len(end.units) if len(end.markers) > 1 else 0):
+            rest = end.units[at:]
+            # The last part of one end may be another one, or the front of it.
+            if not any(other.units[: len(rest)] == rest for other in turn.ends):
+                yield rest
 
 
 class SectionReader:
@@ -166,7 +158,6 @@ class SectionReader:
         """In a list that has begun with a call of an offered tool, others are calls, too."""
         self._closers, self._inner_closers = texts.closers, texts.inner_closers
         self._call_marks, self._noise = texts.call_marks, texts.noise
-        self._opening_units, self._before_object = texts.opening_units, texts.before_object
         self._turn, self._offered, self._ends = turn, turn.offered, texts.ends
         self._turn_ends = texts.turn_ends
 
@@ -194,7 +185,7 @@ class SectionReader:
         text = yield from self._held(tape, self._opener if closes else "")
         if text is None or (self.section.single and collector.closed_calls):
             return False
-        found = self.recovery.find(text, collector.schemas)
+        found = self.recovery.find(text, collector.schemas, marked=closes and collector.unclosed)
         if found is not None and found.guessed and collector.forgive != "all":
             collector.needs_all = True
             found = None
@@ -254,11 +245,6 @@ class SectionReader:
         characters, which are content unless the fence that they open closes after the calls.
         """
         self.judge_noise(tape, collector)
-        other = self._as_messages
-        if other is not None and self._may_be_object(tape, fence + space):
-            ahead = TextLookahead(tape, tape.position + fence + space)
-            if (yield from at_message_call(ahead, self._opening_units, self._offered or ())):
-                return (yield from other.read(tape, collector, space, fence))
         opening = tape.take(fence, SpanKind.CONTENT)
         collector.defer(opening)
         cut = yield from self._read(tape, collector, space, opening)
@@ -273,41 +259,21 @@ class SectionReader:
         ahead = TextLookahead(tape, tape.position)
         if collector.last is TurnPart.CALLS:
             yield from ahead.space()
-            if (yield from ahead.among(self._texts.between)) is not None:
+            begun = (*self._texts.between, *(self._offered or ()))
+            if (yield from ahead.among(begun)) is not None:
                 yield from self.recover(tape, collector, closes=True)
 
     def ends_turn(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
         """Take the rest of the turn's end whose front is missing behind calls, if it comes."""
         if collector.last is not TurnPart.CALLS:
             return False
-        ends = self._turn.ends
-        for end in ends:
-            for at in range(1, len(end.units) if len(end.markers) > 1 else 0):
-                rest = end.units[at:]
-                # The last part of one end may be another one, or the front of it.
-                if any(other.units[: len(rest)] == rest for other in ends):
-                    continue
-                ahead = TextLookahead(tape, tape.position)
-                if (yield from ahead.row(rest)):
-                    tape.take(ahead.at - tape.at, SpanKind.MARKUP)
-                    collector.ended = collector.strays = True
-                    return True
+        for rest in self._texts.end_rests:
+            ahead = TextLookahead(tape, tape.position)
+            if (yield from ahead.row(rest)):
+                tape.take(ahead.at - tape.at, SpanKind.MARKUP)
+                collector.ended = collector.strays = True
+                return True
         return False
-
-    def _may_be_object(self, tape: TextTape, space: int) -> bool:
-        """Return whether a JSON object may come after `space` characters and the opening of calls.
-
-        Most calls are written as the template writes them: one regex match shows that if more text
-        is there than the longest opener has.
-        """
-        text = tape.text
-        opened = self._before_object.match(text, tape.at + space)
-        end = len(text) if opened is None else opened.end()
-        longest = max(map(len, self._opening_units), default=0)
-        rest = text[end : end + longest + 1]
-        if len(rest) > longest:
-            return rest[0] == "{"
-        return rest[:1] in ("", "{") or any(unit.startswith(rest) for unit in self._opening_units)
 
     def _read(
         self, tape: TextTape, collector: MessageCollector, space: int, fence: str
@@ -461,9 +427,6 @@ class SectionReader:
         # The marker alone opens calls, even if the bracket after it is missing.
         rest = opening.core[len(opening.trigger) :]
         opened = (yield from read_literal(tape, opening)) or not any(map(str.isalnum, rest))
-        call = self.section.call
-        if isinstance(call, RowCall) and (yield from calls_unopened(tape, call, self._offered)):
-            return opened, ""
         return opened, (yield from self._skip_noise(tape))
 
     def _skip_noise(self, tape: TextTape) -> Reading[str]:
@@ -544,26 +507,7 @@ class SectionReader:
         another = yield from behind_space(tape, wanted)
         if another:
             yield from skip_space(tape)
-        elif isinstance(section.call, RowCall):
-            return (yield from calls_unopened(tape, section.call, self._offered))
-        elif collector.unclosed or not section.call.after.core:
-            return (yield from self._another_object(tape, section.call))
         return another
-
-    def _another_object(self, tape: TextTape, call: JsonCall) -> Reading[bool]:
-        """Return whether an object that calls an offered tool follows without its opener."""
-        ahead = TextLookahead(tape, tape.position)
-        separated = yield from ahead.row((",",))
-        start = ahead.at - tape.at
-        if not (yield from ahead.row(("{", f'"{call.name_field}"', ":"))):
-            return False
-        yield from ahead.space()
-        if (yield from ahead.among(f'"{name}"' for name in self._offered or ())) is None:
-            return False
-        if separated:
-            tape.take(start, SpanKind.MARKUP)
-        yield from skip_space(tape)
-        return True
 
     def _resumes(self, tape: TextTape, collector: MessageCollector, opened: bool) -> Reading[bool]:
         """Take the rest of a broken call in a list as content; return whether another call follows.
@@ -579,14 +523,6 @@ class SectionReader:
         tape.take(len(self.section.separator.core), SpanKind.MARKUP)
         yield from skip_space(tape)
         return True
-
-    @cached_property
-    def _as_messages(self) -> SectionReader | None:
-        """The reader of a section whose calls are JSON objects as in messages, or None."""
-        other = self._texts.as_messages
-        if other is None or not self._offered or self._around.tentative:
-            return None
-        return SectionReader(self._turn, other)
 
     @cached_property
     def _behind_broken(self) -> StopTable[StopMark]:
