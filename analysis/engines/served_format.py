@@ -17,6 +17,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -258,6 +259,29 @@ def _alone(lock: Path) -> Generator[None]:
 
 FORMAT_VARIABLE = "AUTOPARSER_FORMAT"
 """Names a saved format; with it no template is read or rendered."""
+
+
+@cache
+def tells_tokens_apart() -> bool:
+    """Return whether the installed xgrammar tells grammars apart that differ in a token's id.
+
+    The cache of 0.2.7 and 0.2.8 gives the masks of the first one for the second; that of 0.2.9 does
+    not.
+    """
+    try:
+        xgrammar: Any = import_module("xgrammar")
+    except ImportError:
+        return False
+    raw = xgrammar.VocabType.RAW
+    known = xgrammar.TokenizerInfo(["a", "b", "c"], vocab_type=raw, stop_token_ids=[2])
+    compiler, mask = xgrammar.GrammarCompiler(known), xgrammar.allocate_token_bitmask(1, 3)
+    allowed: list[int] = []
+    for number in (0, 1):
+        matcher = xgrammar.GrammarMatcher(compiler.compile_grammar(f"root ::= Token({number})"))
+        matcher.fill_next_token_bitmask(mask)
+        allowed.append(int(mask[0][0]))
+    return allowed[0] != allowed[1]
+
 
 _loaded = lru_cache(maxsize=4)(load_format)
 
@@ -514,7 +538,8 @@ class ServedFormat:
 
         Calls are constrained if one is required, named, or strict, and content if JSON or another
         form is asked for. Parts of the schemas of non-strict tools that a tag cannot express are
-        left out and logged. Raises AutoparserError if no tag can be written.
+        left out and logged. Markers are tokens if one is required, or the answer is read
+        `with_ids`. Raises AutoparserError if no tag can be written.
         """
         if not (request.forced or request.strict or request.content is not None):
             return None
@@ -531,7 +556,8 @@ class ServedFormat:
             others = filter(None, openings.values())
             turns = [self._grammar(request, setting).turn for setting in others]
             grammar = replace(grammar, turn=at_any_start([grammar.turn, *turns]))
-        tag = grammar.structural_tag(self.tokenizer if with_ids or request.forced else None)
+        by_token = (with_ids or request.forced) and tells_tokens_apart()
+        tag = grammar.structural_tag(self.tokenizer if by_token else None)
         log_loosening(grammar.loosened("structural_tag"))
         return tag
 

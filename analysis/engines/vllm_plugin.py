@@ -38,6 +38,7 @@ from .served_format import (
     reasoning_deltas,
     served_format,
     served_request,
+    tells_tokens_apart,
 )
 
 NAME = "autoparser"
@@ -139,6 +140,14 @@ def with_tag(
     return request
 
 
+def _reads_ids(request: Any) -> bool:
+    """Return whether an answer is read by its ids: spelled, a marker is content then.
+
+    Not so where a constraint whose markers are text may have let it be spelled.
+    """
+    return tells_tokens_apart() or getattr(request, "structured_outputs", None) is None
+
+
 def _content_of(given: Any) -> dict[str, Any]:
     """Return what vLLM's own constraint asks of the content, as fields of a `ServedRequest`."""
     schema, pattern, choices = (getattr(given, each, None) for each in ("json", "regex", "choice"))
@@ -169,6 +178,7 @@ class _ServedParser:
         self._settings: Mapping[str, object] = kwargs.get("chat_template_kwargs") or {}
         self._prompt: Sequence[int] | None = None
         self._stream: StreamParser | None = None
+        self._by_ids = True
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
         """Count the ids of the reasoning and the text that ends it; 0 if nothing ends it."""
@@ -235,11 +245,13 @@ class WholeParser(_ServedParser):
             self._request_of(request, calls=enable_auto_tools),
             prompt=self._prompt,
             reasoning=self._place,
-            with_ids=bool(model_output_token_ids),
+            with_ids=bool(model_output_token_ids) and _reads_ids(request),
         )
         ids = [*model_output_token_ids]
         message = parser.parse(
-            model_output, complete=self._served_format.complete(ids), ids=ids or None
+            model_output,
+            complete=self._served_format.complete(ids),
+            ids=(ids or None) if _reads_ids(request) else None,
         )
         process_watch().note(message)
         calls = self.messages.functions_of(message)
@@ -257,11 +269,16 @@ class WholeParser(_ServedParser):
         """Parse the next piece of an answer, and the rest once it is finished."""
         if self._stream is None:
             prompt = self._prompt if prompt_token_ids is None else prompt_token_ids
+            self._by_ids = _reads_ids(request)
             parser = self._served_format.parser(
-                self._request_of(request), prompt=prompt, reasoning=self._place, with_ids=True
+                self._request_of(request),
+                prompt=prompt,
+                reasoning=self._place,
+                with_ids=self._by_ids,
             )
             self._stream = parser.stream()
-        deltas = self._stream.feed(delta_text, delta_token_ids or None)
+        ids = delta_token_ids if self._by_ids else None
+        deltas = self._stream.feed(delta_text, ids or None)
         self._last = delta_token_ids or self._last
         if finished:
             deltas += self._stream.finish(complete=self._served_format.complete(self._last))

@@ -303,7 +303,8 @@ class Grammar(Shown):
         """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.
 
         With the model's `tokenizer`, the markers that are tokens of it are ``token`` elements, so
-        that a model cannot spell them in others. Raises GrammarError if there are no calls, and
+        that a model cannot spell them in others; the cache of xgrammar before 0.2.9 mixes up tags
+        that differ in them alone. Raises GrammarError if there are no calls, and
         for arguments that no tag can say; TokenizerError.
         """
         return self._tag(self._marker_tokens(tokenizer)).grammar

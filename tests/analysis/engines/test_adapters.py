@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from importlib.metadata import version
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ import pydantic
 import pytest
 from prometheus_client import CollectorRegistry
 
+from autoparser.analysis.engines import served_format, vllm_plugin
 from autoparser.analysis.engines.output_watch import OutputWatch, process_watch
 from autoparser.analysis.engines.sglang_plugin import (
     NAME,
@@ -142,6 +144,31 @@ def test_what_is_required_is_held_by_a_tag() -> None:
         asked(tools=None, structured_outputs=own)
     )
     assert left.structured_outputs is own
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_markers_are_tokens_of_a_tag_where_xgrammar_tells_them_apart(
+    apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (served_format, vllm_plugin):
+        monkeypatch.setattr(module, "tells_tokens_apart", lambda: apart)
+    tokenizer = tokenizer_for(NAMES[0])
+    parser = Whole(tokenizer, TOOLS)
+    held = parser.adjust_request(asked(tool_choice="required"))
+    assert ("Token(" in held.structured_outputs.structural_tag) is apart
+    # A spelled marker that the constraint lets through is read; one that it cannot is content.
+    spelled = '<tool_call>\n{"name": "list_rooms", "arguments": {}}\n</tool_call>'
+    ids = [id_ for sign in spelled for id_ in tokenizer.ids(sign)]
+    parser.set_prompt_token_ids(tokenizer.ids("<|im_start|>assistant\n<think>\n\n</think>\n\n"))
+    _, content, calls = parser.parse(spelled, held, True, ids)
+    assert ([call.name for call in calls or ()], content) == (
+        ([], spelled) if apart else (["list_rooms"], None)
+    )
+
+
+def test_the_cache_of_an_xgrammar_is_asked_whether_it_tells_tokens_apart() -> None:
+    pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    assert served_format.tells_tokens_apart() is (version("xgrammar") not in {"0.2.7", "0.2.8"})
 
 
 def test_what_a_tag_leaves_out_is_one_line_of_the_servers_log(
