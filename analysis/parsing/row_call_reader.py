@@ -128,12 +128,6 @@ class RowReader:
             return (yield from self._free_text(item, rest))
         return (yield from self._slot(item, rest))
 
-    def _close_empty(self) -> None:
-        """Pass on a call without arguments."""
-        self.collector.open_call(self.name, self.id)
-        self.collector.arguments("{}")
-        self.collector.close_call(Status.OK)
-
     def _free_text(self, item: FreeText, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Take any text in place of a word, up to the marker after it."""
         first = following[0] if following else None
@@ -254,7 +248,9 @@ class RowReader:
             return False
         if not self._is_offered():
             return False
-        self._close_empty()
+        self.collector.open_call(self.name, self.id)
+        self.collector.arguments("{}")
+        self.collector.close_call(Status.OK)
         return True
 
     def _is_offered(self) -> bool:
