@@ -89,6 +89,11 @@ def texts_for(template_text: str) -> ConversationTexts:
     )
 
 
+DOCUMENTS: Sequence[Mapping[str, Json]] = (
+    {"title": "Dogs", "text": "Dogs bark.", "contents": "Dogs bark."},
+)
+"""What a caller sends as `documents`, under the names of a text that templates know."""
+
 # One conversation of the matrix: what is said, what is sent beside it, what must be read of it.
 
 
@@ -131,6 +136,10 @@ class WholeConversation:
     """The switches that are set, on top of those that the template needs."""
     other_form: bool = False
     """Content comes in the form that is not the template's own: parts for text, or text."""
+    documents: bool = False
+    """`DOCUMENTS` are sent beside the messages, for a model that answers from them."""
+    refusable: bool = False
+    """Chat APIs refuse it themselves: a template may, but must not crash or lose a text."""
 
     @cached_property
     def name(self) -> str:
@@ -138,16 +147,23 @@ class WholeConversation:
         beside = [
             "a system message" if self.system else "",
             "tools" if self.tools else "",
+            "documents" if self.documents else "",
             *(f"{name}={value!r}" for name, value in self.setting.items()),
             "content in the other form" if self.other_form else "",
         ]
         words = [each for each in beside if each]
         return f"{self.scene} with {' and '.join(words)}" if words else self.scene
 
+    @property
+    def unusual(self) -> bool:
+        """Whether a template may write it in a way of its own, if no text is lost."""
+        return self.refusable or self.documents
+
     @cached_property
     def size(self) -> int:
         """Count what a person has to read to see what happens; the smaller is shown first."""
-        beside = bool(self.system) + self.tools + self.other_form + 2 * len(self.setting)
+        sent = bool(self.system) + self.tools + self.documents
+        beside = sent + self.other_form + 2 * len(self.setting)
         parts = sum(
             bool(each.content) + bool(each.reasoning) + len(each.calls)
             for each in self.dialogue
@@ -291,6 +307,7 @@ class PlayedConversation:
             (
                 bool(mine.system) != bool(its.system),
                 mine.tools != its.tools,
+                mine.documents != its.documents,
                 mine.setting != its.setting,
                 mine.other_form != its.other_form,
             )
@@ -338,6 +355,8 @@ class MatrixScope:
     """Values of its switches, each set alone."""
     nulls: Sequence[str] = ()
     """Switches that are on or off; clients send null for one that nobody has set."""
+    documents: bool = False
+    """It reads documents."""
 
 
 def conversations_for(texts: ConversationTexts, scope: MatrixScope) -> list[WholeConversation]:
@@ -360,6 +379,8 @@ def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[Who
     yield replace(_long_chat(texts), system=texts.system)
     for scene in _broken_loops(texts) if scope.calls else ():
         yield replace(scene, system=systems[0], tools=True)
+    if scope.documents:
+        yield replace(chats[0], system=texts.system, tools=scope.tools, documents=True)
     for name in scope.nulls:
         yield replace(chats[0], system=systems[0], setting={name: None})
     for scene in _reasoned(texts, scope) if scope.reasoning else ():
@@ -391,11 +412,16 @@ def _two_questions(texts: ConversationTexts) -> WholeConversation:
 
 
 def _broken_loops(texts: ConversationTexts) -> Iterator[WholeConversation]:
-    """Return a tool loop that a user breaks into, and one of a call with two arguments."""
+    """Return tool loops that a user breaks into, and one of a call with two arguments."""
     first, second, _ = texts.users
     one, other, _ = texts.results
     yield WholeConversation(
         "a call, its result and a question", (first, texts.calling_message(0), one, second)
+    )
+    yield WholeConversation(
+        "a call, a question and its result",
+        (first, texts.calling_message(0), second, one),
+        refusable=True,
     )
     yield WholeConversation(
         "a call with two arguments, and its result", (first, texts.calling_message(1), other)

@@ -34,6 +34,7 @@ from autoparser.analysis.learning.suggestions import Suggestions, suggestions_of
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .conversation_matrix import (
+    DOCUMENTS,
     ConversationTexts,
     MatrixScope,
     PlayedConversation,
@@ -285,6 +286,11 @@ class Subject:
 
         It raises like `analysis`.
         """
+        return tuple(each for each in self.wide_matrix if not each.conversation.unusual)
+
+    @cached_property
+    def wide_matrix(self) -> tuple[PlayedConversation, ...]:
+        """The matrix and the unusual conversations. It raises like `analysis`."""
         conversations = conversations_for(self.texts, self._matrix_scope)
         return tuple(map(self.play_whole, conversations))
 
@@ -337,6 +343,7 @@ class Subject:
                 for each in islice(self.analysis.switches, MOST_SETTINGS)
                 if each.values and all(isinstance(value, bool) for value in each.values)
             ],
+            documents="documents" in self.suggestions.names,
         )
 
     @property
@@ -373,7 +380,9 @@ class Subject:
         asked = self._usual_request(
             tools=conversation.tools,
             generation=conversation.generation,
-            setting=conversation.setting,
+            setting={"documents": [*DOCUMENTS], **conversation.setting}
+            if conversation.documents
+            else conversation.setting,
         )
         if shape is not None and conversation.tools:
             asked = replace(asked, tools=offered_tools(self.functions, shape))

@@ -8,6 +8,7 @@ from autoparser.analysis.core.conversation import Message, UserMessage
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier
 from autoparser.analysis.lint.subject import Subject
 
@@ -20,6 +21,8 @@ class _Place(NamedTuple):
     whose: str
     plays: Sequence[Callable[[str], Render]]
     answers: bool = False
+    reasoning: bool = False
+    """Reasoning that mentions its own end cannot be written so that it is read whole."""
 
 
 @rule("AP304")
@@ -60,7 +63,8 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
             of_block = any(constant.strip() in each or each.strip() in constant for each in known)
             first = losses.get((_SIDES[True], True), ("",))[0]
             split = what == _SIDES[True] and (of_block or first != markers.reasoning_end)
-            meant = what == "all" or (place.answers and (opened or split))
+            split = split or opened
+            meant = what == "all" or place.reasoning or (place.answers and split)
             losses.setdefault((what, meant), (constant, render, plain))
     for (what, meant), (constant, render, plain) in losses.items():
         yield Hit(
@@ -96,6 +100,11 @@ def _places(subject: Subject) -> Iterator[_Place]:
     def system_message(text: str) -> Render:
         return subject.play((subject.user,), system=text, generation=True)
 
+    def reasoning(text: str) -> Render:
+        # Its own word is in the text, so that the answer has another.
+        message = Message(subject.marks.values[0], text)
+        return subject.play(subject.turn(message), tools=subject.format.calls is not None)
+
     def result(text: str) -> Render:
         call = subject.call()
         dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
@@ -105,6 +114,8 @@ def _places(subject: Subject) -> Iterator[_Place]:
     yield _Place("a user's message", (question,))
     if not subject.shape.system:
         yield _Place("a system message", (system_message,))
+    if subject.has(RuleNeed.REASONING):
+        yield _Place("reasoning", (reasoning,), reasoning=True)
     if subject.format.calls is not None:
         yield _Place("a tool's result", (result,))
 

@@ -2,16 +2,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.core.text_alignment import TemplateLiteral
+from autoparser.analysis.lint.call_texts import call_spans
+from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import user_question
+from autoparser.analysis.lint.rule import RuleNeed
+from autoparser.analysis.lint.rule_conversations import render_answer, user_question
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP115")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a user message with no tools, and with an empty list of them."""
+    yield from _told_to_call(subject)
     none = subject.render(user_question(subject), generation=True, setting={})
     empty = subject.render(user_question(subject), generation=True, setting={"tools": []})
     if none.rendered and empty.rendered and none.text != empty.text:
@@ -19,4 +24,26 @@ def check(subject: Subject) -> Iterator[Hit]:
             "a request with tools=[] gets another prompt than one without tools",
             (compare_renders(empty, "tools=[]", none, "no tools"),),
             line=parting_line(empty, none),
+        )
+
+
+def _told_to_call(subject: Subject) -> Iterator[Hit]:
+    """Search a prompt without tools, before the question, for the markers of calls."""
+    called = (
+        next((each for each in subject.matrix if any(each.texts_of(Voice.CALL))), None)
+        if subject.has(RuleNeed.CALLS)
+        else None
+    )
+    spans = [] if called is None else call_spans(called)
+    plain, answered = subject.play((subject.user,), generation=True), render_answer(subject)
+    told = plain.text.partition(subject.marks.user)[0]
+    # Headers and ends of messages are around answers, too.
+    answer = TemplateLiteral.of(answered.text.partition(subject.marks.user)[2]).markers
+    markers = TemplateLiteral.of(spans[0].text).markers if spans and answered.rendered else ()
+    marker = next((each for each in markers if each in told and each not in answer), None)
+    if called is not None and marker is not None:
+        yield Hit(
+            f"a prompt without tools has {quote_text(marker)}, by which calls are written",
+            (compare_renders(plain, "no tools", called.render, called.name),),
+            line=plain.line_of(marker),
         )

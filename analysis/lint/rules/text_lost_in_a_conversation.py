@@ -20,7 +20,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     for voice in VOICES:
         # The template's own form first; what a form loses altogether is another rule's matter.
         for other_form in (False, True):
-            alike = [each for each in subject.matrix if each.conversation.other_form == other_form]
+            alike = [
+                each for each in subject.wide_matrix if each.conversation.other_form == other_form
+            ]
             lost = _first_lost(alike, voice)
             if lost is None:
                 continue

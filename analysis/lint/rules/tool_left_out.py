@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,8 @@ from autoparser.analysis.lint.lint_renders import (
     line_of_the_lost,
     list_words,
     parting_line,
+    quote_text,
+    raising_hit,
     show_render,
 )
 from autoparser.analysis.lint.registry import rule
@@ -29,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Search every prompt that offers tools for the names of those that no message calls."""
     offering = [
         each
-        for each in subject.matrix
+        for each in subject.wide_matrix
         if each.conversation.tools and not each.conversation.other_form and each.render.rendered
     ]
     ordered = sorted(offering, key=_is_excused)
@@ -67,27 +70,33 @@ def _told_as_usual(subject: Subject, played_chat: PlayedConversation) -> bool:
     return _tool_share(replace(played_chat, render=usual), subject.marks.names) == _ToolShare.ALL
 
 
-_LETTERS = "bcdfghj"
+_LETTERS = "bcdfghjklmnpqrstvwx"
 _PROSE = "It looks up what is known of a place, and answers in one sentence. " * 5
 """What stands before the sign in a description, so that one which is cut shows it."""
+_NAME_SIZE = 70
+"""More than the 64 characters of OpenAI's own names: servers of tools put theirs before them."""
 _BEGINNING = 40
 """So many characters show that a description is written at all."""
 
 
 def _of_many(subject: Subject) -> Iterator[Hit]:
-    """Render eight tools, one of them with an unusual name; if not all are written, fewer."""
+    """Render twenty tools, one with an unusual name and two lines; if any is lost, fewer."""
     marks = subject.marks
     plain = [
         _function(marks, f"{marks.names[at % 3]}{letter}", letter)
         for at, letter in enumerate(_LETTERS)
     ]
-    unusual = _function(marks, f"{marks.names[1].capitalize()}-{marks.names[2]}_2", "k")
-    every = render_offer(subject, *plain, unusual)
-    if not _missing_parts(every, [*plain, unusual]):
+    name = f"{marks.names[1].capitalize()}-{marks.names[2]}_2"
+    unusual = _function(marks, name.ljust(_NAME_SIZE, marks.names[0][-1]), "z")
+    described = _signs(unusual)["description"]
+    two_lines = {**unusual, "description": f"{described}\n{marks.content}"}
+    every = render_offer(subject, *plain, two_lines)
+    if every.rendered and not _missing_parts(every, [*plain, unusual]):
+        yield from _second_line(every, described, marks.content)
         return
     single = render_offer(subject, plain[0])
     never = _missing_parts(single, plain[:1])
-    if "name" in never:
+    if not single.rendered or "name" in never:
         return
     described = _signs(plain[0])["description"]
     if "description" in never and described[:_BEGINNING] in single.text:
@@ -97,31 +106,75 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
             line=single.line_of(described[:_BEGINNING]),
             severity=Severity.WARNING,
         )
+    most = render_offer(subject, *plain)
+    if most.error is not None or {*_missing_parts(most, plain)} - {*never}:
+        yield from _first_too_many(subject, plain, single, never)
+        return
+    render = render_offer(subject, unusual)
+    evidence = (
+        compare_renders(render, "a tool with such a name", single, "a tool with a plain name"),
+    )
+    name = str(unusual["name"])
+    if render.rendered and name not in render.text:
+        cut = name[: _NAME_SIZE // 2] in render.text
+        yield Hit(
+            f"a tool's name of {_NAME_SIZE} characters is cut"
+            if cut
+            else "a tool's name with a capital, a hyphen, an underscore and a digit is not written"
+            f" as it is given: {name}",
+            evidence,
+            line=render.line_of(_signs(unusual)["description"]),
+        )
+
+
+def _first_too_many(
+    subject: Subject, plain: Sequence[Tool], single: Render, never: Sequence[str]
+) -> Iterator[Hit]:
+    """Report how many tools are too many."""
     fewer = single
     for count in range(2, len(plain) + 1):
         render = render_offer(subject, *plain[:count])
+        labels = (render, f"{count} tools"), (fewer, f"{count - 1} tools")
+        if render.error is not None:
+            message = f"requests fail that offer {count} tools: {render.reason}"
+            yield raising_hit(message, *labels, refused=Severity.WARNING)
+            return
         lost = [each for each in _missing_parts(render, plain[:count]) if each not in never]
         if lost:
             yield Hit(
                 f"of {count} tools {list_words(lost)} are not all written, of {count - 1} they are",
-                (compare_renders(render, f"{count} tools", fewer, f"{count - 1} tools"),),
+                (compare_renders(*labels[0], *labels[1]),),
                 line=parting_line(render, fewer),
                 severity=None if "name" in lost else Severity.WARNING,
             )
             return
         fewer = render
-    render = render_offer(subject, unusual)
-    if "name" in _missing_parts(render, [unusual]):
-        yield Hit(
-            "a tool's name with a capital, a hyphen, an underscore and a digit is not written as"
-            f" it is given: {unusual['name']}",
-            (
-                compare_renders(
-                    render, "a tool with such a name", single, "a tool with a plain name"
-                ),
-            ),
-            line=render.line_of(_signs(unusual)["description"]),
-        )
+
+
+_WORD = re.compile(r"\w")
+
+
+def _second_line(render: Render, first: str, second: str) -> Iterator[Hit]:
+    """Report the second line of a description that is lost, or is outside the first's comment.
+
+    A comment is what begins with signs that nothing closes: ``// Do this.``.
+    """
+    start = render.text.find(first)
+    before = render.text[:start].rpartition("\n")[2]
+    lead, below = before.strip(), f"{first}\n{second}"
+    after = render.text[start + len(below) :].partition("\n")[0]
+    if second not in render.text:
+        words = "is not written"
+    elif lead and not _WORD.search(lead) and lead not in after and below in render.text:
+        words = f"stands without the {quote_text(before)} before the first"
+    else:
+        return
+    yield Hit(
+        f"the second line of a tool's description {words}",
+        (show_render(render, "a tool whose description has two lines"),),
+        line=render.line_of(first),
+        severity=Severity.WARNING,
+    )
 
 
 def _function(marks: Sentinels, name: str, letter: str) -> Tool:

@@ -15,7 +15,7 @@ DESCRIPTION = "Does what it says."
 
 @rule("AP520", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a question with tools that lack one thing each."""
+    """Render a question with tools that lack one thing each, and with a strict one."""
     messages = subject.shape.messages((subject.user,), subject.marks.system)
     whole = subject.render(messages, tools=subject.usual_tools)
     if subject.usual_tools is None or not whole.rendered:
@@ -40,5 +40,7 @@ def _lacking(name: str) -> Iterator[tuple[str, Tool]]:
             "parameters": PARAMETERS,
         },
     )
+    strict = {"name": name, "description": DESCRIPTION, "parameters": PARAMETERS, "strict": True}
+    yield "with `strict`", strict
     yield "without parameters", {"name": name, "description": DESCRIPTION}
     yield "without a description", {"name": name, "parameters": PARAMETERS}

@@ -22,10 +22,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     led = subject.play((subject.user,), system=subject.marks.system, generation=True)
     yield from _named(subject)
     seen: set[tuple[int | None, str]] = set()
-    for played in subject.matrix:
+    for played in subject.wide_matrix:
         conversation, cause = played.conversation, played.render.cause
         # A form of content that a template does not take, and systems, are other rules' matter.
         if cause is None or conversation.other_form or (conversation.system and not led.rendered):
+            continue
+        if conversation.refusable and not played.render.crashed:
             continue
         # One line may fail in other words each time, with the place in the list of messages.
         place = (cause.line, "" if cause.line is not None else cause.detail)

@@ -127,7 +127,8 @@ def test_a_planted_bug_is_found_and_named(bug: dict[str, Any]) -> None:
 def test_a_sound_template_has_no_finding_of_the_rules_that_find_planted_bugs(template: str) -> None:
     rules = [rule_of(code) for code in sorted({bug["caught_by"] for bug in BUGS})]
     found = lint(Subject(ChatTemplate(source(template))), rules)
-    assert [each.code for each in found.findings] == []
+    # What nothing in the prompt shows the model is a note, and no bug.
+    assert [each.code for each in found.findings if each.severity is not Severity.INFO] == []
     assert not found.left_out
 
 
