@@ -25,6 +25,7 @@ from .free_answers import FREE
 from .gates import GATES, Gated
 from .learning import LearnedReadings, example_readings, output_readings
 from .lints import LINTS
+from .planted import PLANTED, plant_bugs
 from .rendering import KINDS, RENDERS
 from .round_trips import ROUND_TRIPS, Played
 from .turn_judges import STOPS, TAGS, After, Question, Wish, triggers_board
@@ -204,3 +205,16 @@ def test_lint_looks_at_every_template(corpus: list[Path]) -> None:  # --lint
     assert [each.message for run in found for each in run.problems] == []
     looked_at = [Path(each.path).stem for run in found for each in run.templates]
     assert looked_at == [each.stem for each in corpus[::40]]
+
+
+@pytest.mark.slow
+def test_lint_names_most_bugs_that_blind_operators_plant(
+    corpus: list[Path],
+) -> None:  # python -m tests.corpus.planted
+    sample = plant_bugs(corpus, seed=7, wanted=24, hosts=6)
+    found = PLANTED.answers(sorted(sample.bugs, key=lambda each: each.host), 1)
+    bugs = [each for each in found if not each.bug.whitespace]
+    assert len(bugs) >= 18
+    assert len({each.bug.operator for each in bugs}) >= 6
+    named = sum(map(PLANTED.passes, bugs))
+    assert named >= 0.8 * len(bugs), PLANTED.table(found)

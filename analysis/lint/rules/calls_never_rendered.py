@@ -40,8 +40,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     marks, call = subject.marks, subject.call()
     plain = subject.play((subject.user, Message(marks.content)), tools=True)
     hidden: list[Render] = []
-    # The tools' definitions have the name, too.
+    # The tools' definitions have the name, too, if only behind a system message.
     defined = plain.text.count(call.name)
+    led = subject.play((subject.user,), system=marks.system, tools=True)
     for dialogue in (subject.loop[:2], (*subject.loop, Message(marks.content))):
         render = subject.play(dialogue, tools=True)
         if render.rendered and (
@@ -52,8 +53,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         hidden += [render] if render.rendered else []
     if not hidden or not plain.rendered:
         return
-    if defined or any(_reads_calls(subject, render) for render in hidden):
-        why = "it is told of tools" if defined else "the template reads them"
+    told = defined or call.name in led.text
+    if told or any(_reads_calls(subject, render) for render in hidden):
+        why = "it is told of tools" if told else "the template reads them"
         yield Hit(
             f"the model never sees its own tool calls: {why}, but nothing of a call is written",
             (compare_renders(hidden[-1], "with a tool call", plain, "with an answer instead"),),

@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import partial
-from itertools import pairwise
 
 from autoparser.analysis.core.message_shape import ToolForm
 from autoparser.analysis.core.text_alignment import TemplateLiteral, prefix_length
-from autoparser.analysis.lint.call_texts import call_spans
+from autoparser.analysis.lint.call_texts import CallSpan, call_spans
 from autoparser.analysis.lint.conversation_matrix import Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
@@ -16,8 +15,6 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_answer, render_offer
 from autoparser.analysis.lint.subject import Subject
 
-_SHORT = 40
-"""Characters of a placeholder, such as ``{function-name}``, at most."""
 _CLOSE = 2
 """So many letters at most are wrong in a marker that is another one with a mistake."""
 
@@ -49,12 +46,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         one.text[prefix_length(one.text, two.text) :].partition(subject.marks.user)[0],
     )
     evidence = compare_renders(one, "the instructions", played.render, "the history")
-    history = (played.render, spans[0].text)
-    yield from _unlike_call("\n".join(around), written, history, evidence)
-    opener = _unshown_opener(subject, one.text, spans[0].texts[0])
-    if opener:
-        words = f"nothing in the prompt shows {quote_text(opener)}, which opens a call"
-        yield Hit(words, (evidence,), severity=Severity.INFO)
+    yield from _about_opener(subject, one, (played.render, spans[0]), evidence)
     for text in around:
         found = _near_miss(markers_of(text), written)
         if found is not None:
@@ -67,37 +59,40 @@ def check(subject: Subject) -> Iterator[Hit]:
             )
 
 
-def _unlike_call(
-    told: str, markers: Sequence[str], history: tuple[Render, str], evidence: HitEvidence
-) -> Iterator[Hit]:
-    """Report two markers that have something between them in every example and in no call.
-
-    ``<call>f<key>`` is told, and ``f<call><key>`` is written.
-    """
-    render, call = history
-    for one, other in pairwise(markers):
-        first, second = re.escape(one), re.escape(other)
-        gaps = re.findall(rf"{first}(\S.{{,{_SHORT}}}?|)\s*{second}", told)
-        placed = all(gaps) and not any(each in gap for each in markers for gap in gaps)
-        if gaps and placed and re.search(rf"{first}\s*{second}", call):
-            yield Hit(
-                f"nothing stands between {quote_text(one)} and {quote_text(other)} in the history,"
-                f" and {quote_text(gaps[0])} in the instructions",
-                (evidence,),
-                line=render.line_of(one),
-            )
-
-
-def _unshown_opener(subject: Subject, told: str, call: WrittenText) -> str:
-    """Return what opens a call if nothing shows it to the model, who has to know it; else empty."""
+def _opener_of(subject: Subject, call: WrittenText) -> str:
+    """Return the first marker that a call has and an answer has not, or empty if there is none."""
     known = subject.analysis.markers
     said = render_answer(subject).text + known.reasoning_start + known.reasoning_end
-    opener = next(
-        (each for each in TemplateLiteral.of(call.before).markers if each not in said), ""
-    )
-    return opener if _name(opener) not in told else ""
+    markers = TemplateLiteral.of(call.before).markers
+    return next((each for each in markers if each not in said), "")
 
 
+def _about_opener(
+    subject: Subject, offer: Render, called: tuple[Render, CallSpan], evidence: HitEvidence
+) -> Iterator[Hit]:
+    """Search the prompt for what opens a call, and the history for a name before it.
+
+    A model that is not shown what opens a call has to know it by its training, which is a note.
+    """
+    render, span = called
+    opener, call = _opener_of(subject, span.texts[0]), span.texts[0].spoken.call
+    told = [*re.finditer(re.escape(_name(opener)), offer.text)]
+    if opener and not told:
+        words = f"nothing in the prompt shows {quote_text(opener)}, which opens a call"
+        yield Hit(words, (evidence,), severity=Severity.INFO)
+    written = "" if call is None else rf"{re.escape(call.name)}\s*{re.escape(opener)}"
+    # ``{name}<call>`` in the instructions would be how it is meant.
+    named = (_ENDS_OF_NAMES.match(offer.text, each.start() - 1) for each in told)
+    if opener and told and re.search(written, span.text) and not any(named):
+        yield Hit(
+            f"calls in the history have the function's name before {quote_text(opener)}, and no"
+            " text of the prompt shows one there",
+            (evidence,),
+            line=render.line_of(opener),
+        )
+
+
+_ENDS_OF_NAMES = re.compile(r"[\w>}\])]")
 _NAMED = re.compile(r"[\s=>]")
 
 

@@ -27,6 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     header = _markers(subject.format.header)
     yield from _ended_at_times(played)
     yield from _unended(played, header)
+    yield from _unended_tools(played)
     yield from _repeated_headers(played)
     yield from _uncounted(played)
 
@@ -93,6 +94,33 @@ def _unended(played_chats: Sequence[PlayedConversation], header: frozenset[str])
                 continue
             yield _unended_hit(played_chats, voice, end)
     yield from _unended_calls(played_chats, _common(after.values()), header)
+
+
+def _unended_tools(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
+    """Search a system message with tools for what ends answers and one without tools."""
+    stop = _stop(played_chats)
+    led = [
+        each
+        for each in played_chats
+        if each.conversation.scene == "a question" and each.conversation.system
+    ]
+    plain, offered = (
+        next((each for each in led if each.conversation.tools is tools), None)
+        for tools in (False, True)
+    )
+    if not stop or plain is None or offered is None:
+        return
+    one, other = (
+        each.render.text.partition(each.conversation.spoken[-1].text)[0]
+        for each in (plain, offered)
+    )
+    if stop in one and stop not in other and plain.conversation.system in other:
+        yield Hit(
+            f"a system message is not ended by {quote_text(stop)}, which ends it without tools, in"
+            f" '{offered.name}'",
+            offered.against(plain),
+            offered.render.line_of(offered.conversation.spoken[-1].text),
+        )
 
 
 def _unended_hit(played_chats: Sequence[PlayedConversation], voice: Voice, end: str) -> Hit:

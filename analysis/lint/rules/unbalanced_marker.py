@@ -15,6 +15,7 @@ from autoparser.analysis.lint.lint_renders import Render, quote_text, show_rende
 from autoparser.analysis.lint.marker_pairs import (
     MarkerBalance,
     MarkerPair,
+    empty_blocks,
     marker_balance,
     unpaired_at,
 )
@@ -215,7 +216,11 @@ def _letters(pair: MarkerPair) -> str:
 
 
 def _empty_message(subject: Subject) -> Iterator[_PairHit]:
-    """Search before each text for its own header with an end behind it, and nothing said."""
+    """Search before each text for its own header with an end behind it, and nothing said.
+
+    The same for what should be around the text, such as ``<result></result>`` before a result.
+    """
+    yield from _empty_block(subject)
     for end in subject.format.stop_strings:
         for played in subject.matrix:
             for text in played.written_texts if played.usual and end.strip() else ():
@@ -231,6 +236,19 @@ def _empty_message(subject: Subject) -> Iterator[_PairHit]:
                         ),
                     )
                     return
+
+
+def _empty_block(subject: Subject) -> Iterator[_PairHit]:
+    for played in subject.matrix:
+        # An answer may have an empty block of reasoning before it.
+        for text in played.written_of(Voice.RESULT, Voice.USER) if played.usual else ():
+            before = text.before.rstrip()
+            block = next(filter(before.endswith, empty_blocks(before)), "")
+            if block:
+                words = f"nothing stands in {quote_text(block)}, and behind it {text.spoken.voice}"
+                line = played.render.line_at(text.start - 1)
+                yield None, played.hit(f"{words} in '{played.name}'", line)
+                return
 
 
 ONE_RESULT = "a call and its result"
