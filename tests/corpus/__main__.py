@@ -22,7 +22,7 @@ from .exports import FILES, TRANSFORMERS, exports_board, file_shares
 from .free_answers import FREE
 from .gates import GATES
 from .learning import learning_board
-from .lints import FIXES, LINTS
+from .lints import AGREEMENT, FIXES, LINTS
 from .outcomes import OUTCOMES
 from .real_tools import asked_paths, real_tools, tools_board
 from .rendering import RENDERS
@@ -41,6 +41,10 @@ def _also(options: Namespace) -> list[Path]:
 def _export(paths: Sequence[Path], options: Namespace) -> Asked:
     engines = dict(each.split("=", 1) for each in options.engine)
     return exports_board(engines or TRANSFORMERS), paths
+
+
+def _agree(paths: Sequence[Path], options: Namespace) -> Asked:
+    return AGREEMENT, [*paths, *own_paths()[:: options.every], *_also(options)]
 
 
 def _gate(paths: Sequence[Path], options: Namespace) -> Asked:
@@ -95,6 +99,7 @@ BOARDS: Mapping[str, tuple[Asking, Mapping[str, Any], str]] = {
     "parse": (lambda paths, _: (LOOPS, paths), _FLAG, "parse what the templates write"),
     "export": (_export, _FLAG, "export them for transformers, or for the engines that are named"),
     "lint": (lambda paths, _: (LINTS, paths), _FLAG, "count findings by rule and profile"),
+    "agree": (_agree, _FLAG, "lint what the analysis fails, of the project's own, too"),
 }
 """By their options: the board, how the option is read, and what is asked."""
 

@@ -1,4 +1,4 @@
-"""The linter over the corpus, and what `autoparser fix` does about what lint shows by default.
+"""The linter over the corpus, beside the analysis, and what `autoparser fix` does about findings.
 
 Every rule looks, those too that do not run by default; templates are counted by rule, weight and
 profile. A finding counts as fixed where the edited template passed every render of the proof, and
@@ -12,16 +12,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from autoparser import AutoparserError
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.editing.lint_fixes import UnfixedReason, fix_sources
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.inspection import LintRun
-from autoparser.analysis.lint.linting import FindingFilter, LintFinding
+from autoparser.analysis.lint.linting import FindingFilter, LintFinding, lint
 from autoparser.analysis.lint.project_run import LintRequest, lint_project
 from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
 from autoparser.analysis.lint.registry import all_rules, rules_for
 from autoparser.analysis.lint.rule import Profile, profiles_of
+from autoparser.analysis.lint.subject import Subject
 
-from .corpus_templates import Board
+from .corpus_templates import Board, analysis_at, read_template
 
 PROFILES = (Profile.RELEASE, Profile.ENGINES, Profile.TRAINING, Profile.CACHE, Profile.STRICT)
 Wanted = Callable[[LintFinding], bool]
@@ -75,6 +78,50 @@ def _lint_lines(runs: Sequence[LintRun]) -> Iterator[str]:
 
 
 LINTS = Board(linted, _lint_lines, lambda run: not run.problems)
+
+
+# Lint beside the analysis.
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTwice:
+    template: str
+    failure: str
+    """Why the analysis fails it; empty where it passes."""
+    errors: tuple[str, ...]
+    """The rules that find an error."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether lint is at least as red as the analysis."""
+        return bool(self.errors) or not self.failure
+
+
+def judged_twice(path: Path) -> JudgedTwice:
+    """Lint a template, and analyze it."""
+    template = read_template(path)
+    analysis: Analysis | None = None
+    try:
+        analysis = analysis_at(path)
+        failure = "" if analysis.ok else "the analysis fails"
+    except AutoparserError as error:
+        failure = error.message
+    found = lint(Subject(template, analysis=analysis)).findings
+    errors = (each.code for each in found if each.severity is Severity.ERROR)
+    return JudgedTwice(path.stem, failure, tuple(dict.fromkeys(errors)))
+
+
+def _agreement_lines(found: Sequence[JudgedTwice]) -> Iterator[str]:
+    failed = [each for each in found if each.failure]
+    green = [each for each in failed if not each.agrees]
+    yield (
+        f"{len(found)} templates, the analysis fails {len(failed)};"
+        f" {len(green)} of these have no error in lint"
+    )
+    yield from (f"{each.template}: {each.failure}" for each in green)
+
+
+AGREEMENT = Board(judged_twice, _agreement_lines, lambda each: each.agrees)
 
 
 @dataclass(frozen=True, slots=True)

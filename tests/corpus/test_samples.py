@@ -24,7 +24,7 @@ from .corpus_templates import FIXTURES, of_sound, own_paths, read_template
 from .free_answers import FREE
 from .gates import GATES, Gated
 from .learning import LearnedReadings, example_readings, output_readings
-from .lints import LINTS
+from .lints import AGREEMENT, LINTS
 from .planted import PLANTED, plant_bugs
 from .rendering import KINDS, RENDERS
 from .round_trips import ROUND_TRIPS, Played
@@ -205,6 +205,13 @@ def test_lint_looks_at_every_template(corpus: list[Path]) -> None:  # --lint
     assert [each.message for run in found for each in run.problems] == []
     looked_at = [Path(each.path).stem for run in found for each in run.templates]
     assert looked_at == [each.stem for each in corpus[::40]]
+
+
+@pytest.mark.slow
+def test_what_the_analysis_fails_has_an_error_in_lint(corpus: list[Path]) -> None:  # --agree
+    found = AGREEMENT.answers([*corpus[::40], *own_paths()[::6]])
+    assert all(map(AGREEMENT.passes, found)), AGREEMENT.table(found)
+    assert any(each.failure for each in found)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import render_with
+from autoparser.analysis.lint.rule_conversations import render_answer, render_with
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -18,15 +18,21 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not prompt.rendered or prompt.text != without.text:
         return
     header = subject.format.header.strip()
+    # Where the model has to write its header, the prompt stops at the latest before it.
+    turn = render_answer(subject).text.partition(subject.marks.user)[2]
+    tail = prompt.text.partition(subject.marks.user)[2].rstrip()
     severity = None
     if not header:
         message, severity = "add_generation_prompt has no effect; turns have no header", _LIGHT
-    elif prompt.text.rstrip().endswith(header):
+    elif tail.endswith(header):
         message = (
             f"the generation prompt {quote_text(header)} is written even where none is asked for"
         )
-    else:
+    elif turn.startswith(tail):
         message = f"add_generation_prompt has no effect: the model must write {quote_text(header)}"
+    else:
+        end = quote_text(tail.strip())
+        message = f"the prompt ends in {end}, whether or not a generation prompt is asked for"
     yield Hit(
         message,
         (compare_renders(prompt, "with a generation prompt", without, "without"),),
