@@ -89,9 +89,7 @@ def texts_for(template_text: str) -> ConversationTexts:
     )
 
 
-DOCUMENTS: Sequence[Mapping[str, Json]] = (
-    {"title": "Dogs", "text": "Dogs bark.", "contents": "Dogs bark."},
-)
+DOCUMENTS: list[Json] = [{"title": "Dogs", "text": "Dogs bark.", "contents": "Dogs bark."}]
 """What a caller sends as `documents`, under the names of a text that templates know."""
 
 # One conversation of the matrix: what is said, what is sent beside it, what must be read of it.

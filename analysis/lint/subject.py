@@ -380,7 +380,7 @@ class Subject:
         asked = self._usual_request(
             tools=conversation.tools,
             generation=conversation.generation,
-            setting={"documents": [*DOCUMENTS], **conversation.setting}
+            setting={"documents": DOCUMENTS, **conversation.setting}
             if conversation.documents
             else conversation.setting,
         )

@@ -40,7 +40,12 @@ def _lacking(name: str) -> Iterator[tuple[str, Tool]]:
             "parameters": PARAMETERS,
         },
     )
-    strict = {"name": name, "description": DESCRIPTION, "parameters": PARAMETERS, "strict": True}
+    strict: Tool = {
+        "name": name,
+        "description": DESCRIPTION,
+        "parameters": PARAMETERS,
+        "strict": True,
+    }
     yield "with `strict`", strict
     yield "without parameters", {"name": name, "description": DESCRIPTION}
     yield "without a description", {"name": name, "parameters": PARAMETERS}
