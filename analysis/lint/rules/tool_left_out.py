@@ -157,15 +157,17 @@ _WORD = re.compile(r"\w")
 def _second_line(render: Render, first: str, second: str) -> Iterator[Hit]:
     """Report the second line of a description that is lost, or is outside the first's comment.
 
-    A comment is what begins with signs that nothing closes: ``// Do this.``.
+    A comment is what begins with signs at which no later line ends, as ``// Do this.`` does and a
+    text in three quotes does not.
     """
     start = render.text.find(first)
     before = render.text[:start].rpartition("\n")[2]
     lead, below = before.strip(), f"{first}\n{second}"
-    after = render.text[start + len(below) :].partition("\n")[0]
+    later = render.text[start + len(below) :].splitlines()
+    closed = any(line.rstrip().endswith(lead) for line in later)
     if second not in render.text:
         words = "is not written"
-    elif lead and not _WORD.search(lead) and lead not in after and below in render.text:
+    elif lead and not _WORD.search(lead) and not closed and below in render.text:
         words = f"stands without the {quote_text(before)} before the first"
     else:
         return
