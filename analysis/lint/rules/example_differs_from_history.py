@@ -79,7 +79,7 @@ def _about_opener(
     told = [*re.finditer(re.escape(_name(opener)), offer.text)]
     if opener and not told:
         words = f"nothing in the prompt shows {quote_text(opener)}, which opens a call"
-        yield Hit(words, (evidence,), severity=Severity.INFO)
+        yield Hit(words, (evidence,), render.line_of(opener), severity=Severity.INFO)
     written = "" if call is None else rf"{re.escape(call.name)}\s*{re.escape(opener)}"
     # ``{name}<call>`` in the instructions would be how it is meant.
     named = (_ENDS_OF_NAMES.match(offer.text, each.start() - 1) for each in told)
