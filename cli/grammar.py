@@ -127,7 +127,7 @@ def grammar(
 
 _HELD_BY: Mapping[GrammarFormat, wings.GrammarForm] = {
     GrammarFormat.GBNF: "gbnf",
-    GrammarFormat.EBNF: "gbnf",
+    GrammarFormat.EBNF: "ebnf",
     GrammarFormat.LARK: "lark",
     GrammarFormat.STRUCTURAL_TAG: "structural_tag",
 }
@@ -195,8 +195,7 @@ def _grammar_text(
         case GrammarFormat.GBNF:
             return grammar.gbnf(opaque_tokens)
         case GrammarFormat.EBNF:
-            # xgrammar reads what llama.cpp does, but for ids of tokens.
-            return grammar.gbnf()
+            return grammar.ebnf()
         case GrammarFormat.LARK:
             return grammar.lark(cast("wings.OpaqueTokens", opaque_tokens))
         case GrammarFormat.STRUCTURAL_TAG:

@@ -2,7 +2,7 @@
 
 A server with OpenAI's `/v1/completions` constrains them with its own engine. Each engine has its
 own request field for a grammar (vLLM 0.11: `structured_outputs`, SGLang 0.5: `ebnf`, llama.cpp's
-server: `grammar`); all three take GBNF. Markers must come back as text, so requests ask to keep
+server: `grammar`). Markers must come back as text, so requests ask to keep
 special tokens.
 """
 
@@ -184,8 +184,7 @@ def grammar_fields(
 
     With the model's `tokenizer`, llama.cpp's grammar writes markers by their ids.
     """
-    known = tokenizer if engine is ServerEngine.LLAMA_SERVER else None
-    text, kept = grammar.gbnf(known), marker_fields(engine, grammar)
+    text, kept = grammar_text(engine, grammar, tokenizer), marker_fields(engine, grammar)
     match engine:
         case ServerEngine.VLLM:
             return {"structured_outputs": {"grammar": text}, **kept}
@@ -193,6 +192,18 @@ def grammar_fields(
             return {"ebnf": text, **kept}
         case ServerEngine.LLAMA_SERVER:
             return {"grammar": text, **kept}
+
+
+def grammar_text(
+    engine: ServerEngine | None, grammar: Grammar, tokenizer: Tokenizer | None = None
+) -> str:
+    """Return a grammar in the engine's own words: xgrammar's in vLLM and SGLang, else llama.cpp's.
+
+    Raises as `ebnf` and `gbnf` do.
+    """
+    if engine in (ServerEngine.VLLM, ServerEngine.SGLANG):
+        return grammar.ebnf()
+    return grammar.gbnf(tokenizer)
 
 
 def marker_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:

@@ -17,7 +17,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.core.turn_shape import PromptProgress
-from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.decoding.answer_writers import ServerEngine, grammar_text
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
@@ -94,6 +94,7 @@ class ChatPreparer:
         self._loosen = loosen
         self._renderer: Renderer | None = None
         self._tokenizer = tokenizer
+        self._engine = engine
         self._marker_tokenizer = tokenizer if engine is ServerEngine.LLAMA_SERVER else None
         self._bridging = threading.Lock()
         self._grammars: IdentityCache[Grammar] = IdentityCache(GRAMMARS)
@@ -207,12 +208,13 @@ class ChatPreparer:
             lambda: made,
         )
         try:
-            grammar.gbnf(self._marker_tokenizer)
+            grammar_text(self._engine, grammar, self._marker_tokenizer)
         except (GrammarError, SchemaError) as error:
             if not free or isinstance(error, StrictSchemaError):
                 raise
             return grammar, False
-        log_loosening(grammar.loosened("gbnf"))
+        held = self._engine in (None, ServerEngine.LLAMA_SERVER)
+        log_loosening(grammar.loosened("gbnf" if held else "ebnf"))
         return grammar, True
 
     def _bridged(

@@ -65,7 +65,8 @@ _LONGEST = 1000
 """Maximum length of a close of free text; llguidance takes minutes for ten times as many."""
 _FEW = 2
 """Maximum number of places that get states of their own for a text, with what follows it."""
-_ARGUMENT = "argument"
+ARGUMENT = "argument"
+"""The part of a turn that is a text in a call."""
 
 
 class SchemaTable(GbnfRules):
@@ -273,7 +274,7 @@ class GbnfWriter:
         texts = kept_apart(list(thens), (*prose.exclude, *prose.forgiven))
         if texts is not None and self.is_common(prose):
             filled = bool(stripped) or prose.is_filled_argument
-            text = self._common(prose.part, texts, barred, is_filled=filled)
+            text = self.common_text(prose.part, texts, barred, is_filled=filled)
             closes = [
                 in_row(self.close(close), then) for close, then in zip(thens, behind, strict=True)
             ]
@@ -319,7 +320,7 @@ class GbnfWriter:
             for piece in self.tokens.pieces(text)
         )
 
-    def _common(
+    def common_text(
         self, part: str, texts: tuple[str, ...], barred: AbstractSet[str], *, is_filled: bool
     ) -> str:
         """Return the rule of a text that holds none of `texts`, and may end anywhere.
@@ -421,7 +422,7 @@ def _arguments_in(node: Node) -> Iterator[FreeProse]:
     """Return the free texts of arguments in a node, each as often as one place has it."""
     if isinstance(node, FreeTextNode):
         proses = (exit_.prose for exit_ in node.exits)
-        yield from dict.fromkeys(each for each in proses if each and each.part == _ARGUMENT)
+        yield from dict.fromkeys(each for each in proses if each and each.part == ARGUMENT)
     for inner in inner_nodes(node):
         yield from _arguments_in(inner)
 
@@ -454,7 +455,7 @@ def _mixed() -> UnheldKeywordError:
     )
 
 
-_SECTIONS = {_ARGUMENT: "texts of arguments"}
+_SECTIONS = {ARGUMENT: "texts of arguments"}
 _NO_NAME = re.compile("[^a-z0-9]+")
 _SIGNS = {"<": "lt", ">": "gt", "/": "slash", "|": "bar", "\n": "newline", " ": "blank"}
 

@@ -51,7 +51,7 @@ from .gbnf_writer import NO_TOKENS, SchemaTable, write_gbnf
 from .grammar_rules import GrammarRules
 from .lark_writer import LarkGrammar, write_lark
 from .schema_loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, written_grammar
-from .structural_tag import TagElements, TagFormat, write_structural_tag
+from .structural_tag import TagElements, TagFormat, write_ebnf, write_structural_tag
 from .turn_rules import GrammarTrigger, parts_of, rules_of, triggers_of, without_ends
 
 if TYPE_CHECKING:
@@ -154,7 +154,12 @@ class Grammar(Shown):
         return self._rules(self.tools, self.json_schema, opaque or _ALL_TEXT)
 
     def _rules(
-        self, tools: Mapping[str, Json], json_schema: Json, opaque: OpaqueTokens
+        self,
+        tools: Mapping[str, Json],
+        json_schema: Json,
+        opaque: OpaqueTokens,
+        *,
+        names_alone: bool = False,
     ) -> GrammarRules:
         if self.lazy:
             triggers_of(self.turn.strict, tuple(tools))
@@ -165,6 +170,7 @@ class Grammar(Shown):
             json_schema=json_schema,
             lazy=self.lazy,
             free=self._is_free,
+            names_alone=names_alone,
             opaque=opaque,
         )
 
@@ -234,6 +240,22 @@ class Grammar(Shown):
             ),
         )
 
+    def ebnf(self) -> str:
+        """Write it in xgrammar's EBNF, which reads GBNF too, but takes a minute for some.
+
+        It is held to what `structural_tag` is held to, and raises as that does.
+        """
+        return self._ebnf().grammar
+
+    def _ebnf(self) -> WrittenGrammar[str]:
+        request = self._request("ebnf")
+
+        def write(tools: Mapping[str, Json], content: Json) -> str:
+            rules = self._rules(tools, content, _ALL_TEXT, names_alone=True)
+            return write_ebnf(rules, exact=request.is_exact)
+
+        return self._kept(("ebnf", ()), lambda: written_grammar(write, request))
+
     def _kept(
         self, key: _FormKey, write: Callable[[], WrittenGrammar[Text]]
     ) -> WrittenGrammar[Text]:
@@ -264,6 +286,8 @@ class Grammar(Shown):
         """
         if form == "lark":
             return self._lark(_ALL_TEXT).loosened
+        if form == "ebnf":
+            return self._ebnf().loosened
         for (written_form, _), written in self._written.items():
             if written_form == form:
                 return written.loosened

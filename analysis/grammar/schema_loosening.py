@@ -23,7 +23,7 @@ from autoparser.analysis.parsing.turn_request import IdentityCache
 from .call_writer import GrammarError
 
 Written = TypeVar("Written")
-GrammarForm: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
+GrammarForm: TypeAlias = Literal["gbnf", "ebnf", "lark", "structural_tag"]
 GrammarWriter: TypeAlias = Callable[[Mapping[str, Json], Json], Written]
 """Writes a grammar for the tools' schemas by name, and for the schema of content."""
 

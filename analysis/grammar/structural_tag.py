@@ -32,7 +32,7 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import CallWriter, HeaderTail
 from .gbnf_rules import gbnf_literal, unwritable_keyword
-from .gbnf_writer import NO_TOKENS, GbnfWriter, SchemaTable
+from .gbnf_writer import ARGUMENT, NO_TOKENS, GbnfWriter, SchemaTable
 from .grammar_rules import FreeProse, GrammarRules, JsonValue, Node, references_in
 from .rule_paths import RuleTable, leading_text, without_prefix
 from .turn_rules import GrammarTrigger, TurnRules
@@ -199,6 +199,15 @@ class _TagWriter(GbnfWriter):
         del prose
         return True
 
+    def common_text(
+        self, part: str, texts: tuple[str, ...], barred: AbstractSet[str], *, is_filled: bool
+    ) -> str:
+        # A reader strips other texts, and leaves out empty ones. States for either take xgrammar
+        # seconds.
+        if part != ARGUMENT:
+            barred, is_filled = frozenset(), False
+        return super().common_text(part, texts, barred, is_filled=is_filled)
+
     def close(self, text: str) -> str:
         return self.literal(text)
 
@@ -208,6 +217,14 @@ class _TagWriter(GbnfWriter):
     def any_text_but(self, texts: Sequence[str]) -> str:
         kept_out = ", ".join(map(gbnf_literal, texts))
         return f"TagDispatch(loop_after_dispatch=false, excludes=({kept_out}))"
+
+
+def write_ebnf(rules: GrammarRules, *, exact: bool) -> str:
+    """Write a grammar in xgrammar's EBNF, its root as `root`; raises as a tag does.
+
+    `exact` is that of `TagElements`.
+    """
+    return _TagWriter(rules, _TagTable(exact=exact)).write()
 
 
 @dataclass(frozen=True, slots=True)

@@ -323,6 +323,7 @@ def rules_of(
     json_schema: Json = None,
     lazy: bool = False,
     free: bool = False,
+    names_alone: bool = False,
     opaque: OpaqueTokens,
 ) -> GrammarRules:
     """Make the rules of a turn.
@@ -331,14 +332,14 @@ def rules_of(
     it allows. A lazy grammar begins where the calls begin; a `free` one allows what a reader reads
     beside the template's rows. No rule cuts an opaque token. Raises GrammarError and SchemaError.
     """
-    table = RuleTable(opaque)
+    table = RuleTable(opaque, names_alone=names_alone)
     maker = TurnRules(turn, tools, table, parallel=parallel, json_schema=json_schema, free=free)
     calls = maker.calls
     if json_schema is not None or (calls is not None and not calls.head):
         frame, kept = maker.frame(lazy=lazy), None
     else:
         owners = (*parts_of(turn), opaque)
-        key = (parallel, lazy, free, *maker.heads)
+        key = (parallel, lazy, free, names_alone, *maker.heads)
         frame = _FRAMES.of(owners, key, lambda: maker.frame(lazy=lazy))
         kept = frame.rules
     # In the same order whether the frame was cached or made here.
