@@ -21,7 +21,7 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral, common_pref
 from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnPart
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.parsed_message import Status
-from autoparser.analysis.parsing.stop_marks import ChannelFrame, frame_of
+from autoparser.analysis.parsing.stop_marks import ChannelFrame, frame_of, is_marked
 from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
     PartBody,
@@ -39,11 +39,16 @@ def free_rows(turn: TurnTree) -> tuple[StrictRow, ...]:
     """Return the rows of a turn, widened."""
     if turn.calls is None:
         return turn.strict.rows
-    return _FREE.of((turn.strict, turn.content), None, lambda: _widened(turn))
+    marked = is_marked(turn.calls)
+    return _FREE.of((turn.strict, turn.content), marked, lambda: _widened(turn, marked=marked))
 
 
-def _widened(turn: TurnTree) -> tuple[StrictRow, ...]:
+def _widened(turn: TurnTree, *, marked: bool) -> tuple[StrictRow, ...]:
     rows = dict.fromkeys((*turn.strict.rows, *_without_reasoning(turn)))
+    if not marked and any(_joints(turn)):
+        # What parts content and calls tells them apart where no marker does: it may not be missing.
+        reads = _reading(turn)
+        return tuple(row for row in rows if row in turn.strict.rows or reads(row))
     for row in tuple(rows):
         rows.update(dict.fromkeys(_with_texts(turn, row)))
     frame = frame_of(turn)
