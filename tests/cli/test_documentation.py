@@ -256,8 +256,8 @@ def test_a_corner_is_named_as_the_table_says(
         assert words in shown
 
 
-def test_there_are_sixteen_corners() -> None:
-    assert len(corner_rows()) == 16
+def test_there_are_nineteen_corners() -> None:
+    assert len(corner_rows()) == 19
 
 
 # The page on modes explains every word there is, and what it shows is so.
