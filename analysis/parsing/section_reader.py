@@ -260,7 +260,9 @@ class SectionReader:
         if collector.last is TurnPart.CALLS:
             yield from ahead.space()
             begun = (*self._texts.between, *(self._offered or ()))
-            if (yield from ahead.among(begun)) is not None:
+            found = yield from ahead.among(begun)
+            # A bracket closes a list that something else has opened, or is text.
+            if found is not None and (found != "]" or collector.strays):
                 yield from self.recover(tape, collector, closes=True)
 
     def ends_turn(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
