@@ -2,8 +2,7 @@
 
 A server with OpenAI's `/v1/completions` constrains them with its own engine. Each engine has its
 own request field for a grammar (vLLM 0.11: `structured_outputs`, SGLang 0.5: `ebnf`, llama.cpp's
-server: `grammar`). Markers must come back as text, so requests ask to keep
-special tokens.
+server: `grammar`). Markers must come back as text, so requests ask to keep special tokens.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, build_opener
@@ -180,7 +179,7 @@ class ServerEngine(StrEnum):
 def grammar_fields(
     engine: ServerEngine, grammar: Grammar, tokenizer: Tokenizer | None = None
 ) -> dict[str, Json]:
-    """Return the request fields that constrain the answer to a grammar; raises as `gbnf` does.
+    """Return the request fields that constrain the answer to a grammar; raises as it is written.
 
     With the model's `tokenizer`, llama.cpp's grammar writes markers by their ids.
     """
@@ -194,16 +193,16 @@ def grammar_fields(
             return {"grammar": text, **kept}
 
 
+def grammar_form(engine: ServerEngine | None) -> Literal["gbnf", "ebnf"]:
+    """Return the form of a grammar that an engine compiles: xgrammar's in vLLM and SGLang."""
+    return "ebnf" if engine in (ServerEngine.VLLM, ServerEngine.SGLANG) else "gbnf"
+
+
 def grammar_text(
     engine: ServerEngine | None, grammar: Grammar, tokenizer: Tokenizer | None = None
 ) -> str:
-    """Return a grammar in the engine's own words: xgrammar's in vLLM and SGLang, else llama.cpp's.
-
-    Raises as `ebnf` and `gbnf` do.
-    """
-    if engine in (ServerEngine.VLLM, ServerEngine.SGLANG):
-        return grammar.ebnf()
-    return grammar.gbnf(tokenizer)
+    """Write a grammar in the engine's form; raises as `ebnf` and `gbnf` do."""
+    return grammar.ebnf() if grammar_form(engine) == "ebnf" else grammar.gbnf(tokenizer)
 
 
 def marker_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:

@@ -17,7 +17,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.core.turn_shape import PromptProgress
-from autoparser.analysis.decoding.answer_writers import ServerEngine, grammar_text
+from autoparser.analysis.decoding.answer_writers import ServerEngine, grammar_form, grammar_text
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
@@ -213,8 +213,7 @@ class ChatPreparer:
             if not free or isinstance(error, StrictSchemaError):
                 raise
             return grammar, False
-        held = self._engine in (None, ServerEngine.LLAMA_SERVER)
-        log_loosening(grammar.loosened("gbnf" if held else "ebnf"))
+        log_loosening(grammar.loosened(grammar_form(self._engine)))
         return grammar, True
 
     def _bridged(

@@ -145,7 +145,7 @@ def _reads_ids(request: Any) -> bool:
 
     Not so where a constraint whose markers are text may have let it be spelled.
     """
-    return tells_tokens_apart() or getattr(request, "structured_outputs", None) is None
+    return getattr(request, "structured_outputs", None) is None or tells_tokens_apart()
 
 
 def _content_of(given: Any) -> dict[str, Any]:
@@ -241,18 +241,15 @@ class WholeParser(_ServedParser):
         model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[Any] | None]:
         """Parse a whole answer into reasoning, content and calls."""
+        ids = [*model_output_token_ids]
+        read = ids if ids and _reads_ids(request) else None
         parser = self._served_format.parser(
             self._request_of(request, calls=enable_auto_tools),
             prompt=self._prompt,
             reasoning=self._place,
-            with_ids=bool(model_output_token_ids) and _reads_ids(request),
+            with_ids=read is not None,
         )
-        ids = [*model_output_token_ids]
-        message = parser.parse(
-            model_output,
-            complete=self._served_format.complete(ids),
-            ids=(ids or None) if _reads_ids(request) else None,
-        )
+        message = parser.parse(model_output, complete=self._served_format.complete(ids), ids=read)
         process_watch().note(message)
         calls = self.messages.functions_of(message)
         return message.reasoning_content, message.content, calls

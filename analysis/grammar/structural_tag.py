@@ -250,7 +250,7 @@ class TagElements:
         )
 
     def edge(self, text: str) -> Json:
-        """Write what begins or ends a tag: a token if the text is one, else the text."""
+        """Write the beginning or the end of a tag: a token if the text is one."""
         number = self.tokens.ids.get(text)
         return text if number is None else _token_tag(number)
 

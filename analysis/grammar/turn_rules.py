@@ -330,7 +330,8 @@ def rules_of(
 
     `tools` gives the parameters' schema by function name. With `json_schema`, content is JSON that
     it allows. A lazy grammar begins where the calls begin; a `free` one allows what a reader reads
-    beside the template's rows. No rule cuts an opaque token. Raises GrammarError and SchemaError.
+    beside the template's rows. No rule cuts an opaque token; `names_alone` is that of `RuleTable`.
+    Raises GrammarError and SchemaError.
     """
     table = RuleTable(opaque, names_alone=names_alone)
     maker = TurnRules(turn, tools, table, parallel=parallel, json_schema=json_schema, free=free)

@@ -90,7 +90,7 @@ def texts_for(template_text: str) -> ConversationTexts:
 
 
 DOCUMENTS: list[Json] = [{"title": "Dogs", "text": "Dogs bark.", "contents": "Dogs bark."}]
-"""What a caller sends as `documents`, under the names of a text that templates know."""
+"""Documents of a caller; templates know their text under either name."""
 
 # One conversation of the matrix: what is said, what is sent beside it, what must be read of it.
 

@@ -631,7 +631,7 @@ class ReadValue(NamedTuple):
     json: str
     """JSON text, such as `"Oslo"`."""
     own: bool
-    """Whether the text is what the format writes for it, or JSON or Python as they are written."""
+    """Whether the format writes this text for the value, or JSON or Python do."""
 
 
 def json_of(
@@ -676,7 +676,7 @@ def _string_of(text: str, string: StringText, *, quoted: bool) -> ReadValue:
 
 
 def _is_bare(text: str, string: StringText) -> bool:
-    """Return whether a text without quotes is what the format writes for a string."""
+    """Return whether the format quotes no strings, and writes this text for one."""
     return not string.open.strip() and string.has_written(text)
 
 

@@ -107,7 +107,7 @@ class SectionTexts:
         fronts = (closer[:_FRONT] for closer in self.closers)
         objects = ("{",) if isinstance(section.call, JsonCall) else ()
         self.between = tuple(dict.fromkeys((*_SIGNS_BETWEEN, *objects, *fronts)))
-        """Texts behind a call that are no content if more calls or the end come behind them."""
+        """Texts right after a call that are junk if more calls, or the end, follow them."""
         self.leads = section.leads if self.tentative else ()
         if not self.tentative and not any(each.core[:1] == "[" for each in call_opens(section)):
             self.leads = ("[",)

@@ -1,4 +1,4 @@
-"""What the parser reads under `auto`, judged by the grammar: turns, written a little otherwise.
+"""Judge by the grammar of `auto` what the parser reads: variations of turns.
 
     turn with calls -> `AROUND`, `INSIDE` -> those that are read without a repair
                     -> the grammar takes them, or one of `AROUND` is a fault
@@ -95,7 +95,7 @@ class Freed:
 
 
 def freed_by(name: str, analysis: Analysis) -> Freed | None:
-    """Ask of one analysis; None where it writes no call after its own prompt."""
+    """Vary the turns of one template; None if it writes no call after its own prompt."""
     found = Freed(name)
     for turns in rendered_turns(analysis):
         calling = [turn for turn in turns.turns if turn.calls]

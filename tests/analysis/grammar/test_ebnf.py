@@ -24,7 +24,7 @@ CALLS = (
 
 
 def written(name: str, call: ToolCall) -> tuple[str, str] | None:
-    """Return a prompt and a call up to what ends the turn, or None where none is written."""
+    """Return a prompt and the turn of a call without its end, or None if none is written."""
     analysis = analysis_of(name)
     turn = analysis.turns(TOOLS).written_turn(Message("", calls=(call,)))
     text = turn.continuation

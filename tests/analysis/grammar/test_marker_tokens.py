@@ -30,7 +30,7 @@ FORMATS = {
 
 
 def written(name: str) -> str:
-    """Return the turn of a call up to what ends it."""
+    """Return the turn of a call without its end."""
     analysis = analysis_of(name)
     turn = analysis.turns(TOOLS).written_turn(
         Message("", calls=(ToolCall("book", {"room": "blue", "days": 3}),))
