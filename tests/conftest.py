@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -48,12 +49,18 @@ from tests.analysis.sources.hub_server import Hub, running_hub  # noqa: E402
 SLOW = ("browser", "ci", "corpus")
 """Folders of which every test is slow; elsewhere a file says so itself."""
 
+MOST_LIKE = 4
+"""Slow cases of one test that are asked each time, spread over all of them."""
+
 VOCABULARIES = frozenset({"qwen_backend", "deepseek_backend"})
 """Fixtures that take seconds to load, and hundreds of MB: real vocabularies."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow folders, also with the folder's name, and of real vocabularies."""
+    """Mark the tests of slow folders, also with the folder's name, and of real vocabularies.
+
+    Of the slow cases of one test, all but a few are marked as rare: they are like the others.
+    """
     here = Path(__file__).parent
     for item in items:
         folder = item.path.relative_to(here).parts[0]
@@ -62,6 +69,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(getattr(pytest.mark, folder))
         if VOCABULARIES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
+    slow = sorted(
+        (item for item in items if item.get_closest_marker("slow")), key=lambda item: item.nodeid
+    )
+    for _, group in groupby(slow, key=lambda item: item.nodeid.partition("[")[0]):
+        cases = list(group)
+        for at, item in enumerate(cases):
+            if at % -(-len(cases) // MOST_LIKE):
+                item.add_marker(pytest.mark.rare)
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""Which of many like cases each lane asks: `-m "not slow"`, `-m "slow and not rare"`, `-m rare`."""
+"""Which of many like cases each lane asks: `-m "not slow"`, `-m "slow and not rare"`, `-m rare`.
+
+`sampled` leaves some to the quick lane; of those that are slow, conftest.py marks most as rare.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,6 @@ def sampled(cases: Iterable[object], step: int) -> list[ParameterSet]:
         pytest.param(
             *(case if isinstance(case, tuple) else (case,)),
             marks=() if at % step == 0 else pytest.mark.slow,
-        )
-        for at, case in enumerate(cases)
-    ]
-
-
-def thinned(cases: Iterable[object], step: int) -> list[ParameterSet]:
-    """Mark all cases as slow, and all but every `step`-th as rare: they are like the others."""
-    slow = pytest.mark.slow
-    return [
-        pytest.param(
-            *(case if isinstance(case, tuple) else (case,)),
-            marks=slow if at % step == 0 else (slow, pytest.mark.rare),
         )
         for at, case in enumerate(cases)
     ]

@@ -322,6 +322,14 @@ class CallSurroundings(Struct, frozen=True):
     continuation: AfterArguments
     """Decides whether one of the stops is a stop or text that looks like it."""
 
+    def argument_stops(self, closers: Sequence[str]) -> tuple[str, ...]:
+        """Return the texts that may follow the arguments of a call with these closers."""
+        # A sign that closes a call, such as `)`, is found in text by the marker after it.
+        close = self.section_close
+        signs = closers if close.markers else ()
+        ends = (f"{sign}{close.core}" for sign in signs if not is_unit(sign))
+        return *closers, *ends, *self.closers, *self.stops
+
     def last_part(self, word: str) -> str:
         """Return the offered name that a word ends with behind a namespace, or empty.
 

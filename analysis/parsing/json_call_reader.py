@@ -276,7 +276,7 @@ class JsonReader:
 
     def _end_of(self, outcome: ReadOutcome) -> CallEnd | None:
         if outcome is ReadOutcome.BAD:
-            return self._unread()
+            return CallEnd.NO_CALL
         if outcome is ReadOutcome.CUT:
             return self._cut()
         self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED

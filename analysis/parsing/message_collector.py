@@ -37,6 +37,8 @@ from .turn_request import CallSchemas
 
 
 _SIGNS = string.ascii_letters + string.digits
+_UNUSED = bytes(range(256 - 256 % len(_SIGNS), 256))
+_SIGN_OF_BYTE = "".join(_SIGNS[byte % len(_SIGNS)] for byte in range(256)).encode("ascii")
 _LENGTH = 9
 """Some templates require ids of nine letters and digits; others accept any."""
 
@@ -58,12 +60,11 @@ class CallIds:
         del name, index
         if self._source is not None:
             return "".join(self._source.choices(_SIGNS, k=_LENGTH))
-        # One read of the system's randomness; 16 bytes leave no sign likelier than others.
-        number, signs = int.from_bytes(os.urandom(16), "big"), ""
-        for _ in range(_LENGTH):
-            number, sign = divmod(number, len(_SIGNS))
-            signs += _SIGNS[sign]
-        return signs
+        signs = b""
+        while len(signs) < _LENGTH:
+            # Of the system's bytes only so many are used that no sign is likelier than others.
+            signs += os.urandom(2 * _LENGTH).translate(_SIGN_OF_BYTE, _UNUSED)
+        return signs[:_LENGTH].decode("ascii")
 
 
 class _Prose(Struct):

@@ -141,6 +141,18 @@ class StreamParser:
             lane.append(text)
             kind = lane.delta
             return self._collector.take() if kind is None else [Delta(kind, text, lane.index)]
+        hold = tape.hold
+        if hold is not None and text.__class__ is str and ids is None:
+            held = tape.text = tape.text + text
+            if len(held) < hold.most and (hold.last not in text or hold.wanted not in held):
+                return []
+            tape.hold = None
+            next(self._reading, None)
+            return self._collector.take()
+        return self._feed_other(text, ids)
+
+    def _feed_other(self, text: str, ids: Sequence[int] | None) -> list[Delta]:
+        """Read any piece of text; return the deltas that it adds."""
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _not_a_text(text)
         if ids is not None:
@@ -148,7 +160,7 @@ class StreamParser:
                 "token ids were given to a parser that does not know their texts",
                 hint="make the parser with tokenizer=…",
             )
-        if not text or tape.closed:
+        if not text or self._tape.closed:
             return []
         return self._feed_reader(text)
 
@@ -197,6 +209,9 @@ class StreamParser:
         """End the text; return the remaining deltas, the last of which is the finish reason."""
         if self._tape.closed:
             return []
+        while self._tape.hold is not None:
+            self._tape.hold = None
+            next(self._reading, None)
         self._leave_lane()
         self._tape.closed = True
         self._tape.complete = complete

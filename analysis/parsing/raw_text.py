@@ -213,6 +213,19 @@ class ValueTexts:
         self.search_escaped = self.stops.searching(_ESCAPED).search
 
 
+def value_end(
+    texts: ArgumentTexts, after: TemplateLiteral, text: str, at: int
+) -> tuple[int, int] | None:
+    """Return where the raw value at an offset ends, and its closer; None if it takes a reader."""
+    values = texts.of_value("", after, "", (), backslashed=False, entries=False)
+    found = values.stops.find(text, at)
+    if found is None or found.label is not _Stop.CLOSER:
+        return None
+    if not text.startswith(after.core, found.start):
+        return None
+    return values.stops.written_before(text, found, at), found.end
+
+
 class _Doubt(NamedTuple):
     """A place where the value may have ended; offsets in all text that was fed."""
 

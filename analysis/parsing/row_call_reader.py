@@ -309,11 +309,7 @@ class RowReader:
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
         closers = self._closers(rest)
-        # A sign that closes a call, such as `)`, is found in text by the marker after it.
-        close = self.around.section_close
-        signs = closers if close.markers else []
-        ends = (f"{sign}{close.core}" for sign in signs if not is_unit(sign))
-        stops = (*closers, *ends, *self.around.closers, *self.around.stops)
+        stops = self.around.argument_stops(closers)
         early: list[str] = []
         fence = (yield from open_fence(self.tape)) if _is_braced(item) else ""
         if not unnamed:
@@ -331,7 +327,7 @@ class RowReader:
         )
         self.early = "".join(early) if unnamed else None
         if outcome is ReadOutcome.BAD:
-            return self._end_unread()
+            return CallEnd.NO_CALL
         if outcome is ReadOutcome.CUT:
             return CallEnd.CUT
         if outcome is ReadOutcome.REPAIRED:

@@ -57,6 +57,7 @@ from .text_lookahead import (
 )
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import CallSection, IdentityCache, JsonCall, RowCall, TurnTree
+from .written_call import WrittenCall
 
 # One call.
 
@@ -165,6 +166,11 @@ class SectionReader:
     def _opener(self) -> str:
         """The text with which the format opens calls, or empty if none tells them from content."""
         return next((literal.trigger for literal in call_opens(self.section)), "")
+
+    @cached_property
+    def _written(self) -> WrittenCall | None:
+        """What reads calls that are as the template writes them."""
+        return WrittenCall.of(self.section.call, self._around)
 
     @cached_property
     def recovery(self) -> CallRecovery:
@@ -370,7 +376,10 @@ class SectionReader:
         surplus = section.single and bool(collector.closed_calls)
         collector.muted = surplus
         around = self._listed if opened and section.close.core else self._around
-        ended = yield from read_call(tape, section.call, around, collector)
+        written = self._written is not None and (yield from self._written.read(tape, collector))
+        ended = CallEnd.CLOSED
+        if not written:
+            ended = yield from read_call(tape, section.call, around, collector)
         collector.muted = False
         if ended is CallEnd.CUT and (collector.calls_offered or not tape.complete):
             return self._cut(tape, collector, start)

@@ -214,8 +214,10 @@ class StopTable(Generic[Label]):
     def unsure(self, text: str, found_stop: FoundStop[Label], at: int) -> bool:
         """Return whether more text could show an earlier or a longer stop there."""
         start = max(at, len(text) - self._reach[0])
-        begun = range(start, found_stop.start + 1) if start <= found_stop.start else ()
-        return any(self._begins(text[at:]) for at in begun)
+        for match in self._firsts.finditer(text, start, found_stop.start + 1):
+            if self._begins(text[match.start() :]):
+                return True
+        return False
 
     def while_absent(self, tape: TextTape, at: int, limit: int) -> Callable[[], bool]:
         """Return a check that no stop has come since the offset `at`, nor text up to `limit`."""
@@ -322,7 +324,7 @@ class StopTable(Generic[Label]):
     def _before(
         self, text: str, start: int, space: str, label: Label, at: int, *, fence: bool = True
     ) -> int:
-        if fence and self._fences and label == self._loose_label:
+        if fence and self._fences and label == self._loose_label and "`" in text:
             start = _fence_start(_FENCE, text, at, start)
         first = start
         for char in reversed(space):

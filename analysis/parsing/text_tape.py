@@ -8,7 +8,7 @@ bypass its reader: the tape counts the passed text when the lane is left.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -59,6 +59,16 @@ class LaneSink(NamedTuple):
     """The kind of delta that each piece becomes, or None if deltas are made elsewhere."""
     number: int = 0
     """The index of the delta."""
+
+
+class TextHold(NamedTuple):
+    """A text for which a reader waits, to read all that stands before it at once."""
+
+    wanted: str
+    last: str
+    """The last sign of it: a piece without that costs one comparison."""
+    most: int
+    """Characters that it waits for at most."""
 
 
 class TextLane:
@@ -132,6 +142,11 @@ class TextTape:
         self._short_at = -1
         self.lane: TextLane | None = None
         """The lane in which the next piece may bypass its reader, or None."""
+        self.hold: TextHold | None = None
+        """What a reader waits for that could read on, or None.
+
+        Before the end of the text it is made to read on, so that it sees no other text than it
+        would without waiting."""
         self.still: Callable[[], bool] | None = None
         """Returns whether the reader would only wait again, whatever has come; None if unknown.
 
@@ -265,6 +280,26 @@ class TextTape:
         return letter is not None and any(
             span.end > letter and span.kind is not SpanKind.JUNK for span in self._spans
         )
+
+    def take_parts(self, parts: Iterable[tuple[int, SpanKind]]) -> None:
+        """Take several parts from the front, none of them junk: where each ends, and its kind."""
+        begun = at = self.at
+        spans, offset = self._spans, self.offset
+        for end, kind in parts:
+            if spans and spans[-1].kind is kind:
+                spans[-1].end = offset + end
+            elif end > at:
+                spans.append(_Growing(offset + at, offset + end, kind))
+            at = end
+        self.at = at
+        if self._recorded is not None:
+            self._recorded.append(self.text[begun:at])
+
+    def hold_for(self, wanted: str, most: int) -> None:
+        """Let the reader wait until a text is there, or `most` characters are."""
+        self.offset += self.at
+        self.text, self.at = self.text[self.at :], 0
+        self.hold = TextHold(wanted, wanted[-1], most)
 
     def put_back(self, text: str) -> None:
         """Put back the text taken last, to be read in another way; nothing may be recorded then."""

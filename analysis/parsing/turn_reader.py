@@ -70,6 +70,8 @@ class HeaderReader:
     def __init__(self, turn: TurnTree, section: SectionReader | None) -> None:
         """Prepare for turns of this expression."""
         self._turn, self._section = turn, section
+        self._headed: dict[tuple[str, str], SectionReader] = {}
+        """Readers of calls by the header before and after the name."""
         self.frame = frame_of(turn)
         self._recipient = None if self.frame is None else recipient_search(turn)
         cores = (*(end.core for end in turn.ends), turn.header.mark)
@@ -157,8 +159,13 @@ class HeaderReader:
         named = None if self._recipient is None else self._recipient.search(header)
         if named is not None and self._turn.calls is not None:
             calls, around = self._turn.calls, (header[: named.start], header[named.end :])
-            section = _HEADED.of((calls,), around, lambda: _section_of(calls, *around))
-            return SectionReader(self._turn, section)
+            reader = self._headed.get(around)
+            if reader is None:
+                section = _HEADED.of((calls,), around, lambda: _section_of(calls, *around))
+                reader = SectionReader(self._turn, section)
+                if len(self._headed) < _MOST_HEADED:
+                    self._headed[around] = reader
+            return reader
         leads = bool(self._lead) and tape.text[tape.at :].lstrip().startswith(self._lead)
         return self._section if leads else None
 
@@ -233,6 +240,8 @@ def _stops_at(stops: StopTable[StopMark], text: str, start: int) -> bool:
     return found is not None and found.start == start and found.label not in SIGNS
 
 
+_MOST_HEADED = 64
+"""Headers are texts of models: so many are kept."""
 _HEADED: IdentityCache[CallSection] = IdentityCache(256)
 
 

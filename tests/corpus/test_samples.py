@@ -36,13 +36,13 @@ UNEXPLAINED = 0.02
 
 @pytest.fixture(scope="module")
 def gated(corpus: list[Path]) -> list[Gated]:  # --gate
-    return GATES.answers([*corpus[::12], *own_paths()[::12]])
+    return GATES.answers([*corpus[::24], *own_paths()[::12]])
 
 
 def test_nothing_fails_the_gate_without_a_cause(gated: list[Gated]) -> None:
     assert all(map(GATES.passes, gated)), GATES.table(gated)
     asked = sum(each.counts["asked"] for each in gated)
-    assert asked > 300
+    assert asked > 150
     assert sum(each.counts["passed"] for each in gated) >= 0.95 * asked
 
 
@@ -50,8 +50,8 @@ def test_grammars_accept_what_templates_write_and_allow_only_what_is_read(
     corpus: list[Path],
 ) -> None:  # --grammar
     board = proofs_board(2)
-    proved = board.answers(corpus[::8])
-    assert len(proved) >= 90
+    proved = board.answers(corpus[::16])
+    assert len(proved) >= 45
     assert sum(each.ok for each in proved) >= PROVED * len(proved), board.table(proved)
     short = [each for each in proved if not each.ok and not each.cause]
     assert not short, board.table(short)
@@ -59,7 +59,7 @@ def test_grammars_accept_what_templates_write_and_allow_only_what_is_read(
 
 @pytest.fixture(scope="module")
 def trips(corpus: list[Path]) -> list[Played]:
-    return ROUND_TRIPS.answers(corpus[::20])
+    return ROUND_TRIPS.answers(corpus[::40])
 
 
 def test_round_trips_break_for_known_causes(trips: list[Played]) -> None:  # --roundtrip
@@ -75,7 +75,7 @@ def test_round_trips_break_for_known_causes(trips: list[Played]) -> None:  # --r
 def test_texts_are_their_messages_and_bridges_keep_what_stands(
     corpus: list[Path],
 ) -> None:  # --render
-    paths = corpus[::24]
+    paths = corpus[::48]
     found = RENDERS.answers(paths, 1)
     assert sum(each.faults is not None for each in found) > len(paths) // 2
     assert all(map(RENDERS.passes, found)), RENDERS.table(found)
@@ -91,22 +91,22 @@ NEVER_ENDED = {"j7-4-own-tags", "reasoning-field-thinking"}
 
 
 def test_every_turn_ends_where_it_is_over(corpus: list[Path]) -> None:  # --stops
-    found = STOPS.answers([*corpus[::48], *own_paths()[::6]])
+    found = STOPS.answers([*corpus[::96], *own_paths()[::12]])
     known = ENDED_BETWEEN | NEVER_ENDED
     wrong = [each for each in found if each.first and each.name not in known]
     assert wrong == [], STOPS.table(wrong)
-    assert sum(each.turns[After.CONTENT] for each in found) > 50
-    assert sum(each.turns[After.CALLS] for each in found) > 200
+    assert sum(each.turns[After.CONTENT] for each in found) > 25
+    assert sum(each.turns[After.CALLS] for each in found) > 100
 
 
 def test_every_trigger_begins_calls_and_nothing_else(corpus: list[Path]) -> None:  # --triggers
-    paths = [*corpus[::16], *own_paths()]
+    paths = [*corpus[::32], *own_paths()[::2]]
     board = triggers_board(paths)
     found = board.answers(paths)
     wrong = [each for each in found if not each.ok and (each.called or not each.refused)]
     assert wrong == [], board.table(wrong)
-    assert sum(each.called for each in found) > 3000
-    assert sum(each.uncalled for each in found) > 6000
+    assert sum(each.called for each in found) > 1500
+    assert sum(each.uncalled for each in found) > 3000
 
 
 OUTSIDE = {"trl-internal-testing-tiny-Llama4ForCausalLM"}
@@ -114,9 +114,9 @@ OUTSIDE = {"trl-internal-testing-tiny-Llama4ForCausalLM"}
 
 
 def test_a_free_grammar_takes_what_is_read_around_calls(corpus: list[Path]) -> None:  # --free
-    found = FREE.answers(corpus[::80])
+    found = FREE.answers(corpus[::160])
     assert [each.name for each in found if each.lost and each.name not in OUTSIDE] == []
-    assert sum(each.read.total() for each in found) > 500
+    assert sum(each.read.total() for each in found) > 250
 
 
 OVERLAPPING = {"names-are-tags"}
@@ -127,13 +127,13 @@ OVERLAPPING = {"names-are-tags"}
 def test_tags_take_what_a_request_allows_and_refuse_the_rest(
     corpus: list[Path],
 ) -> None:  # --structural-tags
-    found = TAGS.answers([*corpus[::48], *own_paths()[::4]])
+    found = TAGS.answers([*corpus[::96], *own_paths()[::8]])
     wrong = [each for each in found if not each.ok and each.name not in OVERLAPPING]
     assert wrong == [], TAGS.table(wrong)
     for wish in Wish:
-        assert sum(each.asked[wish, Question.TAKES] for each in found) > 200
+        assert sum(each.asked[wish, Question.TAKES] for each in found) > 100
     for wish in (Wish.REQUIRED, Wish.ALONE, Wish.NAMED):
-        assert sum(each.asked[wish, Question.REFUSES] for each in found) > 100
+        assert sum(each.asked[wish, Question.REFUSES] for each in found) > 50
 
 
 LEARNED = ("templates/a4-type-flags", "templates/j6-numbered-calls", "novel/arrows")
@@ -209,7 +209,7 @@ def test_lint_looks_at_every_template(corpus: list[Path]) -> None:  # --lint
 
 @pytest.mark.slow
 def test_what_the_analysis_fails_has_an_error_in_lint(corpus: list[Path]) -> None:  # --agree
-    found = AGREEMENT.answers([*corpus[::40], *own_paths()[::6]])
+    found = AGREEMENT.answers([*corpus[::80], *own_paths()[::12]])
     assert all(map(AGREEMENT.passes, found)), AGREEMENT.table(found)
     assert any(each.failure for each in found)
 

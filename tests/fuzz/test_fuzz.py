@@ -9,7 +9,6 @@ import pytest
 from autoparser import ChatTemplate
 from tests.corpus.corpus_templates import own_paths
 from tests.fixture_analyses import TOKENS
-from tests.lanes import thinned
 
 from .__main__ import fuzz, skipped_words, target_of
 from .arguments import ANSWERS, fuzz as wrong_arguments
@@ -23,7 +22,7 @@ NOTATIONS = (
 
 @pytest.mark.parametrize(
     ("part", "edits"),
-    [(0, 4), *(thinned(((part, 60) for part in range(SLICES)), 2))],
+    [(0, 4), *(pytest.param(part, 60, marks=pytest.mark.slow) for part in range(SLICES))],
 )
 def test_no_spoiled_turn_makes_a_parser_raise_or_contradict_itself(part: int, edits: int) -> None:
     paths = own_paths()[part::SLICES]

@@ -25,7 +25,7 @@ from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATI
 from autoparser.analysis.templates.template_edits import ReachedBodies, TemplateEdit
 from tests.analysis.history.test_bridge import spied
 from tests.case_tables import load_cases
-from tests.lanes import sampled, thinned
+from tests.lanes import sampled
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 read_table = partial(load_cases, __file__)
@@ -110,8 +110,9 @@ def test_an_encoder_in_python_is_refused() -> None:
 ASKED = read_table("conversations.yaml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "row", thinned(read_table("planted.yaml"), 3), ids=lambda row: f"{row['in']}: {row['kind']}"
+    "row", read_table("planted.yaml"), ids=lambda row: f"{row['in']}: {row['kind']}"
 )
 def test_a_planted_mistake_is_mended(row: dict[str, Any]) -> None:
     sound = (FIXTURES / "templates" / f"{row['in']}.jinja").read_text(encoding="utf-8")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.analysis.parsing.loop import analysis_of, fixture_names
-from tests.lanes import thinned
 
 from .proofs import prove_gbnf, so_many
 from .test_proofs import check
@@ -13,7 +12,7 @@ from .test_proofs import check
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("name", thinned(fixture_names(), 2))
+@pytest.mark.parametrize("name", fixture_names())
 def test_a_grammar_in_gbnf_is_complete_and_sound(name: str) -> None:
     verdict = prove_gbnf(analysis_of(name).format, 2)
     assert verdict.asked > 2

@@ -13,7 +13,6 @@ from autoparser import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
-from tests.lanes import thinned
 
 from .judge import check_gbnf
 from .offers import tool
@@ -70,7 +69,8 @@ def grammars(analysis: Analysis, text: str, *, json_values: bool) -> dict[str, s
     ("name", "count"),
     [
         ("j1-json-in-tags", 100),
-        *thinned([("a1-function-parameter", 1000), ("j1-json-in-tags", 1000)], 2),
+        pytest.param("a1-function-parameter", 1000, marks=pytest.mark.slow),
+        pytest.param("j1-json-in-tags", 1000, marks=pytest.mark.slow),
     ],
 )
 def test_hostile_names_have_the_rules_of_a_plain_one(name: str, count: int) -> None:

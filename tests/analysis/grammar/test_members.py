@@ -22,7 +22,6 @@ from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 from tests.corpus.grammar_readers import read_by_xgrammar
-from tests.lanes import thinned
 
 from .proofs import Load, grammar_for, in_gbnf, in_lark, refusal, request_for, turn_without_end
 
@@ -98,7 +97,7 @@ FORMS = pytest.mark.parametrize("load", [by(in_lark()), by(in_gbnf), in_tag])
 
 
 @FORMS
-@pytest.mark.parametrize("said", thinned(TABLE, 2))
+@pytest.mark.parametrize("said", TABLE)
 def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> None:
     more, number, text = TABLE[said]
     if load is in_tag and not more:
@@ -145,7 +144,7 @@ def test_names_that_stand_twice_are_declared_ones_unless_a_schema_opens_the_obje
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("dialect", [*GrammarDialect])
 # Of the second, what closes a call does not begin with what parts members.
-@pytest.mark.parametrize("name", thinned([XML, "a1-8-indented"], 2))
+@pytest.mark.parametrize("name", [XML, "a1-8-indented"])
 def test_tools_that_share_members_require_their_own(
     name: str, dialect: GrammarDialect, is_open: bool
 ) -> None:

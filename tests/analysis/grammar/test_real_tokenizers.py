@@ -24,7 +24,6 @@ from tests.analysis.decoding.states import takes
 from tests.analysis.decoding.tokenizers_here import deepseek, qwen
 from tests.analysis.parsing.loop import analysis_of
 from tests.fixture_analyses import TEMPLATES, TOKENS
-from tests.lanes import thinned
 
 from .offers import tool
 from .proofs import USUAL, completeness, grammar_for, request_for
@@ -92,7 +91,7 @@ MARKUP = random.Random(3).choices('abc<>/= \n"\\{}é日', k=36_000)
     ],
     ids=lambda each: "".join(each) if isinstance(each, dict) else None,
 )
-@pytest.mark.parametrize("style", thinned(["a1-function-parameter", "j1-json-in-tags"], 2))
+@pytest.mark.parametrize("style", ["a1-function-parameter", "j1-json-in-tags"])
 def test_a_long_text_is_taken_to_its_end(
     style: str, said: dict[str, Json], text: str, left_out: tuple[tuple[str, ...], ...]
 ) -> None:

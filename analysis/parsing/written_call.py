@@ -1,0 +1,265 @@
+"""Read a call that is as the template writes it: at once, when its closer has come.
+
+    <call>{"name": "f", "arguments": {"a": 1}}</call>  ->  one match, one JSON text, one match
+
+Nearly all calls are written so, and most are short. A call that departs from the template, or that
+is longer than `_HELD`, is left to the readers that know what models do: nothing of it is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from json import JSONDecoder
+from json.encoder import encode_basestring
+from typing import NamedTuple, TypeAlias
+
+from autoparser.analysis.core.call_format import ArgumentFormat
+from autoparser.analysis.core.call_notation import NamingId, RowSlot
+from autoparser.analysis.core.schema_parts import SchemaPart
+from autoparser.analysis.core.text_alignment import TemplateLiteral
+from autoparser.analysis.core.text_format import StringEscape
+
+from .call_ends import CallSurroundings
+from .message_collector import MessageCollector
+from .parsed_message import Status
+from .raw_text import ArgumentTexts, json_of, value_end
+from .text_lookahead import skip_written
+from .text_tape import Reading, SpanKind, TextTape
+from .turn_request import (
+    ArgumentList,
+    FreeText,
+    FunctionName,
+    JsonCall,
+    RowCall,
+    RowItem,
+    SingleWord,
+)
+from .value_decoding import nested_opening
+
+
+class _Arguments(NamedTuple):
+    """Arguments that were found in a text."""
+
+    json: str
+    spans: list[tuple[int, SpanKind]]
+    """Where in the text the parts of them end, and what each is."""
+
+
+_Finder: TypeAlias = Callable[[str, int, SchemaPart], "_Arguments | None"]
+"""Finds the arguments at an offset of a text, by their schema."""
+
+
+class WrittenCall:
+    """Reads calls of a format that are as its template writes them."""
+
+    def __init__(
+        self,
+        row: Sequence[RowItem],
+        close: TemplateLiteral,
+        arguments: _Finder,
+        offered: frozenset[str],
+        naming: NamingId | None,
+    ) -> None:
+        """Store the `row` up to its arguments, what finds these, and the closer."""
+        self._head = re.compile("".join(_patterns(row)))
+        words = [item for item in row if isinstance(item, FunctionName | SingleWord)]
+        self._named = next((at for at, item in enumerate(words, 1) if item in _NAMES), 0)
+        ids = [isinstance(item, SingleWord) and item.slot is RowSlot.ID for item in words]
+        self._identified = ids.index(True) + 1 if True in ids else 0
+        self._kinds = [SpanKind.NAME if item in _NAMES else SpanKind.ID for item in words]
+        self._close, self._arguments, self._offered = close, arguments, offered
+        self._naming = naming
+
+    @classmethod
+    def of(cls, call: RowCall | JsonCall, around: CallSurroundings) -> WrittenCall | None:
+        """Return the reader of a format's calls, or None if no marker closes them."""
+        row = _json_row(call) if isinstance(call, JsonCall) else call.loose_row or call.row
+        at = next((at for at, item in enumerate(row) if isinstance(item, ArgumentList)), -1)
+        if around.tentative or not around.offered or at < 0 or at != len(row) - 2:
+            return None
+        item, close = row[at], row[-1]
+        if not isinstance(item, ArgumentList) or not isinstance(close, TemplateLiteral):
+            return None
+        if not close.markers or not isinstance(row[0], TemplateLiteral):
+            return None
+        naming = None if isinstance(call, JsonCall) else call.naming
+        may_be_empty = isinstance(call, JsonCall) or call.empty_row in (None, call.row)
+        finder = _finder(item.arguments, close, around, may_be_empty=may_be_empty)
+        if finder is None or not (naming or any(each in _NAMES for each in row[:at])):
+            return None
+        return cls(row[:at], close, finder, around.offered, naming)
+
+    def read(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
+        """Take a call once it has closed; return False, with nothing taken, if it departs."""
+        core, at = self._close.core, tape.at
+        there = len(tape.text) - at >= _HELD or tape.text.find(core, at) >= 0
+        if not there and not tape.closed:
+            tape.hold_for(core, _HELD)
+            yield
+        if not self._take(tape, collector):
+            return False
+        yield from skip_written(tape, self._close.after)
+        return True
+
+    def _take(self, tape: TextTape, collector: MessageCollector) -> bool:
+        """Take the call that has closed, or return False."""
+        text = tape.text
+        match = self._head.match(text, tape.at)
+        if match is None:
+            return False
+        call_id = match[self._identified] if self._identified else ""
+        naming = self._naming
+        name = naming.name_in(call_id, self._offered) if naming else match[self._named]
+        if name not in self._offered:
+            return False
+        found = self._arguments(text, match.end(), collector.schemas.of(name))
+        if found is None:
+            return False
+        end, core = found.spans[-1][0], self._close.core
+        start = text.find(core, end)
+        if start < 0 or text[end:start].strip():
+            return False
+        parts: list[tuple[int, SpanKind]] = []
+        for number, kind in enumerate(self._kinds, 1):
+            begin, word_end = match.span(number)
+            parts += ((begin, SpanKind.MARKUP), (word_end, kind))
+        parts.append((match.end(), SpanKind.MARKUP))
+        tape.take_parts((*parts, *found.spans, (start + len(core), SpanKind.MARKUP)))
+        collector.open_call(name, call_id)
+        collector.arguments(found.json)
+        collector.close_call(Status.OK)
+        return True
+
+
+_HELD = 192
+"""Characters of a call within which its closer has to come: a client waits no longer for the
+beginning of a call."""
+_NAMES = (FunctionName(),)
+_WORD = "([^\\s{}\\[\\]<>\"']{1,256}?)"
+
+
+def _patterns(row: Sequence[RowItem]) -> Iterator[str]:
+    """Return the pattern of each item up to the arguments, the words in groups."""
+    for at, item in enumerate(row):
+        if isinstance(item, TemplateLiteral):
+            yield re.escape(item.text if at else item.core + item.after)
+        elif isinstance(item, FreeText):
+            yield re.escape(item.default)
+        else:
+            yield _WORD
+
+
+def _json_row(call: JsonCall) -> tuple[RowItem, ...]:
+    """Return the row of a JSON object whose members come in the template's order, or none."""
+    if call.function_field or call.name_is_key or call.id_field or not call.before.core:
+        return ()
+    before = f'{call.before.core}{call.before.after}{{"{call.name_field}": "'
+    between = TemplateLiteral.of(f'", "{call.arguments_field}": ')
+    after = TemplateLiteral.of("}" + call.after.text)
+    return TemplateLiteral(core=before), call.name, between, call.arguments, after
+
+
+def _finder(
+    arguments: ArgumentFormat,
+    close: TemplateLiteral,
+    around: CallSurroundings,
+    *,
+    may_be_empty: bool,
+) -> _Finder | None:
+    """Return what finds arguments in a notation, or None if it takes a reader."""
+    if arguments.encoded:
+        return None
+    pasted = arguments.values.is_json and arguments.members.key.open == '"'
+    if arguments.verbatim or arguments.members.open.strip() == "{" or pasted:
+        return _json_finder(around) if arguments.verbatim or arguments.is_json else None
+    return _entry_finder(arguments, close, around, may_be_empty=may_be_empty)
+
+
+def _json_finder(around: CallSurroundings) -> _Finder:
+    """Return what finds one JSON object."""
+    foreign = re.compile("|".join(map(re.escape, filter(None, around.stops))) or "(?!)")
+
+    def find(text: str, at: int, schema: SchemaPart) -> _Arguments | None:
+        del schema
+        if not text.startswith("{", at):
+            return None
+        try:
+            _, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return None
+        if foreign.search(text, at, end):
+            return None
+        return _Arguments(text[at:end], [(end, SpanKind.ARGUMENTS)])
+
+    return find
+
+
+def _no_constant(text: str) -> None:
+    """Refuse a constant that JSON does not have."""
+    raise ValueError(text)
+
+
+_DECODER = JSONDecoder(parse_constant=_no_constant)
+
+
+def _entry_finder(
+    arguments: ArgumentFormat,
+    close: TemplateLiteral,
+    around: CallSurroundings,
+    *,
+    may_be_empty: bool,
+) -> _Finder | None:
+    """Return what finds entries of one form with a marker at each side of a raw value."""
+    texts = ArgumentTexts.of(arguments, around.argument_stops([close.first]), close.before)
+    row, opening = texts.rows[0], texts.openings[0]
+    middle, after = TemplateLiteral.of(row.middle), TemplateLiteral.of(row.after)
+    string, key_text = arguments.values.string, arguments.members.key
+    plain = string.escape is StringEscape.VERBATIM and not string.open.strip() and not string.guard
+    if len(texts.rows) > 1 or texts.separator.core or row.keyed_close or row.quote or not plain:
+        return None
+    if not (opening.markers and middle.core and after.markers) or opening.after or middle.before:
+        return None
+    head = re.compile(
+        rf"\s*{re.escape(opening.core)}([\w.-]+){re.escape(middle.core + middle.after)}"
+    )
+    values = arguments.values
+
+    def find(text: str, at: int, schema: SchemaPart) -> _Arguments | None:
+        names, pieces, spans = schema.names, list[str](), list[tuple[int, SpanKind]]()
+        seen = set[str]()
+        while (match := head.match(text, at)) is not None:
+            key = match[1]
+            part = schema.member(key)
+            types: frozenset[str] | None = part.kinds
+            stop = value_end(texts, after, text, match.end())
+            if key not in names or key in seen or stop is None or not key_text.has_written(key):
+                return None
+            value = text[match.end() : stop[0]]
+            if types != _STRING and nested_opening(values, row, key):
+                return None
+            read = json_of(value, part, types, values, quoted=False)
+            # A closer in quotes would be part of the value, which has to be whole then.
+            text_like = types != _STRING and read.json[0] == '"' and _QUOTED.search(value)
+            if not read.own or text_like:
+                return None
+            seen.add(key)
+            pieces.append(f"{encode_basestring(key_text.read(key))}: {read.json}")
+            spans += [
+                (match.start(1), SpanKind.MARKUP),
+                (match.end(1), SpanKind.ARGUMENTS),
+                (match.end(), SpanKind.MARKUP),
+                (stop[0], SpanKind.ARGUMENTS),
+                (stop[1], SpanKind.MARKUP),
+            ]
+            at = stop[1]
+        if not pieces and not may_be_empty:
+            return None
+        return _Arguments("{" + ", ".join(pieces) + "}", spans or [(at, SpanKind.MARKUP)])
+
+    return find
+
+
+_STRING = frozenset({"string"})
+_QUOTED = re.compile(r"[\"'({\[]")
+"""Signs with which a closer may be part of a value."""
