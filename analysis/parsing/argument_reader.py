@@ -38,7 +38,6 @@ from .raw_text import ArgumentsAround, ArgumentTexts, RawReader, begun_stops, js
 from .text_lookahead import (
     GoesOn,
     TextLookahead,
-    ToolNames,
     at_any,
     at_text,
     behind_space,
@@ -46,7 +45,6 @@ from .text_lookahead import (
     read_literal,
     skip_space,
     skip_written,
-    take_named,
     take_text,
 )
 from .text_tape import Reading, SpanKind, TextTape
@@ -368,7 +366,6 @@ class EntryReader:
         self.count = 0
         self.separated = False
         """Whether a separator came since the last value."""
-        self.around_key = _around_key(values.texts)
 
     def read(self) -> Reading[ReadOutcome]:
         """Read entries up to one of the stops."""
@@ -381,23 +378,9 @@ class EntryReader:
                     self.emit("}")
                     return ReadOutcome.REPAIRED
                 return ReadOutcome.CUT
-            key = yield from self._key_as_written()
-            outcome = yield from (
-                self._entry_or_end() if key is None else self._value(key, self.values.rows[0])
-            )
+            outcome = yield from self._entry_or_end()
             if outcome is not None:
                 return outcome
-
-    def _key_as_written(self) -> Reading[str | None]:
-        """Take a declared key with the texts around it, if they come as the template writes."""
-        if self.around_key is None:
-            return None
-        before, middle = self.around_key
-        names = ToolNames.of(self.values.schema.names)
-        key = yield from take_named(self.tape, before, names, middle.core, SpanKind.ARGUMENTS)
-        if key is not None:
-            yield from skip_written(self.tape, middle.after)
-        return key
 
     def _entry_or_end(self) -> Reading[ReadOutcome | None]:
         """Read an entry or a separator, or return how the arguments end here."""
@@ -572,14 +555,6 @@ class EntryReader:
             return False
         yield from ahead.space()
         return (yield from ahead.ended()) or (yield from ahead.among(others)) is not None
-
-
-def _around_key(texts: ArgumentTexts) -> tuple[str, TemplateLiteral] | None:
-    """Return the texts around each key if every entry has the same, and no whitespace at them."""
-    opening, middle = texts.openings[0], TemplateLiteral.of(texts.rows[0].middle)
-    if len(texts.rows) > 1 or texts.separator.core or not opening.core or not middle.core:
-        return None
-    return None if opening.after or middle.before else (opening.core, middle)
 
 
 def _middles_of(texts: ArgumentTexts) -> dict[str, _Middles]:

@@ -22,12 +22,10 @@ from .prose_reader import close_fence, open_fence
 from .stop_marks import call_open
 from .text_lookahead import (
     TextLookahead,
-    ToolNames,
     at_any,
     at_text,
     read_literal,
     skip_space,
-    take_named,
     take_text,
 )
 from .text_tape import Reading, SpanKind, TextTape
@@ -57,8 +55,6 @@ class JsonReader:
 
     def read(self) -> Reading[CallEnd]:
         """Read from the opening of the call to its close."""
-        if (yield from self._head()):
-            return (yield from self._rest("", begun=True))
         if self.call.before.core and not (yield from read_literal(self.tape, self.call.before)):
             # A second object may follow the first without an opener of its own.
             yield from skip_space(self.tape)
@@ -66,24 +62,11 @@ class JsonReader:
                 return self._unread()
         fence = yield from open_fence(self.tape)
         yield from skip_space(self.tape)
-        return (yield from self._rest(fence, begun=False))
+        return (yield from self._rest(fence))
 
-    def _head(self) -> Reading[bool]:
-        """Take an object up to its arguments if a name comes first, as nearly all models write."""
-        call, offered = self.call, self.around.offered
-        if call.function_field or call.name_is_key or not offered or self.around.tentative:
-            return False
-        before = f'{call.before.core}{call.before.after}{{"{call.name_field}": "'
-        after = f'", "{call.arguments_field}": '
-        name = yield from take_named(self.tape, before, ToolNames.of(offered), after, SpanKind.NAME)
-        if name is None:
-            return False
-        self.name = name
-        return self._open() is None
-
-    def _rest(self, fence: str, *, begun: bool) -> Reading[CallEnd]:
-        """Read the object, of which the part before the arguments may have `begun`, to the end."""
-        ended = yield from self._object(inner=False, begun=begun)
+    def _rest(self, fence: str) -> Reading[CallEnd]:
+        """Read the object behind the opening of a `fence`, to the end of the call."""
+        ended = yield from self._object(inner=False)
         if ended is not CallEnd.CLOSED:
             return ended
         if not self.collector.calling:
@@ -104,25 +87,14 @@ class JsonReader:
         self.collector.close_call(status)
         return CallEnd.CLOSED
 
-    def _object(self, *, inner: bool, begun: bool = False) -> Reading[CallEnd]:
-        """Read the members of the call's object, or of the one inside it.
+    def _object(self, *, inner: bool) -> Reading[CallEnd]:
+        """Read the call's object, or the one inside it.
 
-        If it has `begun`, its arguments come next.
+        Each member comes behind one comma, unless it is the first, behind the brace.
         """
-        if begun:
-            ended = yield from self._arguments_behind_key()
-            if ended is not None:
-                return ended
-            return (yield from self._members(inner=inner, separated=False))
         if not (yield from take_text(self.tape, "{")):
             return self._unread()
-        return (yield from self._members(inner=inner, separated=True))
-
-    def _members(self, *, inner: bool, separated: bool) -> Reading[CallEnd]:
-        """Read the members of an object that has begun, and its closer.
-
-        Each comes behind one comma, unless it is the first, behind the brace.
-        """
+        separated = True
         while True:
             yield from skip_space(self.tape)
             if not (yield from self.tape.wait(1)):
@@ -145,13 +117,6 @@ class JsonReader:
             ended = yield from self._member(inner=inner)
             if ended is not None:
                 return ended
-
-    def _arguments_behind_key(self) -> Reading[CallEnd | None]:
-        """Read the arguments after their key; return how the call ends with them, or None."""
-        yield from skip_space(self.tape)
-        if not (yield from self.tape.wait(1)):
-            return self._cut()
-        return (yield from self._arguments())
 
     def _behind(self, char: str) -> Reading[bool]:
         """Return whether a text that follows calls comes where the object should continue."""

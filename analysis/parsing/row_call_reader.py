@@ -25,13 +25,11 @@ from .parsed_message import Status
 from .prose_reader import close_fence, open_fence
 from .stop_marks import LONGEST_HEADER, skip_again
 from .text_lookahead import (
-    ToolNames,
     one_of,
     read_literal,
     skip_space,
     skip_written,
     take_behind_space,
-    take_named,
 )
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, FreeText, FunctionName, RowCall, RowItem, SingleWord
@@ -91,31 +89,11 @@ class RowReader:
     def read(self) -> Reading[CallEnd]:
         """Read from the opening of the call to its close."""
         row = self.row
-        skipped = _HEAD if (yield from self._head()) else 0
         for at, item in enumerate(row):
-            if at < skipped:
-                continue
             ended = yield from self._item(item, at)
             if ended is not None:
                 return ended
         return self._close(self.status)
-
-    def _head(self) -> Reading[bool]:
-        """Take the opening, an offered name and the literal after it if they are exactly those."""
-        around = _around_name(self.row)
-        if around is None or not self.around.offered:
-            return False
-        before, literal = around
-        names = ToolNames.of(self.around.offered)
-        after = literal.before + literal.core
-        name = yield from take_named(self.tape, before, names, after, SpanKind.NAME)
-        if name is None:
-            return False
-        self.name = name
-        if len(literal.markers) > 1:
-            yield from skip_again(self.tape, literal)
-        yield from skip_written(self.tape, literal.after)
-        return True
 
     def _item(self, item: RowItem, at: int) -> Reading[CallEnd | None]:
         """Read one item; return how the call ends with it, or None if it continues."""
@@ -344,23 +322,6 @@ class RowReader:
         return [each.first for each in rest if isinstance(each, TemplateLiteral) and each.core]
 
 
-def _around_name(row: Sequence[RowItem]) -> tuple[str, TemplateLiteral] | None:
-    """Return what a row writes before its name, and the literal after it, or None.
-
-    None if other texts may come in their place even where the template's own come.
-    """
-    if len(row) <= _HEAD or not isinstance(row[1], FunctionName):
-        return None
-    first, literal = row[0], row[2]
-    if not isinstance(first, TemplateLiteral) or not isinstance(literal, TemplateLiteral):
-        return None
-    core, markers = literal.core, literal.markers
-    doubled = len(markers) > 1 and core.find(markers[-1]) != len(core) - len(markers[-1])
-    if not first.core or not core or doubled:
-        return None
-    return first.core + first.after, literal
-
-
 def _is_braced(item: ArgumentList) -> bool:
     """Return whether arguments are written as an object and not as a string of JSON."""
     written = item.arguments
@@ -414,8 +375,6 @@ def _lasts_of(stops: tuple[str, ...]) -> re.Pattern[str]:
 
 _LONGEST_WORD = 256
 _PAIR = 2
-_HEAD = 3
-"""Number of items: an opening, the name, and the literal after it."""
 _LONGEST_NOISE = 256
 _NAME_SIGNS = re.compile(r"[\w.-]+")
 _IS_WORD = re.compile(r"[^\W_]")

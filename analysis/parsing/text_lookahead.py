@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
@@ -579,38 +579,6 @@ def take_behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
             yield from skip_space(tape)
         tape.take(len(wanted), SpanKind.MARKUP)
     return there
-
-
-def take_named(
-    tape: TextTape, before: str, names: ToolNames, after: str, kind: SpanKind
-) -> Reading[str | None]:
-    """Take a name and the texts around it if they come exactly as given; return the name.
-
-    Returns None, with nothing taken, as soon as other text comes. Nearly all that models write is
-    as the template writes it, and is read by this at once.
-    """
-    size = len(before)
-    while True:
-        text, at = tape.text, tape.at
-        if text.startswith(before, at):
-            length = names.longest_at(text, at + size, after)
-            if length is not None:
-                tape.take(size, SpanKind.MARKUP)
-                name = tape.take(length, kind)
-                tape.take(len(after), SpanKind.MARKUP)
-                return name
-        if tape.closed or not names.begin_around(text[at : at + _LONGEST_AROUND], before, after):
-            return None
-        tape.still = partial(_begins_around, tape, tape.position, names, before, after)
-        yield
-
-
-def _begins_around(tape: TextTape, start: int, names: ToolNames, before: str, after: str) -> bool:
-    return names.begin_around(tape.text[start - tape.offset :], before, after)
-
-
-_LONGEST_AROUND = 1024
-"""Characters of a name and the texts around it; a longer one is read otherwise."""
 
 
 def behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
