@@ -1,16 +1,16 @@
 """Name each keyword that a grammar cannot be held to where it stands, or leave it out.
 
-The writers of a grammar raise for what they cannot write. Only then are the tools tried in ever
-smaller groups, and those that are refused alone with their places written into them, so that an
-error names tool, place and keyword. If the tool did not ask to be held strictly, as OpenAI's
-``"strict": true`` does, the keyword is left out and listed; an error lists all of them at once.
+The writers of a grammar raise for what they cannot write. Only then are the tools that may be meant
+tried alone, with their places written into them, so that an error names tool, place and keyword. If
+the tool did not ask to be held strictly, as OpenAI's ``"strict": true`` does, the keyword is left
+out and listed; an error lists all of them at once.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Generic, Literal, TypeAlias, TypeVar
 
@@ -107,45 +107,38 @@ def written_grammar(
 
     Raises SchemaError, which names every such tool, place and keyword, and what `write` raises.
     """
-    tools, content = request.tools, request.json_schema
-    case = (request.form, request.is_exact, repr(tools), repr(content))
-    # Keywords that an earlier request has found for the same tools are left out at once.
-    known = _KNOWN.of(request.owners, case, dict[str, _Loosened])
-    left_out = _left_out(request, known)
-    try:
-        return WrittenGrammar(write(*_loosened(request, known)), left_out)
-    except SchemaError as error:
-        refused = error
-    found: dict[str, _Loosened] = {}
-    written: list[Written] = []
-    # Most errors name all tools that are refused at one step of the writing.
-    while named := [name for name in tools if name in refused.tools and name not in found]:
-        found |= {name: _looser(tools[name], _only(write, name), name) for name in named}
+    tools = {**request.tools, **({} if request.json_schema is None else {"": request.json_schema})}
+    seen = _SEEN.of(request.owners, (request.form, request.is_exact), dict[str, _Loosened])
+    texts = {name: f"{bool(name)} {schema!r}" for name, schema in tools.items()}
+    # What was found of a schema is known in every list of tools that has it.
+    found = {name: seen[text].of(name) for name, text in texts.items() if text in seen}
+    grammar: Written | None = None
+    while grammar is None:
         try:
-            written = [write(*_loosened(request, found))]
+            grammar = write(*_loosened(request, found))
             break
         except SchemaError as error:
             refused = error
-    if not written:
-        names = [name for name in tools if name not in found]
-        for name in _refused(write, tools, names, is_known=content is None and not found):
-            found[name] = _looser(tools[name], _only(write, name), name)
-        if content is not None:
-            found[""] = _looser(content, lambda each: _attempt(write, {}, each), "")
-    found = {name: found[name] for name in (*tools, "") if name in found and found[name].loosened}
-    if not found:
-        raise refused
-    known |= found
-    left_out = _left_out(request, found)
-    return WrittenGrammar(written[0] if written else write(*_loosened(request, found)), left_out)
+        unknown = [name for name in tools if name not in found]
+        # Most errors name all tools that are refused at one step of the writing.
+        tried = [name for name in unknown if name in refused.tools] or unknown
+        found |= {name: _looser(tools[name], _only(write, name), name) for name in tried}
+        if not any(found[name].loosened for name in tried):
+            raise refused
+    found |= {name: _Loosened(schema) for name, schema in tools.items() if name not in found}
+    if len(seen) > _MOST_SEEN:
+        seen.clear()
+    seen |= {texts[name]: each for name, each in found.items()}
+    return WrittenGrammar(grammar, _left_out(request, [*map(found.__getitem__, tools)]))
 
 
-def _left_out(request: LooseRequest, loosened: Mapping[str, _Loosened]) -> tuple[Loosening, ...]:
+def _left_out(request: LooseRequest, found: Sequence[_Loosened]) -> tuple[Loosening, ...]:
     """Return the keywords that are left out; raise where one of them has to be held."""
-    barred = [each for name, each in loosened.items() if not request.may_loosen(name)]
+    loosened = [each for each in found if each.loosened]
+    barred = [each for each in loosened if not request.may_loosen(each.loosened[0].tool)]
     if barred:
         raise _listed(barred)
-    return tuple(each for tool in loosened.values() for each in tool.loosened)
+    return tuple(keyword for each in loosened for keyword in each.loosened)
 
 
 def _loosened(
@@ -168,39 +161,27 @@ class _Loosened:
     """A schema without the keywords that cannot be held to."""
 
     schema: Json
-    loosened: tuple[Loosening, ...]
-    hint: str | None
+    loosened: tuple[Loosening, ...] = ()
+    hint: str | None = None
     """The hint for the first of them."""
 
+    def of(self, tool: str) -> _Loosened:
+        """Return the same of a tool with another name."""
+        return replace(self, loosened=tuple(replace(each, tool=tool) for each in self.loosened))
 
-_KNOWN: IdentityCache[dict[str, _Loosened]] = IdentityCache(256)
-"""The keywords left out of the schemas of a request; empty if there are none."""
 
-
-def _refused(
-    write: GrammarWriter[Written], tools: Mapping[str, Json], names: list[str], *, is_known: bool
-) -> Iterator[str]:
-    """Return the tools that are refused, by ever smaller groups: most lists hold few of them.
-
-    `is_known` is whether the group as a whole was refused for its tools.
-    """
-    if not is_known:
-        try:
-            _attempt(write, {name: tools[name] for name in names}, None)
-        except SchemaError:
-            pass
-        else:
-            return
-    if len(names) == 1:
-        yield from names
-        return
-    middle = len(names) // 2
-    yield from _refused(write, tools, names[:middle], is_known=False)
-    yield from _refused(write, tools, names[middle:], is_known=False)
+_SEEN: IdentityCache[dict[str, _Loosened]] = IdentityCache(256)
+"""What was left out of each schema, by format and form of the grammar."""
+_MOST_SEEN = 4096
 
 
 def _only(write: GrammarWriter[Written], name: str) -> Callable[[Json], None]:
-    """Return a function that raises SchemaError if the schema of one tool cannot be written."""
+    """Return a function that raises SchemaError if the schema of one tool cannot be written.
+
+    The empty name means the content's schema.
+    """
+    if not name:
+        return lambda schema: _attempt(write, {}, schema)
     return lambda schema: _attempt(write, {name: schema}, None)
 
 

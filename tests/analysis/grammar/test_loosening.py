@@ -6,11 +6,13 @@ up on beside a condition that no grammar says.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.grammar import request_grammar, schema_loosening
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -23,6 +25,7 @@ XML, HERMES = "a1-function-parameter", "j1-json-in-tags"
 DOMAIN = "^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$"
 FORMS = pytest.mark.parametrize("form", ["lark", "gbnf", "structural_tag"])
 NEVER: Json = {"type": "string", "not": {"const": "x"}}
+ONCE: Json = {"type": "string", "not": {"const": "x"}, "title": "in one test alone"}
 
 
 TEXT: Json = {"type": "string", "pattern": DOMAIN, "maxLength": 253}
@@ -62,6 +65,36 @@ def test_of_many_tools_those_that_are_refused_are_found(form: Any, style: str) -
     )
     assert write(grammar, form)
     assert [each.tool for each in grammar.loosened(form)] == ["one", "two"]
+
+
+def test_a_schema_that_was_refused_is_written_once_in_the_next_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts: list[int] = []
+    for number in range(3):
+        # Other names, and one more tool in each list.
+        offered = [tool(f"new_{at}_{number}", {"a": {"type": "string"}}) for at in range(number)]
+        offered.append(tool(f"crawl_{number}", {"never": ONCE}, "never"))
+        written: list[object] = []
+        spied = partial(_noted, written, schema_loosening.written_grammar)
+        monkeypatch.setattr(request_grammar, "written_grammar", spied)
+        grammar = analysis_of(HERMES).grammar(offered)
+        assert grammar.structural_tag()
+        assert [each.tool for each in grammar.loosened("structural_tag")] == [f"crawl_{number}"]
+        counts.append(len(written))
+        monkeypatch.undo()
+    assert counts[0] > 1
+    assert counts[1:] == [1, 1]
+
+
+def _noted(written: list[object], real: Any, write: Any, request: Any) -> Any:
+    """Note each call of the writer of a grammar."""
+
+    def noting(*schemas: Any) -> Any:
+        written.append(schemas)
+        return write(*schemas)
+
+    return real(noting, request)
 
 
 def test_a_strict_tool_is_an_error_that_lists_every_keyword_at_once() -> None:
