@@ -99,7 +99,8 @@ def _told(
     fields = {field.encode_name: field for field in kind.fields}
     properties: dict[str, Any] = {}
     for key, found in schema["properties"].items():
-        told = {name: each for name, each in found.items() if name != "default"}
+        # Which names members have, msgspec says in other places by its version.
+        told = _without_names({name: each for name, each in found.items() if name != "default"})
         if key in fields and fields[key].name in words:
             told.pop("description", None)
             told = {"description": _in_json(words[fields[key].name]), **told}
@@ -111,6 +112,15 @@ def _told(
         "required": [key for key in properties if key not in left_out],
         "additionalProperties": False,
     }
+
+
+def _without_names(found: Any) -> Any:
+    """Return a part of a schema without the lists of names that members have."""
+    if isinstance(found, list):
+        return [_without_names(each) for each in found]
+    if not isinstance(found, dict):
+        return found
+    return {key: _without_names(each) for key, each in found.items() if key != "propertyNames"}
 
 
 def _may_be_left_out(kind: kinds.StructType | kinds.DataclassType, field: kinds.Field) -> bool:

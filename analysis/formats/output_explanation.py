@@ -368,6 +368,7 @@ def _broken_at(parser: OutputParser, text: str) -> int:
     def broken(count: int) -> bool:
         stream = parser.stream()
         stream.feed(text[:count])
+        stream.read_on()
         # A search for other calls holds the text from where the first one broke.
         return stream.searching or stream.message.status is Status.MALFORMED
 

@@ -205,13 +205,17 @@ class StreamParser:
         self._tape.leave_lane()
         self._collector.note_passed()
 
+    def read_on(self) -> None:
+        """Read what is held until the closer of a call comes, as far as it goes."""
+        while self._tape.hold is not None:
+            self._tape.hold = None
+            next(self._reading, None)
+
     def finish(self, *, complete: bool = True) -> list[Delta]:
         """End the text; return the remaining deltas, the last of which is the finish reason."""
         if self._tape.closed:
             return []
-        while self._tape.hold is not None:
-            self._tape.hold = None
-            next(self._reading, None)
+        self.read_on()
         self._leave_lane()
         self._tape.closed = True
         self._tape.complete = complete

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -213,17 +213,21 @@ class ValueTexts:
         self.search_escaped = self.stops.searching(_ESCAPED).search
 
 
-def value_end(
-    texts: ArgumentTexts, after: TemplateLiteral, text: str, at: int
-) -> tuple[int, int] | None:
-    """Return where the raw value at an offset ends, and its closer; None if it takes a reader."""
-    values = texts.of_value("", after, "", (), backslashed=False, entries=False)
-    found = values.stops.find(text, at)
-    if found is None or found.label is not _Stop.CLOSER:
-        return None
-    if not text.startswith(after.core, found.start):
-        return None
-    return values.stops.written_before(text, found, at), found.end
+def value_ends(
+    texts: ArgumentTexts, after: TemplateLiteral
+) -> Callable[[str, int], tuple[int, int] | None]:
+    """Return what finds where a raw value ends, and its closer; None if it takes a reader."""
+    stops = texts.of_value("", after, "", (), backslashed=False, entries=False).stops
+
+    def ends(text: str, at: int) -> tuple[int, int] | None:
+        found = stops.find(text, at)
+        if found is None or found.label is not _Stop.CLOSER:
+            return None
+        if not text.startswith(after.core, found.start):
+            return None
+        return stops.written_before(text, found, at), found.end
+
+    return ends
 
 
 class _Doubt(NamedTuple):

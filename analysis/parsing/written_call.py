@@ -23,7 +23,7 @@ from autoparser.analysis.core.text_format import StringEscape
 from .call_ends import CallSurroundings
 from .message_collector import MessageCollector
 from .parsed_message import Status
-from .raw_text import ArgumentTexts, json_of, value_end
+from .raw_text import ArgumentTexts, json_of, value_ends
 from .text_lookahead import skip_written
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import (
@@ -215,7 +215,10 @@ def _entry_finder(
     row, opening = texts.rows[0], texts.openings[0]
     middle, after = TemplateLiteral.of(row.middle), TemplateLiteral.of(row.after)
     string, key_text = arguments.values.string, arguments.members.key
-    plain = string.escape is StringEscape.VERBATIM and not string.open.strip() and not string.guard
+    plain = all(
+        each.escape is StringEscape.VERBATIM and not each.open.strip() and not each.guard
+        for each in (string, key_text)
+    )
     if len(texts.rows) > 1 or texts.separator.core or row.keyed_close or row.quote or not plain:
         return None
     if not (opening.markers and middle.core and after.markers) or opening.after or middle.before:
@@ -223,7 +226,7 @@ def _entry_finder(
     head = re.compile(
         rf"\s*{re.escape(opening.core)}([\w.-]+){re.escape(middle.core + middle.after)}"
     )
-    values = arguments.values
+    values, ends = arguments.values, value_ends(texts, after)
 
     def find(text: str, at: int, schema: SchemaPart) -> _Arguments | None:
         names, pieces, spans = schema.names, list[str](), list[tuple[int, SpanKind]]()
@@ -232,19 +235,21 @@ def _entry_finder(
             key = match[1]
             part = schema.member(key)
             types: frozenset[str] | None = part.kinds
-            stop = value_end(texts, after, text, match.end())
-            if key not in names or key in seen or stop is None or not key_text.has_written(key):
+            stop = ends(text, match.end())
+            if key not in names or key in seen or stop is None:
                 return None
             value = text[match.end() : stop[0]]
-            if types != _STRING and nested_opening(values, row, key):
-                return None
-            read = json_of(value, part, types, values, quoted=False)
-            # A closer in quotes would be part of the value, which has to be whole then.
-            text_like = types != _STRING and read.json[0] == '"' and _QUOTED.search(value)
-            if not read.own or text_like:
-                return None
+            if types == _STRING:
+                written = encode_basestring(value)
+            else:
+                read = json_of(value, part, types, values, quoted=False)
+                written = read.json
+                # A closer in quotes would be part of the value, which has to be whole then.
+                text_like = written[0] == '"' and _QUOTED.search(value)
+                if not read.own or text_like or nested_opening(values, row, key):
+                    return None
             seen.add(key)
-            pieces.append(f"{encode_basestring(key_text.read(key))}: {read.json}")
+            pieces.append(f"{encode_basestring(key)}: {written}")
             spans += [
                 (match.start(1), SpanKind.MARKUP),
                 (match.end(1), SpanKind.ARGUMENTS),
