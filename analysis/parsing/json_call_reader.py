@@ -74,8 +74,8 @@ class JsonReader:
         if not self.is_filled and not self.early and self.other:
             return self._unread()
         if not self.is_filled:
-            # The arguments may be what stands under a key that was misspelled.
-            self.repaired = self.repaired or (self.other is not None and not self.early)
+            # That it has no arguments is a guess: they may be under a misspelled key, or behind it.
+            self.repaired = self.repaired or not self.early
             self.collector.arguments("".join(self.early) or "{}")
         status = Status.REPAIRED if self.repaired else Status.OK
         yield from close_fence(self.tape, fence)
