@@ -63,6 +63,9 @@ class ValueDecoder(_Cursor):
 
     foreign = False
     """Whether a quote or a separator is not the notation's, as in `'Oslo'` or `[1, 2,]`."""
+    mixed = False
+    """Whether a word or an escape is another notation's, or a key stands twice, as in
+    `[True, null]`."""
 
     def value(self, notation: ValueNotation) -> Json:
         """Decode the next value. Raises UnreadableValueError."""
@@ -82,6 +85,7 @@ class ValueDecoder(_Cursor):
             ("null", None),
         ):
             if word and self._takes(word):
+                self.mixed |= word not in (notation.true, notation.false, notation.null)
                 return value
         self._takes(notation.number.open.strip())
         match = _NUMBER.match(self.text, self.at)
@@ -100,7 +104,7 @@ class ValueDecoder(_Cursor):
         if text.escape is StringEscape.PYTHON or (
             text.open in ('"', "'") and text.escape in _QUOTED
         ):
-            return self._quoted()
+            return self._quoted(json_only=text.escape is not StringEscape.PYTHON)
         opening, close = text.open.strip(), text.close.strip()
         if not opening or not self._takes(opening):
             # Where markers quote strings, a model may write the quotes of JSON or Python.
@@ -121,7 +125,7 @@ class ValueDecoder(_Cursor):
                 return match.start()
         raise UnreadableValueError
 
-    def _quoted(self) -> str | None:
+    def _quoted(self, *, json_only: bool = False) -> str | None:
         match = _QUOTES.match(self.text, self.at)
         if match is None:
             return None
@@ -129,12 +133,15 @@ class ValueDecoder(_Cursor):
         whole = match.group()
         self.foreign = self.foreign or _CONTROL.search(whole) is not None
         if whole[0] == '"':
+            # Python uses this quote, too, with escapes that JSON does not have.
             try:
                 return str(json.loads(whole, strict=False))
             except ValueError:
-                # Python uses this quote too, with escapes that JSON does not have.
                 read = from_python(whole)
+                # A model may mean the backslash, unless Python itself writes it so.
+                self.mixed |= json_only or repr(read) != whole
                 return whole[1:-1] if read == whole else read
+        self.mixed |= json_only
         return from_python(whole)
 
     def _entries(self, container: ContainerNotation, outer: ValueNotation, *, keyed: bool) -> Json:
@@ -158,6 +165,7 @@ class ValueDecoder(_Cursor):
                 continue
             key, value = self._entry(container, values)
             if keyed:
+                self.mixed |= key in members
                 members[key] = value
             else:
                 items.append(value)
@@ -257,7 +265,7 @@ def is_written(text: str, notation: ValueNotation) -> bool:
             decoder.value(each)
         except (UnreadableValueError, ValueError, RecursionError):
             continue
-        if decoder.end() and not decoder.foreign:
+        if decoder.end() and not decoder.foreign and not decoder.mixed:
             return True
     return False
 

@@ -22,8 +22,8 @@ from msgspec.structs import replace
 
 from autoparser import AutoparserError, ChatTemplate, LearnedFormat, analyze
 from autoparser.analysis.core.call_format import ArgumentFormat
-from autoparser.analysis.core.call_notation import MemberOrder
-from autoparser.analysis.core.conversation import ToolCall
+from autoparser.analysis.core.call_notation import MemberOrder, json_notation
+from autoparser.analysis.core.conversation import Json, ToolCall
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.stop_marks import call_markers
@@ -60,20 +60,37 @@ def wrong_calls(analysis: LearnedFormat, edits: int, rng: random.Random) -> Iter
             continue
         bare = _bare(text)
         for call in message.tool_calls:
-            given = json.loads(call.arguments)
+            # Python writes this space as an escape.
+            given = json.loads(call.arguments.replace("\xa0", " "))
             ways = (*(each.write(given) for each in orders), call.arguments)
-            if call.status.value == "ok" and not any(_bare(way) in bare for way in ways):
+            doubled = _has_doubles(call.arguments)
+            if (
+                call.status.value == "ok"
+                and not doubled
+                and not any(_bare(way) in bare for way in ways)
+            ):
                 yield f"{call.name} {call.arguments} of {text!r}"
 
 
 def _in_orders(arguments: ArgumentFormat) -> Iterator[ArgumentFormat]:
-    """Return how arguments are written, their members as the template sorts them, and as given."""
+    """Return how arguments are written: as the template sorts them, as given, and in JSON."""
     yield arguments
+    members = replace(arguments.members, order=MemberOrder.GIVEN)
     values = arguments.values
     given = replace(values, object=replace(values.object, order=MemberOrder.GIVEN))
-    yield replace(
-        arguments, members=replace(arguments.members, order=MemberOrder.GIVEN), values=given
-    )
+    for each in (given, json_notation()):
+        yield replace(arguments, members=members, values=each)
+
+
+def _has_doubles(arguments: str) -> bool:
+    """Return whether a name stands twice in an object: then both are passed on as written."""
+    found: list[bool] = []
+
+    def note(pairs: list[tuple[str, Json]]) -> None:
+        found.append(len(dict(pairs)) < len(pairs))
+
+    json.loads(arguments, object_pairs_hook=note)
+    return any(found)
 
 
 def _bare(text: str) -> str:
