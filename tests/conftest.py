@@ -49,7 +49,7 @@ from tests.analysis.sources.hub_server import Hub, running_hub  # noqa: E402
 SLOW = ("browser", "ci", "corpus")
 """Folders of which every test is slow; elsewhere a file says so itself."""
 
-MOST_LIKE = 4
+MOST_LIKE = 2
 """Slow cases of one test that are asked each time, spread over all of them."""
 
 VOCABULARIES = frozenset({"qwen_backend", "deepseek_backend"})

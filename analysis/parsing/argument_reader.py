@@ -409,9 +409,7 @@ class EntryReader:
         """Read the value of a key, and its closer."""
         if self.values.separator.core:
             self._separate(separated=False)
-        names = self.values.schema.names
-        odd = bool(names) and key not in names and _SPACED.search(key) is not None
-        self.values.repaired = self.values.repaired or odd or not self.key.has_written(key)
+        self.values.repaired = self.values.repaired or not self.key.has_written(key)
         self.count += 1
         return (yield from self.values.read(self.key.read(key), key, row))
 
@@ -570,7 +568,6 @@ def _middles_of(texts: ArgumentTexts) -> dict[str, _Middles]:
 
 _MIDDLES: IdentityCache[dict[str, _Middles]] = IdentityCache(256)
 _LONGEST_KEY = 4096
-_SPACED = re.compile(r"\s")
 _NO_KEY = re.compile(r"[\"'\n{}()]|,\s|\[[\"'{]")
 """What no key holds, but for a declared one: the text before it is a value."""
 

@@ -16,6 +16,8 @@ from .corpus_templates import PROCESSES, known_causes, of_each, of_sound, own_pa
 from .exports import Exported, exports_board, exports_of
 from .outcomes import OUTCOMES, Ending, Outcome, outcome_of
 
+pytestmark = pytest.mark.rare
+
 TEMPLATES = 786
 MOST_RENDERS = 1500
 """A bound on the work, in place of one on the time: renders take 40 µs in the median."""

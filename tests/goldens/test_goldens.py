@@ -9,8 +9,8 @@ from tests.lanes import sampled
 from .golden_answers import CORPUS, template_paths
 from .golden_file import differences, golden_digests
 
-LANES = 24
-"""Every 24th template is asked in the quick lane, and others in the slow one.
+LANES = 48
+"""Every 48th template is asked in the quick lane, and others in the slow one.
 `python -m tests.goldens` asks them all, in five minutes."""
 
 
