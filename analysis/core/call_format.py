@@ -62,6 +62,12 @@ class ArgumentFormat(Struct, frozen=True):
         whole = replace(self.values, object=self.members)
         return self.verbatim or (whole.is_json and self.members.key.escape in JSON_ESCAPES)
 
+    @property
+    def is_object(self) -> bool:
+        """Whether they are one object in braces, such as `{"city": "Oslo"}`."""
+        pasted = self.values.is_json and self.members.key.open == '"'
+        return self.verbatim or self.members.open.strip() == "{" or pasted
+
     def writes_any(self, arguments: Mapping[str, Json]) -> bool:
         """Return whether any of these arguments is written at all."""
         return any(self.members.row(type_of(value)) is not None for value in arguments.values())

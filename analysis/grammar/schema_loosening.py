@@ -116,15 +116,13 @@ def written_grammar(
     while grammar is None:
         try:
             grammar = write(*_loosened(request, found))
-            break
         except SchemaError as error:
-            refused = error
-        unknown = [name for name in tools if name not in found]
-        # Most errors name all tools that are refused at one step of the writing.
-        tried = [name for name in unknown if name in refused.tools] or unknown
-        found |= {name: _looser(tools[name], _only(write, name), name) for name in tried}
-        if not any(found[name].loosened for name in tried):
-            raise refused
+            unknown = [name for name in tools if name not in found]
+            # Most errors name all tools that are refused at one step of the writing.
+            tried = [name for name in unknown if name in error.tools] or unknown
+            found |= {name: _looser(tools[name], _only(write, name), name) for name in tried}
+            if not any(found[name].loosened for name in tried):
+                raise
     found |= {name: _Loosened(schema) for name, schema in tools.items() if name not in found}
     if len(seen) > _MOST_SEEN:
         seen.clear()
@@ -171,7 +169,7 @@ class _Loosened:
 
 
 _SEEN: IdentityCache[dict[str, _Loosened]] = IdentityCache(256)
-"""What was left out of each schema, by format and form of the grammar."""
+"""The keywords left out of each schema, for a format and a form of the grammar."""
 _MOST_SEEN = 4096
 
 

@@ -643,8 +643,7 @@ def read_arguments(
     """
     if arguments.encoded:
         return (yield from _read_encoded(tape, emit, repairs))
-    pasted = arguments.values.is_json and arguments.members.key.open == '"'
-    if arguments.verbatim or arguments.members.open.strip() == "{" or pasted:
+    if arguments.is_object:
         yield from skip_space(tape, SpanKind.ARGUMENTS)
         if (yield from at_text(tape, '"')):
             # Models also write the object as a JSON string.

@@ -47,8 +47,8 @@ class JsonReader:
         self.is_filled = False
         self.repaired = False
         self.other: str | None = None
-        """The bracket of the first object or array under another key, which may be a misspelled
-        one; empty if there are only other values, None if there is no other key."""
+        """The bracket of the first object or array under a key that the format does not have, as
+        one that is misspelled; empty if such keys have other values, None without such keys."""
         self._follows = around.continuation.after([call.after], "")
         self.stops = (*call.after.units[: call.after.is_marked], *around.stops)
         """Markers before which braces may be missing: those that nothing else stands before."""

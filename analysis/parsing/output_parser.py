@@ -144,7 +144,7 @@ class StreamParser:
         hold = tape.hold
         if hold is not None and text.__class__ is str and ids is None:
             held = tape.text = tape.text + text
-            if len(held) < hold.most and (hold.last not in text or hold.wanted not in held):
+            if len(held) < hold.most and hold.wanted not in held:
                 return []
             tape.hold = None
             next(self._reading, None)
@@ -206,7 +206,7 @@ class StreamParser:
         self._collector.note_passed()
 
     def read_on(self) -> None:
-        """Read what is held until the closer of a call comes, as far as it goes."""
+        """Read the text that waits for the closer of a call, as far as possible."""
         while self._tape.hold is not None:
             self._tape.hold = None
             next(self._reading, None)

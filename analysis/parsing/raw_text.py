@@ -216,7 +216,10 @@ class ValueTexts:
 def value_ends(
     texts: ArgumentTexts, after: TemplateLiteral
 ) -> Callable[[str, int], tuple[int, int] | None]:
-    """Return what finds where a raw value ends, and its closer; None if it takes a reader."""
+    """Return a search for the end of a raw value and of its closer.
+
+    It returns None if only a reader can tell.
+    """
     stops = texts.of_value("", after, "", (), backslashed=False, entries=False).stops
 
     def ends(text: str, at: int) -> tuple[int, int] | None:

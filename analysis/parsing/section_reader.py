@@ -169,7 +169,7 @@ class SectionReader:
 
     @cached_property
     def _written(self) -> WrittenCall | None:
-        """What reads calls that are as the template writes them."""
+        """The reader of calls that are as the template writes them, if the format has one."""
         return WrittenCall.of(self.section.call, self._around)
 
     @cached_property

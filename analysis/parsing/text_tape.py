@@ -62,13 +62,12 @@ class LaneSink(NamedTuple):
 
 
 class TextHold(NamedTuple):
-    """A text for which a reader waits, to read all that stands before it at once."""
+    """The closer of a call that is then read at once; a reader waits for it."""
 
     wanted: str
-    last: str
-    """The last sign of it: a piece without that costs one comparison."""
+    """E.g. `</tool_call>`."""
     most: int
-    """Characters that it waits for at most."""
+    """After so many characters the reader waits no longer."""
 
 
 class TextLane:
@@ -143,10 +142,10 @@ class TextTape:
         self.lane: TextLane | None = None
         """The lane in which the next piece may bypass its reader, or None."""
         self.hold: TextHold | None = None
-        """What a reader waits for that could read on, or None.
+        """The closer that a reader waits for, although it could read on; None if it does not wait.
 
-        Before the end of the text it is made to read on, so that it sees no other text than it
-        would without waiting."""
+        Before the end of the text the reader is made to read on, so that it sees the text that it
+        would see without waiting."""
         self.still: Callable[[], bool] | None = None
         """Returns whether the reader would only wait again, whatever has come; None if unknown.
 
@@ -299,7 +298,7 @@ class TextTape:
         """Let the reader wait until a text is there, or `most` characters are."""
         self.offset += self.at
         self.text, self.at = self.text[self.at :], 0
-        self.hold = TextHold(wanted, wanted[-1], most)
+        self.hold = TextHold(wanted, most)
 
     def put_back(self, text: str) -> None:
         """Put back the text taken last, to be read in another way; nothing may be recorded then."""

@@ -291,7 +291,7 @@ def _plain(value: object) -> Json:
 
 def json_value(text: str) -> Json:
     """Decode strict JSON, without NaN and Infinity. Raises ValueError."""
-    value: Json = json.loads(text, parse_constant=_no_number)
+    value: Json = JSON_DECODER.decode(text)
     return value
 
 
@@ -310,6 +310,10 @@ def is_huge(text: str) -> bool:
 
 def _no_number(text: str) -> float:
     raise ValueError(text)
+
+
+JSON_DECODER = json.JSONDecoder(parse_constant=_no_number)
+"""Decodes strict JSON, without NaN and Infinity."""
 
 
 def require_finite(value: Json) -> Json:

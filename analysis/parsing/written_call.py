@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from json import JSONDecoder
 from json.encoder import encode_basestring
 from typing import NamedTuple, TypeAlias
 
@@ -35,7 +34,7 @@ from .turn_request import (
     RowItem,
     SingleWord,
 )
-from .value_decoding import nested_opening
+from .value_decoding import JSON_DECODER, nested_opening
 
 
 class _Arguments(NamedTuple):
@@ -43,7 +42,7 @@ class _Arguments(NamedTuple):
 
     json: str
     spans: list[tuple[int, SpanKind]]
-    """Where in the text the parts of them end, and what each is."""
+    """The end of each part in the text, and its kind."""
 
 
 _Finder: TypeAlias = Callable[[str, int, SchemaPart], "_Arguments | None"]
@@ -61,13 +60,13 @@ class WrittenCall:
         offered: frozenset[str],
         naming: NamingId | None,
     ) -> None:
-        """Store the `row` up to its arguments, what finds these, and the closer."""
+        """Store the `row` up to its arguments, the search for these, and the closer."""
         self._head = re.compile("".join(_patterns(row)))
+        self._has_id = "id" in self._head.groupindex
         words = [item for item in row if isinstance(item, FunctionName | SingleWord)]
-        self._named = next((at for at, item in enumerate(words, 1) if item in _NAMES), 0)
-        ids = [isinstance(item, SingleWord) and item.slot is RowSlot.ID for item in words]
-        self._identified = ids.index(True) + 1 if True in ids else 0
-        self._kinds = [SpanKind.NAME if item in _NAMES else SpanKind.ID for item in words]
+        self._kinds = [
+            SpanKind.NAME if isinstance(word, FunctionName) else SpanKind.ID for word in words
+        ]
         self._close, self._arguments, self._offered = close, arguments, offered
         self._naming = naming
 
@@ -86,7 +85,8 @@ class WrittenCall:
         naming = None if isinstance(call, JsonCall) else call.naming
         may_be_empty = isinstance(call, JsonCall) or call.empty_row in (None, call.row)
         finder = _finder(item.arguments, close, around, may_be_empty=may_be_empty)
-        if finder is None or not (naming or any(each in _NAMES for each in row[:at])):
+        names = sum(isinstance(each, FunctionName) for each in row)
+        if finder is None or names != (naming is None):
             return None
         return cls(row[:at], close, finder, around.offered, naming)
 
@@ -108,9 +108,9 @@ class WrittenCall:
         match = self._head.match(text, tape.at)
         if match is None:
             return False
-        call_id = match[self._identified] if self._identified else ""
+        call_id = match["id"] if self._has_id else ""
         naming = self._naming
-        name = naming.name_in(call_id, self._offered) if naming else match[self._named]
+        name = naming.name_in(call_id, self._offered) if naming else match["name"]
         if name not in self._offered:
             return False
         found = self._arguments(text, match.end(), collector.schemas.of(name))
@@ -135,8 +135,7 @@ class WrittenCall:
 _HELD = 192
 """Characters of a call within which its closer has to come: a client waits no longer for the
 beginning of a call."""
-_NAMES = (FunctionName(),)
-_WORD = "([^\\s{}\\[\\]<>\"']{1,256}?)"
+_WORD = "[^\\s{}\\[\\]<>\"']{1,256}?"
 
 
 def _patterns(row: Sequence[RowItem]) -> Iterator[str]:
@@ -146,8 +145,12 @@ def _patterns(row: Sequence[RowItem]) -> Iterator[str]:
             yield re.escape(item.text if at else item.core + item.after)
         elif isinstance(item, FreeText):
             yield re.escape(item.default)
+        elif isinstance(item, FunctionName):
+            yield f"(?P<name>{_WORD})"
+        elif isinstance(item, SingleWord) and item.slot is RowSlot.ID:
+            yield f"(?P<id>{_WORD})"
         else:
-            yield _WORD
+            yield f"({_WORD})"
 
 
 def _json_row(call: JsonCall) -> tuple[RowItem, ...]:
@@ -167,17 +170,16 @@ def _finder(
     *,
     may_be_empty: bool,
 ) -> _Finder | None:
-    """Return what finds arguments in a notation, or None if it takes a reader."""
+    """Return the search for arguments in a notation, or None if only a reader can find them."""
     if arguments.encoded:
         return None
-    pasted = arguments.values.is_json and arguments.members.key.open == '"'
-    if arguments.verbatim or arguments.members.open.strip() == "{" or pasted:
+    if arguments.is_object:
         return _json_finder(around) if arguments.verbatim or arguments.is_json else None
     return _entry_finder(arguments, close, around, may_be_empty=may_be_empty)
 
 
 def _json_finder(around: CallSurroundings) -> _Finder:
-    """Return what finds one JSON object."""
+    """Return the search for one JSON object."""
     foreign = re.compile("|".join(map(re.escape, filter(None, around.stops))) or "(?!)")
 
     def find(text: str, at: int, schema: SchemaPart) -> _Arguments | None:
@@ -185,7 +187,7 @@ def _json_finder(around: CallSurroundings) -> _Finder:
         if not text.startswith("{", at):
             return None
         try:
-            _, end = _DECODER.raw_decode(text, at)
+            _, end = JSON_DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             return None
         if foreign.search(text, at, end):
@@ -195,14 +197,6 @@ def _json_finder(around: CallSurroundings) -> _Finder:
     return find
 
 
-def _no_constant(text: str) -> None:
-    """Refuse a constant that JSON does not have."""
-    raise ValueError(text)
-
-
-_DECODER = JSONDecoder(parse_constant=_no_constant)
-
-
 def _entry_finder(
     arguments: ArgumentFormat,
     close: TemplateLiteral,
@@ -210,7 +204,7 @@ def _entry_finder(
     *,
     may_be_empty: bool,
 ) -> _Finder | None:
-    """Return what finds entries of one form with a marker at each side of a raw value."""
+    """Return the search for entries of one form whose raw values stand between markers."""
     texts = ArgumentTexts.of(arguments, around.argument_stops([close.first]), close.before)
     row, opening = texts.rows[0], texts.openings[0]
     middle, after = TemplateLiteral.of(row.middle), TemplateLiteral.of(row.after)

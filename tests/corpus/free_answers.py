@@ -1,4 +1,4 @@
-"""Judge by the grammar of `auto` what the parser reads: variations of turns.
+"""Ask the grammar of `auto` about variations of turns that the parser reads.
 
     turn with calls -> `AROUND`, `INSIDE` -> those that are read without a repair
                     -> the grammar takes them, or one of `AROUND` is a fault
