@@ -97,8 +97,14 @@ def test_deltas_that_could_begin_a_marker_pass_by_their_reader(
     fixture: str, head: str, unit: str
 ) -> None:
     analysis = analysis_of(fixture)
-    stream = analysis.parser(TOOLS, prompt=analysis.format.header).stream()
-    stream.feed(f"{head}Some words that begin the text, so that it is one. ")
+    parser = analysis.parser(TOOLS, prompt=analysis.format.header)
     text = (unit * SHORT)[:SHORT]
     cuts = [text[at : at + 4] for at in range(0, SHORT, 4)]
-    assert calls_of(lambda: [*map(stream.feed, cuts)]) <= MOST_EVENTS * len(cuts)
+
+    def feed_all() -> int:
+        stream = parser.stream()
+        stream.feed(f"{head}Some words that begin the text, so that it is one. ")
+        return calls_of(lambda: [*map(stream.feed, cuts)])
+
+    feed_all()  # expressions that no earlier text has needed are compiled once
+    assert feed_all() <= MOST_EVENTS * len(cuts)
