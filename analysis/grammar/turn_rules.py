@@ -385,6 +385,7 @@ class TurnRules:
         self.table = table
         self.json_schema = json_schema
         self.free = free
+        self.parallel = parallel
         self._paths: dict[tuple[tuple[StrictRow, ...], bool], list[Path]] = {}
         """Cached ways to write the rest of a row: rows with different beginnings share ends."""
         calls = turn.strict.calls
@@ -481,6 +482,10 @@ class TurnRules:
                 for row in rows
                 if row.has(TurnPart.CONTENT) or row.has(TurnPart.CALLS)
             )
+        if not self.parallel:
+            # A turn ends behind its only call, as one does that a structural tag stops there: a
+            # model that means to call again would write the masked call as text.
+            rows = tuple(row for row in rows if not _goes_on(row)) or rows
         pieces = max((len(row.items) for row in rows), default=0)
         if pieces > MOST_PIECES:
             raise GrammarError(
@@ -575,6 +580,12 @@ class TurnRules:
     def _end(self, row: StrictRow) -> list[Path]:
         """Return the ways to end: at once, or after the whitespace before the template's end."""
         return [(), (row.end.text,)] if row.end.text else [()]
+
+
+def _goes_on(row: StrictRow) -> bool:
+    """Return whether another part of the message follows the calls."""
+    parts = [item.part for item in row.items if isinstance(item, PartBody)]
+    return TurnPart.CALLS in parts[:-1]
 
 
 def _begins_with_text(row: StrictRow) -> bool:
