@@ -36,6 +36,7 @@ from autoparser.analysis.learning.prober import (
     Sentinels,
     choose_sentinels,
 )
+from autoparser.analysis.learning.reasoning_phases import PhaseInput
 from autoparser.analysis.learning.self_check import self_check
 from autoparser.analysis.learning.shape_negotiation import (
     Negotiated,
@@ -46,7 +47,6 @@ from autoparser.analysis.learning.shape_negotiation import (
 )
 from autoparser.analysis.learning.suggestions import Suggestions, stand_ins_of, suggestions_of
 from autoparser.analysis.learning.template_turns import TemplateTurns, unnoticed_departures
-from autoparser.analysis.learning.turn_phases import Draft
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
 from autoparser.analysis.templates.chat_template import ChatTemplate
@@ -121,13 +121,13 @@ class Analysis(LearnedFormat):
         return find_tools_in_prompt(prober, [*map(function_of, tools)])
 
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> PromptFormat:
-        draft = Draft(
+        start = PhaseInput(
             suggestions_of(self.template),
             TurnPart.REASONING in self.formats.fullest.shown_parts,
             TurnPart.CALLS in self.formats.fullest.shown_parts,
             self.switches,
         )
-        return format_under(self.prober(), draft, self.formats, setting, tools=tools)
+        return format_under(self.prober(), start, self.formats, setting, tools=tools)
 
     @property
     def _saved_template(self) -> SavedTemplate:
@@ -296,15 +296,15 @@ def _learned(template: ChatTemplate) -> Analysis:
     prober = negotiated.prober
     found = find_switches(prober, suggestions, calls=negotiated.calls, showing=negotiated.showing)
     untried = max(0, len(switch_candidates(suggestions)) - MOST_VARIABLES)
-    draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, found.switches, untried)
-    learned = learn_formats(prober, draft, negotiated.showing)
+    start = PhaseInput(suggestions, negotiated.reasoning, negotiated.calls, found.switches, untried)
+    learned = learn_formats(prober, start, negotiated.showing)
     checks = tuple(self_check(each, prober.using(setting=each.setting)) for each in learned.formats)
     form = unnoticed_departures(prober.shape, (form for check in checks for form in check.forms))
     found_turns = render_continuations(learned.formats, prober, form)
     return Analysis(
         template=template,
         formats=with_later_openings(learned.formats, found_turns),
-        requires_nonnull_content=learned.draft.requires_nonnull_content,
+        requires_nonnull_content=learned.requires_nonnull_content,
         phases=learned.findings,
         checks=checks,
         continuations=found_turns,

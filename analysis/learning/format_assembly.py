@@ -1,26 +1,30 @@
-"""Assemble formats from the conclusions of the phases, one for each group of settings.
+"""Run the phases in their order, and assemble formats from what they learned.
+
+    reasoning_phases.py   R1, R3, C1             PartsStage       layouts of turns
+    call_phases.py        T1, T2, T3, T4, T7     CallsStage       header, ends, calls
+    reasoning_phases.py   R2                     NamedReasoning   what prompts show of reasoning
+    argument_phases.py    T5, A1, A2, A3, T6     ArgumentsStage   notation of arguments
 
 `learn_formats` groups the settings under which turns are written alike, runs the phases once per
-group, first under the setting that shows most, and assembles a `TurnFormat` from each draft.
-`format_under` finds the format of a setting that was not learned.
+group (`run_phases`), first under the setting that shows most, and assembles a `TurnFormat` from the
+stages of each (`assemble_format`). `format_under` finds the format of a setting not learned before.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from msgspec import structs
 
-from autoparser.analysis.core.call_format import ArgumentForm, ArgumentFormat, CallFormat, CallLimit
+from autoparser.analysis.core.call_format import ArgumentForm, ArgumentFormat, CallFormat
 from autoparser.analysis.core.call_notation import RowSlot, json_notation
-from autoparser.analysis.core.conversation import Json, Message, Presence
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import diff_split
-from autoparser.analysis.core.text_format import TurnLayout, TurnPart
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import (
     Formats,
     PromptFormat,
@@ -31,409 +35,116 @@ from autoparser.analysis.core.turn_format import (
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.core.verdicts import EvidenceKind
 
-from .argument_containers import (
-    Enclosure,
-    container_of,
-    learn_argument_list,
-    learn_enclosure,
-    writes_alike,
-)
-from .call_frame import (
-    CallsFrame,
-    PromptText,
-    describe_openings,
-    learn_frame,
-    learn_leads,
-    prompts_under,
-)
-from .call_rows import learn_id, learn_slot, put_together, row_without_arguments
+from .argument_containers import container_of, writes_alike
+from .argument_phases import ArgumentsStage, examine_arguments
+from .call_frame import PromptText, describe_openings, prompts_under
+from .call_phases import CallsStage, examine_calls
+from .call_rows import SeenId, put_together, row_without_arguments
 from .found_switches import settings_to_learn, turns_under
-from .observer import Observer, SlotKind
-from .prober import Evidence, Finding, Prober, Sentinels, surroundings_words
-from .prompt_words import NamedReasoning, find_worded_call, learn_free_words, place_stretches
-from .turn_layouts import (
-    behind_calls,
-    cut_calls,
-    cut_section,
-    learn_ends,
-    learn_header,
-    learn_turn_end,
-)
-from .turn_phases import (
-    CALLS,
-    Draft,
-    examine_a1,
-    examine_a2,
-    examine_a3,
-    examine_c1,
-    examine_r1,
-    examine_r2,
-    examine_r3,
-)
-
-# The phases on calls, and all phases in their order (`PHASES`, `run_phases`).
-#
-#     T1  no call / a call              T5  one argument / two
-#     T2  one call / two                T6  no argument / one
-#     T3  between calls and parts       T7  one call id / another
-#     T4  one function name / another
-#
-# Each compares renders that differ in one thing, and returns the draft with what it learned, and a
-# finding with its evidence. The other phases are in `turn_phases.py`.
+from .observer import Observer
+from .prober import Finding, Prober, Sentinels
+from .prompt_words import NamedReasoning, place_stretches
+from .reasoning_phases import CALLS, PartsStage, PhaseInput, examine_parts, examine_r2
 
 
-# T2: one call compared with two.
+class PhaseResults(NamedTuple):
+    """What all phases learned under one setting, by the stage that learned it."""
+
+    parts: PartsStage
+    """Reasoning and content (R1, R3, C1)."""
+    calls: CallsStage
+    """Calls and the turn around them (T1, T2, T3, T4, T7)."""
+    named: NamedReasoning | None
+    """Markers of reasoning that only prompts or words show (R2), or None if turns show them."""
+    arguments: ArgumentsStage | None
+    """The arguments of a call (T5, A1, A2, A3, T6), or None if no call shows any."""
+    findings: tuple[Finding, ...]
+    """One for each phase, sorted: reasoning, content, calls, arguments."""
 
 
-def examine_t2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Find the text that is written once for each call, and once around all of them."""
-    frame = learn_frame(observer) if draft.shows_calls else None
-    draft = replace(draft, frame=frame)
-    evidence = Evidence(
-        "one call / two calls", observer.sample(CALLS).probe, observer.sample(CALLS, 2).probe
+_FINDING_ORDER = "RCTA"
+"""The order of the findings, by the first letter of their phase."""
+
+
+def run_phases(observer: Observer, start: PhaseInput) -> PhaseResults:
+    """Run every phase; each stage receives the stages that it needs."""
+    parts, of_parts = examine_parts(observer, start)
+    calls, of_calls = examine_calls(observer, start, parts)
+    named, r2 = examine_r2(observer, start, parts, calls.edges.header)
+    arguments, of_arguments = examine_arguments(observer, calls_shown=calls.edges.frame is not None)
+    findings = sorted(
+        (*of_parts, *of_calls, r2, *of_arguments),
+        key=lambda finding: (_FINDING_ORDER.index(finding.phase[0]), finding.phase),
     )
-    if frame is None:
-        conclusion = "no calls to compare"
-    else:
-        conclusion = str(frame.limit)
-        if frame.later_close:
-            conclusion += ", every call but the first followed by a text of its own"
-    markers = ("per_call_start", "per_call_end")
-    return draft, Finding("T2", "several calls", conclusion, (evidence,), markers)
+    return PhaseResults(parts, calls, named, arguments, tuple(findings))
 
 
-# T3: the text between calls, and between the parts of a turn.
-
-
-def _leaves_empty(fullest: TurnFormat, header: str, layouts: Mapping[Presence, TurnLayout]) -> bool:
-    """Whether every turn begins with an empty block that the fullest turns lack.
-
-    Under some settings every turn opens and closes reasoning at once: the model may still reason
-    there, and only the history has no reasoning.
-    """
-    if not header.startswith(fullest.header) or fullest.reasoning is None:
-        return False
-    close = fullest.reasoning.close.core
-    rests = [layout.literals[0][len(fullest.header) :] for layout in layouts.values()]
-    begun = [
-        rest for rest, layout in zip(rests, layouts.values(), strict=True) if not layout.refusal
-    ]
-    return bool(close) and all(not rest.strip() or close in rest for rest in begun)
-
-
-def examine_t3(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Separate the text of each call from separators, surroundings and ends of turns."""
-    layouts = draft.layouts
-    cut = "" if draft.cut is None else draft.cut.text
-    header = learn_header(
-        observer, layouts, [prompt.text for prompt in draft.prompts], cut, draft.beginnings
-    )
-    if draft.fullest is not None and _leaves_empty(draft.fullest, header, layouts):
-        header = draft.fullest.header
-    frame = None if draft.frame is None else draft.frame.without_header(header)
-    turn_end = learn_turn_end(layouts)
-    if frame is not None:
-        frame = frame.with_close_before(behind_calls(layouts))
-        layouts = {presence: cut_calls(layout, frame) for presence, layout in layouts.items()}
-        if frame.limit is CallLimit.MANY and header.startswith(frame.repetition.prefix):
-            # A part of the header that a later call repeats belongs to the call.
-            header = frame.repetition.prefix
-    section = cut_section(layouts, header, turn_end)
-    ends = learn_ends(observer, section.layouts, header, turn_end, section, frame)
-    draft = replace(
-        draft,
-        layouts=section.layouts,
-        header=header,
-        section=section,
-        frame=frame,
-        ends=ends,
-    )
-    if frame is not None:
-        leads = learn_leads(observer, draft.suggestions)
-        draft = replace(draft, leads=leads) if leads != draft.leads else draft
-    evidence = (
-        Evidence(
-            "two calls / three calls",
-            observer.sample(CALLS, 2).probe,
-            observer.sample(CALLS, 3).probe,
-        ),
-        *(
-            Evidence(f"the last turn, of {each.end.after} / an earlier one", each.last, each.later)
-            for each in ends
-        ),
-    )
-    if frame is None:
-        conclusion = "no calls to separate"
-    elif frame.limit is not CallLimit.MANY:
-        conclusion = "no second call, no separator"
-    elif frame.repetition.separator:
-        conclusion = f"{frame.repetition.separator!r} separates calls"
-    else:
-        conclusion = "nothing separates calls"
-    stops = dict.fromkeys(each.stop for each in ends if each.stop)
-    conclusion += f"; {' or '.join(map(repr, stops)) or 'nothing'} ends a turn"
-    return draft, Finding("T3", "separators", conclusion, evidence, ("call_separator",))
-
-
-# T4: one function name compared with another.
-
-
-def examine_t4(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Learn the place of the name, and how often it occurs: the text that changes with it."""
-    marks = observer.prober.sentinels
-    call = observer.call(0)
-    one = observer.turn(Message(calls=(call,)))
-    other = observer.turn(Message(calls=(structs.replace(call, name=marks.names[1]),)))
-    slot = learn_slot(RowSlot.NAME, marks.names[0], one.text, other.text)
-    if not draft.shows_calls:
-        conclusion = "no calls to compare"
-    elif slot is None:
-        conclusion = "the name does not reach the turn by itself"
-    else:
-        times = "once" if slot.times == 1 else f"{slot.times} times"
-        conclusion = f"the name is written {times}{_after(observer, draft.frame)}"
-    evidence = Evidence("one name / another name", one.probe, other.probe)
-    markers = ("func_name_prefix", "func_name_suffix", "func_close", "function_namespace")
-    draft = replace(draft, name=slot)
-    return draft, Finding("T4", "function names", conclusion, (evidence,), markers)
-
-
-def _after(observer: Observer, frame: CallsFrame | None) -> str:
-    """Describe the text right before a call's name: an opening, a namespace, an id's end."""
-    pieces = observer.pieces("" if frame is None else frame.call_text(0))
-    kinds = [slot.kind for slot in pieces.slots]
-    return surroundings_words(
-        pieces.literals[kinds.index(SlotKind.NAME)] if SlotKind.NAME in kinds else "", ""
-    )
-
-
-# T5: one argument compared with two.
-
-
-def examine_t5(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Learn the separator and the order of arguments."""
-    marks = observer.prober.sentinels
-    listed = None if draft.frame is None else learn_argument_list(observer)
-    one: dict[str, Json] = {marks.keys[0]: marks.values[0]}
-    pair: dict[str, Json] = {**one, marks.keys[1]: marks.values[1]}
-    evidence = observer.compare_arguments("one argument / two arguments", one, pair)
-    if draft.frame is None:
-        conclusion = "no arguments to compare"
-    elif listed is None:
-        conclusion = "the arguments cannot be made out in the text"
-    elif listed.verbatim:
-        conclusion = "the caller's JSON text is pasted"
-    else:
-        separator = listed.entries.repetition.separator
-        separated = f"{separator!r} separates" if separator else "nothing separates"
-        conclusion = f"{separated} arguments, their order: {listed.entries.order}"
-    draft = replace(draft, listed=listed)
-    return draft, Finding("T5", "several arguments", conclusion, (evidence,), ("arg_separator",))
-
-
-# T6: no argument compared with one.
-
-
-def examine_t6(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Learn the brackets around arguments, whether they are one value, and a call without any."""
-    marks = observer.prober.sentinels
-    one: dict[str, Json] = {marks.keys[0]: marks.values[0]}
-    evidence = observer.compare_arguments("no argument / one argument", {}, one)
-    if draft.listed is None or draft.types is None:
-        conclusion = "no arguments to compare"
-    else:
-        enclosure = learn_enclosure(observer, draft.listed, draft.types)
-        draft = replace(draft, enclosure=enclosure)
-        conclusion = _in_words(enclosure)
-    return draft, Finding(
-        "T6", "argument container", conclusion, (evidence,), ("args_start", "args_end")
-    )
-
-
-def _in_words(enclosure: Enclosure) -> str:
-    if enclosure.without is not None:
-        return "a call without arguments is written differently"
-    if enclosure.notation is None:
-        return "nothing encloses the arguments alone"
-    members = enclosure.notation.object
-    return f"arguments stand between {members.open!r} and {members.close!r}"
-
-
-# T7: one call id compared with another.
-
-
-def examine_t7(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Learn the place of the id, if it is written, and whether calls are counted instead."""
-    marks = observer.prober.sentinels
-    call = observer.call(0)
-    one = observer.turn(Message(calls=(call,)))
-    other = observer.turn(Message(calls=(structs.replace(call, id=marks.ids[1]),)))
-    slot = learn_slot(RowSlot.ID, marks.ids[0], one.text, other.text)
-    if slot is not None and draft.name is None and draft.frame is not None:
-        several = draft.frame.limit is CallLimit.MANY
-        draft = replace(draft, seen_id=learn_id(observer, draft.suggestions, several=several))
-    if not draft.shows_calls:
-        conclusion = "no calls to compare"
-    elif one.refusal or other.refusal:
-        conclusion = "an id is refused"
-    elif slot is not None:
-        conclusion = f"the caller's id is written {_place(draft, one.text, marks)}"
-    elif one.text != other.text:
-        conclusion = "something that depends on the caller's id is written"
-    elif draft.frame is not None and draft.frame.counts:
-        conclusion = "calls are counted; the caller's id is not written"
-    else:
-        conclusion = "ids are not written"
-    evidence = Evidence("one id / another id", one.probe, other.probe)
-    markers = ("call_id_prefix", "call_id_suffix")
-    return replace(draft, call_id=slot), Finding("T7", "call ids", conclusion, (evidence,), markers)
-
-
-def _place(draft: Draft, text: str, marks: Sentinels) -> str:
-    """Describe the place of a call's id; if no name is written, the id has to carry it."""
-    if draft.name is None:
-        row = () if draft.seen_id is None else draft.seen_id.row
-        words = "".join(_WORDS[piece] if isinstance(piece, RowSlot) else piece for piece in row)
-        return f"and no name: it alone says which function is called{words and f', as {words}'}"
-    at = text.find(marks.ids[0])
-    if at < text.find(marks.names[0]):
-        return "before the name"
-    return (
-        "between name and arguments" if at < text.find(marks.values[0]) else "after the arguments"
-    )
-
-
-_WORDS = {RowSlot.NAME: "NAME", RowSlot.INDEX: "INDEX", RowSlot.ID: "WORD"}
-
-
-def examine_t1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Find whether a call reaches the text."""
-    called = observer.sample(CALLS)
-    evidence = [observer.compare("no call / a call", Presence(), CALLS)]
-    worded = None if draft.shows_calls else find_worded_call(observer)
-    if worded is not None:
-        draft = replace(draft, worded_call=worded)
-        evidence.append(Evidence("no tools / tools", worded.without, worded.with_words))
-    if draft.shows_calls:
-        draft = replace(draft, free=learn_free_words(observer, draft.suggestions))
-        words = [repr(each.text[each.start : each.end]) for each in draft.free]
-        conclusion = "a call is written"
-        if words:
-            conclusion += f"; a field of the message may replace {' and '.join(words)}"
-    elif worded is not None:
-        conclusion = "a call is not written, but the words about the tools spell one out"
-    elif called.refusal:
-        conclusion = f"a call is refused: {called.refusal}"
-    else:
-        conclusion = "a call is not written"
-    markers = ("tool_section_start", "tool_section_end")
-    kind = EvidenceKind.RENDER if worded is None else EvidenceKind.WORDS
-    return draft, Finding(
-        "T1",
-        "tool calls",
-        conclusion,
-        tuple(evidence),
-        markers,
-        kind=kind,
-    )
-
-
-# The order of the phases.
-
-
-Phase: TypeAlias = Callable[[Observer, Draft], tuple[Draft, Finding]]
-
-PHASES: tuple[Phase, ...] = (
-    examine_r1,
-    examine_r3,
-    examine_c1,
-    examine_t1,
-    examine_t2,
-    examine_t3,
-    examine_r2,
-    examine_t4,
-    examine_t7,
-    examine_t5,
-    examine_a1,
-    examine_a2,
-    examine_a3,
-    examine_t6,
-)
-"""Each phase follows those that it needs: R2 reads prompts by the header, which T3 learns; T6 tests
-whether A3's notation of objects holds for all arguments together."""
-
-_ORDER = "RCTA"
-"""The order of the findings: reasoning, content, calls, arguments."""
-
-
-def run_phases(observer: Observer, draft: Draft) -> tuple[Draft, tuple[Finding, ...]]:
-    """Run every phase; each receives the draft of those before it."""
-    findings: list[Finding] = []
-    for examine in PHASES:
-        draft, finding = examine(observer, draft)
-        findings.append(finding)
-    findings.sort(key=lambda each: (_ORDER.index(each.phase[0]), each.phase))
-    return draft, tuple(findings)
-
-
-def assemble_format(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> TurnFormat:
+def assemble_format(
+    observer: Observer, start: PhaseInput, results: PhaseResults, settings: Sequence[Setting]
+) -> TurnFormat:
     """Assemble the format of turns under these settings."""
     shape = observer.prober.shape
     form = ArgumentForm.STRING if shape.arguments_as_string else ArgumentForm.OBJECT
-    named = draft.named_reasoning or NamedReasoning()
-    calls, worded = _calls(observer, draft), draft.worded_call
+    named, edges = results.named or NamedReasoning(), results.calls.edges
+    calls, worded = _assemble_calls(observer, results), results.calls.worded
     worded_parts = set[TurnPart]() if named.confirmed else {TurnPart.REASONING}
     if calls is None and worded is not None:
         calls = worded.calls
         worded_parts.add(TurnPart.CALLS)
     elsewhere = (
         set[TurnPart]()
-        if draft.fullest is None
-        else {TurnPart.REASONING} & draft.fullest.shown_parts
+        if start.fullest is None
+        else {TurnPart.REASONING} & start.fullest.shown_parts
     )
+    stops = (*(seen.stop for seen in edges.ends if seen.stop), *edges.leads.stops)
+    cut = results.parts.cut
     format_ = TurnFormat(
-        header=draft.header,
-        layouts=draft.layouts,
+        header=edges.header,
+        layouts=edges.section.layouts,
         calls=calls,
-        ends=tuple(each.end for each in draft.ends),
-        stop_strings=tuple(
-            dict.fromkeys((*(each.stop for each in draft.ends if each.stop), *draft.leads.stops))
-        ),
+        ends=tuple(seen.end for seen in edges.ends),
+        stop_strings=tuple(dict.fromkeys(stops)),
         argument_form=form,
         setting=dict(observer.prober.setting),
-        reasoning_cut=None if draft.cut is None else draft.cut.text,
+        reasoning_cut=None if cut is None else cut.text,
         reasoning_open=named.open,
         reasoning_close=named.close,
         not_rendered=dict.fromkeys(sorted(worded_parts), EvidenceKind.WORDS),
-        elsewhere=frozenset() if draft.shows_reasoning else frozenset(elsewhere),
-        retention=draft.retention,
+        elsewhere=frozenset() if start.shows_reasoning else frozenset(elsewhere),
+        retention=results.parts.retention,
     )
     # Compared by `repr`, since `True == 1` in Python.
     known = {repr(setting) for setting in settings}
-    own = [prompt for prompt in draft.prompts if repr(prompt.setting) in known]
-    openings = describe_openings(own, draft.header, format_.reasoning)
+    own = [prompt for prompt in start.prompts if repr(prompt.setting) in known]
+    openings = describe_openings(own, edges.header, format_.reasoning)
     return _with_whole_header(structs.replace(format_, openings=openings))
 
 
-def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
+def _assemble_calls(observer: Observer, results: PhaseResults) -> CallFormat | None:
     """Assemble the calls: their frame, the slots in it, the arguments."""
-    arguments = _arguments(observer.prober.sentinels, draft)
-    frame, section = draft.frame, draft.section
-    if frame is None or section is None or arguments is None:
+    stage, edges, seen = results.calls, results.calls.edges, results.arguments
+    if edges.frame is None or seen is None:
         return None
-    slots = [each for each in (draft.name, draft.call_id) if each is not None]
-    call = observer.call()
+    arguments = _assemble_arguments(observer.prober.sentinels, seen)
+    if arguments is None:
+        return None
+    slots = [slot for slot in (stage.name, stage.call_id) if slot is not None]
+    call, section = observer.call(), edges.section
     calls = put_together(
-        frame, slots, arguments, arguments.write(call.arguments), (section.open, section.close)
+        edges.frame,
+        slots,
+        arguments,
+        arguments.write(call.arguments),
+        (section.open, section.close),
     )
-    if calls is not None:
-        calls = _with_id(place_stretches(calls, call, draft.free), draft)
-        # If a marker opens calls, no other one does.
-        if not calls.is_marked:
-            calls = structs.replace(calls, leads=draft.leads.markers)
-    layout = draft.layouts.get(Presence(calls=True))
-    bare = None if draft.enclosure is None else draft.enclosure.without
-    if calls is None or bare is None or layout is None or layout.parts != (TurnPart.CALLS,):
+    if calls is None:
+        return None
+    calls = _with_naming_id(place_stretches(calls, call, stage.free), stage.seen_id)
+    # If a marker opens calls, no other one does.
+    if not calls.is_marked:
+        calls = structs.replace(calls, leads=edges.leads.markers)
+    bare, layout = seen.enclosure.without, section.layouts[CALLS]
+    if bare is None or layout.parts != (TurnPart.CALLS,):
         return calls
     head, tail = layout.literals[0] + calls.section_open, calls.section_close + layout.literals[1]
     if not bare.startswith(head) or not bare.endswith(tail):
@@ -442,9 +153,8 @@ def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
     return structs.replace(calls, empty_row=row_without_arguments(text, calls, slots))
 
 
-def _with_id(calls: CallFormat, draft: Draft) -> CallFormat:
+def _with_naming_id(calls: CallFormat, seen: SeenId | None) -> CallFormat:
     """Add how ids carry names, if nothing else of a call does."""
-    seen = draft.seen_id
     if seen is None or calls.naming is None:
         return calls
     numbered = RowSlot.INDEX in seen.row and not calls.has(RowSlot.INDEX)
@@ -452,14 +162,12 @@ def _with_id(calls: CallFormat, draft: Draft) -> CallFormat:
     return structs.replace(calls, id_row=seen.row, index_base=base)
 
 
-def _arguments(marks: Sentinels, draft: Draft) -> ArgumentFormat | None:
+def _assemble_arguments(marks: Sentinels, seen: ArgumentsStage) -> ArgumentFormat | None:
     """Assemble the arguments' notation: T5's list, A1's to A3's entries, T6's brackets."""
-    listed, strings, types = draft.listed, draft.strings, draft.types
-    if listed is None or strings is None or types is None or draft.enclosure is None:
-        return None
-    refused = frozenset(types.refused)
-    members = container_of(listed.entries, strings, types, draft.names)
-    value = draft.enclosure.notation
+    listed = seen.listed
+    refused = frozenset(seen.types.refused)
+    members = container_of(listed.entries, seen.strings, seen.types, seen.key_text)
+    value = seen.enclosure.notation
     if value is None or not writes_alike(members, value, listed.entries, marks):
         value = json_notation() if listed.verbatim else None
     if value is not None:
@@ -511,9 +219,11 @@ class LearnedFormats(NamedTuple):
     """All formats, and how the fullest one was found."""
 
     formats: Formats
-    draft: Draft
-    """The findings under the setting of the fullest format."""
+    """The format of each group of settings, e.g. thinking on and thinking off."""
     findings: tuple[Finding, ...]
+    """The conclusions of the phases under the setting of the fullest format."""
+    requires_nonnull_content: bool
+    """Whether null content beside a call raises or is printed as a word, e.g. `"None"`."""
 
 
 class _Group(NamedTuple):
@@ -526,17 +236,17 @@ class _Group(NamedTuple):
         return any(word in text for word in words for text in self.turns)
 
 
-def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> LearnedFormats:
+def learn_formats(prober: Prober, start: PhaseInput, showing: Setting) -> LearnedFormats:
     """Learn the format of every setting; `prober` sets only what a render needs.
 
     The phases describe the format under `showing`, the setting that brings reasoning into the text:
     once it is known, the parts that other settings leave out of a turn can be named.
     """
-    settings = settings_to_learn(prober.setting, showing, draft.switches)
+    settings = settings_to_learn(prober.setting, showing, start.switches)
     groups = _groups(prober, settings.each)
     turns = [turn for group in groups for turn in group.turns]
-    draft = replace(
-        draft,
+    start = replace(
+        start,
         settings=settings.each,
         prompts=_signed(prober, groups, prompts_under(prober, settings.each)),
         beginnings=tuple(dict.fromkeys(_beginning(prober, turn) for turn in turns)),
@@ -545,25 +255,24 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> LearnedForm
     asked = repr(dict(showing))
     main = next(group for group in groups if asked in map(repr, group.settings))
     observer = Observer(prober.using(setting=showing))
-    concluded, findings = run_phases(observer, draft)
-    fullest = assemble_format(observer, concluded, main.settings)
+    results = run_phases(observer, start)
+    fullest = assemble_format(observer, start, results, main.settings)
     formats = [
-        fullest if group is main else _under(prober, draft, group, fullest) for group in groups
+        fullest if group is main else _under(prober, start, group, fullest) for group in groups
     ]
     shared = share_settings(formats)
     # Sharing keeps the order, but may have replaced the fullest one by an equal one before it.
     full = next(each for each in shared if written_alike(each, fullest))
     together = Formats(tuple(shared), dict(prober.setting), fullest=full, untried=settings.untried)
-    return LearnedFormats(together, concluded, findings)
+    return LearnedFormats(together, results.findings, results.parts.requires_nonnull_content)
 
 
 def format_under(
-    prober: Prober, draft: Draft, formats: Formats, setting: Setting, *, tools: bool = True
+    prober: Prober, start: PhaseInput, formats: Formats, setting: Setting, *, tools: bool = True
 ) -> PromptFormat:
     """Find the format of a setting that is not one of those learned, by renders.
 
-    `draft` is the draft before the phases. Raises AutoparserError if the template raises on the
-    setting itself.
+    Raises AutoparserError if the template raises on the setting itself.
     """
     asked, setting = setting, {**formats.base, **setting}
     error = prober.probe((prober.user,), setting=setting).error
@@ -581,10 +290,10 @@ def format_under(
     if format_ is None:
         group = _Group((setting,), turns)
         known_settings = (*(opening.setting for opening in formats.openings), setting)
-        draft = replace(
-            draft, settings=known_settings, prompts=prompts_under(prober, known_settings)
+        start = replace(
+            start, settings=known_settings, prompts=prompts_under(prober, known_settings)
         )
-        format_ = _under(prober, draft, group, formats.fullest)
+        format_ = _under(prober, start, group, formats.fullest)
         return PromptFormat(format_, next(iter(format_.openings), None))
     prompts = prompts_under(prober, (setting,))
     openings = describe_openings(prompts, format_.header, format_.reasoning)
@@ -644,15 +353,14 @@ def _sign(text: str, other: str, words: Sequence[str]) -> str:
     return ""
 
 
-def _under(prober: Prober, draft: Draft, group: _Group, fullest: TurnFormat) -> TurnFormat:
+def _under(prober: Prober, start: PhaseInput, group: _Group, fullest: TurnFormat) -> TurnFormat:
     """Learn the format of a group of settings, given the fullest one."""
     marks = prober.sentinels
-    draft = replace(
-        draft,
-        shows_reasoning=draft.shows_reasoning and group.shows((marks.reasoning,)),
-        shows_calls=draft.shows_calls and group.shows((*marks.names, *marks.ids)),
+    start = replace(
+        start,
+        shows_reasoning=start.shows_reasoning and group.shows((marks.reasoning,)),
+        shows_calls=start.shows_calls and group.shows((*marks.names, *marks.ids)),
         fullest=fullest,
     )
     observer = Observer(prober.using(setting=group.settings[0]))
-    concluded, _ = run_phases(observer, draft)
-    return assemble_format(observer, concluded, group.settings)
+    return assemble_format(observer, start, run_phases(observer, start), group.settings)

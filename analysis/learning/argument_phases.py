@@ -1,0 +1,220 @@
+"""The phases on the arguments of a call, which run last: T5, A1, A2, A3, T6.
+
+Each phase compares calls that differ in their arguments. For example, with one and two of them,
+
+    <call>f<arg K1>V1</arg></call>
+    <call>f<arg K1>V1</arg>;<arg K2>V2</arg></call>
+
+T5 concludes that `;` separates arguments. A1 finds the slot of a name, `<arg KEY>`; A2 how a string
+is escaped between `>` and `</arg>`; A3 how values of other types are written there. T6 asks last
+whether the text around all arguments is that of an object, such as `{` and `}`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from autoparser.analysis.core.call_notation import Row, RowSlot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.text_format import StringEscape, StringText
+
+from .argument_containers import (
+    Enclosure,
+    SeenArguments,
+    container_of,
+    learn_argument_list,
+    learn_enclosure,
+    learn_types,
+)
+from .argument_notation import (
+    Strings,
+    TypedRows,
+    hostile_string,
+    learn_key,
+    learn_strings,
+    typed_samples,
+)
+from .call_rows import SeenSlot, cut_at, learn_slot, quotes_around
+from .observer import Observer
+from .prober import Finding, Sentinels, surroundings_words
+
+
+class SeenKeys(NamedTuple):
+    """What A1 learned: how the names of arguments are written."""
+
+    slot: SeenSlot | None = None
+    """The slot of a name in the text of an argument, or None if the text does not show it."""
+    text: StringText = StringText()
+    """How a name's characters are escaped, e.g. as JSON; verbatim by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsStage:
+    """What the phases learned about arguments that a call shows."""
+
+    listed: SeenArguments
+    """How arguments follow one another (T5), e.g. separated by `", "`."""
+    key_text: StringText
+    """How a name's characters are escaped (A1)."""
+    strings: Strings
+    """How an argument with a string is written (A2), e.g. as `<arg KEY>VALUE</arg>`."""
+    types: TypedRows
+    """How arguments of each other type are written (A3)."""
+    enclosure: Enclosure
+    """The brackets around all arguments, and a call without any (T6)."""
+
+
+def examine_arguments(
+    observer: Observer, *, calls_shown: bool
+) -> tuple[ArgumentsStage | None, tuple[Finding, ...]]:
+    """Run T5, A1, A2, A3 and T6; the stage is None if no call shows arguments that can be read."""
+    listed, t5 = examine_t5(observer, calls_shown=calls_shown)
+    keys, a1 = examine_a1(observer, listed)
+    strings, a2 = examine_a2(observer, listed, keys)
+    types, a3 = examine_a3(observer, listed, strings, keys)
+    # T6 tests whether the notation of objects that A3 found holds for all arguments together.
+    enclosure, t6 = examine_t6(observer, listed, types)
+    findings = (t5, a1, a2, a3, t6)
+    if listed is None or strings is None or types is None or enclosure is None:
+        return None, findings
+    return ArgumentsStage(listed, keys.text, strings, types, enclosure), findings
+
+
+def _one_argument(marks: Sentinels) -> dict[str, Json]:
+    return {marks.keys[0]: marks.values[0]}
+
+
+# T5: one argument compared with two.
+
+
+def examine_t5(observer: Observer, *, calls_shown: bool) -> tuple[SeenArguments | None, Finding]:
+    """Learn the separator and the order of arguments."""
+    marks = observer.prober.sentinels
+    listed = learn_argument_list(observer) if calls_shown else None
+    one = _one_argument(marks)
+    pair = {**one, marks.keys[1]: marks.values[1]}
+    evidence = observer.compare_arguments("one argument / two arguments", one, pair)
+    if not calls_shown:
+        conclusion = "no arguments to compare"
+    elif listed is None:
+        conclusion = "the arguments cannot be made out in the text"
+    elif listed.verbatim:
+        conclusion = "the caller's JSON text is pasted"
+    else:
+        separator = listed.entries.repetition.separator
+        separated = f"{separator!r} separates" if separator else "nothing separates"
+        conclusion = f"{separated} arguments, their order: {listed.entries.order}"
+    return listed, Finding("T5", "several arguments", conclusion, (evidence,), ("arg_separator",))
+
+
+# A1: one argument name compared with another.
+
+
+def examine_a1(observer: Observer, listed: SeenArguments | None) -> tuple[SeenKeys, Finding]:
+    """Learn the slot of an argument's name: the text of the argument that changes with it."""
+    marks = observer.prober.sentinels
+    name, other, value = marks.keys[0], marks.keys[1], marks.values[0]
+    pair: list[dict[str, Json]] = [{name: value}, {other: value}]
+    conclusion, keys = "no arguments to compare", SeenKeys()
+    if listed is not None:
+        place, entries = listed.place(observer), listed.entries
+        one, two = (entries.inside(place.site(arguments)) for arguments in pair)
+        keys = SeenKeys(learn_slot(RowSlot.KEY, name, one, two), learn_key(place))
+        if one is not None and keys.slot is not None:
+            conclusion = _key_words(keys.slot, cut_at((one,), value, RowSlot.VALUE))
+            if one.replace(name, other) != two:
+                conclusion += "; what stands around them depends on them"
+    evidence = observer.compare_arguments("one argument name / another", *pair)
+    markers = ("arg_name_prefix", "arg_name_suffix")
+    return keys, Finding("A1", "argument names", conclusion, (evidence,), markers)
+
+
+def _key_words(key: SeenSlot, row: Row) -> str:
+    around = surroundings_words(*quotes_around(key.cut(row), RowSlot.KEY))
+    return f"names are written{around or ' as they are'}"
+
+
+# A2: one argument value compared with another.
+
+
+def examine_a2(
+    observer: Observer, listed: SeenArguments | None, keys: SeenKeys
+) -> tuple[Strings | None, Finding]:
+    """Learn the literals around a string value, and the escape of its characters."""
+    marks = observer.prober.sentinels
+    hostile: dict[str, Json] = {marks.keys[0]: hostile_string(marks.values[0])}
+    difference = "one value / one of characters that get escaped"
+    evidence = observer.compare_arguments(difference, _one_argument(marks), hostile)
+    strings = None
+    if listed is not None:
+        strings = learn_strings(listed.place(observer), listed.entries, keys.slot)
+    conclusion = "no values to compare" if strings is None else _string_words(strings)
+    markers = ("arg_value_prefix", "arg_value_suffix")
+    return strings, Finding("A2", "argument values", conclusion, (evidence,), markers)
+
+
+def _string_words(strings: Strings) -> str:
+    text = strings.text
+    conclusion = f"strings are written {text.escape.words}"
+    if text.escape is not StringEscape.PYTHON:
+        conclusion += surroundings_words(*quotes_around(strings.row, RowSlot.VALUE))
+    if text.guard is not None:
+        conclusion += f", some wrapped in {text.guard.open!r} and {text.guard.close!r}"
+    return conclusion
+
+
+# A3: a string value compared with a value of each other type.
+
+
+def examine_a3(
+    observer: Observer, listed: SeenArguments | None, strings: Strings | None, keys: SeenKeys
+) -> tuple[TypedRows | None, Finding]:
+    """Learn how each type is written, and the notation of arrays and objects."""
+    if listed is None or strings is None:
+        return None, Finding("A3", "value types", "no values to compare")
+    marks = observer.prober.sentinels
+    types = learn_types(listed.place(observer), listed.entries, strings)
+    string = _one_argument(marks)
+    evidence = tuple(
+        observer.compare_arguments(f"a string / {kind}", string, {marks.typed_keys[kind]: value})
+        for kind, value in dict(typed_samples(marks)).items()
+    )
+    container = container_of(listed.entries, strings, types, keys.text)
+    values = container.values
+    if values is None or values.is_json:
+        conclusion = "all values are written as JSON"
+    else:
+        words = f"{values.true}, {values.false}, {values.null}"
+        inner = values.array.values or values
+        kind = "JSON" if inner.is_json else "a notation of their own"
+        conclusion = f"{words}; arrays and objects in {kind}"
+    if any(row is None for row in container.typed.values()):
+        conclusion += "; null arguments are dropped"
+    return types, Finding("A3", "value types", conclusion, evidence)
+
+
+# T6: no argument compared with one.
+
+
+def examine_t6(
+    observer: Observer, listed: SeenArguments | None, types: TypedRows | None
+) -> tuple[Enclosure | None, Finding]:
+    """Learn the brackets around arguments, whether they are one value, and a call without any."""
+    one = _one_argument(observer.prober.sentinels)
+    evidence = observer.compare_arguments("no argument / one argument", {}, one)
+    enclosure = None
+    if listed is not None and types is not None:
+        enclosure = learn_enclosure(observer, listed, types)
+    conclusion = "no arguments to compare" if enclosure is None else _enclosure_words(enclosure)
+    markers = ("args_start", "args_end")
+    return enclosure, Finding("T6", "argument container", conclusion, (evidence,), markers)
+
+
+def _enclosure_words(enclosure: Enclosure) -> str:
+    if enclosure.without is not None:
+        return "a call without arguments is written differently"
+    if enclosure.notation is None:
+        return "nothing encloses the arguments alone"
+    members = enclosure.notation.object
+    return f"arguments stand between {members.open!r} and {members.close!r}"

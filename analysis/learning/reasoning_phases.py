@@ -1,0 +1,304 @@
+"""The phases on reasoning and content, which run first: R1, R3, C1; and R2, once T3 has run.
+
+Each phase compares renders that differ in one thing, and returns what it learned and a `Finding`
+with these renders. For example a template writes, with and without reasoning,
+
+    <|assistant|><think>REASONING</think>CONTENT<|end|>
+    <|assistant|>CONTENT<|end|>
+
+R1 concludes that reasoning is written before content. R3 asks the same beside a call, and whether
+later prompts still have it; C1 whether content keeps its whitespace, and its place beside calls. R2
+reads the generation prompts of all settings: after the header `<|assistant|>`, which T3 finds, one
+of them may have opened `<think>` already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.message_shape import EmptyContent, Setting
+from autoparser.analysis.core.switches import Switch
+from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnLayout, TurnPart
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_shape import ReasoningRetention
+from autoparser.analysis.core.verdicts import EvidenceKind
+
+from .call_frame import PromptText
+from .observer import Observer
+from .prober import Evidence, Finding, Probe
+from .prompt_words import (
+    NamedReasoning,
+    WordedPair,
+    before_next_user,
+    find_worded_reasoning,
+    learn_retention,
+    read_prompts,
+)
+from .suggestions import Suggestions
+from .turn_layouts import PRESENCES, Cut, find_cut, learn_layout
+
+Layouts = Mapping[Presence, TurnLayout]
+
+PLAIN = Presence(content=True)
+REASONED = Presence(reasoning=True, content=True)
+CALLED = Presence(reasoning=True, calls=True)
+CALLS = Presence(calls=True)
+ANSWERED_AND_CALLED = Presence(content=True, calls=True)
+
+_ORDER = (PLAIN, REASONED, Presence(reasoning=True), CALLED, Presence(True, True, True))
+"""The first layouts in a document, in the order of the phases that need them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseInput:
+    """What is known of a template before its phases run under one setting."""
+
+    suggestions: Suggestions
+    """What the syntax tree suggests to try, e.g. the constant `"</think>"`."""
+    shows_reasoning: bool
+    """Whether any turn under the setting shows reasoning."""
+    shows_calls: bool
+    """Whether any turn under the setting shows a call."""
+    switches: tuple[Switch, ...] = ()
+    """The template's switches, e.g. `enable_thinking` with the values True and False."""
+    untried: int = 0
+    """The number of variables beyond the limit of those tried, usually 0."""
+    settings: tuple[Setting, ...] = ()
+    """All settings to learn, the default first, e.g. `({}, {"enable_thinking": False})`."""
+    beginnings: tuple[str, ...] = ()
+    """The text of turns before their first part, under all settings, e.g. `"<|assistant|>\\n"`."""
+    prompts: tuple[PromptText, ...] = ()
+    """The generation prompt of each setting, e.g. `"<|assistant|>\\n<think>\\n"`."""
+    fullest: TurnFormat | None = None
+    """The format under the setting that shows most, or None while that one is learned."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartsStage:
+    """What R1, R3 and C1 learned about reasoning and content."""
+
+    layouts: Layouts
+    """The layout of a turn for each combination of parts; a call extends from its first sentinel to
+    its last one, so that `<tool_call>` still belongs to the text around it."""
+    cut: Cut | None
+    """The text at which content is cut, e.g. `"</think>"`, if no field carries reasoning."""
+    retention: ReasoningRetention
+    """The later prompts that retain the reasoning of a turn."""
+    requires_nonnull_content: bool
+    """Whether null content beside a call raises or is printed as a word, e.g. `"None"`."""
+
+
+def examine_parts(observer: Observer, start: PhaseInput) -> tuple[PartsStage, tuple[Finding, ...]]:
+    """Run R1, R3 and C1, which read the same layouts."""
+    layouts = {
+        presence: learn_layout(observer, presence)
+        for presence in dict.fromkeys((*_ORDER, *PRESENCES))
+    }
+    cut, r1 = examine_r1(observer, start, layouts)
+    retention, r3 = examine_r3(observer, start, layouts)
+    requires_nonnull_content, c1 = examine_c1(observer, start, layouts)
+    return PartsStage(layouts, cut, retention, requires_nonnull_content), (r1, r3, c1)
+
+
+# R1: no reasoning compared with reasoning, both before the same content.
+
+
+def examine_r1(
+    observer: Observer, start: PhaseInput, layouts: Layouts
+) -> tuple[Cut | None, Finding]:
+    """Find whether reasoning reaches the text, and if not, whether it is cut out of the content."""
+    evidence = [observer.compare("no reasoning / reasoning", PLAIN, REASONED)]
+    cut = None
+    if not start.shows_reasoning:
+        cut = find_cut(observer, start.suggestions)
+        if cut is not None:
+            plain = observer.sample(PLAIN).probe
+            evidence.append(Evidence("content / content after a text", plain, cut.remainder))
+    if TurnPart.REASONING in layouts[REASONED].parts:
+        field = observer.prober.shape.reasoning_field
+        conclusion = f"reasoning is written before the content (field {field})"
+    elif start.shows_reasoning:
+        conclusion = "reasoning is not written before content"
+    elif cut is not None:
+        conclusion = f"reasoning is only cut out of the content, up to {cut.text!r}"
+    else:
+        conclusion = "no field brings reasoning into the text"
+    markers = ("reasoning_start", "reasoning_end")
+    return cut, Finding("R1", "reasoning", conclusion, tuple(evidence), markers)
+
+
+# R3: reasoning before content compared with reasoning before calls.
+
+
+def examine_r3(
+    observer: Observer, start: PhaseInput, layouts: Layouts
+) -> tuple[ReasoningRetention, Finding]:
+    """Find beside which parts reasoning is written, and whether later prompts retain it."""
+    retention = learn_retention(observer, reasoning=start.shows_reasoning, calls=start.shows_calls)
+    evidence = [observer.compare("reasoning and content / reasoning and a call", REASONED, CALLED)]
+    if retention.next_user is not None:
+        last, later = before_next_user(observer)
+        evidence.append(Evidence("the last turn / the turn before a user message", last, later))
+    if retention.differs:
+        last, later = before_next_user(observer, tools=False)
+        words = "the last turn / the turn before a user message, without tools"
+        evidence.append(Evidence(words, last, later))
+    with_content = TurnPart.REASONING in layouts[REASONED].parts
+    with_calls = TurnPart.REASONING in layouts[CALLED].parts
+    if with_content and with_calls:
+        conclusion = "reasoning is written before content and before calls"
+    elif with_calls:
+        conclusion = "reasoning is written only before calls"
+    elif with_content and start.shows_calls:
+        conclusion = "reasoning is written only before content"
+    elif any(TurnPart.REASONING in layout.parts for layout in layouts.values()):
+        conclusion = "reasoning is written; the template writes no calls"
+    else:
+        conclusion = "no reasoning to compare"
+    conclusion += _retention_words(retention)
+    return retention, Finding("R3", "reasoning scope", conclusion, tuple(evidence))
+
+
+def _retention_words(retention: ReasoningRetention) -> str:
+    if retention.differs:
+        tools = "with" if retention.next_user else "without"
+        return f"; earlier turns keep theirs only {tools} tools"
+    kept = retention.next_user
+    return "" if kept is None else f"; earlier turns {'keep' if kept else 'lose'} theirs"
+
+
+# C1: content, calls and reasoning compared.
+
+
+def examine_c1(observer: Observer, start: PhaseInput, layouts: Layouts) -> tuple[bool, Finding]:
+    """Find the whitespace that content loses, its place beside calls, and whether it may be null.
+
+    The first value is True if null content beside a call is not written like empty content.
+    """
+    evidence = [
+        observer.compare("content / a call", PLAIN, CALLS),
+        observer.compare("content / reasoning and content", PLAIN, REASONED),
+        observer.compare("a call / content and a call", CALLS, ANSWERED_AND_CALLED),
+    ]
+    words = [_content_beside_calls(layouts[ANSWERED_AND_CALLED])] if start.shows_calls else []
+    words.append(_stripped_words(layouts[PLAIN].content))
+    null = _null_beside_calls(observer, start)
+    if null is not None:
+        difference = "a call without content / a call and null content"
+        evidence.append(Evidence(difference, observer.sample(CALLS).probe, null))
+        fate = "printed as a word" if null.rendered else "refused"
+        words.append(f"null beside a call is {fate}")
+    markers = ("content_start", "content_end")
+    return null is not None, Finding("C1", "content", ", ".join(words), tuple(evidence), markers)
+
+
+def _null_beside_calls(observer: Observer, start: PhaseInput) -> Probe | None:
+    """Render null content beside a call; return None if it is written like empty content.
+
+    It is rendered once, under the setting that shows most.
+    """
+    if not start.shows_calls or start.fullest is not None:
+        return None
+    prober = observer.prober
+    null = Observer(
+        prober.using(shape=structs.replace(prober.shape, empty_content=EmptyContent.NULL))
+    )
+    turn = null.sample(CALLS)
+    same = not turn.refusal and turn.text == observer.sample(CALLS).text
+    return None if same else turn.probe
+
+
+def _content_beside_calls(layout: TurnLayout) -> str:
+    if layout.refusal:
+        return "content beside calls is refused"
+    if TurnPart.CONTENT not in layout.parts:
+        return "content is dropped beside calls"
+    if TurnPart.CALLS not in layout.parts:
+        return "calls are dropped beside content"
+    before = layout.parts.index(TurnPart.CONTENT) < layout.parts.index(TurnPart.CALLS)
+    return "content stands before calls" if before else "content stands after calls"
+
+
+def _stripped_words(edges: StrippedEdges) -> str:
+    if edges == StrippedEdges():
+        return "written as it is"
+    if edges.left is edges.right is EdgeStrip.WHITESPACE:
+        return "stripped of whitespace"
+    return f"loses {edges.left} on the left and {edges.right} on the right"
+
+
+# R2: the generation prompt with thinking off compared with on. It runs after the phases on calls,
+# since a prompt can only be read once the header that begins it is known.
+
+
+def examine_r2(
+    observer: Observer, start: PhaseInput, parts: PartsStage, header: str
+) -> tuple[NamedReasoning | None, Finding]:
+    """Find how much of the turn, and of reasoning, each setting's generation prompt has written.
+
+    Return the markers of reasoning that only prompts show, or None if turns show them.
+    """
+    prober = observer.prober
+    default, *others = start.settings
+
+    def prompt(setting: Setting) -> Probe:
+        return prober.probe((prober.user,), generation=True, setting=setting)
+
+    pairs = [
+        Evidence(f"unset / {_setting_words(setting)}", prompt(default), prompt(setting))
+        for setting in others
+    ]
+    if not pairs:
+        bare = prober.probe((prober.user,), setting=default)
+        words = "no generation prompt / generation prompt"
+        pairs = [Evidence(words, bare, prompt(default))]
+    worded = None
+    if not start.shows_reasoning and parts.cut is None and start.fullest is None:
+        worded = find_worded_reasoning(observer, start.switches)
+    if worded is not None:
+        pairs.append(Evidence("switch unset / set", worded.without, worded.with_words))
+    named = _named_reasoning(observer, start, parts, header, worded)
+    texts = {prompt_text.text for prompt_text in start.prompts}
+    if len(texts) > 1:
+        conclusion = f"{len(texts)} different generation prompts, by the switches"
+    elif texts == {""}:
+        conclusion = "no generation prompt"
+    else:
+        conclusion = "one generation prompt, whatever is set"
+    if start.untried:
+        conclusion += f"; {start.untried} further variables were not tried"
+    if worded is not None:
+        conclusion += "; a switch's words in the prompt name a pair of tags"
+    elif named is not None and not named.confirmed:
+        conclusion += f"; reasoning, which no turn shows, begins with {named.open!r} there"
+    kind = EvidenceKind.RENDER if worded is None else EvidenceKind.WORDS
+    return named, Finding("R2", "reasoning switch", conclusion, tuple(pairs), kind=kind)
+
+
+def _named_reasoning(
+    observer: Observer,
+    start: PhaseInput,
+    parts: PartsStage,
+    header: str,
+    worded_pair: WordedPair | None,
+) -> NamedReasoning | None:
+    """Return the markers of reasoning that turns do not show, or None if they do."""
+    shown = {part for layout in parts.layouts.values() for part in layout.parts}
+    if start.shows_reasoning or TurnPart.REASONING in shown:
+        return None
+    if start.fullest is not None and TurnPart.REASONING in start.fullest.shown_parts:
+        block = start.fullest.reasoning
+        return None if block is None else NamedReasoning(block.open.text, block.close.text)
+    cut = "" if parts.cut is None else parts.cut.text
+    named = read_prompts(observer, start.prompts, header, cut)
+    if not named.close and worded_pair is not None:
+        return NamedReasoning(worded_pair.open, worded_pair.close, confirmed=False)
+    return named
+
+
+def _setting_words(setting: Setting) -> str:
+    return ", ".join(f"{name} {value!r}" for name, value in setting.items())
