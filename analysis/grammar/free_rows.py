@@ -35,15 +35,30 @@ _FREE: IdentityCache[tuple[StrictRow, ...]] = IdentityCache(256)
 _TEXT, _CALLS = PartBody(TurnPart.CONTENT), PartBody(TurnPart.CALLS)
 
 
-def free_rows(turn: TurnTree) -> tuple[StrictRow, ...]:
-    """Return the rows of a turn, widened."""
+def free_rows(turn: TurnTree, *, parallel: bool) -> tuple[StrictRow, ...]:
+    """Return the rows of a turn, widened; without `parallel` nothing follows calls."""
     if turn.calls is None:
         return turn.strict.rows
     marked = is_marked(turn.calls)
-    return _FREE.of((turn.strict, turn.content), marked, lambda: _widened(turn, marked=marked))
+    parts = (turn.strict, turn.content)
+    return _FREE.of(parts, (marked, parallel), lambda: _widened(turn, marked, parallel))
 
 
-def _widened(turn: TurnTree, *, marked: bool) -> tuple[StrictRow, ...]:
+def ended_by_calls(rows: tuple[StrictRow, ...]) -> tuple[StrictRow, ...]:
+    """Return the rows in which no other part follows calls, or all rows if there are none.
+
+    They are those of a turn with one call: text behind it would take in a second one, whose marker
+    is masked.
+    """
+
+    def goes_on(row: StrictRow) -> bool:
+        parts = [item.part for item in row.items if isinstance(item, PartBody)]
+        return TurnPart.CALLS in parts[:-1]
+
+    return tuple(row for row in rows if not goes_on(row)) or rows
+
+
+def _widened(turn: TurnTree, marked: bool, parallel: bool) -> tuple[StrictRow, ...]:
     rows = dict.fromkeys((*turn.strict.rows, *_without_reasoning(turn)))
     if not marked and any(_joints(turn)):
         # What parts content and calls tells them apart where no marker does: it may not be missing.
@@ -56,7 +71,8 @@ def _widened(turn: TurnTree, *, marked: bool) -> tuple[StrictRow, ...]:
         for widen in (_with_content_in_calls_channel, _with_name_in_channel):
             for row in tuple(rows):
                 rows.update(dict.fromkeys(widen(frame, row)))
-    return _read_rows(turn, tuple(rows))
+    widened = tuple(rows)
+    return _read_rows(turn, widened if parallel else ended_by_calls(widened))
 
 
 def _read_rows(turn: TurnTree, rows: Sequence[StrictRow]) -> tuple[StrictRow, ...]:

@@ -39,7 +39,7 @@ from autoparser.analysis.parsing.turn_request import (
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import CallWriter, GrammarError, HeaderTail, before_end, id_pattern, literal_at
-from .free_rows import free_rows
+from .free_rows import ended_by_calls, free_rows
 from .gbnf_rules import JsonStyle
 from .grammar_rules import (
     NOTHING,
@@ -467,7 +467,9 @@ class TurnRules:
 
     @cached_property
     def _all_rows(self) -> tuple[StrictRow, ...]:
-        return free_rows(self.turn) if self.free else self.turn.strict.rows
+        if self.free:
+            return free_rows(self.turn, parallel=self.parallel)
+        return self.turn.strict.rows
 
     def rows(self, *, lazy: bool = False) -> tuple[StrictRow, ...]:
         """Return the rows that the request asks for; raises GrammarError if there are none."""
@@ -483,9 +485,7 @@ class TurnRules:
                 if row.has(TurnPart.CONTENT) or row.has(TurnPart.CALLS)
             )
         if not self.parallel:
-            # A turn ends behind its only call, as one does that a structural tag stops there: a
-            # model that means to call again would write the masked call as text.
-            rows = tuple(row for row in rows if not _goes_on(row)) or rows
+            rows = ended_by_calls(rows)
         pieces = max((len(row.items) for row in rows), default=0)
         if pieces > MOST_PIECES:
             raise GrammarError(
@@ -580,12 +580,6 @@ class TurnRules:
     def _end(self, row: StrictRow) -> list[Path]:
         """Return the ways to end: at once, or after the whitespace before the template's end."""
         return [(), (row.end.text,)] if row.end.text else [()]
-
-
-def _goes_on(row: StrictRow) -> bool:
-    """Return whether another part of the message follows the calls."""
-    parts = [item.part for item in row.items if isinstance(item, PartBody)]
-    return TurnPart.CALLS in parts[:-1]
 
 
 def _begins_with_text(row: StrictRow) -> bool:

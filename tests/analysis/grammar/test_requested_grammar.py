@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser import AutoparserError, analyze
+from autoparser import AutoparserError, Message, ToolCall, analyze
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.turn_format import Formats
 from autoparser.analysis.grammar.acceptance import GrammarDialect
@@ -81,6 +81,20 @@ def test_a_call_without_its_first_marker_is_no_content(
     grammar = analysis_of(XML).grammar(STRICT)
     known = tokenizer_of(byte_tokenizer(added), eos=EOS)
     assert grammar.accepts(text, known).accepted is accepted
+
+
+@pytest.mark.parametrize("form", ["lark", *SLOW_FORMS])
+def test_a_turn_with_one_call_keeps_the_whitespace_before_its_end(form: str) -> None:
+    analysis = analyzed("j3-json-array")
+    call = Message(reasoning="Well.", calls=(ToolCall("list_rooms"),))
+    turn = analysis.turns(STRICT).written_turn(call).continuation
+    assert turn is not None
+    text, _, _ = turn.partition("<SPECIAL_3>")
+    assert text.endswith("\n")
+    accepts = reader(analysis.grammar(STRICT, parallel_tool_calls=False), form)
+    assert accepts(text)
+    assert accepts(text.removesuffix("\n"))
+    assert not accepts(f"{text}Done.")
 
 
 REQUESTS: list[dict[str, Any]] = [
