@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.templates.worker_limits import Limits
 
 from . import wings
 from .options import (
-    EngineName,
     LoosenOption,
     ResultOptions,
     ServerOptions,
@@ -145,9 +145,8 @@ def decode(
         answers = trial.walks(walks, seed=seed, limit=limit)
         if backend.server is not None and backend.engine is not None:
             words = f"{backend.engine} at {backend.server}"
-            engine = wings.ServerEngine(backend.engine.value)
             server = wings.CompletionServer(
-                backend.server, engine, backend.served_model, server_timeout
+                backend.server, backend.engine, backend.served_model, server_timeout
             )
             answers = wings.server_answers(
                 trial, server, trial.model_prompt, count=walks, seed=seed, limit=limit
@@ -201,7 +200,7 @@ def _check_use(
             "--free-reasoning does not work with --server", hint="leave out --server"
         )
     if backend.server is not None and backend.engine is None:
-        names = ", ".join(EngineName)
+        names = ", ".join(ServerEngine)
         raise AutoparserError(
             "--server needs --engine, since each engine takes grammars in its own way",
             hint=f"add --engine, one of {names}",

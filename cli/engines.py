@@ -192,17 +192,19 @@ def _with_installed(
     Raises AutoparserError for a named Python that does not have the engine.
     """
     engine = probe_result.served.engine
-    if probe_result.ok() or not probe_result.texts or engine is not wings.ServerEngine.VLLM:
+    record = engine.record
+    ranked_here = record.parser_flags is not None and not record.parser_endpoints
+    if probe_result.ok() or not probe_result.texts or not ranked_here:
         return probe_result
     path = python or sys.executable
-    if engine not in wings.engines_of(path):
+    if record.package not in wings.engines_of(path):
         if python is None:
             return probe_result
         raise AutoparserError(
             f"this Python has no {engine}", file=path, hint=f"name a Python of {engine}"
         )
     with status_line("asking the engine's own parsers") as show_step:
-        tried = wings.try_engines("", analysis, [(engine, path)], show_step)
+        tried = wings.try_engines("", analysis, [(record.package, path)], show_step)
     best = wings.InstalledParsers.of_ranking(tried.rankings[0])
     return replace(probe_result, installed=best)
 

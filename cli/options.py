@@ -29,6 +29,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
+from autoparser.analysis.core.server_engines import ServerEngine
 
 Command = Callable[..., Any]
 
@@ -205,14 +206,6 @@ LoosenOption = Annotated[
 ]
 
 
-class EngineName(StrEnum):
-    """The engines behind a server."""
-
-    VLLM = "vllm"
-    SGLANG = "sglang"
-    LLAMA_SERVER = "llama-server"
-
-
 ServedModelOption = Annotated[str, "NAME", "Model name to send to the server, if it needs one."]
 
 ServerTimeoutOption = Annotated[
@@ -316,5 +309,5 @@ class ServerOptions:
         "Server with /v1/completions, as http://HOST:PORT. The grammar is sent in the request"
         " field that its --engine reads.",
     ] = None
-    engine: Annotated[EngineName | None, "Engine that runs at --server."] = None
+    engine: Annotated[ServerEngine | None, "Engine that runs at --server."] = None
     served_model: ServedModelOption = ""

@@ -13,11 +13,11 @@ from typing import Annotated, TextIO
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.templates.worker_limits import Limits
 
 from . import wings
 from .options import (
-    EngineName,
     LoosenOption,
     ServerOptions,
     TokenizerOption,
@@ -107,7 +107,7 @@ def serve(
     Exit code: 2 if it cannot start; otherwise it runs until a signal ends it.
     """
     if backend.server is None or backend.engine is None:
-        names = ", ".join(EngineName)
+        names = ", ".join(ServerEngine)
         raise AutoparserError(
             "serve needs a server", hint=f"add --server URL and --engine, one of {names}"
         )
@@ -120,6 +120,7 @@ def serve(
         endpoint = _chat_endpoint(
             source,
             backend,
+            backend.engine,
             tokenizer,
             switches,
             bounds,
@@ -151,6 +152,7 @@ def serve(
 def _chat_endpoint(
     source: NamedSource,
     backend: ServerOptions,
+    engine: ServerEngine,
     tokenizer: Path | None,
     switches: Mapping[str, wings.Json],
     bounds: wings.ServingLimits,
@@ -162,8 +164,7 @@ def _chat_endpoint(
     choices: wings.ReadingChoices,
 ) -> wings.ChatEndpoint:
     address, served = backend.server or "", backend.served_model
-    kind = wings.ServerEngine(backend.engine or "")
-    wings.CompletionServer(address, kind, served).check()
+    wings.CompletionServer(address, engine, served).check()
     template = source.template(tokenizer)
     analysis = source.analysis(template, isolate=limits)
     if learned is not None:
@@ -172,10 +173,10 @@ def _chat_endpoint(
     found = source.tokenizer(tokenizer, template, segmenting=True)
     return wings.ChatEndpoint(
         wings.ChatPreparer(
-            analysis, switches=switches, tokenizer=found, loosen=loosen, engine=kind, **choices
+            analysis, switches=switches, tokenizer=found, loosen=loosen, engine=engine, **choices
         ),
         wings.CompletionBackend(
-            address, kind, model=served, connections=bounds.requests, key=server_key
+            address, engine, model=served, connections=bounds.requests, key=server_key
         ),
         model=served or _public_name(source.label),
         limits=bounds,

@@ -38,7 +38,6 @@ from autoparser.analysis.decoding.answer_writers import (
     LoadedModel as LoadedModel,
     ModelFigures as ModelFigures,
     ModelWriter as ModelWriter,
-    ServerEngine as ServerEngine,
     load_model as load_model,
     server_answers as server_answers,
 )

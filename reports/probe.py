@@ -12,7 +12,7 @@ from rich.text import Text
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import JsonDocument, copy_fields, json_of
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
-from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.engine_server import (
     PartDifference,
     PartLikeness,

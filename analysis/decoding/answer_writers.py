@@ -12,7 +12,6 @@ import importlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.error import HTTPError, URLError
@@ -21,6 +20,7 @@ from urllib.request import Request, build_opener
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError, one_line
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.grammar.request_grammar import Grammar
 
 from .answer_judge import DecodedAnswer, DecodingReport, DecodingTrial
@@ -168,14 +168,6 @@ class ServerError(AutoparserError):
     """A server does not answer, or not as it should."""
 
 
-class ServerEngine(StrEnum):
-    """What runs after the server."""
-
-    VLLM = "vllm"
-    SGLANG = "sglang"
-    LLAMA_SERVER = "llama-server"
-
-
 def grammar_fields(
     engine: ServerEngine, grammar: Grammar, tokenizer: Tokenizer | None = None
 ) -> dict[str, Json]:
@@ -183,19 +175,16 @@ def grammar_fields(
 
     With the model's `tokenizer`, llama.cpp's grammar writes markers by their ids.
     """
-    text, kept = grammar_text(engine, grammar, tokenizer), marker_fields(engine, grammar)
-    match engine:
-        case ServerEngine.VLLM:
-            return {"structured_outputs": {"grammar": text}, **kept}
-        case ServerEngine.SGLANG:
-            return {"ebnf": text, **kept}
-        case ServerEngine.LLAMA_SERVER:
-            return {"grammar": text, **kept}
+    *outer, name = engine.record.grammar_field
+    fields: dict[str, Json] = {name: grammar_text(engine, grammar, tokenizer)}
+    for key in reversed(outer):
+        fields = {key: fields}
+    return fields | marker_fields(engine, grammar)
 
 
 def grammar_form(engine: ServerEngine | None) -> Literal["gbnf", "ebnf"]:
-    """Return the form of a grammar that an engine compiles: xgrammar's in vLLM and SGLang."""
-    return "ebnf" if engine in (ServerEngine.VLLM, ServerEngine.SGLANG) else "gbnf"
+    """Return the form of grammars that an engine compiles; GBNF if there is no engine."""
+    return "gbnf" if engine is None else engine.record.grammar_form
 
 
 def grammar_text(
@@ -207,17 +196,10 @@ def grammar_text(
 
 def marker_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
     """Return the fields that take the prompt unchanged, and keep the markers in the answer."""
-    match engine:
-        case ServerEngine.VLLM:
-            return {
-                "add_special_tokens": False,
-                "skip_special_tokens": False,
-                "spaces_between_special_tokens": False,
-            }
-        case ServerEngine.SGLANG:
-            return {"skip_special_tokens": False}
-        case ServerEngine.LLAMA_SERVER:
-            return {"preserved_tokens": list(grammar.preserved_tokens)}
+    fields = dict(engine.record.marker_fields)
+    if engine.record.preserved_field:
+        fields[engine.record.preserved_field] = list(grammar.preserved_tokens)
+    return fields
 
 
 @dataclass(frozen=True, slots=True)

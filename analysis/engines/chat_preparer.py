@@ -16,8 +16,9 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.core.turn_shape import PromptProgress
-from autoparser.analysis.decoding.answer_writers import ServerEngine, grammar_form, grammar_text
+from autoparser.analysis.decoding.answer_writers import grammar_form, grammar_text
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
@@ -95,7 +96,7 @@ class ChatPreparer:
         self._renderer: Renderer | None = None
         self._tokenizer = tokenizer
         self._engine = engine
-        self._marker_tokenizer = tokenizer if engine is ServerEngine.LLAMA_SERVER else None
+        self._marker_tokenizer = tokenizer if engine and engine.record.marker_ids else None
         self._bridging = threading.Lock()
         self._grammars: IdentityCache[Grammar] = IdentityCache(GRAMMARS)
         if tokenizer is not None:

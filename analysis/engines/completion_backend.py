@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import one_line
-from autoparser.analysis.decoding.answer_writers import ServerEngine, grammar_fields, marker_fields
+from autoparser.analysis.core.server_engines import ServerEngine
+from autoparser.analysis.decoding.answer_writers import grammar_fields, marker_fields
 
 from .chat_preparer import PreparedChat
 from .chat_request import ChatError, ChatErrorKind, ChatRequest
@@ -303,7 +304,7 @@ class CompletionBackend:
 
     @property
     def _native(self) -> bool:
-        return self.engine is ServerEngine.LLAMA_SERVER
+        return self.engine.record.own_completion
 
     async def _text(self, prompt: str) -> str:
         """Return a prompt without what the server writes before each text by itself."""
@@ -345,14 +346,9 @@ class CompletionBackend:
             if chat.constrained
             else marker_fields(self.engine, chat.grammar)
         )
-        if self._native:
-            return {**body, "return_tokens": True, "cache_prompt": True}
         if request.min_tokens:
             body["min_tokens"] = request.min_tokens
-        body["stream_options"] = {"include_usage": True}
-        if self.engine is ServerEngine.VLLM:
-            body["return_token_ids"] = True
-        return body
+        return {**body, **self.engine.record.completion_fields}
 
     async def _pieces(self, answer: httpx2.Response) -> AsyncIterator[CompletionPiece]:
         """Read the events; raises ChatError where they stop before the end."""

@@ -24,10 +24,11 @@ from msgspec import convert
 
 from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.worker_pool import ClosedAtExit, python_answer
 
-ENGINES = ("vllm", "sglang", "xllamacpp")
+ENGINES = tuple(engine.record.package for engine in ServerEngine)
 """The packages whose parsers can be asked."""
 START = 300.0
 """Seconds to import an engine: engines import much, and a disk may be slow."""

@@ -19,14 +19,15 @@ from enum import StrEnum
 from functools import cached_property
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Self
 from urllib.parse import urlsplit
 
 import httpx2
 
 from autoparser.analysis.core.conversation import Json, Message, ReadCall, ReadMessage, same_json
 from autoparser.analysis.core.errors import AutoparserError, one_line
-from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.templates.worker_pool import ClosedAtExit
 
 from .chat_request import REASONING
@@ -347,6 +348,15 @@ class EngineServer(ABC):
     client: ProbeClient
     served: ServedModel
     """The server's description of itself."""
+    engine: ClassVar[ServerEngine]
+
+    @classmethod
+    @abstractmethod
+    def at_client(cls, client: ProbeClient, model: str, root: str | None) -> Self:
+        """Return the server with its description, which it is asked for. Raises ProbeError.
+
+        `root` is the place of the model in the server's list, e.g. `"Qwen/Qwen3-8B"`.
+        """
 
     @abstractmethod
     def prompt(self, chat: ProbedChat) -> str:
@@ -376,6 +386,24 @@ class EngineServer(ABC):
     ) -> Sequence[Mapping[str, Json]] | ServerReply:
         """Return the events of a greedy request as a stream, or the refusal. Raises ProbeError."""
         return self.client.events(CHAT, self.greedy_body(chat, limit))
+
+
+class ParserEndpoints(ABC):
+    """A server that reads a text by any of its parsers, named in the request."""
+
+    served: ServedModel
+    listed: ClassVar[Path]
+    """A YAML file with the names of its parsers, which the server does not list."""
+
+    @abstractmethod
+    def separate_reasoning(self, text: str, parser: str) -> tuple[str, str]:
+        """Return reasoning and rest, by any reasoning parser. Raises TextRefusedError."""
+
+    @abstractmethod
+    def parse_calls(
+        self, text: str, tools: Sequence[Json], parser: str
+    ) -> tuple[str, tuple[ReadCall, ...]]:
+        """Return content and calls, by any tool parser. Raises TextRefusedError."""
 
 
 # The message that a client gets, and its differences from the message that was meant.

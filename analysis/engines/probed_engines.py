@@ -16,15 +16,17 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Self
 
 from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
-from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.core.server_engines import ServerEngine
 
 from .engine_server import (
     CHAT,
     EngineServer,
     KnownText,
+    ParserEndpoints,
     ProbeClient,
     ProbedChat,
     ServedModel,
@@ -118,14 +120,15 @@ CHUNKS = 24
 class VllmProbe(TokenServer):
     """vLLM's server, or its render server."""
 
+    engine = ServerEngine.VLLM
     ids_field = "token_ids"
 
     @classmethod
-    def at_client(cls, client: ProbeClient, model: str, root: str | None) -> VllmProbe:
-        """Ask for its version; `root` is the place of its model."""
+    def at_client(cls, client: ProbeClient, model: str, root: str | None) -> Self:
+        """Ask for its version."""
         version = client.get("/version").object.get("version")
         served = ServedModel(
-            ServerEngine.VLLM,
+            cls.engine,
             model,
             version=version if isinstance(version, str) else None,
             template_place=root,
@@ -262,21 +265,24 @@ NO_THINKING: dict[str, Json] = {"enable_thinking": False, "thinking": False}
 """What SGLang looks at in `chat_template_kwargs` before a grammar holds from the first token on."""
 
 
-class SglangProbe(TokenServer):
+class SglangProbe(TokenServer, ParserEndpoints):
     """SGLang's server."""
 
+    engine = ServerEngine.SGLANG
     ids_field = "response_token_ids"
+    listed = Path(__file__).with_name("sglang_parsers.yaml")
 
     @classmethod
-    def at_client(cls, client: ProbeClient, model: str) -> SglangProbe:
+    def at_client(cls, client: ProbeClient, model: str, root: str | None) -> Self:
         """Ask what it was started with."""
+        del root
         info = client.get("/server_info").object
 
         def text_field(key: str) -> str | None:
             return text_of(info.get(key)) or None
 
         served = ServedModel(
-            ServerEngine.SGLANG,
+            cls.engine,
             model,
             version=text_field("version"),
             template_place=text_field("chat_template") or text_field("model_path"),
@@ -392,14 +398,17 @@ LIKELY = 1000
 class LlamaProbe(EngineServer):
     """llama.cpp's server."""
 
+    engine = ServerEngine.LLAMA_SERVER
+
     @classmethod
-    def at_client(cls, client: ProbeClient, model: str) -> LlamaProbe:
+    def at_client(cls, client: ProbeClient, model: str, root: str | None) -> Self:
         """Ask for its properties."""
+        del root
         props = client.get("/props").object
         build = props.get("build_info")
         tokens = {name: props.get(name) for name in ("bos_token", "eos_token")}
         served = ServedModel(
-            ServerEngine.LLAMA_SERVER,
+            cls.engine,
             model,
             version=build if isinstance(build, str) else None,
             template=text_of(props.get("chat_template")) or None,
@@ -488,3 +497,7 @@ class _ForcedByPrefill(TextRung):
 def _with_answer(chat: ProbedChat, answer_start: Mapping[str, Json]) -> ProbedChat:
     """Return a chat that ends with what an assistant has begun."""
     return replace(chat, messages=[*chat.messages, {"role": "assistant", **answer_start}])
+
+
+PROBES: Sequence[type[EngineServer]] = (VllmProbe, SglangProbe, LlamaProbe)
+"""The class of each engine's server, chosen by the owner of the models that it lists."""

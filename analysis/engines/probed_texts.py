@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -48,6 +47,7 @@ from autoparser.analysis.learning.template_turns import QUESTION, TemplateTurns
 from .engine_server import (
     EngineServer,
     KnownText,
+    ParserEndpoints,
     PartDifference,
     PartLikeness,
     ProbedChat,
@@ -56,7 +56,6 @@ from .engine_server import (
     message_differences,
     nearest_reading,
 )
-from .probed_engines import SglangProbe
 
 # Conversations whose prompts are compared: what the template renders, and what a server makes.
 
@@ -310,7 +309,6 @@ class NotAsked:
 
 PATIENCE = 3
 """A parser that fails at the first texts, content, reasoning and calls among them, is given up."""
-LISTED = Path(__file__).with_name("sglang_parsers.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,11 +347,11 @@ class ParserRanking:
 
 
 def rank_parsers(
-    server: SglangProbe, texts: Sequence[KnownText], tools: Sequence[Json]
+    server: ParserEndpoints, texts: Sequence[KnownText], tools: Sequence[Json]
 ) -> ParserRanking:
     """Have every parser read every text. Raises ProbeError."""
     served = server.served
-    listed: Mapping[str, Sequence[str]] = yaml.safe_load(LISTED.read_text("utf-8"))
+    listed: Mapping[str, Sequence[str]] = yaml.safe_load(server.listed.read_text("utf-8"))
 
     def read_reasoning(known_text: KnownText, parser: str) -> ReadMessage:
         return ReadMessage(reasoning=server.separate_reasoning(known_text.text, parser)[0])

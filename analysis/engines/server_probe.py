@@ -21,7 +21,7 @@ from autoparser.analysis.core.conversation import Json, Message, ReadMessage, To
 from autoparser.analysis.core.documents import Count
 from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.core.message_battery import loose_tools
-from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.core.server_engines import ParserFlags, ServerEngine
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 
 from .engine_ranking import EngineRanking
@@ -29,6 +29,7 @@ from .engine_server import (
     SHOWN,
     EngineServer,
     KnownText,
+    ParserEndpoints,
     ProbeClient,
     ProbedChat,
     ProbeError,
@@ -45,12 +46,13 @@ from .engine_server import (
     text_of,
 )
 from .environment_worker import NAME
-from .probed_engines import LlamaProbe, SglangProbe, VllmProbe
+from .probed_engines import PROBES
 from .probed_texts import (
     ComparedPrompt,
     KnownTexts,
     NotAsked,
     ParserRanking,
+    ParserScore,
     ProbedText,
     ReadVerdict,
     compared_prompts,
@@ -81,19 +83,14 @@ def server_at(client: ProbeClient, model: str = "") -> EngineServer:
         )
     chosen = _chosen(client, models, model)
     name, owner, root = (text_of(chosen.get(key)) for key in ("id", "owned_by", "root"))
-    match owner:
-        case "vllm":
-            return VllmProbe.at_client(client, name, root or None)
-        case "sglang":
-            return SglangProbe.at_client(client, name)
-        case "llamacpp":
-            return LlamaProbe.at_client(client, name)
-        case _:
-            raise ProbeError(
-                f"is none of the engines that a probe knows: its models are owned by {owner!r}",
-                file=client.url,
-                hint=ITSELF,
-            )
+    probe = next((probe for probe in PROBES if probe.engine.record.owner == owner), None)
+    if probe is None:
+        raise ProbeError(
+            f"is none of the engines that a probe knows: its models are owned by {owner!r}",
+            file=client.url,
+            hint=ITSELF,
+        )
+    return probe.at_client(client, name, root or None)
 
 
 def _chosen(client: ProbeClient, models: list[dict[str, Json]], model: str) -> Mapping[str, Json]:
@@ -202,11 +199,7 @@ class InstalledParsers:
     @property
     def flags(self) -> str:
         """The flags that choose them, or empty if no parser is better than none."""
-        named = {
-            "--reasoning-parser": self.reasoning_parser,
-            "--tool-call-parser": self.tool_parser,
-        }
-        return " ".join(f"{flag} {name}" for flag, name in named.items() if name is not None)
+        return ParserFlags().command(reasoning=self.reasoning_parser, tools=self.tool_parser)
 
 
 @dataclass(frozen=True)
@@ -283,7 +276,7 @@ def probe_server(
         texts, missing = _read_all(reader, known)
         missing = [*(NotAsked(each, NO_TURN) for each in known.not_asked), *missing]
     scores = None
-    if ranked and isinstance(server, SglangProbe) and used is TextRoute.GIVEN:
+    if ranked and isinstance(server, ParserEndpoints) and used is TextRoute.GIVEN:
         scores = rank_parsers(server, known.texts, known.chat.tools)
     return ServerProbe(
         url=url,
@@ -374,31 +367,27 @@ class ProbeAdvice:
     command: str
 
 
-PLUGIN = f"--tool-call-parser {NAME} --reasoning-parser {NAME}"
-JINJA_FLAG = "--jinja"
-
-
 def probe_advice(probe: ServerProbe) -> tuple[ProbeAdvice, ...]:
     """Return the ways out of the problems that a probe found; empty if all is read right."""
     return tuple(_advice(probe))
 
 
 def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
-    llama = probe.served.engine is ServerEngine.LLAMA_SERVER
+    flags = probe.served.engine.record.parser_flags
     prompts = _prompt_advice(probe) if probe.prompts_differ else None
     if prompts is not None:
         yield prompts
     read = all(each.verdict in (ReadVerdict.EXACT, ReadVerdict.EDGES) for each in probe.texts)
     if read and not probe.streams_differ and (prompts is not None or not probe.prompts_differ):
         return
-    if llama:
+    if flags is None:
         command = f"autoparser serve TEMPLATE --server {probe.url} --engine {probe.served.engine}"
         yield ProbeAdvice(AdviceKind.SERVE, command)
         return
-    better = _better(probe)
+    better = _better(probe, flags)
     if better:
         yield ProbeAdvice(AdviceKind.PARSERS, better)
-    yield ProbeAdvice(AdviceKind.PLUGIN, PLUGIN)
+    yield ProbeAdvice(AdviceKind.PLUGIN, f"{flags.tools} {NAME} {flags.reasoning} {NAME}")
     if probe.installed is not None:
         if probe.installed.flags:
             yield ProbeAdvice(AdviceKind.INSTALLED, probe.installed.flags)
@@ -410,28 +399,27 @@ def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
 
 def _prompt_advice(probe: ServerProbe) -> ProbeAdvice | None:
     """Return the flags that make a server render the template, or None if it renders it so."""
-    if probe.served.engine is not ServerEngine.LLAMA_SERVER:
-        return ProbeAdvice(AdviceKind.TEMPLATE, "--chat-template FILE")
-    if not probe.template_served:
-        return ProbeAdvice(AdviceKind.TEMPLATE, f"{JINJA_FLAG} --chat-template-file FILE")
+    record = probe.served.engine.record
+    jinja = record.jinja_flag
+    if not jinja or not probe.template_served:
+        return ProbeAdvice(AdviceKind.TEMPLATE, f"{jinja} {record.template_flag} FILE".lstrip())
     # Without Jinja the server refuses tools, and names the flag.
-    if any(JINJA_FLAG in each.refusal for each in probe.prompts):
-        return ProbeAdvice(AdviceKind.JINJA, JINJA_FLAG)
+    if any(jinja in prompt.refusal for prompt in probe.prompts):
+        return ProbeAdvice(AdviceKind.JINJA, jinja)
     return None
 
 
-def _better(probe: ServerProbe) -> str:
+def _better(probe: ServerProbe, flags: ParserFlags) -> str:
     """Return the flags of parsers that are better than the server's, or empty."""
     ranked, served = probe.ranking, probe.served
     if ranked is None:
         return ""
-    pairs = (
-        ("--reasoning-parser", ranked.reasoning, served.reasoning_parser),
-        ("--tool-call-parser", ranked.calls, served.tool_parser),
+
+    def better(scores: Sequence[ParserScore], configured: str | None) -> str | None:
+        now = next((score.right for score in scores if score.name == configured), 0)
+        return scores[0].name if scores and scores[0].right > now else None
+
+    return flags.command(
+        reasoning=better(ranked.reasoning, served.reasoning_parser),
+        tools=better(ranked.calls, served.tool_parser),
     )
-    flags: list[str] = []
-    for flag, scores, configured in pairs:
-        now = next((each.right for each in scores if each.name == configured), 0)
-        if scores and scores[0].right > now:
-            flags.append(f"{flag} {scores[0].name}")
-    return " ".join(flags)

@@ -11,7 +11,7 @@ from unittest import mock
 
 import httpx2
 
-from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.chat_application import ChatEndpoint
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ServingLimits

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from autoparser import Analysis
-from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.bounded_server import bounded_server
 from autoparser.analysis.engines.chat_application import AnsweredChat, ChatEndpoint
 from autoparser.analysis.engines.chat_preparer import ChatPreparer

@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ChatRequest, chat_request
 from autoparser.analysis.engines.output_watch import OutputWatch

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.decoding.answer_judge import judge_answers
 from autoparser.analysis.decoding.answer_writers import (
     CompletionServer,
-    ServerEngine,
     ServerError,
     grammar_fields,
     server_answers,

@@ -14,7 +14,7 @@ import pytest
 
 from autoparser import ChatTemplate, Message, ToolCall
 from autoparser.analysis.core.conversation import ReadCall, ReadMessage
-from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.engine_server import (
     ProbeClient,
     ProbeError,
