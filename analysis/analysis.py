@@ -413,7 +413,7 @@ def analysis_document(analysis: Analysis) -> dict[str, Json]:
         content_parts=analysis.content_parts,
         trials=analysis.trials,
         phases=tuple(
-            phase_document(each, analysis.shape, system, markers) for each in analysis.phases
+            phase_document(phase, analysis.shape, system, markers) for phase in analysis.phases
         ),
         stand_ins=dict(analysis.stand_ins),
         renders=analysis.renders,

@@ -30,7 +30,7 @@ def stub_names(
         if name == "__all__":
             return sorted(homes)
         for module, names in (moved or {}).items():
-            now = {each.partition("=")[0]: each.rpartition("=")[2] for each in names.split()}
+            now = {part.partition("=")[0]: part.rpartition("=")[2] for part in names.split()}
             if name in now:
                 place = f"{package}.{module}"
                 words = f"{package}.{name} is deprecated: use {place}.{now[name]}"

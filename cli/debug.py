@@ -72,7 +72,10 @@ def debug(
     if limits is not None:
         template = wings.isolated(template, limits)
     offered = None if tools is None else tuple(read_tools(tools))
-    shipped = [replace(each, switches=switches) for each in wings.shipped_conversations()]
+    shipped = [
+        replace(shipped_conversation, switches=switches)
+        for shipped_conversation in wings.shipped_conversations()
+    ]
     first = _find_conversation(conversation or shipped[0].name, shipped, offered)
     other = None if beside is None else _find_conversation(beside, shipped, offered)
     named = [each for each in (first, other) if each is not None]

@@ -395,7 +395,7 @@ class SwitchesScreen(Screen[None]):
 
     def on_resize(self, event: Resize) -> None:
         """Break the lines anew."""
-        others = [(each.name, each.value, each.trace) for each in self.renders]
+        others = [(render.name, render.value, render.trace) for render in self.renders]
         width = max(event.size.width - 2, 20)
         self.query_one("#changes", Static).update(switched_text(self.trace, others, width))
 
@@ -448,8 +448,8 @@ class ChoiceScreen(ModalScreen[DebuggedConversation | None]):
     def compose(self) -> ComposeResult:
         """Draw the list."""
         rows = [
-            Text.assemble((f"{visible(each.name)}  ", "bold"), visible(each.about))
-            for each in self.conversations
+            Text.assemble((f"{visible(conversation.name)}  ", "bold"), visible(conversation.about))
+            for conversation in self.conversations
         ]
         yield OptionList(*rows, id="choices")
         yield Footer()

@@ -161,12 +161,12 @@ class LintOptions:
         usual = wings.Profile.RELEASE if selected is None else wings.Profile.STRICT
         profile = _value_of(self.profile, "--profile", settings.profile or usual)
         beside = [
-            each.code
-            for each in wings.all_rules()
-            if jinjas and each.needs is wings.RuleNeed.OTHER_JINJAS
+            rule.code
+            for rule in wings.all_rules()
+            if jinjas and rule.needs is wings.RuleNeed.OTHER_JINJAS
         ]
         if selected is None:
-            beside += [each.code for each in wings.rules_for(profile)]
+            beside += [rule.code for rule in wings.rules_for(profile)]
         choice = wings.RuleChoice(
             selected,
             settings.ignore if self.ignore is None else _split_list(self.ignore),
@@ -201,7 +201,7 @@ class LintOptions:
 
 
 def _split_list(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(each.strip() for text in texts for each in text.split(",") if each.strip())
+    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
 
 
 def _value_of(value: str | None, option: str, usual: Choice) -> Choice:
@@ -249,11 +249,11 @@ def report_files(
 ) -> list[tuple[FindingForm, Path]]:
     """Read ``FORMAT=FILE`` texts. Raises AutoparserError for what is none, and for a file twice."""
     found: list[tuple[FindingForm, Path]] = []
-    for each in report_texts:
-        form, equals, file = each.partition("=")
+    for text in report_texts:
+        form, equals, file = text.partition("=")
         if not equals or not file:
             raise AutoparserError(
-                f"{each!r} is not a report",
+                f"{text!r} is not a report",
                 hint="give --report FORMAT=FILE, as in sarif=lint.sarif",
             )
         known_name(form, [*FindingForm], f"there is no format {form!r}")
@@ -583,7 +583,7 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
 
     Raises AutoparserError where a template has no file of its own.
     """
-    changed = [each for each in run.templates if each.fixed.changed]
+    changed = [template for template in run.templates if template.fixed.changed]
     for each in changed:
         if not each.writable:
             raise AutoparserError(

@@ -61,7 +61,7 @@ class PlainValueCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; earlier names of options are taken, too."""
-        split = [each.partition("=") for each in args]
+        split = [argument.partition("=") for argument in args]
         return super().parse_args(
             ctx, ["".join((OLD_NAMES.get(name, name), *rest)) for name, *rest in split]
         )

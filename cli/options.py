@@ -130,7 +130,9 @@ def add_options(
         parameters=parameters
     )
     # Typer reads both.
-    command_with_options.__annotations__ = {each.name: each.annotation for each in parameters}
+    command_with_options.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in parameters
+    }
     del command_with_options.__dict__["__wrapped__"]
     return command_with_options
 
@@ -159,7 +161,7 @@ def _group_class(parameter: inspect.Parameter) -> type[Any] | None:
 
 def _left_out(parameter: inspect.Parameter) -> frozenset[str]:
     marks = get_args(parameter.annotation)
-    return next((each for each in marks if isinstance(each, LeftOut)), LeftOut())
+    return next((mark for mark in marks if isinstance(mark, LeftOut)), LeftOut())
 
 
 SOURCES = (

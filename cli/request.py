@@ -319,7 +319,7 @@ def read_functions(path: Path) -> tuple[wings.Tool, ...]:
 
 def check_standard_input(*files: object) -> None:
     """Raise AutoparserError where more than one of these is standard input."""
-    if [str(each) for each in files].count(STANDARD_INPUT) > 1:
+    if [str(file) for file in files].count(STANDARD_INPUT) > 1:
         raise AutoparserError(
             "standard input holds one file, and - is given for several",
             hint="name the others",

@@ -185,7 +185,7 @@ def _write_edit(
 ) -> int:
     """Write the edited template, or what it changes; what it fixes goes to standard error."""
     if profile is not None:
-        played = (each for each in scenarios if not each.about_engine)
+        played = (scenario for scenario in scenarios if not scenario.about_engine)
         scenarios = [replace(each, engine=profile.engine) for each in played]
     found = wings.preserving_template(analysis, scenarios)
     with open_outlet(output) as outlet:
@@ -205,11 +205,11 @@ def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[wings
         replaced = {each.name for each in own}
         known = [*(each for each in known if each.name not in replaced), *own]
     by_name = {each.name: each for each in known}
-    for each in names:
+    for name in names:
         known_name(
-            each, by_name, f"there is no scenario {each!r}", f"--full lists all {len(by_name)}"
+            name, by_name, f"there is no scenario {name!r}", f"--full lists all {len(by_name)}"
         )
-    return [by_name[each] for each in names] or known
+    return [by_name[name] for name in names] or known
 
 
 def _count_scenarios(counted: int, total: int) -> None:

@@ -352,7 +352,7 @@ def _parts(learned: LearnedFormat, message: Message) -> Iterator[Part]:
         if part == SECOND and second is not None:
             yield part, [second]
             continue
-        inner = [each for _, span in group for each in call_parts(format_, message, span)]
+        inner = [call_part for _, span in group for call_part in call_parts(format_, message, span)]
         yield part, _lines(inner, MARKUP)
 
 
@@ -370,7 +370,7 @@ def _second_call(format_: TurnFormat, message: Message) -> Text | None:
         call_spans(calls, first),
         call_spans(calls, structs.replace(other, arguments=first.arguments), 1),
     )
-    if [each.label for each in pairs[0]] != [each.label for each in pairs[1]]:
+    if [pair.label for pair in pairs[0]] != [pair.label for pair in pairs[1]]:
         return None
     changed = [new for old, new in zip(*pairs, strict=True) if old.text != new.text]
     if any(each.label not in (RowSlot.ID, RowSlot.INDEX) for each in changed):

@@ -308,13 +308,13 @@ class ComparedTexts:
     @property
     def same(self) -> bool:
         """Whether there are two, and they are the same."""
-        alike = bool(self.pieces) and all(each.side is Side.BOTH for each in self.pieces)
-        return alike and len(self.sides) > 1 and not any(each.error for each in self.sides)
+        alike = bool(self.pieces) and all(piece.side is Side.BOTH for piece in self.pieces)
+        return alike and len(self.sides) > 1 and not any(side.error for side in self.sides)
 
     def side_text(self, at: int) -> ShownDifference:
         """Return one of the texts: what it has alone between what both have."""
         kept = (Side.BOTH, (Side.LEFT, Side.RIGHT)[at])
-        pieces = tuple(each for each in self.pieces if each.side in kept)
+        pieces = tuple(piece for piece in self.pieces if piece.side in kept)
         return ShownDifference(pieces, label=self.sides[at].label)
 
 

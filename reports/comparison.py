@@ -217,7 +217,9 @@ def _value(value: Json, style: str) -> Text:
 def _where_words(change: RenderChange, asked_renders: AskedRenders) -> str:
     """Say under which settings and beside what a difference shows, such as "only with tools"."""
     settings = [each for each in change.under if each != asked_renders.usual]
-    named = " or ".join(setting_words(each) or "nothing set" for each in settings[:SETTINGS_NAMED])
+    named = " or ".join(
+        setting_words(setting) or "nothing set" for setting in settings[:SETTINGS_NAMED]
+    )
     if len(settings) > SETTINGS_NAMED:
         named += f" or {len(settings) - SETTINGS_NAMED} other settings"
     only = f"only {' and '.join(change.only)}" if change.only else ""
@@ -227,8 +229,8 @@ def _where_words(change: RenderChange, asked_renders: AskedRenders) -> str:
 def _renders(comparison: Comparison, most: int | None = None) -> Blocks:
     """Show the ways that show with nothing set, then those that show under switches alone."""
     asked = comparison.coverage
-    usual = [each for each in comparison.renders if asked.usual in each.under]
-    switched = [each for each in comparison.renders if asked.usual not in each.under]
+    usual = [render for render in comparison.renders if asked.usual in render.under]
+    switched = [render for render in comparison.renders if asked.usual not in render.under]
     drawn: Blocks = []
     if usual:
         counts = f"{asked.differing} of {asked.renders} differ"

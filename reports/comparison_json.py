@@ -162,7 +162,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Json]:
             left_out=LeftOutRendersDocument(asked.left_out, asked.left_out_pairs, asked.unanswered),
         ),
         round_trips=RoundTripsDocument(comparison.trip_count, tuple(comparison.trips)),
-        findings=tuple(_finding_change(each, comparison) for each in comparison.findings),
+        findings=tuple(_finding_change(finding, comparison) for finding in comparison.findings),
     )
 
 

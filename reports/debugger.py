@@ -198,7 +198,9 @@ def _mark_rows(trace: RenderTrace, current: int, marks: PromptMarks) -> Blocks:
     start = sum(len(piece.text) for piece in trace.pieces[:current])
     end = start + len(trace.pieces[current].text)
     found: Blocks = []
-    inside = [each for each in marks.tokens if start <= each[0] < end or each[0] < start < each[1]]
+    inside = [
+        token for token in marks.tokens if start <= token[0] < end or token[0] < start < token[1]
+    ]
     if inside:
         words = sentence((f"{len(inside)}: ", _NUMBER))
         for at, (begin, stop, id_) in enumerate(inside[:_MOST_TOKENS]):

@@ -328,6 +328,7 @@ def _answer_document(one: JudgedAnswer) -> AnswerDocument:
         text=one.answer.text,
         rendering=None if judgment.rendering is None else _key(judgment.rendering),
         faults=tuple(
-            ComplaintDocument(_key(each.fault), each.detail) for each in judgment.complaints
+            ComplaintDocument(_key(complaint.fault), complaint.detail)
+            for complaint in judgment.complaints
         ),
     )

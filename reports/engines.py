@@ -64,19 +64,19 @@ def _flags(pair: ParserPair) -> list[str]:
 def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Blocks:
     """Return the answer: the flags of each engine, and how well they read."""
     pairs: list[tuple[str, Text]] = []
-    longest = max((len(each.offered.name) for each in rankings), default=0)
-    for each in rankings:
-        best, auto = each.best, each.auto
+    longest = max((len(ranking.offered.name) for ranking in rankings), default=0)
+    for ranking in rankings:
+        best, auto = ranking.best, ranking.auto
         counts = f"reads {best.whole.right} of {best.total}, streamed {best.streamed_right}"
         if auto is not None and auto.pair != best.pair:
             counts += f"; its auto {auto.whole.right}, streamed {auto.streamed_right}"
-        named = [_flag_words(each, best)]
+        named = [_flag_words(ranking, best)]
         if len(named[0]) + longest + _MARGINS > width and best.pair.tool:
             # A flag and its name stay on one line, to be copied.
             named = _flags(best.pair)
         lines = [Text(visible(words), style="bold") for words in named]
         lines.append(Text(visible(counts), style="green" if best.all_right else ""))
-        labels = [visible(each.offered.name), *[""] * len(lines)]
+        labels = [visible(ranking.offered.name), *[""] * len(lines)]
         pairs += zip(labels, lines, strict=False)
     return rows(pairs)
 
@@ -167,7 +167,7 @@ def engines_document(engine_trial: EnginesTried) -> dict[str, Json]:
         "hostile": engine_trial.hostile,
         "not_asked": engine_trial.not_asked,
         "ok": engine_trial.ok,
-        "engines": [_ranking_document(each) for each in engine_trial.rankings],
+        "engines": [_ranking_document(ranking) for ranking in engine_trial.rankings],
     }
 
 
@@ -179,7 +179,7 @@ def _ranking_document(ranking: EngineRanking) -> dict[str, Json]:
         "tool_parsers": len(ranking.offered.tools),
         "reasoning_parsers": len(ranking.offered.reasoning),
         "left_out": list(ranking.left_out.values()),
-        "pairs": [_pair_document(each) for each in ranking.pairs],
+        "pairs": [_pair_document(pair) for pair in ranking.pairs],
         "auto": None if ranking.auto is None else _pair_document(ranking.auto),
         "alike": [list(names) for names in ranking.alike],
         "unusable": [
@@ -199,7 +199,8 @@ def _pair_document(score: PairScore) -> dict[str, Json]:
         "streamed_right": score.streamed_right,
         "all_right": score.all_right,
         "deliveries": {
-            str(each.delivery): {"right": each.right, "exact": each.exact} for each in deliveries
+            str(delivery.delivery): {"right": delivery.right, "exact": delivery.exact}
+            for delivery in deliveries
         },
         "failure": None if score.failure is None else _failure_document(score.failure),
     }
@@ -239,8 +240,8 @@ class PluginsDocument(JsonDocument, frozen=True):
 def plugins_report(check: PluginCheck, width: int) -> Text:
     """Show each answer, and below a no what to do about it."""
     drawn: Blocks = prose(visible(check.python), indent=0)
-    for each in check.points:
-        drawn += _point(each)
+    for point in check.points:
+        drawn += _point(point)
     return report_text(drawn, width)
 
 

@@ -398,7 +398,7 @@ def _groups(
 ) -> Iterator[TurnGroup]:
     format_ = learned.formats.united
     for kind, group in groupby(spans, key=_kind):
-        inner = [each for span in group for each in call_parts(format_, message, span)]
+        inner = [part for span in group for part in call_parts(format_, message, span)]
         yield TurnGroup(kind, tuple(inner))
 
 

@@ -45,7 +45,7 @@ def _limits(export: Export) -> Blocks:
     else:
         words = "Parts of the format are not expressed:"
         found = prose(Text(words, style="yellow"), indent=0)
-        pairs = [(each.piece.value, Text(visible(each.reason))) for each in export.limits]
+        pairs = [(limit.piece.value, Text(visible(limit.reason))) for limit in export.limits]
         found += rows(pairs)
     if export.needs_tools:
         words = "Arguments are typed by the tools' schemas: without tools, they are strings."
@@ -72,8 +72,8 @@ def _trial(trial: ExportTrial | None) -> Blocks:
         )
         found += prose(words, 0)
     kind_of: dict[str, list[ExportMismatch]] = {}
-    for each in trial.mismatches:
-        kind_of.setdefault(each.kind, []).append(each)
+    for mismatch in trial.mismatches:
+        kind_of.setdefault(mismatch.kind, []).append(mismatch)
     for kind, alike in kind_of.items():
         found += heading(f"Comes back changed: {kind}, {len(alike)}; {alike[0].title}")
         found += rows(list(_mismatch(alike[0])), words=False)

@@ -31,7 +31,8 @@ from .visible import number_of, some_of, visible
 def fix_diff(run: FixRun) -> str:
     """Return a unified diff of all templates that were changed; empty where none was."""
     return "".join(
-        template_diff(each.fixed.original, each.fixed.template) for each in run.templates
+        template_diff(template.fixed.original, template.fixed.template)
+        for template in run.templates
     )
 
 
@@ -40,9 +41,9 @@ def fix_report(
 ) -> Text:
     """Report of each template what was fixed and what not."""
     drawn: Blocks = []
-    for each in run.templates:
-        if each.fixed.fixes:
-            drawn += _template(each)
+    for template in run.templates:
+        if template.fixed.fixes:
+            drawn += _template(template)
     for problem in (*run.problems, *unwritten):
         drawn += prose(visible(f"{problem.path}: {problem_words(problem)}"), indent=0)
     for words in _summary(run, files_written=files_written, unwritten=len(unwritten)):
@@ -60,8 +61,8 @@ def _template(target: FixTarget) -> Blocks:
             head.append(" (unsafe fix available)", style="dim")
         drawn += prose(head)
         drawn += rows([*_facts(fix)], indent=4)
-        for each in () if fix.proof is None else fix.proof.examples:
-            drawn += example_lines(each)
+        for example in () if fix.proof is None else fix.proof.examples:
+            drawn += example_lines(example)
     return drawn
 
 
@@ -89,7 +90,7 @@ def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
 def _summary(run: FixRun, *, files_written: bool, unwritten: int) -> Iterable[str]:
     fixes = run.fixes
     fixed = sum(fix.reason is None for fix in fixes)
-    many = sum(each.fixed.changed for each in run.templates) - unwritten
+    many = sum(template.fixed.changed for template in run.templates) - unwritten
     if run.problems:
         yield f"Not finished: {number_of(len(run.problems), 'problem')}, see above."
     if not fixes:
@@ -138,8 +139,8 @@ def preserving_report(template: PreservingTemplate, width: int) -> Text:
         drawn += prose(f"{words} under every setting that may matter.", indent=0)
         if template.proof is not None:
             drawn += prose(proof_words(template.proof), indent=0)
-            for each in template.proof.examples:
-                drawn += example_lines(each)
+            for example in template.proof.examples:
+                drawn += example_lines(example)
     elif template.left:
         words = f"No edit was found: {template.trial_count} were tried."
         drawn += prose(words, indent=0)

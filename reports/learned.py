@@ -70,12 +70,13 @@ def learned_document(learning: TaughtFormat | InferredFormat, *, ok: bool) -> di
     """
     if isinstance(learning, TaughtFormat):
         readings = [
-            (each.example.place, each.read, _departing_example(each).plain)
-            for each in learning.examples
+            (example.example.place, example.read, _departing_example(example).plain)
+            for example in learning.examples
         ]
     else:
         readings = [
-            (each.output.place, not each.problem, each.problem) for each in learning.readings
+            (reading.output.place, not reading.problem, reading.problem)
+            for reading in learning.readings
         ]
     return json_of(
         LearnedDocument(
@@ -106,8 +107,8 @@ def learned_report(learning: TaughtFormat | InferredFormat, width: int) -> Text:
 
 
 def _taught_lines(learning: TaughtFormat) -> Iterator[Block]:
-    exact = sum(each.exact for each in learning.examples)
-    read = sum(each.read for each in learning.examples)
+    exact = sum(example.exact for example in learning.examples)
+    read = sum(example.read for example in learning.examples)
     total = len(learning.examples)
     words = f"{read} of {total} examples parse to their messages,"
     words += f" and {exact} re-render exactly."
@@ -127,7 +128,7 @@ def _inferred_lines(learning: InferredFormat) -> Iterator[Block]:
     yield from prose(Text(words, style="green" if learning.ok else "yellow"), indent=0)
     yield from _used_lines(learning)
     yield from _evidence_lines(learning)
-    call = next((each.message for each in learning.readings if _is_call(each)), None)
+    call = next((reading.message for reading in learning.readings if _is_call(reading)), None)
     learned = _learned_format(learning)
     if call is not None and learned.calls is not None:
         yield from heading("A tool call as the format writes it")
@@ -161,8 +162,8 @@ def _guess_lines(guesses: Sequence[str], unit: str) -> Blocks:
     if not guesses:
         return []
     drawn = heading(f"Guesses, since no {unit} shows them")
-    for each in guesses:
-        drawn += prose(f"{each}.")
+    for guess in guesses:
+        drawn += prose(f"{guess}.")
     return drawn
 
 

@@ -77,9 +77,9 @@ def _painted(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a branch a
             yield from _departure(block)
         case ValueChanges():
             yield from ("", f"| **{plain(block.title)}** | before | after |", "|---|---|---|")
-            for each in block.changes:
-                left, right = cell(each.left.plain), cell(each.right.plain)
-                yield f"| {inline(each.name)} | {left} | {right} |"
+            for change in block.changes:
+                left, right = cell(change.left.plain), cell(change.right.plain)
+                yield f"| {inline(change.name)} | {left} | {right} |"
         case Table():
             yield from _table(block)
         case Fold():
@@ -127,7 +127,7 @@ def _departure(block: Departure) -> Iterator[str]:
 
 
 def _table(block: Table) -> Iterator[str]:
-    yield from ("", f"| {' | '.join(plain(each.head) for each in block.columns)} |")
+    yield from ("", f"| {' | '.join(plain(column.head) for column in block.columns)} |")
     yield f"|{'---|' * len(block.columns)}"
     for at, cells in enumerate(block.rows):
         named = [Text(), *cells[1:]] if block.repeats(at) else cells
@@ -140,7 +140,7 @@ def inline(words: Words) -> str:
         return plain(words)
     pieces: list[str] = []
     for run in styled_runs(words):
-        if MARKER in run.styles or any(each["tag"] == "code" for each in run.tags):
+        if MARKER in run.styles or any(tag["tag"] == "code" for tag in run.tags):
             pieces.append(cell(run.words))
         elif STRONG in run.styles and run.words.strip() == run.words:
             pieces.append(f"**{plain(run.words)}**")

@@ -376,8 +376,8 @@ def parsed_document(
 ) -> ParsedDocument:
     """Return a message with its statuses, the parts of its text, and what explains it."""
     spans = [
-        SpanDocument(each.start, each.end, each.kind, text[each.start : each.end])
-        for each in message.spans
+        SpanDocument(span.start, span.end, span.kind, text[span.start : span.end])
+        for span in message.spans
     ]
     return convert(
         {

@@ -90,8 +90,8 @@ def round_trip_section(portrait: Portrait) -> Blocks:
         (at, row, strip)
         for at, (row, strip) in enumerate(zip(found.rows, portrait.strips, strict=True))
     ]
-    holding = [each for each in trips if each[1].verdict.holds]
-    broken = [each for each in trips if not each[1].verdict.holds]
+    holding = [trip for trip in trips if trip[1].verdict.holds]
+    broken = [trip for trip in trips if not trip[1].verdict.holds]
     order = [cause for cause, _ in Counter(_cause(row) for _, row, _ in broken).most_common()]
     broken.sort(key=lambda each: order.index(_cause(each[1])))
     note = f"{len(holding)}/{len(trips)}"
@@ -173,7 +173,7 @@ def _verdict_cells(row: TripRow, at: int, round_trip: RoundTrip) -> tuple[Text, 
 
 
 def _of_cause(cause: Cause, trips: Sequence[NumberedTrip], total: int) -> Blocks:
-    strips: Blocks = [_strip(*each) for each in trips]
+    strips: Blocks = [_strip(*trip) for trip in trips]
     more = strips[FIRST:]
     advice = [(each.reader.value, Text(each.text)) for each in advice_of(trips[0][1])]
     about = ABOUT[cause]

@@ -99,13 +99,13 @@ def _parsers(served: ServedModel) -> str:
 
 
 def _counted(probe: ServerProbe) -> Iterator[Row]:
-    same = sum(each.same for each in probe.prompts)
+    same = sum(prompt.same for prompt in probe.prompts)
     prompts = f"{same} of {len(probe.prompts)} match the template"
     if probe.prompts_refused:
         prompts += f"; {len(probe.prompts_refused)} that the template rejects"
     yield "Prompts", Text(prompts, style="" if probe.prompts_differ else "green")
     yield "Texts", _verdicts(probe)
-    streams = [each.stream_verdict for each in probe.texts if each.stream_verdict is not None]
+    streams = [text.stream_verdict for text in probe.texts if text.stream_verdict is not None]
     if streams:
         same = streams.count(ReadVerdict.EXACT)
         words = f"{same} of {len(streams)} equal the answer at once"
@@ -135,17 +135,17 @@ def _verdicts(probe: ServerProbe) -> Text:
 
 def _prompts(prompts: Sequence[ComparedPrompt]) -> Blocks:
     drawn: Blocks = []
-    for each in prompts:
-        if each.same:
+    for prompt in prompts:
+        if prompt.same:
             continue
-        drawn += heading(f"The prompt of {each.title} differs")
-        if each.served is None:
-            drawn += prose(visible(each.refusal))
+        drawn += heading(f"The prompt of {prompt.title} differs")
+        if prompt.served is None:
+            drawn += prose(visible(prompt.refusal))
             continue
-        start = max(0, each.parting - AROUND)
+        start = max(0, prompt.parting - AROUND)
         pairs = [
-            ("template", Text(marker_text(_cut(each.rendered[start:])))),
-            ("server", Text(marker_text(_cut(each.served[start:])))),
+            ("template", Text(marker_text(_cut(prompt.rendered[start:])))),
+            ("server", Text(marker_text(_cut(prompt.served[start:])))),
         ]
         drawn += rows(pairs, words=False)
     return drawn
@@ -153,13 +153,13 @@ def _prompts(prompts: Sequence[ComparedPrompt]) -> Blocks:
 
 def _read_otherwise(probe: ServerProbe) -> Blocks:
     drawn: Blocks = []
-    for each in probe.texts:
-        if each.verdict is ReadVerdict.REFUSED:
-            drawn += heading(f"The server fails on {each.known_text.title}")
-            drawn += rows([_text(each), ("it says", Text(visible(each.refusal)))])
-        elif each.verdict is ReadVerdict.DIFFERENT:
-            drawn += heading(f"Misread: {each.known_text.title}")
-            drawn += rows([_text(each), *_parts(each.differences)], words=False)
+    for text in probe.texts:
+        if text.verdict is ReadVerdict.REFUSED:
+            drawn += heading(f"The server fails on {text.known_text.title}")
+            drawn += rows([_text(text), ("it says", Text(visible(text.refusal)))])
+        elif text.verdict is ReadVerdict.DIFFERENT:
+            drawn += heading(f"Misread: {text.known_text.title}")
+            drawn += rows([_text(text), *_parts(text.differences)], words=False)
     return drawn
 
 
@@ -168,9 +168,9 @@ def _text(text: ProbedText) -> Row:
 
 
 def _parts(differences: Sequence[PartDifference]) -> Iterator[Row]:
-    for each in differences:
-        yield f"{each.part} expected", Text(_value(each.meant))
-        yield f"{each.part} read", Text(_value(each.came))
+    for difference in differences:
+        yield f"{difference.part} expected", Text(_value(difference.meant))
+        yield f"{difference.part} read", Text(_value(difference.came))
 
 
 def _value(value: Json) -> str:
@@ -183,8 +183,8 @@ def _value(value: Json) -> str:
 def _at_edges(probe: ServerProbe) -> Blocks:
     """Show the first text with each part whose edges differ."""
     first: dict[str, PartDifference] = {}
-    for each in probe.texts:
-        for found in each.differences:
+    for text in probe.texts:
+        for found in text.differences:
             if found.likeness is PartLikeness.EDGES:
                 first.setdefault(found.part, found)
     if not first:
@@ -197,14 +197,14 @@ def _at_edges(probe: ServerProbe) -> Blocks:
 
 def _streams(probe: ServerProbe) -> Blocks:
     drawn: Blocks = []
-    for each in probe.texts:
-        if each.stream_refusal:
-            drawn += heading(f"The server fails on the stream of {each.known_text.title}")
-            drawn += prose(visible(each.stream_refusal))
-        elif each.stream_differences:
-            drawn += heading(f"The stream differs: {each.known_text.title}")
+    for text in probe.texts:
+        if text.stream_refusal:
+            drawn += heading(f"The server fails on the stream of {text.known_text.title}")
+            drawn += prose(visible(text.stream_refusal))
+        elif text.stream_differences:
+            drawn += heading(f"The stream differs: {text.known_text.title}")
             pairs: list[Row] = []
-            for found in each.stream_differences:
+            for found in text.stream_differences:
                 pairs.append((f"{found.part} at once", Text(_value(found.meant))))
                 pairs.append((f"{found.part} streamed", Text(_value(found.came))))
             drawn += rows(pairs, words=False)
@@ -251,14 +251,14 @@ def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -
     ]
     pairs = [
         (
-            visible(each.name),
+            visible(score.name),
             sentence(
-                f"{each.right} correct, {each.edges} of them except at the edges;"
-                f" {each.different} misread, {each.refused} failures",
-                ("  the server's" if each.name == configured else "", "bold"),
+                f"{score.right} correct, {score.edges} of them except at the edges;"
+                f" {score.different} misread, {score.refused} failures",
+                ("  the server's" if score.name == configured else "", "bold"),
             ),
         )
-        for each in shown_scores
+        for score in shown_scores
     ]
     return [*heading(f"{title}: the best of {len(scores)}"), *rows(pairs)]
 

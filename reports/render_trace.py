@@ -211,7 +211,7 @@ def _assignments(trace: RenderTrace) -> Blocks:
     for site, steps in found:
         drawn += _site_row(trace, site)
         values = list(dict.fromkeys(step.words for step in steps))
-        words = [marker_text(each) for each in values[:MOST_OUTCOMES]]
+        words = [marker_text(value) for value in values[:MOST_OUTCOMES]]
         if len(values) > MOST_OUTCOMES:
             words.append(f"… {len(values) - MOST_OUTCOMES} other values")
         drawn += prose(", then ".join(words), _NUMBER + 4, hang=2)

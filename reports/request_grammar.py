@@ -99,7 +99,7 @@ def _facts(acceptance: TextAcceptance, unit: str) -> list[Row]:
         if acceptance.completes:
             refused = sentence(refused, ", which completes ", quoted(acceptance.completes))
         facts.append(("Refused", refused))
-    ways = [_way(*each) for each in _ranges(acceptance.allowed)]
+    ways = [_way(*range_) for range_ in _ranges(acceptance.allowed)]
     if acceptance.choices and not ways:
         ways.append(Text(f"{acceptance.choices} {unit}s"))
     if acceptance.may_end:
@@ -251,7 +251,10 @@ def grammar_document(
             loosened,
             grammar.lazy,
             tuple(grammar.triggers),
-            tuple(TriggerDocument(int(each.kind), each.value) for each in grammar.server_triggers),
+            tuple(
+                TriggerDocument(int(trigger.kind), trigger.value)
+                for trigger in grammar.server_triggers
+            ),
             tuple(grammar.preserved_tokens),
             tuple(grammar.stop_strings),
             refused,

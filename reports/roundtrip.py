@@ -279,7 +279,7 @@ def conditions_of(row: TripRow, round_trip: RoundTrip) -> Iterator[str]:
             words += f" ({each.cause})"
         groups.setdefault(words, []).append(changed_switches(usual, each.setting))
     for words, settings in groups.items():
-        least = [each for each in settings if not _covered(each, settings)]
+        least = [setting for setting in settings if not _covered(setting, settings)]
         named = " or ".join(setting_words(each) or "no switch set" for each in least)
         yield f"{words} with {named}"
 
@@ -415,7 +415,7 @@ def _causes_of(round_trip: RoundTrip) -> dict[str, Counter[Cause]]:
     counted: dict[str, Counter[Cause]] = {}
     for fault, words in FAULTS.items():
         verdicts = [row.verdict for row in round_trip.rows if row.verdict.fault is fault]
-        causes = Counter(each.cause for each in verdicts if each.cause is not None)
+        causes = Counter(verdict.cause for verdict in verdicts if verdict.cause is not None)
         if causes:
             counted[words] = Counter(dict(causes.most_common()))
     return counted
@@ -576,7 +576,7 @@ def roundtrip_document(analysis: Analysis, round_trip: RoundTrip) -> dict[str, J
         check_counts(analysis.check),
         analysis.spoiled,
         round_trip.tokenized,
-        tuple(SplitStopDocument(*each) for each in round_trip.split_stops),
+        tuple(SplitStopDocument(*stop) for stop in round_trip.split_stops),
         None
         if round_trip.profile is None
         else EngineNameDocument(round_trip.profile.name, round_trip.profile.version),

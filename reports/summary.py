@@ -281,7 +281,11 @@ def _prompt(beginning: PromptFormat) -> Text:
     if opening is None or not opening.text:
         return Text("add_generation_prompt adds nothing")
     end_words = sentence("ends with ", quoted(opening.text), f", which is {opening.written.value}")
-    later = [each for each in beginning.format.later_openings if each.setting == opening.setting]
+    later = [
+        later_opening
+        for later_opening in beginning.format.later_openings
+        if later_opening.setting == opening.setting
+    ]
     for each in later:
         end_words = sentence(end_words, "; behind earlier turns with ", quoted(each.text))
         words = f"stands for {each.written.value}" if each.turn_begun else "begins no turn"

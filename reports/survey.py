@@ -72,7 +72,7 @@ def survey_page(
     `pages` has the names of the templates' own pages, which lie beside it, by their sources.
     """
     many = number_of(summary.all.templates, "template")
-    folder = shared_folder([each.source for each in records])
+    folder = shared_folder([record.source for record in records])
     return page(
         PageTop(f"{many} · autoparser survey", "autoparser survey", many, list(_badges(summary))),
         [
@@ -159,7 +159,7 @@ def _shares(title: str, shares: Sequence[RecordShare], whole: int) -> Blocks:
     if not shares:
         return []
     anchor = title.lower().replace(" ", "-")
-    return [Heading(Text(title), anchor), _table([(each.name, each) for each in shares], whole)]
+    return [Heading(Text(title), anchor), _table([(share.name, share) for share in shares], whole)]
 
 
 def _table(
@@ -192,8 +192,8 @@ def _families(summary: SurveySummary, folder: str, most: int) -> Blocks:
     title = f"Families: {len(summary.families)} {ways} to write a call"
     lead = "Templates are of one family if they write a call alike: the same text around slots."
     asides = tuple(
-        visible(f"such as {', '.join(name.removeprefix(folder) for name in each.examples)}")
-        for each in families
+        visible(f"such as {', '.join(name.removeprefix(folder) for name in family.examples)}")
+        for family in families
     )
     named = [(marker_text(family.call), family.share) for family in families]
     return [
@@ -277,7 +277,9 @@ def _cells(record: SurveyRecord, *, linted: bool) -> Iterator[Text]:
     yield Text(f"{record.trips_holding}/{record.trip_count}" if record.trip_count else "")
     if linted:
         found = record.findings
-        yield from (Text("" if found is None else str(found.get(each, 0))) for each in _SEVERITIES)
+        yield from (
+            Text("" if found is None else str(found.get(severity, 0))) for severity in _SEVERITIES
+        )
 
 
 def _modes(record: SurveyRecord) -> Iterator[Text]:
@@ -290,7 +292,7 @@ def _choices(
     records: Sequence[SurveyRecord], heads: Sequence[str], *, linted: bool
 ) -> Iterator[ColumnFilter]:
     def column_filter(column: str, values: Sequence[str]) -> ColumnFilter:
-        options = tuple((each, each) for each in sorted(set(values)) if each)
+        options = tuple((value, value) for value in sorted(set(values)) if value)
         return ColumnFilter(column, heads.index(column), options)
 
     yield column_filter("verdict", [_verdict(record) for record in records])

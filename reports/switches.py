@@ -63,7 +63,7 @@ def _unmoved(variables: Sequence[UnmovedVariable]) -> Blocks:
 
 def unmoved_words(variables: Sequence[UnmovedVariable]) -> Text:
     """Name the variables that are read and change nothing, as far as was tried."""
-    words = [f"{visible(each.name)}{' (raises)' * each.raises}" for each in variables]
+    words = [f"{visible(variable.name)}{' (raises)' * variable.raises}" for variable in variables]
     return Text(", ".join(words))
 
 
@@ -106,7 +106,7 @@ def unset_words(switch: Switch, formats: Formats) -> str:
         return f"{value_words(formats.base[switch.name])} here: unset raises"
     if switch.default is None:
         return ""
-    groups = (each for each in switch.groups if repr(each[0]) == repr(switch.default))
+    groups = (group for group in switch.groups if repr(group[0]) == repr(switch.default))
     equal = next(groups, (switch.default,))
     # Beside a word that it is compared with, booleans are nothing that a caller sends.
     named = [each for each in equal if isinstance(each, bool) is isinstance(equal[0], bool)]

@@ -232,7 +232,7 @@ def _prompts(prompts: Sequence[PlainPrompt]) -> Blocks:
         pieces = (DifferencePiece(Side.BOTH, usual.text),)
         alone = ComparedTexts((_prompt_side(usual),), pieces)
         return [*heading("The prompt of a short question"), alone]
-    shown, *more = (_beside(usual, each) for each in others)
+    shown, *more = (_beside(usual, other) for other in others)
     folds = [
         Fold(Text(" or ".join(_settings_words(prompt))), [texts], printed=False)
         for prompt, texts in zip(others[1:], more, strict=True)
@@ -247,7 +247,7 @@ def _prompts(prompts: Sequence[PlainPrompt]) -> Blocks:
 def _beside(usual: PlainPrompt, other: PlainPrompt) -> ComparedTexts:
     left, right = usual.text, other.text
     pieces = compare_texts(left, right)
-    own = [each for each in pieces if each.side is not Side.BOTH]
+    own = [piece for piece in pieces if piece.side is not Side.BOTH]
     if len(own) == 1 and len(own[0].text) < SHORTEST_MATCH:
         # A sign more, as where one prompt opens what the other closes: both are shown whole.
         start, end = prefix_length(left, right), 0
@@ -260,7 +260,7 @@ def _beside(usual: PlainPrompt, other: PlainPrompt) -> ComparedTexts:
             DifferencePiece(Side.RIGHT, right[start : len(right) - end]),
             DifferencePiece(Side.BOTH, left[len(left) - end :]),
         ]
-    shown = tuple(each for each in pieces if each.text)
+    shown = tuple(piece for piece in pieces if piece.text)
     return ComparedTexts((_prompt_side(usual), _prompt_side(other)), shown)
 
 
@@ -279,12 +279,12 @@ def _prompt_side(prompt: PlainPrompt) -> TextSide:
 
 
 def _settings_words(prompt: PlainPrompt) -> list[str]:
-    return [setting_words(each) or "nothing set" for each in prompt.settings]
+    return [setting_words(setting) or "nothing set" for setting in prompt.settings]
 
 
 def _released(report: LintReport) -> Sequence[LintFinding]:
     """Return the findings that a page shows at once: those of lint's usual profile."""
-    return [each for each in report.findings if FindingFilter(Profile.RELEASE).shows(each)]
+    return [finding for finding in report.findings if FindingFilter(Profile.RELEASE).shows(finding)]
 
 
 _KINDS = {Severity.ERROR: "bad", Severity.WARNING: "doubt", Severity.INFO: "plain"}
@@ -296,7 +296,7 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
     As `autoparser lint` does, what is not in its usual profile is folded.
     """
     at_once = _released(report)
-    folded = [each for each in report.findings if each not in at_once]
+    folded = [finding for finding in report.findings if finding not in at_once]
     drawn: Blocks = [Heading(Text("Findings"), "findings", str(len(at_once)))]
     if at_once:
         drawn.append(_listed(at_once, template))
@@ -317,7 +317,7 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
 
 
 def _listed(findings: Sequence[LintFinding], template: ChatTemplate) -> Entries:
-    return Entries(tuple(_finding(each, template) for each in findings))
+    return Entries(tuple(_finding(finding, template) for finding in findings))
 
 
 def _finding(finding: LintFinding, template: ChatTemplate) -> Entry:
@@ -477,8 +477,8 @@ def _switch_views(views: Sequence[SwitchView]) -> Blocks:
     if not views:
         return []
     usual, *others = views
-    alike = [each for each in others if _turn_text(each) == _turn_text(usual)]
-    changing = [each for each in others if each not in alike]
+    alike = [other for other in others if _turn_text(other) == _turn_text(usual)]
+    changing = [other for other in others if other not in alike]
     words = "What the template writes of a turn, one switch set at a time."
     drawn = [Heading(Text("A turn per switch"), "views", str(len(others))), *lead(words)]
     drawn += [_view(each) for each in (usual, *changing)]

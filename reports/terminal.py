@@ -104,7 +104,7 @@ def _block_lines(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a 
         case Departure():
             return _departure(block, width)
         case ValueChanges():
-            return [line for each in _changes(block) for line in _block_lines(each, width)]
+            return [line for change in _changes(block) for line in _block_lines(change, width)]
         case Table():
             return _table(block, width)
         case Fold():
@@ -218,7 +218,7 @@ def _entries(block: Entries, width: int) -> Lines:
         same = at > 0 and entry.text == block.entries[at - 1].text
         pairs.append((entry.name, Text("as above", style="dim") if long and same else entry.text))
     drawn = fact_lines(pairs, width) if len(pairs) > 1 or not opened else []
-    full = [each for entry in opened for each in entry_blocks(entry, block.kind)]
+    full = [entry_block for entry in opened for entry_block in entry_blocks(entry, block.kind)]
     return drawn + drawn_lines(full, width)
 
 
@@ -248,7 +248,7 @@ def _table(block: Table, width: int) -> Lines:
         max(size, len(each.head)) if each.cells or each.cut else size
         for size, each in zip(sizes, columns, strict=True)
     ]
-    drawn = _table_row([Text(each.head) for each in columns], columns, roomy, block.indent)
+    drawn = _table_row([Text(column.head) for column in columns], columns, roomy, block.indent)
     for head in drawn:
         head.style = block.head
     shown = block.rows[: block.most or None]

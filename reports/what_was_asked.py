@@ -61,7 +61,7 @@ def bounds_rows(bounds: AskedBounds) -> Iterator[tuple[str, str]]:
     often = [f"{visible(form)} ({count})" for form, count in forms if count > 1]
     once = [visible(form) for form, count in forms if count == 1]
     yield "sent as", "; ".join([", ".join(often), *([f"once: {', '.join(once)}"] if once else [])])
-    settings = [each for each in bounds.settings if each]
+    settings = [setting for setting in bounds.settings if setting]
     if settings:
         yield "under", f"nothing set; {settings_words(settings)}"
 

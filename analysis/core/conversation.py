@@ -239,7 +239,7 @@ class ReadMessage(Struct, frozen=True):
     @classmethod
     def of(cls, message: Message) -> ReadMessage:
         """Return what a program should give of a message."""
-        calls = [ReadCall(each.name, json.dumps(dict(each.arguments))) for each in message.calls]
+        calls = [ReadCall(call.name, json.dumps(dict(call.arguments))) for call in message.calls]
         return cls(message.content, message.reasoning, tuple(calls))
 
 

@@ -70,11 +70,13 @@ def expected_at(kind: type[object], parts: Sequence[str | int]) -> ExpectedValue
         of_list = isinstance(part, int) and not _members_of(node)
         words = _description(node) or (words if of_list else "")
     alternatives = [*_alternatives(node)]
-    kinds = dict.fromkeys(_KINDS[type(each)] for each in alternatives if type(each) in _KINDS)
+    kinds = dict.fromkeys(
+        _KINDS[type(alternative)] for alternative in alternatives if type(alternative) in _KINDS
+    )
     return ExpectedValue(
         " or ".join(kinds),
         words,
-        tuple(choice for each in alternatives for choice in _choices_of(each)),
+        tuple(choice for alternative in alternatives for choice in _choices_of(alternative)),
         _members_of(node),
     )
 
@@ -84,8 +86,8 @@ def _alternatives(node: inspect.Type) -> Iterator[inspect.Type]:
     if isinstance(node, inspect.Metadata):
         yield from _alternatives(node.type)
     elif isinstance(node, inspect.UnionType):
-        for each in node.types:
-            yield from _alternatives(each)
+        for kind in node.types:
+            yield from _alternatives(kind)
     else:
         yield node
 
@@ -100,13 +102,15 @@ def _members_of(node: inspect.Type) -> dict[str, str]:
 
 
 def _type_at(node: inspect.Type, part: str | int) -> inspect.Type | None:
-    for each in _alternatives(node):
-        if isinstance(part, int) and isinstance(each, inspect.ListType | inspect.VarTupleType):
-            return each.item_type
-        if isinstance(part, str) and isinstance(each, inspect.StructType):
-            return next((at.type for at in each.fields if at.encode_name == part), None)
-        if isinstance(each, inspect.DictType):
-            return each.value_type
+    for alternative in _alternatives(node):
+        if isinstance(part, int) and isinstance(
+            alternative, inspect.ListType | inspect.VarTupleType
+        ):
+            return alternative.item_type
+        if isinstance(part, str) and isinstance(alternative, inspect.StructType):
+            return next((at.type for at in alternative.fields if at.encode_name == part), None)
+        if isinstance(alternative, inspect.DictType):
+            return alternative.value_type
     return None
 
 
@@ -119,7 +123,7 @@ def _choices_of(node: inspect.Type) -> Iterator[str]:
 
 def _description(node: inspect.Type) -> str:
     if isinstance(node, inspect.UnionType):
-        return "".join([words for each in node.types if (words := _description(each))][:1])
+        return "".join([words for kind in node.types if (words := _description(kind))][:1])
     if not isinstance(node, inspect.Metadata):
         return ""
     # Its members have no types.

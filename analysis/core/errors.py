@@ -72,7 +72,7 @@ def spelling_hint(wrong_word: str, known_words: Iterable[object], then: str = ""
 
 def missing_name_hint(wanted: str, names: Iterable[object], then: str = "") -> str:
     """Return a hint about a missing name: which of those given stands for it; and `then`."""
-    close = nearest_word(wanted, (each for each in names if each != wanted))
+    close = nearest_word(wanted, (name for name in names if name != wanted))
     return " ".join(filter(None, (close and f"did you mean {wanted} for {close}?", then)))
 
 

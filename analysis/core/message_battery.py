@@ -228,5 +228,5 @@ def loose_tools() -> tuple[Json, ...]:
         "labels": {"type": "array"},
         "options": {"type": "object"},
     }
-    functions = [with_properties(each, loose.get, required=[]) for each in battery_tools()]
-    return tuple({"type": "function", "function": each} for each in functions)
+    functions = [with_properties(tool, loose.get, required=[]) for tool in battery_tools()]
+    return tuple({"type": "function", "function": function} for function in functions)

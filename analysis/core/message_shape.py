@@ -194,14 +194,14 @@ def put_together(departures: Sequence[FormDeparture]) -> FormDeparture:
     """Return all these departures, of one shape, as one: each is as users send it at once."""
     taken = departures[0].own_shape
     change = {
-        name: getattr(each.shape, name)
-        for each in departures
+        name: getattr(departure.shape, name)
+        for departure in departures
         for name in MessageShape.__struct_fields__
-        if getattr(each.shape, name) != getattr(taken, name)
+        if getattr(departure.shape, name) != getattr(taken, name)
     }
     return FormDeparture(
-        ", ".join(each.usual for each in departures),
-        ", ".join(each.wanted for each in departures),
+        ", ".join(departure.usual for departure in departures),
+        ", ".join(departure.wanted for departure in departures),
         replace(taken, **change),
         taken,
     )

@@ -70,8 +70,8 @@ class AskedTally(Struct):
             self._known_setting = setting
             self._settings.setdefault(repr(dict(setting)), dict(setting))
         calls = 0
-        for each in messages:
-            calls += self._add_message(each, forms)
+        for message in messages:
+            calls += self._add_message(message, forms)
         self._messages = max(self._messages, len(messages))
         self._calls = max(self._calls, calls)
         if tools:

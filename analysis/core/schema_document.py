@@ -507,7 +507,7 @@ def _without_own(schema: Schema, keyword: str) -> Json:
         # Where any value may stand, a text without quotes does not begin as a list does.
         listed = schema.get(keyword)
         values = listed if keyword == "enum" and isinstance(listed, list) else [listed]
-        kinds: list[Json] = [*sorted({str(type_of(each)) for each in values})]
+        kinds: list[Json] = [*sorted({str(type_of(value)) for value in values})]
         return {**rest, "type": kinds}
     # Said, since a notation that writes names twice closes an object that says nothing of it.
     opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema

@@ -431,7 +431,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
         """The members that it declares or requires."""
         parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)
         name_groups = (
-            (*schema_map(each, "properties"), *names_of(each, "required")) for each in parts
+            (*schema_map(part, "properties"), *names_of(part, "required")) for part in parts
         )
         return frozenset(name for names in name_groups for name in names)
 
@@ -439,7 +439,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
     def invites_other_names(self) -> bool:
         """Whether it says what members are that it does not name."""
         parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)
-        return any(each.get(word) for each in parts for word in _OF_OTHER_NAMES)
+        return any(part.get(word) for part in parts for word in _OF_OTHER_NAMES)
 
     def allowed(self, schema: Json) -> frozenset[JsonType]:
         """Name the types that a schema of the same document allows."""

@@ -231,7 +231,9 @@ def _decided_at(subject: Subject, render_texts: Iterable[str]) -> Iterator[int]:
     """Return the places of tests that came out otherwise in one of the renders than in another."""
     held: dict[int, set[tuple[bool | None, ...]]] = defaultdict(set)
     asked = {
-        each.render.text: each.variables for each in subject.past_renders if each.render.rendered
+        render.render.text: render.variables
+        for render in subject.past_renders
+        if render.render.rendered
     }
     for variables in (asked[text] for text in render_texts if text in asked):
         trace = subject.rendering.step_through(variables)

@@ -207,7 +207,7 @@ def _departure(
     place = str(at)
     if text.startswith(before):
         return RenderFault(kind, "", place), 0
-    ours = [it for it in range(at + 1) if each.messages[it]["role"] == "assistant"]
+    ours = [index for index in range(at + 1) if each.messages[index]["role"] == "assistant"]
     if each.block is not None and ours and _is_earlier(each.messages, ours[-1]):
         kept, whole = _without_reasoning(text, each.block), _without_reasoning(before, each.block)
         if kept.startswith(whole):
@@ -387,8 +387,10 @@ class EditProof:
             spoiled,
             tuple(shown),
             any(
-                each.plainly and each.messages_key in sent and self._refuses(each, edited)
-                for each in self.conversations
+                conversation.plainly
+                and conversation.messages_key in sent
+                and self._refuses(conversation, edited)
+                for conversation in self.conversations
             ),
         )
 
@@ -425,8 +427,10 @@ class EditProof:
     @cached_property
     def _counts(self) -> tuple[int, Mapping[str, int]]:
         """How many conversations the original refuses, and how many are of each kind."""
-        kinds = Counter(kind for each in self.conversations for kind in each.kinds)
-        refused = sum(not self._original.render(each).rendered for each in self.conversations)
+        kinds = Counter(kind for conversation in self.conversations for kind in conversation.kinds)
+        refused = sum(
+            not self._original.render(conversation).rendered for conversation in self.conversations
+        )
         return refused, dict(sorted(kinds.items()))
 
     def _beyond(
@@ -443,10 +447,10 @@ class EditProof:
         # A text that was not there had no edges either.
         there = {it.place for it in mended if it.kind in LOSSES}
         primary = [
-            it
-            for it in others
-            if it.kind not in CONSEQUENCES
-            and not (it.kind is FaultKind.STRIPPED and it.place in there)
+            other
+            for other in others
+            if other.kind not in CONSEQUENCES
+            and not (other.kind is FaultKind.STRIPPED and other.place in there)
         ]
         return primary if primary or len(others) < len(mended) else mended
 
@@ -454,7 +458,7 @@ class EditProof:
         if self._mends is None:
             return True
         return any(
-            each.kind is fault.kind and each.whose in ("", fault.whose) for each in self._mends
+            mend.kind is fault.kind and mend.whose in ("", fault.whose) for mend in self._mends
         )
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
@@ -553,7 +557,7 @@ class EditProof:
         each, usual = self.conversations[at], self._subject.usual_setting
         named = {it for it, value in each.setting.items() if usual.get(it, ...) != value}
         kinds = {
-            frozenset(it for it in self.faults(other) if it.kind in LOSSES and it.whose)
+            frozenset(fault for fault in self.faults(other) if fault.kind in LOSSES and fault.whose)
             for other in (self._alike[each.request] if each.explicit else ())
             if _without(self.conversations[other].setting, named) == _without(each.setting, named)
         }
@@ -563,11 +567,11 @@ class EditProof:
 def _one_of_each(examples: Iterable[ChangedRender]) -> Iterator[ChangedRender]:
     """Return an example of each kind, of those that show one alone if there are."""
     seen: set[tuple[bool, str]] = set()
-    for each in sorted(examples, key=lambda it: (it.asked_for, len(it.mended), it.mended)):
-        kinds = {(each.asked_for, words) for words in each.mended}
+    for example in sorted(examples, key=lambda it: (it.asked_for, len(it.mended), it.mended)):
+        kinds = {(example.asked_for, words) for words in example.mended}
         if not kinds <= seen:
             seen |= kinds
-            yield each
+            yield example
 
 
 def _without(setting: Mapping[str, Json], names: set[str]) -> dict[str, Json]:

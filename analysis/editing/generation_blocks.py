@@ -374,8 +374,8 @@ def marked_templates(analysis: Analysis) -> Iterator[ChatTemplate]:
     uses: dict[tuple[int, int], list[_Use]] = defaultdict(list)
     apart = replace(template, text=text)
     try:
-        for each in attributed_turns(analysis):
-            for place, use in _uses(each, apart, places):
+        for turn in attributed_turns(analysis):
+            for place, use in _uses(turn, apart, places):
                 uses[place].append(use)
     except AutoparserError:
         # Taken apart, an output is another text.
@@ -399,7 +399,9 @@ def _uses(
         raise TemplateRenderError("taken apart, the template renders another text")
     for span in spans:
         end = at + len(span.text)
-        inside = [each for each in turns.whole.segments if each.start < end and each.end > at]
+        inside = [
+            segment for segment in turns.whole.segments if segment.start < end and segment.end > at
+        ]
         sampled = [
             (max(each.start, at) - at, min(each.end, end) - at) for each in inside if each.sampled
         ]

@@ -123,7 +123,9 @@ class TemplateTrials:
         if all(rule.code in self._found_codes for rule in firing):
             return frozenset()
         return frozenset(
-            each.rule for each in lint(subject).findings if each.code not in self._found_codes
+            finding.rule
+            for finding in lint(subject).findings
+            if finding.code not in self._found_codes
         )
 
     @cached_property
@@ -243,7 +245,7 @@ def fix_template(
     if known.text == text:
         return FixedTemplate(template, template, tuple(fixes))
     subject = Subject(known) if trials is None else trials.subject
-    done = [replace(each, reason=None) if _went_along(each, subject) else each for each in fixes]
+    done = [replace(fix, reason=None) if _went_along(fix, subject) else fix for fix in fixes]
     text = known.text.replace("\n", "\r\n") if "\r\n" in template.text else known.text
     return FixedTemplate(template, replace(template, text=text), tuple(done))
 
@@ -273,7 +275,7 @@ def _mark_generation(trials: TemplateTrials, finding: LintFinding) -> FindingFix
     """Write generation blocks, by which no text changes."""
     subject, tried, reason = trials.subject, 0, UnfixedReason.NO_EDIT
     text = trials.template.text
-    found = (_lay_out(each, text) for each in marked_templates(subject.analysis))
+    found = (_lay_out(template, text) for template in marked_templates(subject.analysis))
     for marked in chain.from_iterable(found):
         tried += 1
         proven = _proven_marks(trials, marked)
@@ -364,7 +366,9 @@ class _FixSearch:
         base = [*self._outcomes(self._trials.edited(chosen.edits))]
         partial: list[tuple[int, FixCandidate]] = []
         reason = UnfixedReason.NO_EDIT
-        apart = [each for each in candidates if not each.overlaps(chosen)][:MOST_TRIED]
+        apart = [candidate for candidate in candidates if not candidate.overlaps(chosen)][
+            :MOST_TRIED
+        ]
         for at in range(0, len(apart), AT_ONCE):
             joined = [chosen.and_also(each) for each in apart[at : at + AT_ONCE]]
             for each in sorted(joined, key=lambda it: it.size):
@@ -448,12 +452,12 @@ class FixRun:
     @property
     def fixes(self) -> tuple[FindingFix, ...]:
         """What was done about each finding."""
-        return tuple(fix for each in self.templates for fix in each.fixed.fixes)
+        return tuple(fix for template in self.templates for fix in template.fixed.fixes)
 
     @property
     def changed(self) -> bool:
         """Whether any template was fixed in anything."""
-        return any(each.fixed.changed for each in self.templates)
+        return any(template.fixed.changed for template in self.templates)
 
     @property
     def remaining(self) -> int:
@@ -487,7 +491,9 @@ def fix_sources(
         if isinstance(answer, AutoparserError):
             problem = problem_of(answer, each.path)
             problems.append(replace(problem, message=f"not finished: {problem.message}"))
-            stay = tuple(FindingFix(it, reason=UnfixedReason.NOT_FINISHED) for it in each.findings)
+            stay = tuple(
+                FindingFix(finding, reason=UnfixedReason.NOT_FINISHED) for finding in each.findings
+            )
             found.append(FixTarget(each, FixedTemplate(each.template, each.template, stay)))
         else:
             found.append(FixTarget(each, answer))

@@ -158,7 +158,7 @@ class _EditSearch:
             if not targets or before is None:
                 break
             gains = self._gains(chosen, candidates, targets, before)
-            edit = next((each for each in gains if self._right([*chosen, each])), None)
+            edit = next((gain for gain in gains if self._right([*chosen, gain])), None)
             if edit is None:
                 break
             chosen.append(edit)
@@ -232,7 +232,7 @@ class _EditSearch:
         """Whether what held is rendered to the same text, and nothing is changed but for better."""
         stage = self._edited(edits)
         replays = (step.replay for step in self._steps if step.replay.holds)
-        if any(_texts(stage, each) != (each.text, each.prompt.text) for each in replays):
+        if any(_texts(stage, replay) != (replay.text, replay.prompt.text) for replay in replays):
             return False
         proof = self._proof.proven(self._template(edits))
         return proof is not None and not proof.beyond
@@ -293,7 +293,7 @@ class _EditSearch:
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
         """Return whether both render all steps and conversations to the same texts."""
         first, second = (ReplayStage(self._analysis, each) for each in (one, other))
-        same = (_texts(first, it.replay) == _texts(second, it.replay) for it in self._steps)
+        same = (_texts(first, step.replay) == _texts(second, step.replay) for step in self._steps)
         return all(same) and self._proof.alike(one, other)
 
 

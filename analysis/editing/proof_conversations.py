@@ -80,17 +80,17 @@ class ProofConversation:
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """What is in it that templates treat apart, in words."""
-        roles = [str(each["role"]) for each in self.messages]
-        contents = [each.get("content") for each in self.messages]
-        long = len(roles) >= LONG or any(len(str(each)) >= LONG_TEXT for each in contents)
+        roles = [str(message["role"]) for message in self.messages]
+        contents = [message.get("content") for message in self.messages]
+        long = len(roles) >= LONG or any(len(str(content)) >= LONG_TEXT for content in contents)
         found = {
             "tools": bool(self.tools),
-            "calls": any(each.get("tool_calls") for each in self.messages),
+            "calls": any(message.get("tool_calls") for message in self.messages),
             "reasoning": self.reasoned,
             "several turns": roles.count("user") > 1,
             "no system message": not {"system", "developer"} & {*roles},
-            "list contents": any(isinstance(each, list) for each in contents),
-            "null or no content": any(each is None for each in contents),
+            "list contents": any(isinstance(content, list) for content in contents),
+            "null or no content": any(content is None for content in contents),
             "many messages or long texts": long,
             "a switch": self.explicit,
         }
@@ -259,7 +259,9 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
             # These are among the conversations in other words.
             continue
         role = "" if request.content is None else request.content[0]
-        texts = tuple(it for it in _texts(request.dialogue) if it[0] not in SAID_BY.get(role, ()))
+        texts = tuple(
+            text for text in _texts(request.dialogue) if text[0] not in SAID_BY.get(role, ())
+        )
         if request.content is not None:
             texts += tuple((SAID_BY[role][0], words) for words in _texts_of(request.content[1]))
         yield ProofConversation(
@@ -328,10 +330,10 @@ Respelled = tuple[str, Sequence[Mapping[str, Json]], Mapping[str, Json]]
 
 def _respell(plain: ProofConversation) -> Iterator[Respelled]:
     for other, known in RESPELLED_ROLES.items():
-        if any(each["role"] == known for each in plain.messages):
+        if any(message["role"] == known for message in plain.messages):
             sent = [
-                {**each, "role": other} if each["role"] == known else each
-                for each in plain.messages
+                {**message, "role": other} if message["role"] == known else message
+                for message in plain.messages
             ]
             yield f"a {other}'s message", sent, {}
             as_list = [_listed(other)(dict(each)) for each in sent]
@@ -339,7 +341,7 @@ def _respell(plain: ProofConversation) -> Iterator[Respelled]:
     if plain.tools is None:
         yield "an empty list of tools", plain.messages, {"tools": []}
     for words, change in _CHANGES.items():
-        changed = [change(dict(each)) for each in plain.messages]
+        changed = [change(dict(message)) for message in plain.messages]
         if changed != [*plain.messages]:
             yield words, changed, {}
 
@@ -433,12 +435,12 @@ def _long(subject: Subject) -> Iterator[ProofConversation]:
             plain = _whole(subject, whole, generation=generation)
             yield plain
             for words in ("content of null", "no content") if dialogue is not many else ():
-                changed = tuple(_CHANGES[words](dict(each)) for each in plain.messages)
+                changed = tuple(_CHANGES[words](dict(message)) for message in plain.messages)
                 sent = replace(plain, messages=changed, as_given=True)
                 yield replace(sent, name=f"{words}: {plain.name}", plainly=plain, words=words)
             if dialogue is many:
                 padding = "word " * (LONG_TEXT // 5) + "word"
-                longer = tuple(_lengthen(each, padding) for each in plain.messages)
+                longer = tuple(_lengthen(message, padding) for message in plain.messages)
                 yield replace(plain, messages=longer, name="long texts")
 
 

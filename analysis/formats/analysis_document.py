@@ -296,7 +296,7 @@ def describe_format(learned: LearnedFormat) -> dict[str, Any]:
         "flags": view.flags,
         "json_fields": convert(view.json_fields, JsonFieldsDocument | None, from_attributes=True),
         "markers": dict(view.markers.items()),
-        "switches": tuple(_switch_document(each, learned.formats) for each in learned.switches),
+        "switches": tuple(_switch_document(switch, learned.formats) for switch in learned.switches),
         "unmoved": learned.unmoved,
         "shape": learned.shape,
     }

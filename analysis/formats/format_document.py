@@ -248,7 +248,7 @@ def turn_document(format_: TurnFormat) -> TurnDocument:
     return copy_fields(
         TurnDocument,
         format_,
-        layouts=tuple(_layout_document(*each) for each in format_.layouts.items()),
+        layouts=tuple(_layout_document(*item) for item in format_.layouts.items()),
         calls=format_.calls and _calls_document(format_.calls),
         elsewhere=tuple(sorted(format_.elsewhere)),
     )
@@ -272,7 +272,9 @@ def _joints(format_: TurnFormat) -> tuple[JointDocument, ...]:
             before,
             after,
             tuple(
-                JointLiteralDocument(text, tuple(PresenceDocument(*each) for each in presences))
+                JointLiteralDocument(
+                    text, tuple(PresenceDocument(*presence) for presence in presences)
+                )
                 for text, presences in texts.items()
             ),
         )
@@ -307,7 +309,9 @@ def format_read(document: TurnDocument) -> TurnFormat:
     return copy_fields(
         TurnFormat,
         document,
-        layouts={Presence(**asdict(each.presence)): _layout(each) for each in document.layouts},
+        layouts={
+            Presence(**asdict(layout.presence)): _layout(layout) for layout in document.layouts
+        },
         calls=document.calls and _calls(document.calls),
         not_rendered={part: kind for part, kind in kinds if kind is not EvidenceKind.RENDER},
         elsewhere=frozenset(document.elsewhere),

@@ -129,9 +129,9 @@ def group_differences(expected: str, actual: str) -> tuple[DeviationExplanation,
     """
     regions = _moved(list(_regions(expected, actual)))
     alike = (
-        (kind if kind is OutputDeviation.SPACE else (kind, each.expected, each.actual), each)
-        for each in regions
-        for kind in [each.deviation]
+        (kind if kind is OutputDeviation.SPACE else (kind, region.expected, region.actual), region)
+        for region in regions
+        for kind in [region.deviation]
     )
     return _grouped(
         (key, DeviationExplanation(each.deviation, each.offset, each.expected, each.actual))
@@ -443,10 +443,10 @@ def _of_another_prompt(
 ) -> Iterator[DeviationExplanation]:
     """Name the setting whose prompt would explain an output that is not regular."""
     setting: Mapping[str, Json] | None = None
-    if any(each.deviation in _OF_ANOTHER_PROMPT for each in explanations):
+    if any(explanation.deviation in _OF_ANOTHER_PROMPT for explanation in explanations):
         setting = other_setting(reader.others, text)
-    for each in explanations:
-        if setting is not None and each.deviation in _OF_ANOTHER_PROMPT:
-            yield replace(each, cause=PossibleCause(CauseKind.OTHER_PROMPT, setting=setting))
+    for explanation in explanations:
+        if setting is not None and explanation.deviation in _OF_ANOTHER_PROMPT:
+            yield replace(explanation, cause=PossibleCause(CauseKind.OTHER_PROMPT, setting=setting))
         else:
-            yield each
+            yield explanation

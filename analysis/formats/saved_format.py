@@ -170,7 +170,7 @@ def _places(saved: SavedFormat) -> Iterator[str]:
         return
     beside = Path(saved.file).parent
     candidates = (Path(source.id), beside / source.id, beside / Path(source.id).name)
-    yield from dict.fromkeys(str(each) for each in candidates if each.exists())
+    yield from dict.fromkeys(str(candidate) for candidate in candidates if candidate.exists())
 
 
 def _unchanged(saved: SavedFormat, place: str, *, wanted: bool) -> ChatTemplate | None:

@@ -94,7 +94,7 @@ def foreign_markup(turn: TurnTree, text: str, message: ParsedMessage) -> tuple[i
         return None if found is None else _around(text, start + found[0], found[1])
     ends = {end.core for end in turn.ends}
     ours = (*markers_of(turn), *units_in([turn.header.core]))
-    if has_own_markup(turn, text) or any(each in text for each in ours if each not in ends):
+    if has_own_markup(turn, text) or any(our in text for our in ours if our not in ends):
         return None
     return _at_an_edge(text, ends)
 

@@ -242,8 +242,8 @@ def _content_text(
     if parsed.malformed_calls and engine.malformed is not UnreadCalls.READ:
         # What follows the place where a call broke is read as content.
         broke = _break_offset(parsed)
-        spans = [each for each in parsed.spans if each.start >= broke]
-        rest = (sampled[each.start : each.end] for each in spans if each.kind is SpanKind.CONTENT)
+        spans = [span for span in parsed.spans if span.start >= broke]
+        rest = (sampled[span.start : span.end] for span in spans if span.kind is SpanKind.CONTENT)
         content = content.removesuffix("".join(rest))
     if has_unreadable_call(parsed) and engine.malformed is not UnreadCalls.READ:
         kept = engine.malformed is UnreadCalls.CONTENT
@@ -273,7 +273,7 @@ def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
 
 def _break_offset(parsed: ParsedMessage) -> int:
     """Return where the first call begins that broke."""
-    return min(each.start for each in parsed.attempts if each.status is Status.MALFORMED)
+    return min(attempt.start for attempt in parsed.attempts if attempt.status is Status.MALFORMED)
 
 
 def _without_stop(format_: TurnFormat, text: str) -> str:

@@ -57,7 +57,7 @@ class History:
         first = "" if format_.calls is None else format_.calls.row[0]
         self._call = "" if isinstance(first, RowSlot) else first.strip()
         """What begins each call, or empty if that is no text."""
-        self._ends = tuple(each.text for each in format_.ends)
+        self._ends = tuple(end.text for end in format_.ends)
         self._headed: dict[bool, bool] = {}
 
     def fate_of_turns(
@@ -208,7 +208,7 @@ class History:
         """Whether a block needs an opener: what closes reasoning ends other texts, too."""
         after = base.before.rpartition(base.last)[2]
         ends = (*self._ends, after) if self._header and self._header not in after else self._ends
-        return bool(self._open) and any(self._close in each for each in ends)
+        return bool(self._open) and any(self._close in end for end in ends)
 
     def dropped_words(self, fate: EarlierTurns, base: Base, past: PromptPast, opening: str) -> str:
         """Name the block of a prompt before its `opening` that is dropped; return "" if none is.

@@ -102,7 +102,7 @@ def _settle_spans(
 ) -> list[MediaSpan]:
     """Give each part of a kind the one placeholder in its stretch, or its own of the whole text."""
     pattern = _placeholder_pattern(media)
-    asked = [each for each in spans if each.part.kind is media.kind]
+    asked = [span for span in spans if span.part.kind is media.kind]
     if pattern is None or not asked:
         return [*spans]
     inside = [[*pattern.finditer(text, each.start, each.end)] for each in asked]
@@ -114,8 +114,8 @@ def _settle_spans(
             return [*spans]
     settled = iter(places)
     return [
-        MediaSpan(each.part, *next(settled)) if each.part.kind is media.kind else each
-        for each in spans
+        MediaSpan(span.part, *next(settled)) if span.part.kind is media.kind else span
+        for span in spans
     ]
 
 

@@ -497,7 +497,7 @@ def _sampled_end(text: str, body: int, end: int, limit: int, format_: TurnFormat
 
 def historic_closes(format_: TurnFormat) -> list[str]:
     """Return the texts that close turns in the history, the longest first."""
-    closes = {each.text if each.historic is None else each.historic for each in format_.ends}
+    closes = {end.text if end.historic is None else end.historic for end in format_.ends}
     return sorted(filter(None, closes), key=len, reverse=True)
 
 

@@ -360,22 +360,22 @@ class RenderedTokens:
     @cached_property
     def message_indices(self) -> tuple[int, ...]:
         """By token: the index of its message, or -1 if it is the template's own."""
-        return _repeat_facts((each.message, each.length) for each in self.owners)
+        return _repeat_facts((owner.message, owner.length) for owner in self.owners)
 
     @cached_property
     def is_content(self) -> tuple[bool, ...]:
         """By token: whether it has text of the message, not only text written around it."""
-        return _repeat_facts((each.content, each.length) for each in self.owners)
+        return _repeat_facts((owner.content, owner.length) for owner in self.owners)
 
     @cached_property
     def sampled(self) -> tuple[bool, ...]:
         """By token: whether the model writes it, stop token included and prompt excluded."""
-        return _repeat_facts((each.sampled, each.length) for each in self.owners)
+        return _repeat_facts((owner.sampled, owner.length) for owner in self.owners)
 
     @cached_property
     def loss_mask(self) -> tuple[bool, ...]:
         """By token: whether a loss counts it, by `{% generation %}` if present, else if sampled."""
-        return _repeat_facts((each.loss, each.length) for each in self.owners)
+        return _repeat_facts((owner.loss, owner.length) for owner in self.owners)
 
 
 def _repeat_facts(stretches: Iterable[tuple[_Fact, int]]) -> tuple[_Fact, ...]:

@@ -255,7 +255,10 @@ class Renderer:
     ) -> list[RenderedTokens]:
         """Render many conversations with the same tools. Raises as `render` does."""
         prompt = add_generation_prompt
-        return [self.render(each, tools, add_generation_prompt=prompt) for each in conversations]
+        return [
+            self.render(conversation, tools, add_generation_prompt=prompt)
+            for conversation in conversations
+        ]
 
     def training_samples(
         self,
@@ -263,7 +266,7 @@ class Renderer:
         tools: Sequence[object] | None = None,
     ) -> list[TrainingSample]:
         """Return a sample of each of many trajectories. Raises as `training_sample` does."""
-        return [self.training_sample(each, tools) for each in trajectories]
+        return [self.training_sample(trajectory, tools) for trajectory in trajectories]
 
     def _decoder_after(self, prompt: Ids) -> Callable[[Ids], str]:
         return lambda ids: self._text.decode(ids, prompt)

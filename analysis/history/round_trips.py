@@ -60,9 +60,10 @@ class TripRow:
         """The verdicts that are not the usual one."""
         usual = self.verdict
         return tuple(
-            each
-            for each in self.others
-            if (each.outcome, each.holds, each.cause) != (usual.outcome, usual.holds, usual.cause)
+            other
+            for other in self.others
+            if (other.outcome, other.holds, other.cause)
+            != (usual.outcome, usual.holds, usual.cause)
         )
 
 
@@ -300,7 +301,7 @@ def advice_of(row: TripRow) -> tuple[Advice, ...]:
 def fixing_setting(row: TripRow) -> Setting | None:
     """Return the setting nearest to the usual one under which the row holds."""
     usual = row.verdict.setting
-    holding = [each.setting for each in row.others if each.holds]
+    holding = [other.setting for other in row.others if other.holds]
     best = min(holding, key=lambda each: len(changed_switches(usual, each)), default=None)
     return None if best is None else changed_switches(usual, best)
 

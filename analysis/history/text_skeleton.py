@@ -337,7 +337,7 @@ class Skeletons:
         unthought = unthought[: unthought.rfind(last) + len(last)]
         tail = prompt.rpartition(last)[2]
         answered = isinstance(entries[-1], ToolResult)
-        has_answer = any(isinstance(each, Turn) and not each.calls for each in entries)
+        has_answer = any(isinstance(entry, Turn) and not entry.calls for entry in entries)
         return Base(
             renders,
             messages,

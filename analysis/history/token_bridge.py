@@ -526,7 +526,7 @@ class Bridge:
             generation=True,
             text=continuation.text,
         )
-        own = [each for each in whole.segments if each.message == turn]
+        own = [segment for segment in whole.segments if segment.message == turn]
         if not own:
             raise RefusedBridge(RefusalReason.HISTORY_REWRITTEN, "the turn that the model wrote")
         start, end = own[0].start, own[-1].end
@@ -583,7 +583,7 @@ class Bridge:
         turn = structs.replace(turn, content=content, reasoning=reasoning)
         number = next(iter(self._skeletons.numbers(own)), None)
         before, same, end = self._skeletons.turn_text(turn, number).rpartition(own)
-        ends = tuple(each.text for each in self._stops)
+        ends = tuple(stop.text for stop in self._stops)
         # The beginning of the turn may be missing, such as an empty reasoning block.
         if same and prompt.endswith(before) and (not end or end.lstrip().startswith(ends)):
             return
@@ -710,4 +710,6 @@ class Bridge:
 def _shared_end(text: str, stop: str) -> str:
     """Return the longest prefix of a stop, up to the end of a marker, that is a text's suffix."""
     beginnings = accumulate(edge_units(stop))
-    return next((each for each in reversed([*beginnings]) if text.endswith(each)), "")
+    return next(
+        (beginning for beginning in reversed([*beginnings]) if text.endswith(beginning)), ""
+    )

@@ -308,7 +308,9 @@ class _TrafficReader:
         self._read_line = records
         self._tokenizer = None if tokenizer is None else tokenizer_of(tokenizer)
         self._parsed: dict[int, ParsedMessage] = {}
-        self._ids = all(each.prompt_ids and each.completion_ids is not None for each in records)
+        self._ids = all(
+            record.prompt_ids and record.completion_ids is not None for record in records
+        )
         self.tokenized = self._ids or tokenizer is not None
         self.origins = request_lineage([self._logged_turn(at) for at in range(len(records))])
         """For each request, the one that it continues."""
@@ -373,7 +375,8 @@ class _TrafficReader:
         opening, stops = self._opening_and_stops(before)
         if here < len(earlier.prompt) - len(opening):
             turns = (
-                self._message(each).reasoning_content for each in self._continued_requests(before)
+                self._message(request).reasoning_content
+                for request in self._continued_requests(before)
             )
             return (
                 Cause.REASONING_DROPPED if _is_gone(turns, earlier.prompt, text) else Cause.EARLIER
@@ -427,7 +430,7 @@ def _call_cause(
     """Compare the calls of a turn with those in its place in the next prompt."""
     read = parsed.begun_calls
     named = [call.name for call in read] == [call.name for call in later_message.tool_calls]
-    broken = [each for each in parsed.attempts if each.status in _BROKEN]
+    broken = [attempt for attempt in parsed.attempts if attempt.status in _BROKEN]
     if any(completion[each.start : each.end].strip() not in later_text for each in broken):
         return Cause.CALL_REPAIRED if read and named else Cause.CALL_LOST
     if not named:
@@ -561,11 +564,11 @@ class _LoggedRequest(Struct, frozen=True):
             return tuple(
                 (
                     self.prompt,
-                    each.prompt_token_ids or self.prompt_token_ids,
-                    each.text,
-                    each.token_ids,
+                    choice.prompt_token_ids or self.prompt_token_ids,
+                    choice.text,
+                    choice.token_ids,
                 )
-                for each in self.choices
+                for choice in self.choices
             )
         return ((self.prompt, self.prompt_token_ids, self.completion, self.token_ids),)
 

@@ -186,13 +186,15 @@ def _find_deviations(
     whole: Attributed, marked: Sequence[tuple[int, int]], dialogue: Dialogue, messages: Messages
 ) -> Iterator[MismarkedTurn]:
     """Return the turns of a conversation that are marked differently than they are sampled."""
-    sampled = _join_ranges((each.start, each.end) for each in whole.segments if each.sampled)
+    sampled = _join_ranges(
+        (segment.start, segment.end) for segment in whole.segments if segment.sampled
+    )
     left_out = _ranges_outside(sampled, marked)
     marked_too = _ranges_outside(marked, sampled)
     owners: dict[int, tuple[list[str], list[str]]] = {}
     for which, stretches in enumerate((left_out, marked_too)):
         for start, end in stretches:
-            owner = next(each.message for each in whole.segments if each.end > start)
+            owner = next(segment.message for segment in whole.segments if segment.end > start)
             owners.setdefault(owner, ([], []))[which].append(whole.text[start:end])
     roles = tuple(str(message.get("role")) for message in messages)
     # A system message that the template needs stands before the dialogue.
@@ -326,7 +328,7 @@ def _wrap_template(analysis: Analysis, *, ends: bool) -> str:
         "digits": str(MARK_DIGITS),
         "width": str(MARK_DIGITS + 2),
         "header": _jinja_literal(format_.prompted_header),
-        "openings": _jinja_list([each.text for each in format_.openings if each.text]),
+        "openings": _jinja_list([opening.text for opening in format_.openings if opening.text]),
         "stops": f"[{', '.join(map(_jinja_list, whole_stops(format_).items()))}]",
         "closes": _jinja_list(historic_closes(format_)),
         "fields": _jinja_list(fields_of(analysis.shape)),

@@ -74,7 +74,7 @@ def says_message(parsed: ParsedMessage, text: str, message: Message) -> bool:
 def _message_key(message: Message) -> tuple[object, ...]:
     # As JSON text, since True == 1 in Python; sorted, since the order of arguments is free.
     calls = [
-        (each.name, json.dumps(dict(each.arguments), sort_keys=True)) for each in message.calls
+        (call.name, json.dumps(dict(call.arguments), sort_keys=True)) for call in message.calls
     ]
     return message.reasoning, message.content, calls
 
@@ -196,7 +196,10 @@ def _cut_after_stop(text: str, message: Message, stops: Sequence[str]) -> str:
     """Cut a turn after the first stop string behind the last of its message's texts."""
     words = [message.reasoning, message.content]
     for call in message.calls:
-        words += [call.name, *(each for each in call.arguments.values() if isinstance(each, str))]
+        words += [
+            call.name,
+            *(argument for argument in call.arguments.values() if isinstance(argument, str)),
+        ]
     found = [text.rfind(word) + len(word) for word in words if word and word in text]
     last = max(found, default=0)
     ends = [at + len(stop) for stop in stops if (at := text.find(stop, last)) >= 0]

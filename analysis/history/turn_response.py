@@ -213,11 +213,11 @@ def call_tokens(
     places = range(until + 1)
     return tuple(
         CallTokens(
-            first + max(0, bisect_right(places, each.start, key=length) - 1),
-            first + min(until, bisect_left(places, each.end, key=length)),
-            each.status,
+            first + max(0, bisect_right(places, attempt.start, key=length) - 1),
+            first + min(until, bisect_left(places, attempt.end, key=length)),
+            attempt.status,
         )
-        for each in output.message.attempts
+        for attempt in output.message.attempts
     )
 
 

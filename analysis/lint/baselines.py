@@ -95,7 +95,7 @@ def _ignore(verb: str, rest: str, line: int) -> Ignore:
 
 def unused_ignores(ignores: tuple[Ignore, ...], seen_codes: frozenset[str]) -> Iterator[Ignore]:
     """Return the ignores none of whose codes are among those that were seen."""
-    yield from (each for each in ignores if not each.codes & seen_codes)
+    yield from (ignore for ignore in ignores if not ignore.codes & seen_codes)
 
 
 VERSION = "autoparser.lint-baseline/1"
@@ -137,9 +137,9 @@ class Baseline:
 
     def match(self, findings: Iterable[KnownFinding]) -> list[bool]:
         """Return for each finding whether it is known; each entry is used once."""
-        left = Counter(each.key for each in self.entries)
+        left = Counter(entry.key for entry in self.entries)
         known: list[bool] = []
-        for key in (each.key for each in findings):
+        for key in (finding.key for finding in findings):
             known.append(left[key] > 0)
             left[key] -= 1
         return known
@@ -152,13 +152,13 @@ class Baseline:
         `looked_at` are the paths, names and codes that were looked at: what was not looked at
         has not vanished.
         """
-        left = Counter(each.key for each in self.entries)
-        left.subtract(each.key for each in findings)
+        left = Counter(entry.key for entry in self.entries)
+        left.subtract(finding.key for finding in findings)
         return sum(count for key, count in left.items() if count > 0 and key[:3] in looked_at)
 
     def text(self) -> str:
         """Return the file."""
-        entries = [structs.asdict(each) for each in sorted(self.entries)]
+        entries = [structs.asdict(entry) for entry in sorted(self.entries)]
         return json.dumps({"schema": VERSION, "findings": entries}, indent=1) + "\n"
 
 

@@ -103,7 +103,7 @@ def _is_call(text: str, arguments: dict[str, Json]) -> bool:
         call = ast.parse(text, mode="eval").body
         if not isinstance(call, ast.Call):
             return False
-        given = {each.arg: ast.literal_eval(each.value) for each in call.keywords}
+        given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError):
         return False
     return given == arguments

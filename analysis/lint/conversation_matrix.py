@@ -267,7 +267,7 @@ class PlayedConversation:
 
     def written_of(self, *voices: Voice) -> Sequence[WrittenText]:
         """Return the texts of these voices that the render holds, in its order."""
-        return [each for each in self.written_texts if each.spoken.voice in voices]
+        return [text for text in self.written_texts if text.spoken.voice in voices]
 
     def holds(self, spoken: SpokenText) -> bool:
         """Whether a text is in the render."""
@@ -296,7 +296,7 @@ class PlayedConversation:
         self, others: Sequence[PlayedConversation], holds: Callable[[PlayedConversation], bool]
     ) -> PlayedConversation | None:
         """Return the conversation most like this one that rendered and holds; None for none."""
-        sound = [each for each in others if each.render.rendered and holds(each)]
+        sound = [other for other in others if other.render.rendered and holds(other)]
         return min(sound, key=self._distance, default=None)
 
     def _distance(self, other: PlayedConversation) -> tuple[bool, int, int]:
@@ -363,7 +363,7 @@ def conversations_for(texts: ConversationTexts, scope: MatrixScope) -> list[Whol
     Those with a switch come after all others: what the first of them is the first to show holds
     under its switches alone.
     """
-    found = {each.name: each for each in _conversations(texts, scope)}
+    found = {conversation.name: conversation for conversation in _conversations(texts, scope)}
     return sorted(found.values(), key=lambda each: (bool(each.setting), each.size))
 
 

@@ -343,7 +343,7 @@ def _merge_values(first: object, *others: object) -> object:
     """Return the first, or the next one that is something; of two texts both."""
     if isinstance(first, str) and others and isinstance(others[0], str):
         return first if first == others[0] else f"{first}{others[0]}"
-    return next((each for each in (first, *others) if not isinstance(each, Undefined)), first)
+    return next((other for other in (first, *others) if not isinstance(other, Undefined)), first)
 
 
 def _items(value: object, width: int) -> list[Any]:

@@ -105,7 +105,7 @@ class LintRun:
     @property
     def findings(self) -> Iterator[tuple[InspectedTemplate, LintFinding]]:
         """Every finding that counts, with its template."""
-        return ((each, finding) for each in self.templates for finding in each.findings)
+        return ((template, finding) for template in self.templates for finding in template.findings)
 
     def fails(self, finding: LintFinding) -> bool:
         """Whether a finding is one to fail on."""

@@ -67,10 +67,10 @@ class Render:
         """Where in the text another line of the template begins to write, and which line."""
         found: list[tuple[int, int]] = []
         at = 0
-        for each in self.retrace().spans:
-            if each.line is not None and (not found or found[-1][1] != each.line):
-                found.append((at, each.line))
-            at += len(each.text)
+        for span in self.retrace().spans:
+            if span.line is not None and (not found or found[-1][1] != span.line):
+                found.append((at, span.line))
+            at += len(span.text)
         return tuple(found)
 
     @property
@@ -87,7 +87,9 @@ class Render:
         """Return it as one half of evidence."""
         label = label if self.plain() else f"{label}, in invented words"
         reason = "" if self.error is None else self.error.reason
-        return ShownText(label, self.text, reason, tuple(dict(each) for each in self.messages))
+        return ShownText(
+            label, self.text, reason, tuple(dict(message) for message in self.messages)
+        )
 
     @property
     def reason(self) -> str:
@@ -241,8 +243,8 @@ class LintRenders:
 
         def retrace() -> SourceMap:
             # To map what is known costs less than to trace again.
-            spans = [each._replace(text=words.text(each.text)) for each in render.retrace().spans]
-            same = "".join(each.text for each in spans) == found.text
+            spans = [span._replace(text=words.text(span.text)) for span in render.retrace().spans]
+            same = "".join(span.text for span in spans) == found.text
             return SourceMap((*spans,)) if same else found.retrace()
 
         shown: Render = replace(found, retrace=cache(retrace), plain=lambda: shown)
@@ -300,8 +302,10 @@ def _what_let(keeping: RenderTrace, at: int, lacking: RenderTrace) -> int | None
         return None
     here, there = (Counter(map(_way, trace.steps)) for trace in (keeping, lacking))
     reasons = keeping.reasons(piece)
-    never = (each for each in reasons if not there[_way(each)])
-    rarer = (each for each in reasons if each.held and there[_way(each)] < here[_way(each)])
+    never = (reason for reason in reasons if not there[_way(reason)])
+    rarer = (
+        reason for reason in reasons if reason.held and there[_way(reason)] < here[_way(reason)]
+    )
     found = next(never, None) or next(rarer, None)
     site = piece.site if found is None else found.site
     return None if site is None else keeping.sites[site].line

@@ -249,6 +249,6 @@ def _in_plain_words(hit: Hit, subject: Subject) -> Hit:
     words = plain_words(subject.template.text)
     message = words.text(hit.message)
     texts = [text.text for each in hit.evidence for text in (each.one, each.other) if text]
-    if message == hit.message or any(words.text(each) != each for each in texts):
+    if message == hit.message or any(words.text(text) != text for text in texts):
         return hit
     return replace(hit, message=message)

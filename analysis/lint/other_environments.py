@@ -39,7 +39,7 @@ def engines_at(subject: Subject, line: int | None) -> tuple[str, ...]:
     """Say what each engine does at a line, in the whole conversations that it was asked."""
     if line is None or not subject.jinjas or subject.failure is not None:
         return ()
-    return tuple(_answer_at(subject, each, line) for each in subject.in_other_jinjas)
+    return tuple(_answer_at(subject, jinja, line) for jinja in subject.in_other_jinjas)
 
 
 def engines_on(
@@ -47,19 +47,27 @@ def engines_on(
 ) -> tuple[str, ...]:
     """Say what each engine makes of one conversation that should become `wanted_render`."""
     sent_with, judged = (
-        next(each.variables for each in subject.past_renders if each.render is render)
+        next(
+            past_render.variables
+            for past_render in subject.past_renders
+            if past_render.render is render
+        )
         for render in (judged_render, wanted_render)
     )
     sent = [SentConversation(words, sent_with, wanted_render, judged)]
     comparisons = (
-        compare_sent(each, subject.rendering, subject.tokens, sent) for each in subject.jinjas
+        compare_sent(jinja, subject.rendering, subject.tokens, sent) for jinja in subject.jinjas
     )
-    return tuple(_answer_on(each) for each in comparisons)
+    return tuple(_answer_on(comparison) for comparison in comparisons)
 
 
 def _answer_at(subject: Subject, comparison: JinjaComparison, line: int) -> str:
     label = comparison.jinja.label
-    there = [each for each in comparison.differences if each.place and each.place.line == line]
+    there = [
+        difference
+        for difference in comparison.differences
+        if difference.place and difference.place.line == line
+    ]
     if there:
         share = f"{len(there)} of {comparison.asked_count} conversations"
         return f"{label} {_difference_words(there[0])} in {share}"
@@ -85,10 +93,10 @@ def _difference_words(difference: JinjaDifference) -> str:
 def _runs_line(subject: Subject, conversation: SentConversation, line: int) -> bool:
     """Whether a line does anything in a conversation."""
     trace = subject.rendering.step_through(conversation.variables)
-    sites = {each.site for each in trace.steps} | {
-        each.site for each in trace.pieces if each.site is not None
+    sites = {step.site for step in trace.steps} | {
+        piece.site for piece in trace.pieces if piece.site is not None
     }
-    return any(trace.sites[each].line == line for each in sites)
+    return any(trace.sites[site].line == line for site in sites)
 
 
 CLOCK = "strftime_now"
@@ -208,7 +216,7 @@ def first_difference(
 ) -> OtherRender | None:
     """Return the first ordinary conversation that another environment renders otherwise."""
     renders = render_elsewhere(subject, environment, code, clock=clock)
-    return next((each for each in renders if each.differs), None)
+    return next((render for render in renders if render.differs), None)
 
 
 def compile_anew(subject: Subject, environment: Environment) -> CodeType:
@@ -221,13 +229,13 @@ def loop_control(subject: Subject) -> int | None:
     if not any(kind.__name__.lower() in subject.template.text for kind in _CONTROLS):
         return None  # a quick way out
     tree = subject.template.syntax_tree
-    return next((each.lineno for kind in _CONTROLS for each in tree.find_all(kind)), None)
+    return next((node.lineno for kind in _CONTROLS for node in tree.find_all(kind)), None)
 
 
 def generation_tag(subject: Subject) -> int | None:
     """Return the line of the first generation tag; None where there is none."""
     calls = subject.template.syntax_tree.find_all(nodes.CallBlock)
-    tags = (each.lineno for each in calls if isinstance(each.call.node, nodes.ExtensionAttribute))
+    tags = (call.lineno for call in calls if isinstance(call.call.node, nodes.ExtensionAttribute))
     return next(tags, None)
 
 

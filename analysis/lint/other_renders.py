@@ -177,7 +177,7 @@ def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, 
 
 
 def _question_document(question: JinjaQuestion) -> Mapping[str, object]:
-    tokens = [each for each in template_tokens(question.template) if each.kind in _BEGIN]
+    tokens = [token for token in template_tokens(question.template) if token.kind in _BEGIN]
     note = "noted_line"
     while note in question.template:
         note += "_"
@@ -189,10 +189,10 @@ def _question_document(question: JinjaQuestion) -> Mapping[str, object]:
         "standard": [*STANDARD, *question.tokens],
         "note": note,
         "marked": _mark_tags(question.template, tokens, note),
-        "tags": [each.start for each in tokens],
+        "tags": [token.start for token in tokens],
         "conversations": [
-            {name: value for name, value in each.items() if name != "strftime_now"}
-            for each in question.conversations
+            {name: value for name, value in conversation.items() if name != "strftime_now"}
+            for conversation in question.conversations
         ],
     }
 
@@ -201,9 +201,9 @@ def _mark_tags(text: str, tokens: Sequence[TemplateToken], note: str) -> str:
     """Return the template with a call before every tag that notes its place."""
     pieces: list[str] = []
     end = 0
-    for each in tokens:
-        pieces += [text[end : each.start], f"{{{{ {note}({each.start}) }}}}"]
-        end = each.start
+    for token in tokens:
+        pieces += [text[end : token.start], f"{{{{ {note}({token.start}) }}}}"]
+        end = token.start
     return "".join((*pieces, text[end:]))
 
 
@@ -331,20 +331,20 @@ def compare_matrix(
     asked_renders: Sequence[AskedRender],
 ) -> JinjaComparison:
     """Have a program render what the template rendered, as `asked_renders` were made."""
-    made_with = {id(each.render): each.variables for each in asked_renders}
-    texts = {each.conversation.name: each.render.text for each in played_chats}
+    made_with = {id(render.render): render.variables for render in asked_renders}
+    texts = {chat.conversation.name: chat.render.text for chat in played_chats}
     sent: list[SentConversation] = []
     left: Counter[str] = Counter()
-    for each in played_chats:
-        usual_form = replace(each.conversation, other_form=False).name
-        if not each.render.rendered:
+    for chat in played_chats:
+        usual_form = replace(chat.conversation, other_form=False).name
+        if not chat.render.rendered:
             left[REFUSED] += 1
-        elif each.render.text != texts.get(usual_form, each.render.text):
+        elif chat.render.text != texts.get(usual_form, chat.render.text):
             # That it is written as Python shows a list is a finding of its own.
             left[OTHER_FORM] += 1
         else:
-            name, variables = each.conversation.name, made_with[id(each.render)]
-            known = SentConversation(name, variables, each.render)
+            name, variables = chat.conversation.name, made_with[id(chat.render)]
+            known = SentConversation(name, variables, chat.render)
             sent.append(_in_usual_form(template, known) or known)
     return compare_sent(jinja, template, tokens, [*sent, *_with_signs(template, sent[:1])], left)
 
@@ -358,7 +358,7 @@ def _in_usual_form(
     template does not raise on it. None where nothing differs, or it does raise.
     """
     messages = _messages(conversation)
-    plain = [{**each, "content": _text_of(each.get("content"))} for each in messages]
+    plain = [{**message, "content": _text_of(message.get("content"))} for message in messages]
     return (
         None
         if plain == messages
@@ -382,14 +382,16 @@ def _with_signs(
     template: ChatTemplate, conversations: Sequence[SentConversation]
 ) -> Iterator[SentConversation]:
     """Return the conversations with signs and letters beyond ASCII in what the user says."""
-    for each in conversations:
+    for conversation in conversations:
         messages = [
             {**one, "content": f"{one['content']} {SIGNS}"}
             if one.get("role") == "user" and isinstance(one.get("content"), str)
             else one
-            for one in _messages(each)
+            for one in _messages(conversation)
         ]
-        found = _render_messages(template, each, f"{each.words} with signs", messages)
+        found = _render_messages(
+            template, conversation, f"{conversation.words} with signs", messages
+        )
         if found is not None:
             yield found
 
@@ -424,7 +426,7 @@ def compare_sent(
     `not_asked` are counted already.
     """
     clock = datetime.now() if jinja.own_requests else NOON  # noqa: DTZ005 - as templates see it
-    at_clock = [_at_clock(template, each, clock) for each in conversations]
+    at_clock = [_at_clock(template, conversation, clock) for conversation in conversations]
     sent = [each for each in at_clock if each is not None]
     given = JinjaQuestion(template.text, tokens, clock, [each.variables for each in sent])
     missing = Counter(not_asked)
@@ -479,9 +481,9 @@ def hits_of(
     `played_chats` is what the template itself makes of the conversations.
     """
     by_cause: dict[_Cause, list[JinjaDifference]] = {}
-    for each in comparison.differences:
-        if bool(each.answer.error) is failed:
-            by_cause.setdefault((each.place, each.answer.error), []).append(each)
+    for difference in comparison.differences:
+        if bool(difference.answer.error) is failed:
+            by_cause.setdefault((difference.place, difference.answer.error), []).append(difference)
     for (place, _), those in by_cause.items():
         yield _hit_of(comparison, place, those, played_chats)
 
@@ -494,7 +496,7 @@ def _hit_of(
 ) -> Hit:
     name = comparison.jinja.name
     first = those[0]
-    settings = {each.name: each.conversation.setting for each in played_chats}
+    settings = {chat.name: chat.conversation.setting for chat in played_chats}
     switched = all(settings.get(each.conversation.words) for each in those)
     example = first.conversation.words
     share = f"{len(those)} of {comparison.asked_count} conversations, such as {example}"
@@ -517,9 +519,9 @@ def _hit_of(
 
 def _as_if_set(difference: JinjaDifference, played_chats: Sequence[PlayedConversation]) -> str:
     """Say with which value of a switch the template writes that text, too: servers set some."""
-    for each in played_chats:
-        setting = each.conversation.setting
-        if setting and each.render.text == difference.answer.text:
+    for chat in played_chats:
+        setting = chat.conversation.setting
+        if setting and chat.render.text == difference.answer.text:
             set_so = " and ".join(f"{name}={value!r}" for name, value in setting.items())
             return f", as the template itself does with {set_so}"
     return ""

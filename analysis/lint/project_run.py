@@ -125,7 +125,7 @@ def engine_digest(folder: Path | None = None) -> str:
     """
     files = sorted(files_below(HOME))
     places = (*files, *_package_places())
-    stamps = repr((__version__, sys.version, [_stamp(each) for each in places]))
+    stamps = repr((__version__, sys.version, [_stamp(place) for place in places]))
     known_stamps = hashlib.sha256(stamps.encode("utf-8", "backslashreplace")).hexdigest()
     entry = None if folder is None else folder / "engine"
     kept = b"" if entry is None else cached_file(entry) or b""
@@ -347,7 +347,7 @@ def lint_project(
     tasks = [_task(target, request) for target in targets]
     distinct = {task.identity: task for task in tasks}
     seen = _find_answers(distinct, request, progress or (lambda _: lambda: None))
-    problems = [*(each for each in wrong_sources if not each.in_folder), *wrong_files]
+    problems = [*(source for source in wrong_sources if not source.in_folder), *wrong_files]
     templates: list[InspectedTemplate] = []
     for target, task in zip(targets, tasks, strict=True):
         template, wrong = _inspect_target(target, seen[task.identity], request)
@@ -360,13 +360,13 @@ def lint_project(
         request.rules,
         request.fail_on,
         request.finding_filter,
-        left_out=_with_shown_paths(each for each in wrong_sources if each.in_folder),
+        left_out=_with_shown_paths(source for source in wrong_sources if source.in_folder),
     )
     return run if request.baseline is None else _less_known(run, request.baseline)
 
 
 def _with_shown_paths(problems: Iterable[InputProblem]) -> tuple[InputProblem, ...]:
-    return tuple(replace(each, path=shown_path(each.path)) for each in problems)
+    return tuple(replace(problem, path=shown_path(problem.path)) for problem in problems)
 
 
 def _find_answers(
@@ -436,7 +436,7 @@ def shown_path(path: str) -> str:
 
 def baseline_of(run: LintRun) -> Baseline:
     """Return the baseline that knows every finding of a run."""
-    return Baseline(tuple(_known_finding(*each) for each in run.findings))
+    return Baseline(tuple(_known_finding(*finding) for finding in run.findings))
 
 
 def _task(target: LintTarget, request: LintRequest) -> InspectionTask:
@@ -457,12 +457,13 @@ def _inspect_target(
     target: LintTarget, seen_hits: SeenHits, request: LintRequest
 ) -> tuple[InspectedTemplate | None, tuple[InputProblem, ...]]:
     if not seen_hits.looked:
-        return None, tuple(replace(each, path=target.path) for each in seen_hits.troubles)
+        return None, tuple(replace(trouble, path=target.path) for trouble in seen_hits.troubles)
     ignores = seen_hits.ignores
-    problems = tuple(replace(each, path=target.path) for each in seen_hits.wrong_comments)
+    problems = tuple(replace(comment, path=target.path) for comment in seen_hits.wrong_comments)
     if not target.in_lines:
         problems = tuple(
-            replace(each, line=None, place=f"line {each.line} of the template") for each in problems
+            replace(problem, line=None, place=f"line {problem.line} of the template")
+            for problem in problems
         )
     accepted = _accepted_codes(target, ignores, request.settings)
     seen = seen_hits.findings
@@ -482,8 +483,10 @@ def _inspect_target(
         ignored=ignored,
         folded=folded,
         # Of a rule that did not look, nobody can say that it would have found nothing.
-        unused=tuple(each for each in unused_ignores(ignores, met) if each.codes <= looked),
-        remarks=tuple(f"{each.path or target.path}: {each.message}" for each in seen_hits.troubles),
+        unused=tuple(ignore for ignore in unused_ignores(ignores, met) if ignore.codes <= looked),
+        remarks=tuple(
+            f"{trouble.path or target.path}: {trouble.message}" for trouble in seen_hits.troubles
+        ),
         left_out=tuple((rule_of(code), need) for code, need in seen_hits.left_out),
         evidence=seen_hits.evidence,
         unwritten=seen_hits.unwritten,
@@ -495,7 +498,7 @@ def _inspect_target(
 def _accepted_codes(
     target: LintTarget, ignores: Sequence[Ignore], settings: ProjectSettings
 ) -> frozenset[str]:
-    codes = {code for each in ignores for code in each.codes}
+    codes = {code for ignore in ignores for code in ignore.codes}
     below = relative_to(target.path, settings.root)
     for pattern, selectors in settings.per_file_ignores.items():
         if matches_glob(pattern, target.path if below is None else below):
@@ -513,13 +516,13 @@ def _split_findings(
 ) -> tuple[tuple[LintFinding, ...], tuple[LintFinding, ...]]:
     """Return those that stay, and those that are set aside."""
     return (
-        tuple(each for each in findings if not aside(each)),
-        tuple(each for each in findings if aside(each)),
+        tuple(finding for finding in findings if not aside(finding)),
+        tuple(finding for finding in findings if aside(finding)),
     )
 
 
 def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
-    findings = [_known_finding(*each) for each in run.findings]
+    findings = [_known_finding(*finding) for finding in run.findings]
     known = iter(baseline.match(findings))
     templates: list[InspectedTemplate] = []
     for template in run.templates:

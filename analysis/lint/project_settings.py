@@ -103,7 +103,7 @@ class RuleChoice:
 
 def codes_of(selectors: Iterable[str]) -> frozenset[str]:
     """Return the codes of all rules that the selectors mean. Raises UnknownRuleError."""
-    return frozenset(rule.code for each in selectors for rule in rules_of(each))
+    return frozenset(rule.code for selector in selectors for rule in rules_of(selector))
 
 
 def _strengths(selectors: Sequence[str]) -> dict[str, int]:

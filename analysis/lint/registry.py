@@ -89,7 +89,7 @@ def rule_of(code_or_name: str) -> Rule:
         return _rule_with(code)
     number = _digits(wanted)
     # A code that is like another one but for its number is of another rule.
-    similar = [each for each in _pages() if number and (number in each or _digits(each) in number)]
+    similar = [page for page in _pages() if number and (number in page or _digits(page) in number)]
     hint = spelling_hint(wanted, [*similar, *_names()]) or "'autoparser rule' lists all"
     raise UnknownRuleError(f"there is no rule {wanted!r}", hint=hint)
 

@@ -103,7 +103,7 @@ def replay_steps(
 ) -> Iterator[tuple[Scenario, Verdict]]:
     """Play the usual steps, as far as they apply."""
     stage = ReplayStage(subject.analysis)
-    known = {each.name: each for each in shipped_scenarios()}
+    known = {scenario.name: scenario for scenario in shipped_scenarios()}
     for name, coming in PLAYED:
         verdict = judge_scenario(stage, known[name], coming, subject.usual_setting, encoder)
         if verdict.applies:
@@ -165,7 +165,7 @@ def render_last_call(subject: Subject, content: str = "", reasoning: str = "") -
 
 def call_messages(subject: Subject) -> Chat:
     """Return the messages of `render_last_call`, to be changed by rules about their shape."""
-    return [dict(each) for each in render_last_call(subject).messages]
+    return [dict(message) for message in render_last_call(subject).messages]
 
 
 def change_fields(chat: Chat, **fields: Json) -> Chat:
@@ -205,7 +205,7 @@ def render_with(
 def render_offer(subject: Subject, *functions: Tool) -> Render:
     """Render a question with these functions as its tools."""
     question = subject.play((subject.user,), tools=True, generation=True)
-    tools = [subject.shape.tool(each) for each in functions]
+    tools = [subject.shape.tool(function) for function in functions]
     return subject.render(question.messages, tools=tools, generation=True)
 
 

@@ -148,7 +148,7 @@ class Subject:
                 return bool(self.jinjas)
             case RuleNeed.REASONING:
                 return any(
-                    TurnPart.REASONING in each.parts for each in self.format.layouts.values()
+                    TurnPart.REASONING in layout.parts for layout in self.format.layouts.values()
                 )
 
     def missing_need(self, need: RuleNeed) -> RuleNeed:
@@ -179,7 +179,7 @@ class Subject:
     @cached_property
     def tools(self) -> tuple[Json, ...]:
         """Tools in OpenAI's form: functions of the marks' names and keys."""
-        return tuple({"type": "function", "function": each} for each in self.functions)
+        return tuple({"type": "function", "function": function} for function in self.functions)
 
     @cached_property
     def functions(self) -> tuple[Tool, ...]:
@@ -313,8 +313,8 @@ class Subject:
         """What other programs make of the matrix; it raises like `analysis`."""
         played = self.matrix
         return tuple(
-            compare_matrix(each, self.rendering, self.tokens, played, self.past_renders)
-            for each in self.jinjas
+            compare_matrix(jinja, self.rendering, self.tokens, played, self.past_renders)
+            for jinja in self.jinjas
         )
 
     @cached_property
@@ -324,14 +324,14 @@ class Subject:
         two = self.play(self.turn(Message(calls=both)), tools=True)
         # The sample that stands for any text is nobody's value: a list may be meant.
         values = (
-            {each.name: value}
-            for each in self.analysis.switches
-            for value in each.values
-            if each.any_other is None or value != each.any_other
+            {switch.name: value}
+            for switch in self.analysis.switches
+            for value in switch.values
+            if switch.any_other is None or value != switch.any_other
         )
         return MatrixScope(
             calls=calls,
-            parallel=calls and all(str(each) in two.text for each in self.marks.values[:2]),
+            parallel=calls and all(str(value) in two.text for value in self.marks.values[:2]),
             reasoning=self.has(RuleNeed.REASONING),
             open_calls=not self.shape.answered,
             # Where a text is lost without one, that is what a conversation has to show.
@@ -339,9 +339,9 @@ class Subject:
             tools=calls or "tools" in self.suggestions.names,
             settings=[*islice(values, MOST_SETTINGS)],
             nulls=[
-                each.name
-                for each in islice(self.analysis.switches, MOST_SETTINGS)
-                if each.values and all(isinstance(value, bool) for value in each.values)
+                switch.name
+                for switch in islice(self.analysis.switches, MOST_SETTINGS)
+                if switch.values and all(isinstance(value, bool) for value in switch.values)
             ],
             documents="documents" in self.suggestions.names,
         )

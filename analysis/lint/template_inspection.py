@@ -54,7 +54,7 @@ def inspect_template(task: InspectionTask) -> SeenHits:
         )
         report = lint(subject, [rule_of(code) for code in task.rules])
         if subject.has(RuleNeed.OTHER_JINJAS):
-            troubles += [InputProblem("", each.words) for each in subject.in_other_jinjas]
+            troubles += [InputProblem("", jinja.words) for jinja in subject.in_other_jinjas]
     except AutoparserError as error:
         troubles.append(InputProblem("", error.message, error.hint or ""))
     except MemoryError:
@@ -65,7 +65,7 @@ def inspect_template(task: InspectionTask) -> SeenHits:
         troubles.append(InputProblem("", _crash(error), hint))
     else:
         return SeenHits(
-            tuple((each.code, each.hit, each.also) for each in report.findings),
+            tuple((finding.code, finding.hit, finding.also) for finding in report.findings),
             tuple((rule.code, need) for rule, need in report.left_out),
             tuple(troubles),
             *ignores_of(task.template.text, ""),

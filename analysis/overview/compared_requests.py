@@ -163,9 +163,10 @@ def pair_requests() -> Sequence[ComparedRequest]:
     longest = _scenes()[-1][0]
     beside = {"a question": ((False, True), (True, False)), longest: ((False, False), (True, True))}
     return tuple(
-        each
-        for each in _framed_requests()
-        if each.generation and (each.tools, each.system) in beside.get(each.conversation, ())
+        request
+        for request in _framed_requests()
+        if request.generation
+        and (request.tools, request.system) in beside.get(request.conversation, ())
     )
 
 

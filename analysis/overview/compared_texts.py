@@ -221,7 +221,9 @@ def play_requests(
             refused.add(request.key)
         elif left != right:
             new = [
-                each for each in _find_sightings(request, left, right) if each.key not in known_keys
+                sighting
+                for sighting in _find_sightings(request, left, right)
+                if sighting.key not in known_keys
             ]
             differing += bool(new)
             found += new
@@ -311,7 +313,7 @@ def group_differences_by_cause(
 def _way_key(differences: Sequence[_SeenDifference]) -> tuple[str, ...]:
     """Tell one way of parting from another: a word of a message makes no difference."""
     sighting = differences[0].sighting
-    settings = dict.fromkeys(repr(each.round.setting) for each in differences)
+    settings = dict.fromkeys(repr(difference.round.setting) for difference in differences)
     return (
         *settings,
         *sighting.place,
@@ -351,11 +353,11 @@ def _needed_axes(differences: Sequence[_SeenDifference]) -> list[str]:
     """Say what is sent beside the messages in all of them, where it was played without, too."""
     found: list[str] = []
     for axis, words in AXES.items():
-        values = {getattr(each.sighting.request, axis) for each in differences}
+        values = {getattr(difference.sighting.request, axis) for difference in differences}
         value = next(iter(values))
         if len(values) > 1 or value is None:
             continue
-        if any(_rendered_without(each, axis) for each in differences):
+        if any(_rendered_without(difference, axis) for difference in differences):
             found.append(words[bool(value)])
     return found
 

@@ -89,10 +89,12 @@ def _suggested_values(
     analysis: Analysis, stage: ComparisonStage, usual: Setting
 ) -> Iterator[tuple[str, Json]]:
     suggestions = suggestions_of(analysis.template)
-    known: Mapping[str, Sequence[Json]] = {each.name: each.values for each in analysis.switches}
-    inserted = {each.name for each in analysis.switches if each.inserted}
+    known: Mapping[str, Sequence[Json]] = {
+        switch.name: switch.values for switch in analysis.switches
+    }
+    inserted = {switch.name for switch in analysis.switches if switch.inserted}
     candidates = [*known, *switch_candidates(suggestions)]
-    names = [each for each in dict.fromkeys(candidates) if each not in usual]
+    names = [candidate for candidate in dict.fromkeys(candidates) if candidate not in usual]
     words = _value_words(suggestions)[: MOST_TRIED // max(len(names), 1)]
     for name in names:
         for value in (*known.get(name, ()), *suggestions.values.get(name, ())):
@@ -113,9 +115,9 @@ def _suggested_values(
 def _value_words(suggestions: Suggestions) -> list[str]:
     """Return the constants that look like values: one short word."""
     return [
-        each
-        for each in suggestions.constants
-        if len(each) <= LONGEST_WORD and each.replace("_", "").replace("-", "").isalnum()
+        constant
+        for constant in suggestions.constants
+        if len(constant) <= LONGEST_WORD and constant.replace("_", "").replace("-", "").isalnum()
     ]
 
 
@@ -124,10 +126,10 @@ def _is_value(stage: ComparisonStage, usual: Setting, name: str, word: str) -> b
     # What is written out, or gone through letter by letter, comes out as long for both.
     other = (ANY_TEXT * LONGEST_WORD)[: len(word)]
     return any(
-        _render_length(stage, each, {**usual, name: word})
-        != _render_length(stage, each, {**usual, name: other})
-        for each in pair_requests()
-        if len(each.dialogue) == 1
+        _render_length(stage, request, {**usual, name: word})
+        != _render_length(stage, request, {**usual, name: other})
+        for request in pair_requests()
+        if len(request.dialogue) == 1
     )
 
 
@@ -225,14 +227,16 @@ def changed_renders(
         bounds=asked_of.bounds,
         differing=first.differing,
         switched=sum(each.compared for each in under),
-        switched_differing=sum(each.differing for each in [*distinct, *twos]),
+        switched_differing=sum(two.differing for two in [*distinct, *twos]),
         usual=usual,
         settings=values.settings,
         pairs=len(twos),
         parts=tuple(_rendered_kinds(first)),
         refused=sum(len(each.refused) for each in rounds),
         refused_conversations=tuple(_refused_conversations(first)),
-        refused_settings=tuple(each.setting for each in [*bare, *singles] if not each.compared),
+        refused_settings=tuple(
+            single.setting for single in [*bare, *singles] if not single.compared
+        ),
         left_out=values.left_out,
         left_out_pairs=len(pairs) - len(twos),
         unanswered=sum(each.unanswered for each in rounds),
@@ -257,9 +261,9 @@ def _round_pairs(
     Values that change nothing alone may do so with another; pairs of such come last.
     """
     named = [
-        (each, _changed_names(each.setting, usual), any(each is one for one in distinct))
-        for each in singles
-        if each.compared and not _is_any_text(each, singles)
+        (single, _changed_names(single.setting, usual), any(single is one for one in distinct))
+        for single in singles
+        if single.compared and not _is_any_text(single, singles)
     ]
     pairs = [
         (-(effective + also), (one, other))
@@ -285,8 +289,8 @@ def _is_any_text(round_: ComparedRound, singles: Sequence[ComparedRound]) -> boo
     """Whether a value is any text, and comes out like true, which is played in its place."""
     names = [name for name, value in round_.setting.items() if value == ANY_TEXT]
     return any(
-        each.marks == round_.marks and all(each.setting.get(name) is True for name in names)
-        for each in singles
+        single.marks == round_.marks and all(single.setting.get(name) is True for name in names)
+        for single in singles
         if names
     )
 

@@ -171,7 +171,7 @@ def mark_prompt(
         conversation.messages, conversation.tools, add_generation_prompt=conversation.prompts
     )
     if tokenizer is None:
-        segments = ((each.start, each.end) for each in found.segments if each.loss)
+        segments = ((segment.start, segment.end) for segment in found.segments if segment.loss)
         return PromptMarks(found.text, tuple(segments))
     tokens, pieces = renderer.tokens(found)
     starts = accumulate(map(len, pieces), initial=0)

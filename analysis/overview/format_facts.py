@@ -208,7 +208,7 @@ def slot_text(pieces: Iterable[str | RowSlot]) -> str:
 def placeholder_text(pieces: Placeholder) -> str:
     """Return what stands for a part, with its slots by name: `<image_«number»>`."""
     slots = {each: f"«{each.value}»" for each in MediaSlot}
-    return "".join(each.filled(slots) for each in pieces)
+    return "".join(piece.filled(slots) for piece in pieces)
 
 
 def _retention_facts(retention: ReasoningRetention) -> Iterator[Fact]:

@@ -393,4 +393,4 @@ def portray_template(
 
 def example_tools() -> Sequence[Tool]:
     """Return the tools of the shipped scenarios, for an example request."""
-    return next((each.tools for each in shipped_scenarios() if each.tools), ())
+    return next((scenario.tools for scenario in shipped_scenarios() if scenario.tools), ())

@@ -538,7 +538,7 @@ class EntryReader:
             tape.take(ahead.at - tape.at if count > 1 else 0, SpanKind.MARKUP)
             return count > 1
         after = TemplateLiteral.of(row.after)
-        begin = [*others, *(each.units[0] for each in self.values.openings if each.core)]
+        begin = [*others, *(opening.units[0] for opening in self.values.openings if opening.core)]
         if count > 1 or not after.core or not (yield from self._closes(ahead, after, begin)):
             return False
         tape.take(key_end - tape.position, SpanKind.MARKUP)

@@ -149,7 +149,7 @@ class CallRecovery:
         self._list = lists[0] if lists else None
         self._names = sorted(turn.offered or (), key=len, reverse=True) if lists else []
         literals = [*call_literals(section), section.open, section.close, section.later_close]
-        self._expected = tuple(unit for each in call_literals(section) for unit in each.units)
+        self._expected = tuple(unit for literal in call_literals(section) for unit in literal.units)
         units = dict.fromkeys(unit for literal in literals for unit in literal.units)
         self.markers = call_markers(section)
         """The format's markers of calls and of their arguments."""
@@ -163,9 +163,9 @@ class CallRecovery:
         strings = () if self._list is None else self._list.arguments.values.string
         quotes = {strings.open.strip(), strings.close.strip()} if strings else set[str]()
         self._inside = tuple(
-            json.dumps(each, ensure_ascii=False)[1:-1]
-            for each in (*filter(is_unit, self.markers), *quotes)
-            if len(each) > 1
+            json.dumps(marker, ensure_ascii=False)[1:-1]
+            for marker in (*filter(is_unit, self.markers), *quotes)
+            if len(marker) > 1
         )
         """Markup that no value holds, as in JSON."""
         self._json = call if isinstance(call, JsonCall) else message_call(call)
@@ -310,13 +310,13 @@ class CallRecovery:
         wanted = Counter(filter(_counts, self._expected))
         wanted.update(filter(_counts, section.open.units if first else ()))
         wanted.update(filter(_counts, section.close.units if last else ()))
-        there = Counter(each.text for each in tokens if each.own)
+        there = Counter(token.text for token in tokens if token.own)
         for text in dict.fromkeys((*wanted, *filter(_counts, there))):
             if there[text] < wanted[text]:
                 yield f"`{text}` is missing"
             elif there[text] > wanted[text]:
                 yield f"`{text}` is repeated" if wanted[text] else f"`{text}` is not written here"
-        foreign = (each.text for each in tokens if not each.own)
+        foreign = (token.text for token in tokens if not token.own)
         yield from (f"`{text}` is foreign" for text in dict.fromkeys(foreign))
 
     # One call.
@@ -489,7 +489,7 @@ class CallRecovery:
                 if not isinstance(call, ast.Call):
                     return None
                 given = [_python(value) for value in call.args]
-                values = {str(each.arg): _python(each.value) for each in call.keywords}
+                values = {str(keyword.arg): _python(keyword.value) for keyword in call.keywords}
             except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
                 continue
             properties = part.schema.get("properties") if is_mapping(part.schema) else None
@@ -510,7 +510,7 @@ class CallRecovery:
         end = at
         while True:
             matches = (pattern.match(text, end) for pattern in _PAIRS)
-            pair = next((each for each in matches if each and each["key"] in part.names), None)
+            pair = next((match for match in matches if match and match["key"] in part.names), None)
             if pair is None or pair["key"] in values:
                 break
             written = pair["value"].removeprefix("\n").removesuffix("\n")
@@ -624,7 +624,7 @@ def _python(node: ast.expr) -> Json:
         case ast.JoinedStr():
             return "".join(str(_python(each)) for each in node.values)
         case ast.Set() | ast.Tuple() | ast.List():
-            return [_python(each) for each in node.elts]
+            return [_python(elt) for elt in node.elts]
         case ast.Dict():
             pairs = zip(node.keys, node.values, strict=True)
             return {str(_python(key)): _python(each) for key, each in pairs if key is not None}

@@ -143,7 +143,7 @@ class LiteralScan:
                 self._at = match.start() - start
                 if behind.startswith(self._ends):
                     return True
-                may_follow = not behind or any(each.startswith(behind) for each in self._ends)
+                may_follow = not behind or any(end.startswith(behind) for end in self._ends)
                 return (not behind if closed else None) if may_follow else False
             if match.group()[0] != "\\":
                 return False

@@ -451,7 +451,7 @@ class MessageCollector:
             reasoning_end,
             self.finish_reason(complete=complete) if finished else None,
             "".join(self._unread) or None if self.markup == "separate" else None,
-            tuple(each.without(skipped) for each in self._attempts),
+            tuple(attempt.without(skipped) for attempt in self._attempts),
         )
 
     def _status(self, *, complete: bool, unfinished: bool) -> Status:

@@ -429,7 +429,7 @@ class RawReader:
         yield from ahead.space()
         if (yield from ahead.ended()):
             return _Sight.END if around.tape.complete else _Sight.TEXT
-        follows = (*around.stops, *(each.core for each in around.openings))
+        follows = (*around.stops, *(opening.core for opening in around.openings))
         return _Sight.TEXT if (yield from ahead.among(follows)) is None else _Sight.END
 
     def _ends_at_escaped(self, ahead: TextLookahead) -> Reading[bool]:

@@ -103,7 +103,7 @@ class SectionTexts:
         self.tentative = not is_marked(section)
         self.closers = section_closers(turn, section)
         self.inner_closers = tuple(
-            each for each in self.call_closers if each not in section.close.units
+            closer for closer in self.call_closers if closer not in section.close.units
         )
         fronts = (closer[:_FRONT] for closer in self.closers)
         objects = ("{",) if isinstance(section.call, JsonCall) else ()

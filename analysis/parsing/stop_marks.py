@@ -660,7 +660,7 @@ def _is_only(turn: TurnTree, marker: str, literal: TemplateLiteral) -> bool:
     if turn.calls is not None:
         section = turn.calls
         texts += [section.open.core, section.separator.core, section.close.core]
-        texts += (each.core for each in call_literals(section))
+        texts += (call_literal.core for call_literal in call_literals(section))
     return not any(marker in text for text in texts if text != literal.core)
 
 

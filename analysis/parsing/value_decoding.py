@@ -259,10 +259,10 @@ def is_written(text: str, notation: ValueNotation) -> bool:
     """Return whether a text is a value as the notation writes it, or JSON or Python do."""
     if notation.string.escape in _HTML and StringText(escape=StringEscape.HTML).has_written(text):
         text = html.unescape(text)
-    for each in (notation, *_SPELLINGS):
+    for spelling in (notation, *_SPELLINGS):
         decoder = ValueDecoder(text)
         try:
-            decoder.value(each)
+            decoder.value(spelling)
         except (UnreadableValueError, ValueError, RecursionError):
             continue
         if decoder.end() and not decoder.foreign and not decoder.mixed:

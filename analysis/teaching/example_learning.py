@@ -96,7 +96,7 @@ class TaughtFormat:
     @property
     def odd(self) -> tuple[ExampleVerdict, ...]:
         """The examples that are not read as they mean."""
-        return tuple(each for each in self.examples if each.odd)
+        return tuple(example for example in self.examples if example.odd)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ def learn(
         return replace(_confirmed(own, kind), reason=words)
     # Of two that read equally many examples, the one that keeps the template's format wins.
     candidates = sorted((*_widened(own, kind), learned), key=lambda each: -each.read)
-    refusals = [_refusal(each, own) for each in candidates]
+    refusals = [_refusal(candidate, own) for candidate in candidates]
     for each, refusal in zip(candidates, refusals, strict=True):
         if not refusal:
             words = f"it reads {each.score}, the template's own format alone {own.read}"
@@ -155,7 +155,7 @@ def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind
     """Replace the template's format of the parts that the examples hold."""
     base = analysis.format
     found = learn_examples(examples, base)
-    shown = {part for each in examples for part in parts_of(each.message.presence)}
+    shown = {part for example in examples for part in parts_of(example.message.presence)}
     taught = taught_analysis(analysis, found.format, frozenset(shown), kind)
     verdicts = _verdicts(taught, examples, base)
     taught = with_checked_format(taught, _check(verdicts))
@@ -173,7 +173,7 @@ def _widened(own: TaughtFormat, kind: EvidenceKind) -> Iterator[TaughtFormat]:
     except ExampleError:
         return
     widened = widened_analysis(own.analysis, found.format, kind)
-    verdicts = _verdicts(widened, [each.example for each in own.examples], base)
+    verdicts = _verdicts(widened, [example.example for example in own.examples], base)
     yield TaughtFormat(widened, verdicts, found.guesses, UsedFormat.BOTH)
 
 
@@ -201,17 +201,17 @@ def _confirmed(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat:
     base = own.analysis.format
     held = {
         part
-        for each in own.examples
-        if each.read
-        for part in parts_of(each.example.message.presence)
+        for example in own.examples
+        if example.read
+        for part in parts_of(example.example.message.presence)
     }
     confirmed = base.unconfirmed & held
     if not confirmed:
         return own
     format_ = with_worded_calls(base) if TurnPart.CALLS in confirmed else base
     taught = taught_analysis(own.analysis, format_, confirmed, kind)
-    verdicts = _verdicts(taught, [each.example for each in own.examples], base)
-    if sum(each.read for each in verdicts) < own.read:
+    verdicts = _verdicts(taught, [example.example for example in own.examples], base)
+    if sum(verdict.read for verdict in verdicts) < own.read:
         return own
     return replace(own, analysis=with_checked_format(taught, _check(verdicts)), examples=verdicts)
 
@@ -220,12 +220,12 @@ def _verdicts(
     analysis: Analysis, examples: Sequence[Example], base: TurnFormat
 ) -> tuple[ExampleVerdict, ...]:
     """Judge every example; `base` is the template's own format, whose prompts they follow."""
-    tools = tools_called([each.message for each in examples])
+    tools = tools_called([example.message for example in examples])
     parsers = {
         prompt: analysis.parser(tools, prompt=prompt or None)
-        for prompt in {each.prompt for each in examples}
+        for prompt in {example.prompt for example in examples}
     }
-    return tuple(_verdict(each, analysis, base, parsers[each.prompt]) for each in examples)
+    return tuple(_verdict(example, analysis, base, parsers[example.prompt]) for example in examples)
 
 
 def _verdict(
@@ -246,14 +246,14 @@ def _check(verdicts: Sequence[ExampleVerdict]) -> Check:
     """Count the examples as the self-check counts the messages of the battery."""
     failures = tuple(
         Failure(
-            each.example.place,
-            each.example.message,
-            each.written,
-            each.expected,
-            "the example is read as another message" if each.odd else "it is written otherwise",
+            verdict.example.place,
+            verdict.example.message,
+            verdict.written,
+            verdict.expected,
+            "the example is read as another message" if verdict.odd else "it is written otherwise",
         )
-        for each in verdicts
-        if not each.exact
+        for verdict in verdicts
+        if not verdict.exact
     )
     equal = len(verdicts) - len(failures)
     return Check(len(verdicts), equal, 0, 0, (), failures)

@@ -97,12 +97,16 @@ class ReadFormat:
     @property
     def complete(self) -> bool:
         """Whether it reads every output."""
-        return not any(each.problem for each in self.readings)
+        return not any(reading.problem for reading in self.readings)
 
     @property
     def rank(self) -> tuple[int, int, int]:
         """Count outputs read with calls, all outputs read, and, negated, their non-markup text."""
-        read = [each for each in self.readings if not each.problem and each.message is not None]
+        read = [
+            reading
+            for reading in self.readings
+            if not reading.problem and reading.message is not None
+        ]
         called = sum(bool(each.message and each.message.calls) for each in read)
         return called, len(read), -sum(_free(each.message) for each in read if each.message)
 
@@ -145,12 +149,12 @@ class InferredFormat:
     @property
     def odd(self) -> tuple[LoggedReading, ...]:
         """The outputs that do not fit."""
-        return tuple(each for each in self.readings if each.problem)
+        return tuple(reading for reading in self.readings if reading.problem)
 
     @property
     def calls(self) -> int:
         """The number of calls in the outputs that fit."""
-        fitting = [each.message for each in self.readings if not each.problem]
+        fitting = [reading.message for reading in self.readings if not reading.problem]
         return sum(len(message.calls) for message in fitting if message is not None)
 
     @property
@@ -251,10 +255,14 @@ def _check(readings: Sequence[LoggedReading]) -> Check:
     """Count the outputs as the self-check counts the messages of the battery."""
     failures = tuple(
         Failure(
-            each.output.place, each.message or Message(), each.written, each.expected, each.problem
+            reading.output.place,
+            reading.message or Message(),
+            reading.written,
+            reading.expected,
+            reading.problem,
         )
-        for each in readings
-        if each.problem
+        for reading in readings
+        if reading.problem
     )
     return Check(len(readings), len(readings) - len(failures), 0, 0, (), failures)
 
@@ -319,9 +327,9 @@ class _OutputTrial:
         sighted = False
         # Outputs of several formats blur each other, so each kind is also tried alone.
         for kind in (self.outputs, *kinds_of(self.outputs, self.offered)):
-            for each in propose_meanings(kind, self.base, self.offered, read, self.tokens):
+            for meaning in propose_meanings(kind, self.base, self.offered, read, self.tokens):
                 sighted = True
-                found = self._under(each)
+                found = self._under(meaning)
                 if found is not None and (best is None or found.rank > best.rank):
                     best = found
                 if best is not None and best.complete:
@@ -350,16 +358,21 @@ class _OutputTrial:
             found = self.read_by(shown.format)
             # What other outputs show, nobody read.
             none = "no output" if found.complete else "no output that is read"
-            words = (each.replace("no example", none) for each in shown.guesses)
+            words = (guess.replace("no example", none) for guess in shown.guesses)
             found = replace(found, guesses=tuple(words))
             if best is not None and found.rank < best.rank:
                 break
             # A format concluded from readings is better founded than one concluded from guesses.
             known, best = best, found
             examples = [
-                Example(each.output.text, each.message, each.output.prompt, each.output.place)
-                for each in found.readings
-                if not each.problem and each.message is not None
+                Example(
+                    reading.output.text,
+                    reading.message,
+                    reading.output.prompt,
+                    reading.output.place,
+                )
+                for reading in found.readings
+                if not reading.problem and reading.message is not None
             ]
             if not examples or (known is not None and known.rank == found.rank):
                 break
@@ -389,7 +402,7 @@ def _most_telling(examples: Sequence[Example]) -> list[Example]:
     """Choose the outputs that show features the others lack."""
     if len(examples) <= _MOST:
         return sorted(examples, key=lambda each: len(each.output))
-    features = [set(_features(each)) for each in examples]
+    features = [set(_features(example)) for example in examples]
     rest = sorted(range(len(examples)), key=lambda at: len(examples[at].output))
     chosen: list[Example] = []
     counted = Counter[str]()

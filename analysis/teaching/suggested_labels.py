@@ -91,7 +91,7 @@ def _matched(value: Any, schema: Mapping[str, Any]) -> Any:
         found = [_groups(each) for each in _each(schema["x-regex-iterator"], found)] or None
     if found is not None and "x-regex-key-value" in schema:
         pairs = [_groups(each) for each in _each(schema["x-regex-key-value"], found)]
-        found = {each["key"]: each["value"] for each in pairs} or None
+        found = {pair["key"]: pair["value"] for pair in pairs} or None
     return found
 
 
@@ -224,16 +224,18 @@ class SuggestedReader:
         A document without types reads arguments by the schemas of `tools`; without these, as texts.
         """
         offered: list[Json] = [{"type": "function", "function": tool} for tool in tools]
-        logged = (Example(each.text, Message(), each.prompt, each.place) for each in outputs)
+        logged = (
+            Example(output.text, Message(), output.prompt, output.place) for output in outputs
+        )
         return tuple(example for each in logged for example in self._read(each, offered))
 
     def contradicted(self, examples: Sequence[Example]) -> tuple[Example, ...]:
         """Return the examples that it reads otherwise than they mean, or not at all."""
         return tuple(
-            each
-            for each in examples
-            if [*map(_meaning, self._read(each, tools_called([each.message]) or ()))]
-            != [_meaning(each)]
+            example
+            for example in examples
+            if [*map(_meaning, self._read(example, tools_called([example.message]) or ()))]
+            != [_meaning(example)]
         )
 
     def _read(self, example: Example, tools: Sequence[Json]) -> Iterator[Example]:

@@ -78,9 +78,9 @@ def _renders(analysis: Analysis) -> Iterator[str]:
     for media in analysis.content_parts.media:
         yield "".join(each.filled(dict.fromkeys(MediaSlot, "\0")) for each in media.placeholder)
     prober = analysis.prober()
-    settings = [each.setting for each in analysis.formats.openings]
+    settings = [opening.setting for opening in analysis.formats.openings]
     # A switch may write a token without changing where turns begin.
-    settings += [{each.name: value} for each in analysis.switches for value in each.values]
+    settings += [{switch.name: value} for switch in analysis.switches for value in switch.values]
     for setting in {repr(each): each for each in (prober.setting, *settings)}.values():
         yield from _conversations(prober, setting)
 
@@ -182,10 +182,12 @@ def spoiled_render(own: Analysis, other: Analysis) -> str:
     for opening, renders in groupby(_own_renders(own), key=lambda each: each.opening):
         tools, prompt = loose_tools() if opening.tools else None, opening.text or None
         parsers = [each.parser(tools, prompt=prompt) for each in (own, other)]
-        for each in renders:
-            before, after = (reads_as(parser, each.text or "", each.message) for parser in parsers)
+        for render in renders:
+            before, after = (
+                reads_as(parser, render.text or "", render.message) for parser in parsers
+            )
             if before and not after:
-                return each.title
+                return render.title
     return ""
 
 

@@ -73,14 +73,17 @@ class _Case:
 
 def junit_report(run: LintRun) -> str:
     """Return an XML document. Every character in it is one that XML allows."""
-    suites = [(template_title(each), each.path, _cases(each, run)) for each in run.templates]
+    suites = [
+        (template_title(template), template.path, _cases(template, run))
+        for template in run.templates
+    ]
     suites += [
         (
-            visible(each.path),
-            each.path,
-            [_Case("readable", "error", "problem", problem_words(each), _at(each.line))],
+            visible(problem.path),
+            problem.path,
+            [_Case("readable", "error", "problem", problem_words(problem), _at(problem.line))],
         )
-        for each in run.problems
+        for problem in run.problems
     ]
     root = Element("testsuites", name="autoparser lint")
     _count(root, [case for _, _, cases in suites for case in cases])
@@ -95,7 +98,7 @@ def junit_report(run: LintRun) -> str:
 
 
 def _cases(template: InspectedTemplate, run: LintRun) -> list[_Case]:
-    found = [_case(template, each, fails=run.fails(each)) for each in template.findings]
+    found = [_case(template, finding, fails=run.fails(finding)) for finding in template.findings]
     return found or [_Case("no finding", "")]
 
 

@@ -200,7 +200,7 @@ def lint_document(run: LintRun) -> dict[str, Json]:
         run.fail_on,
         run.failed,
         tuple(rule.code for rule in run.rules),
-        tuple(_template(each, run) for each in run.templates),
+        tuple(_template(template, run) for template in run.templates),
         _problems(run.problems),
         _problems(run.left_out),
         BaselineDocument(run.vanished) if run.baseline else None,
@@ -214,8 +214,10 @@ def lint_document(run: LintRun) -> dict[str, Json]:
 
 def _problems(problems: Iterable[InputProblem]) -> tuple[ProblemDocument, ...]:
     return tuple(
-        copy_fields(ProblemDocument, each, place=each.place or None, hint=each.hint or None)
-        for each in problems
+        copy_fields(
+            ProblemDocument, problem, place=problem.place or None, hint=problem.hint or None
+        )
+        for problem in problems
     )
 
 
@@ -223,7 +225,7 @@ def _template(template: InspectedTemplate, run: LintRun) -> LintedTemplateDocume
     return copy_fields(
         LintedTemplateDocument,
         template,
-        findings=tuple(_finding(template, each, run) for each in template.findings),
+        findings=tuple(_finding(template, finding, run) for finding in template.findings),
         known=len(template.baseline_findings),
         ignored=len(template.ignored),
         folded=tuple(each.code for each in template.folded),

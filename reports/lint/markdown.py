@@ -44,7 +44,7 @@ def markdown_report(run: LintRun) -> str:
     rows, details = [*_rows(run)], [*_details(run)]
     head = f"### autoparser lint: {_words(summary_words(run))}\n"
     title = "\n| severity | rule | where | what happens |\n|---|---|---|---|\n"
-    tail = "".join(f"\n{_words(each)}.\n" for each in notes(run))
+    tail = "".join(f"\n{_words(note)}.\n" for note in notes(run))
     room = LONGEST - len(head) - len(title) - len(tail)
     # Evidence of what weighs most goes before a row of what weighs least.
     whole = sum(map(len, rows))
@@ -78,7 +78,7 @@ def _left_out(count: int, what: str, more: str = "") -> str:
 def _by_weight(run: LintRun) -> Iterator[tuple[InspectedTemplate, LintFinding]]:
     """Return the findings, the weightiest first: what does not fit is at the end."""
     for severity in Severity:
-        yield from (each for each in run.findings if each[1].severity is severity)
+        yield from (finding for finding in run.findings if finding[1].severity is severity)
 
 
 def _rows(run: LintRun) -> Iterator[str]:
@@ -220,7 +220,7 @@ def card_table(run: LintRun, version: str) -> str:
     rows = [table_row("template", *(each.value for each in Severity), "rules")]
     rows += [table_row(*["---"] * (len(Severity) + 2))]
     rows += [_row(template) for template in run.templates]
-    rows += [table_row(code_cell(each.path), "cannot be looked at") for each in run.problems]
+    rows += [table_row(code_cell(problem.path), "cannot be looked at") for problem in run.problems]
     looked = number_of(len(run.rules), "rule")
     return (
         "".join(rows) + f"\nautoparser {version}, profile {run.finding_filter.profile}, {looked}.\n"
@@ -229,6 +229,6 @@ def card_table(run: LintRun, version: str) -> str:
 
 def _row(template: InspectedTemplate) -> str:
     weights = Counter(finding.severity for finding in template.findings)
-    rules = dict.fromkeys(f"{each.code} {each.rule.name}" for each in template.findings)
+    rules = dict.fromkeys(f"{finding.code} {finding.rule.name}" for finding in template.findings)
     numbers = (str(weights[each]) for each in Severity)
     return table_row(code_cell(template_title(template)), *numbers, ", ".join(rules) or "none")

@@ -75,7 +75,7 @@ def fix_reason(rule: Rule) -> str:
             "No render tells which of a turn's two forms the model was trained on. So the fix"
             " needs --unsafe-fixes, and shows in one example what it changes."
         )
-    wrong = " or ".join(each.words for each in rule.mends)
+    wrong = " or ".join(mend.words for mend in rule.mends)
     return (
         f"It changes only renders in which {wrong}. An edit that changes more is unsafe, and needs"
         " --unsafe-fixes."

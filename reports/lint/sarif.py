@@ -65,7 +65,7 @@ def sarif_report(run: LintRun, version: str, pages: str | None = None) -> str:
                     {
                         "executionSuccessful": not run.problems,
                         "toolExecutionNotifications": [
-                            _notification(each) for each in run.problems
+                            _notification(problem) for problem in run.problems
                         ],
                     }
                 ],

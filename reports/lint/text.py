@@ -172,11 +172,11 @@ class _Writer:
 
     def problems(self, problems: tuple[InputProblem, ...]) -> Blocks:
         drawn = prose(Text("Problems", style="bold underline"), indent=0)
-        for each in problems:
-            place = Text(visible(each.path), style="bold")
-            if each.line is not None:
-                place = place_text(FilePlace(each.path, each.line))
-            words = sentence(place, f": {problem_words(each)}")
+        for problem in problems:
+            place = Text(visible(problem.path), style="bold")
+            if problem.line is not None:
+                place = place_text(FilePlace(problem.path, problem.line))
+            words = sentence(place, f": {problem_words(problem)}")
             drawn += prose(words, hang=2)
         return drawn
 
@@ -215,13 +215,15 @@ def shown_origins(one: ShownText, other: ShownText) -> tuple[LineOrigins, LineOr
 
 def messages_text(shown_text: ShownText) -> str:
     """Return the conversation as JSON, a message a line; empty where there is none."""
-    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in shown_text.messages)
+    return "".join(
+        f"{json.dumps(message, ensure_ascii=False)}\n" for message in shown_text.messages
+    )
 
 
 def _label(sign: str, shown_text: ShownText) -> Text:
     words = Text(f"{sign}{visible(shown_text.label)}", style="bold")
     if shown_text.messages:
-        roles = [str(each.get("role", "?")) for each in shown_text.messages]
+        roles = [str(message.get("role", "?")) for message in shown_text.messages]
         words.append(f" ({visible(', '.join(roles))})", style="dim")
     return words
 

@@ -63,13 +63,13 @@ def counts(run: LintRun) -> str:
 
 def summary_words(run: LintRun) -> str:
     """Return a run in one sentence, without a full stop."""
-    total = sum(len(each.findings) for each in run.templates)
+    total = sum(len(template.findings) for template in run.templates)
     found = f"{number_of(total, 'finding')}: {counts(run)}" if total else "no finding"
     aside = [
         f"{count} {words}"
         for count, words in (
-            (sum(len(each.baseline_findings) for each in run.templates), "in the baseline"),
-            (sum(len(each.ignored) for each in run.templates), "ignored"),
+            (sum(len(template.baseline_findings) for template in run.templates), "in the baseline"),
+            (sum(len(template.ignored) for template in run.templates), "ignored"),
         )
         if count
     ]

@@ -94,7 +94,7 @@ def _read_log(server_log: IO[bytes]) -> str:
 
 def _request(variables: Mapping[str, Any], standard: list[str]) -> dict[str, Any]:
     """Return the request whose prompt a template renders with these variables."""
-    messages = [_message(each) for each in variables["messages"]]
+    messages = [_message(variable) for variable in variables["messages"]]
     request: dict[str, Any] = {
         "messages": messages,
         "add_generation_prompt": variables["add_generation_prompt"],

@@ -38,4 +38,4 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _answered(subject: Subject) -> Chat:
     """Return a call without the content key, and its result."""
     loop = subject.play(subject.loop, tools=True, generation=True)
-    return without_field([dict(each) for each in loop.messages], "content")
+    return without_field([dict(message) for message in loop.messages], "content")

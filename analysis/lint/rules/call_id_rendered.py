@@ -16,9 +16,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     ids = subject.marks.ids
     one, other = (
         subject.play(
-            subject.turn(Message(calls=(ToolCall(call.name, call.arguments, each),))), tools=True
+            subject.turn(Message(calls=(ToolCall(call.name, call.arguments, call_id),))), tools=True
         )
-        for each in ids[:2]
+        for call_id in ids[:2]
     )
     if one.rendered and other.rendered and one.text != other.text and ids[0] in one.text:
         yield Hit(

@@ -24,8 +24,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     words = (
         _sent_ids(played, subject.marks.ids[:3])
-        or _wrong_ids(played, *(_id_words(played, each) for each in _SIDES))
-        or next(filter(None, (_wrong_ids(played, *each) for each in _keyed_numbers(played))), "")
+        or _wrong_ids(played, *(_id_words(played, side) for side in _SIDES))
+        or next(
+            filter(
+                None, (_wrong_ids(played, *keyed_number) for keyed_number in _keyed_numbers(played))
+            ),
+            "",
+        )
     )
     calls = played.written_of(Voice.CALL)
     if len(calls) < _CALLS:
@@ -105,7 +110,7 @@ def _wrong_ids(played: PlayedConversation, calls: Sequence[str], results: Sequen
     if len(calls) != _CALLS or len(results) != _CALLS:
         return ""
     if len(set(calls)) < _CALLS:
-        twice = next(each for each in calls if calls.count(each) > 1)
+        twice = next(call for call in calls if calls.count(call) > 1)
         if calls[0] != calls[1] or played.render.text.count(twice) < _CALLS:
             return f"{_RESTARTS} {quote_text(twice)} is reused in a later message"
         return f"{quote_text(twice)} is the id of two calls in one message"
@@ -125,7 +130,7 @@ _ID = re.compile(r"[\w.:\-]*\d[\w.:\-]*")
 def _keyed_numbers(played: PlayedConversation) -> Iterator[tuple[list[str], list[str]]]:
     """Return numbers under a key that calls and results share: ``"call": 0``, ``"call": "0"``."""
     calls, results = (
-        [dict(_NUMBER.findall(text.before)) for text in played.written_of(each)] for each in _SIDES
+        [dict(_NUMBER.findall(text.before)) for text in played.written_of(side)] for side in _SIDES
     )
     for key in calls[0] if calls else ():
         found = [[text.get(key, "") for text in side] for side in (calls, results)]

@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if not played.usual or not played.render.rendered:
             continue
         spans = call_spans(played)
-        usual = usual or next((document_kind(each, each.texts[0]) for each in spans), None)
+        usual = usual or next((document_kind(span, span.texts[0]) for span in spans), None)
         words = _flaw(subject, played, spans, usual)
         if words:
             severity = Severity.WARNING if words == GLUED else None
@@ -61,7 +61,7 @@ def _flaw(
             return f"{opened} times {quote_text(bracket)} is opened and {closed} times closed"
     if history.count('"') % 2:
         return f"a quote is not closed ({history.count(chr(34))} of them)"
-    return next(filter(None, (_span_flaw(each, usual) for each in spans)), "")
+    return next(filter(None, (_span_flaw(span, usual) for span in spans)), "")
 
 
 def _span_flaw(span: CallSpan, usual: DocumentKind | None) -> str:

@@ -20,7 +20,9 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a user message with each text that the template may search for."""
     # Without the edges: that a template strips them is not news.
-    constants = [each.strip() for each in subject.suggestions.constants if _WORD.search(each)]
+    constants = [
+        constant.strip() for constant in subject.suggestions.constants if _WORD.search(constant)
+    ]
     plain = _render_text(subject, subject.marks.user)
     if not plain.rendered:
         return

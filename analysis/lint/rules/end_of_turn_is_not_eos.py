@@ -42,5 +42,5 @@ def _configured(subject: Subject) -> set[str] | None:
         return None
     ids = read_json_object(directory / CONFIG).get("eos_token_id")
     numbers = ids if is_list(ids) else [ids]
-    tokens = (tokenizer.id_to_token(each) for each in numbers if isinstance(each, int))
+    tokens = (tokenizer.id_to_token(number) for number in numbers if isinstance(number, int))
     return {token for token in tokens if token}

@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     headers = TemplateLiteral.of(subject.play((subject.user,), generation=True).text).markers
 
     def markers_of(text: str) -> list[str]:
-        return [each for each in TemplateLiteral.of(text).markers if each not in headers]
+        return [marker for marker in TemplateLiteral.of(text).markers if marker not in headers]
 
     written = markers_of(spans[0].text)
     one, two, other = (
@@ -64,7 +64,7 @@ def _opener_of(subject: Subject, call: WrittenText) -> str:
     known = subject.analysis.markers
     said = render_answer(subject).text + known.reasoning_start + known.reasoning_end
     markers = TemplateLiteral.of(call.before).markers
-    return next((each for each in markers if each not in said), "")
+    return next((marker for marker in markers if marker not in said), "")
 
 
 def _about_opener(

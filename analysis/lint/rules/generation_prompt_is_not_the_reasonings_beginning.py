@@ -13,18 +13,29 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP208")
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the usual prompt with a turn whose reasoning the template writes."""
-    for each in turn_beginnings(subject):
-        if each.opening.setting or each.opening.written is PromptProgress.REASONING_CLOSED:
+    for beginning in turn_beginnings(subject):
+        if (
+            beginning.opening.setting
+            or beginning.opening.written is PromptProgress.REASONING_CLOSED
+        ):
             continue
-        shows = subject.marks.reasoning in each.reasoned.text
-        if shows and not each.begins_plain and not each.begins_reasoned and each.prompt.rendered:
+        shows = subject.marks.reasoning in beginning.reasoned.text
+        if (
+            shows
+            and not beginning.begins_plain
+            and not beginning.begins_reasoned
+            and beginning.prompt.rendered
+        ):
             yield Hit(
                 "the generation prompt does not begin a turn whose reasoning is given back:"
-                f" {each.where(reasoned=True)}",
+                f" {beginning.where(reasoned=True)}",
                 (
                     compare_renders(
-                        each.prompt, "the prompt", each.reasoned, "the turn with reasoning"
+                        beginning.prompt,
+                        "the prompt",
+                        beginning.reasoned,
+                        "the turn with reasoning",
                     ),
                 ),
-                line=each.line,
+                line=beginning.line,
             )

@@ -11,6 +11,6 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP206", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare each setting's prompt with the turn, with reasoning and without."""
-    for each in turn_beginnings(subject):
-        if each.comparable and not each.begins_plain and not each.begins_reasoned:
-            yield each.departing(subject, "the assistant's turn")
+    for beginning in turn_beginnings(subject):
+        if beginning.comparable and not beginning.begins_plain and not beginning.begins_reasoned:
+            yield beginning.departing(subject, "the assistant's turn")

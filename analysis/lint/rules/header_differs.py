@@ -101,8 +101,8 @@ def _broken_frame(subject: Subject, end: str) -> Iterator[Hit]:
         begun = texts[0].before
         heads = [
             # What follows in another line, as an empty block of reasoning, is no header.
-            each.before[len(common_prefix(end.rstrip(), each.before)) :].strip().partition("\n")[0]
-            for each in texts[-2:]
+            text.before[len(common_prefix(end.rstrip(), text.before)) :].strip().partition("\n")[0]
+            for text in texts[-2:]
         ]
         # Two names may begin or end alike.
         frame = (
@@ -126,8 +126,8 @@ def _flawed_frame(frame: tuple[str, str]) -> re.Pattern[str] | None:
     left, right = frame
     if len(left + right) < _FRAME:
         return None
-    wrong = [rf"{each}\w+{re.escape(right)}" for each in _flawed_sides(left)]
-    wrong += [rf"{re.escape(left)}\w+{each}" for each in _flawed_sides(right)]
+    wrong = [rf"{side}\w+{re.escape(right)}" for side in _flawed_sides(left)]
+    wrong += [rf"{re.escape(left)}\w+{side}" for side in _flawed_sides(right)]
     if not wrong:
         return None
     return re.compile("|".join(wrong))
@@ -188,7 +188,7 @@ def _begins(text: str, header: str) -> bool:
     """Whether a marker of a header, or the words after its last one, are in a text."""
     markers = TemplateLiteral.of(header).markers
     words: Iterable[str] = filter(None, [header.rpartition(markers[-1])[2].strip()])
-    return any(each in text for each in (*markers, *words))
+    return any(marker in text for marker in (*markers, *words))
 
 
 def _misspelled(text: str, header: str) -> bool:

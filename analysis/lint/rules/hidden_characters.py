@@ -16,7 +16,7 @@ _PLAIN = frozenset("\n\t\r\ufeff")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search everything that any branch can write for invisible characters."""
     text = subject.forced_run.text
-    found = dict.fromkeys(each for each in text if not each.isprintable() and _hidden(each))
+    found = dict.fromkeys(char for char in text if not char.isprintable() and _hidden(char))
     if not found:
         return
     names = [unicodedata.name(each, f"U+{ord(each):04X}").lower() for each in found]

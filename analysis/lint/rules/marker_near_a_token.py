@@ -22,8 +22,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
     seen: set[str] = set()
     for played in subject.matrix:
-        markup = {each.before for each in played.written_texts} | {
-            each.after for each in played.written_texts
+        markup = {text.before for text in played.written_texts} | {
+            text.after for text in played.written_texts
         }
         markers = {marker for text in markup for marker in TemplateLiteral.of(text).markers}
         for marker in sorted(markers - seen - added):

@@ -63,8 +63,8 @@ _CHAT = (Voice.USER, Voice.ANSWER)
 
 def _stop(played_chats: Sequence[PlayedConversation]) -> str:
     """Return the last marker after an answer, or all that stands there; empty for nothing."""
-    answers = (each for each in played_chats if each.conversation.scene == "an answer")
-    after = next((each.written_texts[-1].after for each in answers if each.written_texts), "")
+    answers = (chat for chat in played_chats if chat.conversation.scene == "an answer")
+    after = next((answer.written_texts[-1].after for answer in answers if answer.written_texts), "")
     return next(reversed(TemplateLiteral.of(after).markers), after.strip())
 
 
@@ -77,8 +77,8 @@ def _unended(played_chats: Sequence[PlayedConversation], header: frozenset[str])
     after: dict[Voice, frozenset[str]] = {}
     before: list[frozenset[str]] = []
     """What stands before results: the end of the message that called, unless they are in it."""
-    for each in played_chats:
-        for text, following in pairwise(each.written_texts):
+    for chat in played_chats:
+        for text, following in pairwise(chat.written_texts):
             voice = text.spoken.voice
             if voice in VOICES and following.spoken.voice is not voice:
                 ends = _markers(text.after)
@@ -100,9 +100,9 @@ def _unended_tools(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
     """Search a system message with tools for what ends answers and one without tools."""
     stop = _stop(played_chats)
     led = [
-        each
-        for each in played_chats
-        if each.conversation.scene == "a question" and each.conversation.system
+        chat
+        for chat in played_chats
+        if chat.conversation.scene == "a question" and chat.conversation.system
     ]
     plain, offered = (
         next((each for each in led if each.conversation.tools is tools), None)
@@ -126,10 +126,10 @@ def _unended_tools(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
 def _unended_hit(played_chats: Sequence[PlayedConversation], voice: Voice, end: str) -> Hit:
     """Return a hit that shows a message without the end, beside one with it where there is any."""
     sides: dict[bool, tuple[PlayedConversation, WrittenText]] = {}
-    for each in played_chats:
-        for text, following in pairwise(each.written_texts):
+    for chat in played_chats:
+        for text, following in pairwise(chat.written_texts):
             if text.spoken.voice is voice and following.spoken.voice is not voice:
-                sides.setdefault(end in text.after, (each, text))
+                sides.setdefault(end in text.after, (chat, text))
     shown, text = sides[False]
     other = sides[True][0] if True in sides else None
     words = f"; in '{other.name}' it is" if other else ""
@@ -152,7 +152,7 @@ def _unended_calls(
     own = {unit for _, text in _after_calls(played_chats, Voice.CALL) for unit in _markers(text)}
     units = TemplateLiteral.of(joint).markers
     begins = next((at for at, unit in enumerate(units) if unit in usual), None)
-    others = [each for each in units[:begins] if each not in own and not closes_marker(each)]
+    others = [unit for unit in units[:begins] if unit not in own and not closes_marker(unit)]
     missing = usual - header - set(units)
     if others:
         # Another marker may be how a message with calls ends, but not where it begins with the
@@ -211,12 +211,12 @@ def _after_calls(
     played_chats: Sequence[PlayedConversation], next_voice: Voice
 ) -> Iterator[tuple[PlayedConversation, str]]:
     """Return the text between a call and a text of this voice that is not its own."""
-    for each in played_chats:
-        for text, following in pairwise(each.written_texts):
+    for chat in played_chats:
+        for text, following in pairwise(chat.written_texts):
             one, other = text.spoken, following.spoken
             within = one.call is other.call and other.voice is Voice.CALL
             if one.voice is Voice.CALL and other.voice is next_voice and not within:
-                yield each, text.after
+                yield chat, text.after
 
 
 @lru_cache(maxsize=128)
@@ -232,9 +232,13 @@ def _common(markers: Iterable[frozenset[str]]) -> frozenset[str]:
 def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
     """Find a conversation that begins more messages than it ends, or fewer, against a chat."""
     # Messages with calls have ends of their own.
-    chats = [each for each in played_chats if not any(each.texts_of(Voice.CALL))]
+    chats = [
+        played_chat for played_chat in played_chats if not any(played_chat.texts_of(Voice.CALL))
+    ]
     prompts = [each for each in chats if each.conversation.generation]
-    chat = next((each for each in prompts if each.conversation.scene == "a second question"), None)
+    chat = next(
+        (prompt for prompt in prompts if prompt.conversation.scene == "a second question"), None
+    )
     for begin, end in () if chat is None else _turn_markers(chat):
         for usual, others in ((chat, prompts), *_result_scenes(played_chats)):
             for each in others if usual else ():
@@ -277,7 +281,7 @@ def _result_scenes(
 ) -> Iterator[tuple[PlayedConversation, Sequence[PlayedConversation]]]:
     """Return a conversation of one result, and those alike that have two from one message."""
     one, two = (
-        [each for each in played_chats if each.conversation.scene == scene]
+        [chat for chat in played_chats if chat.conversation.scene == scene]
         for scene in ("a call and its result", "two calls in one message and their results")
     )
     for each in one:
@@ -301,7 +305,7 @@ def _turn_markers(chat: PlayedConversation) -> Iterator[tuple[str, str]]:
         return
     question, answer, other = texts
     ends = _markers(question.after) & _markers(answer.after)
-    begins = _common(_markers(each.before) for each in texts)
+    begins = _common(_markers(text.before) for text in texts)
     # In ``</a><b>`` both stand between two texts; the one that begins stands after the last, too.
     for begin in sorted(begins & _markers(other.after)):
         for end in sorted(ends - {begin}):

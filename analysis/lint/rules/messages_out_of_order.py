@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _turned(played_chat: PlayedConversation) -> Iterator[tuple[SpokenText, SpokenText]]:
     written = played_chat.render.text
     for voices in ORDERS:
-        texts = [each for each in played_chat.texts_of(*voices) if played_chat.holds(each)]
+        texts = [text for text in played_chat.texts_of(*voices) if played_chat.holds(text)]
         for one, other in pairwise(texts):
             # What two arguments are in is the message's own order.
             if one.call is not None and one.call == other.call:

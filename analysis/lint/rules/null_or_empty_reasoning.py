@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     for value, words in VALUES:
         fields: dict[str, Json] = dict.fromkeys(REASONING_FIELDS, value)
         given = subject.render(
-            change_fields([dict(each) for each in usual.messages], **fields),
+            change_fields([dict(message) for message in usual.messages], **fields),
             as_given=True,
         )
         if not given.rendered or given.text != usual.text:

@@ -24,8 +24,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     render = render_call(subject, **sent)
     if not render.rendered or all(_stands_in(render.text, each) for each in sent.values()):
         return
-    kinds: list[tuple[float, JsonType]] = [(each, JsonType.INTEGER) for each in WHOLE_NUMBERS]
-    kinds += [(each, JsonType.NUMBER) for each in FRACTIONS]
+    kinds: list[tuple[float, JsonType]] = [
+        (whole_number, JsonType.INTEGER) for whole_number in WHOLE_NUMBERS
+    ]
+    kinds += [(fraction, JsonType.NUMBER) for fraction in FRACTIONS]
     for number, kind in kinds:
         written = value_writing(subject, number, kind)
         if written is None or _stands_in(written.render.text, number):

@@ -16,7 +16,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     calls = (subject.call(0), subject.call(1))
     both = subject.play(subject.turn(Message(calls=calls)), tools=True)
     one = subject.play(subject.turn(Message(calls=calls[:1])), tools=True)
-    shown = [str(each) for each in subject.marks.values[:2]]
+    shown = [str(value) for value in subject.marks.values[:2]]
     if not one.rendered or shown[0] not in one.text:
         return
     if both.error is not None:

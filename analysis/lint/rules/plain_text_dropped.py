@@ -49,8 +49,8 @@ def _dropped_text(subject: Subject, role: str, word: str) -> tuple[Render, Rende
 
 def _render_role(subject: Subject, role: str, content: Json) -> Render:
     messages = [
-        {**each, "content": content} if each["role"] == role else each
-        for each in subject.shape.messages(_dialogue(subject, role), subject.marks.system)
+        {**message, "content": content} if message["role"] == role else message
+        for message in subject.shape.messages(_dialogue(subject, role), subject.marks.system)
     ]
     if role == "system" and not subject.shape.system:
         messages.insert(0, role_message(role, content))

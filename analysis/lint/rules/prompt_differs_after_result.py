@@ -50,7 +50,7 @@ def _in_histories(subject: Subject, header: str) -> bool:
     """Whether answers to questions also have the header that prompts end with."""
     chat = subject.scene("an answer")
     answers = chat.written_of(Voice.ANSWER) if chat is not None else ()
-    return any(header in each.before for each in answers)
+    return any(header in answer.before for answer in answers)
 
 
 def _tail(played_chat: PlayedConversation) -> str:

@@ -15,8 +15,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Report the switches that the analysis found."""
     switches = subject.analysis.switches
     if switches:
-        first = next((each for each in switches if each.values), None)
-        words = [f"{each.name} ({', '.join(sorted(each.changes))})" for each in switches]
+        first = next((switch for switch in switches if switch.values), None)
+        words = [f"{switch.name} ({', '.join(sorted(switch.changes))})" for switch in switches]
         yield Hit(
             f"the prompt depends on {list_words(words)}",
             line=None if first is None else _line(subject, first),

@@ -44,4 +44,4 @@ def _prompt(subject: Subject, opening: str) -> Render | None:
         for each in subject.format.openings
         if opening and opening in each.text
     )
-    return next((each for each in prompts if opening in each.text), None)
+    return next((prompt for prompt in prompts if opening in prompt.text), None)

@@ -39,10 +39,10 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _render_field(subject: Subject, usual: Render, name: str, *, tools: bool) -> Render:
     field = subject.shape.reasoning_field
     chat: Chat = [
-        {name if key == field else key: value for key, value in each.items()}
-        if each["role"] == "assistant"
-        else dict(each)
-        for each in usual.messages
+        {name if key == field else key: value for key, value in message.items()}
+        if message["role"] == "assistant"
+        else dict(message)
+        for message in usual.messages
     ]
     return subject.render(
         chat,

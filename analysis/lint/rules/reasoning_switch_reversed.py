@@ -17,7 +17,7 @@ _NEGATIONS = {"no", "not", "non", "off", "disable", "disabled", "skip", "without
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the prompts of the two values of every switch that is named like the block."""
     for switch in subject.analysis.switches:
-        if not any(isinstance(each, bool) for each in (*switch.values, switch.default)):
+        if not any(isinstance(value, bool) for value in (*switch.values, switch.default)):
             continue
         on, off = (_prompt(subject, {switch.name: value}) for value in (True, False))
         if not on.rendered or not off.rendered:
@@ -62,7 +62,7 @@ def _lone_closer(name: str, on: str, off: str) -> str:
 def _is_named_like(name: str, block: str) -> bool:
     """Whether a name is about the block and denies nothing: ``enable_thinking``, ``<think>``."""
     words = re.split(r"[\W_]+", name.lower())
-    if any(each in _NEGATIONS or each.startswith(("no", "dis")) for each in words):
+    if any(word in _NEGATIONS or word.startswith(("no", "dis")) for word in words):
         return False
     stems = re.findall(r"[a-z]{4,}", block.lower())
     return any(stem in word or word in stem for stem in stems for word in filter(_LONG, words))

@@ -58,7 +58,7 @@ def _crashes(subject: Subject, verdict: Check, setting: Mapping[str, Json]) -> I
     for crash in verdict.crashes:
         # What the sandbox alone forbids is another rule's finding, of every render.
         if crash.needed and not crash.sandbox_alone:
-            cases = [each for each in battery_messages() if each.title in crash.titles]
+            cases = [message for message in battery_messages() if message.title in crash.titles]
             smallest = min(cases, key=lambda case: len(str(case.message)))
             yield _crash_hit(subject, crash, smallest, setting)
 
@@ -118,7 +118,7 @@ def _spoiled_forms(subject: Subject) -> Iterator[Hit]:
     departures = departures_of(subject.shape)
     forms = (form for verdict in subject.analysis.checks for form in verdict.forms if not form.ok)
     for usual, form in {form.usual: form for form in forms}.items():
-        plain = any(each.plain_text and each.usual in usual for each in departures)
+        plain = any(departure.plain_text and departure.usual in usual for departure in departures)
         lost = "" if form.fault is None else f", such as {form.fault.title!r}: {form.fault.reason}"
         shown = form.fault
         yield Hit(

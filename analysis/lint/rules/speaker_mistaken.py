@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if user == assistant and _prompted(subject, user) and _differs_elsewhere(subject, user):
         yield Hit(
             f"questions stand under the header of answers, {quote_text(user)}",
-            tuple(show_render(each.render, each.name) for each in _chats(subject)[:1]),
+            tuple(show_render(chat.render, chat.name) for chat in _chats(subject)[:1]),
         )
         return
     shared = _shared_header(subject, headers)
@@ -51,10 +51,10 @@ def check(subject: Subject) -> Iterator[Hit]:
         if len(min(user, assistant, key=len)) > 1 and not _prompted(subject, header):
             yield Hit(
                 f"answers stand under the header of {whose}, {quote_text(header)}",
-                tuple(show_render(each.render, each.name) for each in _chats(subject)[-1:]),
+                tuple(show_render(chat.render, chat.name) for chat in _chats(subject)[-1:]),
                 # Without a generation prompt it may be that nobody is meant to answer.
                 severity=None
-                if any(each.text for each in subject.format.openings)
+                if any(opening.text for opening in subject.format.openings)
                 else Severity.WARNING,
             )
         return
@@ -78,8 +78,8 @@ def _shared_header(subject: Subject, headers: _Headers) -> tuple[str, str] | Non
     if user in assistant or assistant in user:
         return "questions", user
     befores = [each.before for chat in _chats(subject) for each in chat.written_of(Voice.SYSTEM)]
-    prompts = any(each.text.strip() for each in subject.format.openings)
-    alike = any(each.rstrip().endswith(assistant) for each in befores)
+    prompts = any(opening.text.strip() for opening in subject.format.openings)
+    alike = any(before.rstrip().endswith(assistant) for before in befores)
     wrong = alike and prompts and not _prompted(subject, assistant)
     return ("system messages", assistant) if wrong else None
 
@@ -97,7 +97,7 @@ def _differs_elsewhere(subject: Subject, header: str) -> bool:
     """Whether a system message stands under another header than all others."""
     befores = [each.before for chat in _chats(subject) for each in chat.written_of(Voice.SYSTEM)]
     words = _WORD.search(header) is not None
-    return words and any(header not in each and _WORD.search(each) for each in befores)
+    return words and any(header not in before and _WORD.search(before) for before in befores)
 
 
 def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
@@ -166,7 +166,7 @@ def _headers(subject: Subject) -> _Headers | None:
         return _Headers(user, "") if user else None
     leads = [each.before.rpartition(assistant) for each in chat.written_of(*OWN)]
     lead = next((rest.strip() for _, found, rest in leads if found), "")
-    first, *_, last = (each.rstrip().removesuffix(lead).rstrip() for each in befores)
+    first, *_, last = (before.rstrip().removesuffix(lead).rstrip() for before in befores)
     mistaken = last.endswith(assistant) and not first.endswith(assistant)
     # A later question may stand under the header of answers.
     user = first.strip() if mistaken else common_suffix(*befores).strip()
@@ -175,4 +175,4 @@ def _headers(subject: Subject) -> _Headers | None:
 
 def _prompted(subject: Subject, header: str) -> bool:
     """Whether the generation prompt also ends with the header of questions."""
-    return any(header in each.text for each in subject.format.openings)
+    return any(header in opening.text for opening in subject.format.openings)

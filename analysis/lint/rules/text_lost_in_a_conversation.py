@@ -52,7 +52,7 @@ def _is_excused(played_chat: PlayedConversation, voice: Voice) -> bool:
 
 def _keeps(played_chat: PlayedConversation, voice: Voice) -> bool:
     texts = [*played_chat.texts_of(voice)]
-    return bool(texts) and all(played_chat.holds(each) for each in texts)
+    return bool(texts) and all(played_chat.holds(text) for text in texts)
 
 
 def _hit(

@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     source = "\0".join(
         [
             *subject.suggestions.constants,
-            *(each.data for each in tree.find_all(nodes.TemplateData)),
+            *(node.data for node in tree.find_all(nodes.TemplateData)),
             *subject.tokens.values(),
         ]
     )

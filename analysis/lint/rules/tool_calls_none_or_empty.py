@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not usual.rendered:
         return
     for value, words in EMPTY:
-        messages = change_fields([dict(each) for each in usual.messages], tool_calls=value)
+        messages = change_fields([dict(message) for message in usual.messages], tool_calls=value)
         given = subject.render(messages, as_given=True)
         if given.rendered and given.text == usual.text:
             continue

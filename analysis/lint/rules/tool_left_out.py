@@ -139,7 +139,7 @@ def _first_too_many(
             message = f"requests fail that offer {count} tools: {render.reason}"
             yield raising_hit(message, *labels, refused=Severity.WARNING)
             return
-        lost = [each for each in _missing_parts(render, plain[:count]) if each not in never]
+        lost = [part for part in _missing_parts(render, plain[:count]) if part not in never]
         if lost:
             yield Hit(
                 f"of {count} tools {list_words(lost)} are not all written, of {count - 1} they are",
@@ -196,9 +196,9 @@ def _signs(function: Tool) -> dict[str, str]:
 
 def _missing_parts(render: Render, functions: Sequence[Tool]) -> list[str]:
     """Return the parts of tools of which one at least is not in the prompt."""
-    signs = [_signs(each) for each in functions]
+    signs = [_signs(function) for function in functions]
     parts = signs[0] if render.rendered else ()
-    return [part for part in parts if any(each[part] not in render.text for each in signs)]
+    return [part for part in parts if any(sign[part] not in render.text for sign in signs)]
 
 
 def _is_excused(played_chat: PlayedConversation) -> bool:

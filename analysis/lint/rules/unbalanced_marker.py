@@ -62,11 +62,11 @@ def check(subject: Subject) -> Iterator[Hit]:
             if end and pair in of_turns.pairs and opened - closed == text.count(end) > 0:
                 continue
             # A tag that has the value in it, ``<city="Oslo">``, has nothing to close.
-            whole = any(each in found.spelled[pair] for each in subject.marks.values)
+            whole = any(value in found.spelled[pair] for value in subject.marks.values)
             never = not whole and _never_closes(found, pair, of_turns)
             if pair not in seen and (loose or never):
                 seen.add(pair)
-                of_loops |= any(each in text for each in subject.marks.values)
+                of_loops |= any(value in text for value in subject.marks.values)
                 yield _hit(name, render, (text, found), pair, opening=anywhere.get(pair, ""))
     # What is wrong with a block of reasoning says nothing of calls and their results.
     of_calls = chain(
@@ -313,7 +313,7 @@ def _never_closes(balance: MarkerBalance, pair: MarkerPair, of_turns: _TurnMarke
         return False
     spelled = balance.spelled[pair]
     if balance.within[pair] - of_turns.pairs:
-        return bool(_TAG.fullmatch(spelled)) and any(each in spelled for each in "= ")
+        return bool(_TAG.fullmatch(spelled)) and any(char in spelled for char in "= ")
     begins = len(pair.name) > 1 and not of_turns.open_ended
     return begins or (not of_turns.open_tags and bool(_TAG.fullmatch(spelled)))
 
@@ -326,7 +326,7 @@ def _in_plain_chats(subject: Subject) -> _TurnMarkers:
         if not any(each.texts_of(Voice.CALL, Voice.REASONING)) and not each.conversation.tools
     ]
     # A generation prompt may open reasoning, which is not in every chat.
-    ends = [each.written_texts[-1:] for each in chats]
+    ends = [chat.written_texts[-1:] for chat in chats]
     texts = [chat.render.text[: end[0].start] for chat, end in zip(chats, ends, strict=True) if end]
     first = subject.matrix[0].conversation.spoken[0].text
     whole = [_balance(subject, text) for text in dict.fromkeys(texts)]
@@ -395,7 +395,7 @@ def _counts(balance: MarkerBalance, pair: MarkerPair) -> str:
 
 def _without_prompt(subject: Subject, text: str) -> str:
     """Return a render without the generation prompt that it ends with, if it does."""
-    openings = (each.text for each in subject.format.openings if each.text)
+    openings = (opening.text for opening in subject.format.openings if opening.text)
     return text.removesuffix(max(filter(text.endswith, openings), key=len, default=""))
 
 

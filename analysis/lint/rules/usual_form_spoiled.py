@@ -36,11 +36,11 @@ def check(subject: Subject) -> Iterator[Hit]:
     told: set[FormDeparture] = set()
     for played in _conversations(subject) if departures else ():
         outcomes: dict[FormDeparture, FormOutcome] = {}
-        for each in departures:
-            if _is_asked(played, each):
-                outcomes[each], hit = _outcome(subject, played, each)
-                if hit is not None and each not in told:
-                    told.add(each)
+        for departure in departures:
+            if _is_asked(played, departure):
+                outcomes[departure], hit = _outcome(subject, played, departure)
+                if hit is not None and departure not in told:
+                    told.add(departure)
                     yield hit
         for each in departures_together(outcomes):
             outcome, hit = _outcome(subject, played, each)
