@@ -21,8 +21,7 @@ from autoparser.analysis.core.schema_keywords import JsonType, SchemaError
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 
-from .gbnf_rules import JsonStyle
-from .grammar_rules import NOTHING, JsonValue, Node, PatternNode
+from .grammar_rules import NOTHING, JsonStyle, JsonValue, Node, PatternNode
 from .rule_paths import (
     Brancher,
     Item,

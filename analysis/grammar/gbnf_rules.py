@@ -16,19 +16,17 @@ The text stays inside what llama.cpp's parser and llguidance's converter read al
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from itertools import product
 from string import hexdigits
 
 from autoparser.analysis.core.errors import escape_text
-from autoparser.analysis.core.schema_keywords import UnheldKeywordError
 
+from .grammar_rules import DEEPEST_LINE, CharacterQuoting, JsonStyle
 from .regex_nodes import LAST, CodePoints
 
 RESERVED = frozenset({"root", "start"})
@@ -303,37 +301,15 @@ def _range(digits: str) -> str:
 # stand as themselves, two of them beyond U+FFFF.
 
 
-class CharacterQuoting(StrEnum):
-    """How the characters inside a string are written."""
-
-    JSON = "as json.dumps(…, ensure_ascii=False)"
-    JSON_ASCII = "as json.dumps(…)"
-    BARE = "as itself"
-
-    def text(self, text: str) -> str:
-        """Write a text, without the quotes around it."""
-        if self is CharacterQuoting.BARE:
-            return text
-        return json.dumps(text, ensure_ascii=self is CharacterQuoting.JSON_ASCII)[1:-1]
-
-    @property
-    def quote(self) -> str:
-        """The text before and after a string."""
-        return "" if self is CharacterQuoting.BARE else '"'
-
-    def options(self, points: CodePoints) -> tuple[Sequence[str], Sequence[str]]:
-        """Return expressions that together are these characters: as themselves, and escaped.
-
-        None of them is a group or names a rule: a repetition of such a choice takes xgrammar
-        microseconds a mask, and one that names a rule 100 ms.
-        """
-        return _character_options(self, points)
-
-
 @lru_cache(maxsize=1024)
-def _character_options(
+def character_options(
     quoting: CharacterQuoting, points: CodePoints
 ) -> tuple[Sequence[str], Sequence[str]]:
+    """Return expressions that together are these characters: as themselves, and escaped.
+
+    None of them is a group or names a rule: a repetition of such a choice takes xgrammar
+    microseconds a mask, and one that names a rule 100 ms.
+    """
     plain = points
     if quoting is not CharacterQuoting.BARE:
         plain &= _PRINTABLE_ASCII if quoting is CharacterQuoting.JSON_ASCII else _PLAIN
@@ -389,32 +365,12 @@ def _pairs(first: int, last: int) -> Iterator[str]:
 # those of JSON, of which none but a number is a prefix of another.
 
 
-DEEPEST_LINE = 24
-"""Levels of indentation at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class JsonStyle:
-    """The spacing of JSON, and how its strings are written."""
-
-    item_separator: str = ", "
-    key_separator: str = ": "
-    ascii_only: bool = False
-    indent: str = ""
-    """The indentation of one level; empty if all is on one line."""
-
-    @property
-    def quoting(self) -> CharacterQuoting:
-        """How the characters of strings are written."""
-        return CharacterQuoting.JSON_ASCII if self.ascii_only else CharacterQuoting.JSON
-
-
 @dataclass(frozen=True, slots=True)
 class JsonTokens:
     """The names of the rules, which are allocated when they are first asked for."""
 
     rules: GbnfRules
-    style: JsonStyle = JsonStyle()
+    style: JsonStyle
 
     @property
     def begin_object(self) -> str:
@@ -461,16 +417,3 @@ class JsonTokens:
     def _bracket(self, wish: str, text: str, before: str = "", after: str = "") -> str:
         parts = (before, gbnf_literal(text), after, self.rules.seam)
         return self.rules.add(wish, " ".join(filter(None, parts)))
-
-
-# Keywords that no grammar can express.
-
-
-def unwritable_keyword(keyword: str, pointer: str, why: str) -> UnheldKeywordError:
-    """Return the error of a keyword that is legal but that no grammar here can express."""
-    return UnheldKeywordError(
-        f"{keyword} cannot be written as a grammar: {why}",
-        pointer=pointer,
-        keyword=keyword,
-        hint="leave it out",
-    )

@@ -30,21 +30,18 @@ from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import GrammarError
-from .gbnf_rules import (
-    CharacterQuoting,
-    GbnfRules,
-    JsonStyle,
-    any_but,
-    character_class,
-    gbnf_literal,
-)
+from .gbnf_patterns import RegexWriter
+from .gbnf_rules import GbnfRules, any_but, character_class, gbnf_literal
+from .gbnf_schemas import schema_rules
 from .grammar_rules import (
     NOTHING,
+    CharacterQuoting,
     ChoiceNode,
     EmbeddedLark,
     FreeProse,
     FreeTextNode,
     GrammarRules,
+    JsonStyle,
     JsonValue,
     LiteralNode,
     Node,
@@ -56,9 +53,7 @@ from .grammar_rules import (
     inner_nodes,
 )
 from .regex_nodes import CodePoints, Regex, regex_alphabet, without_texts
-from .regular_expressions import RegexWriter
 from .rule_paths import State, exclusion_states, kept_apart
-from .schema_rules import schema_rules
 from .string_shape import StringShape, whole_pattern
 
 _LONGEST = 1000

@@ -6,14 +6,15 @@ choices, sequences, repetitions, and places where free text may begin, with an e
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_format import EdgeStrip
 
-from .gbnf_rules import JsonStyle
 from .string_shape import StringShape
 
 
@@ -38,6 +39,45 @@ class PatternNode:
     """A shape that it has to match as well, quotes and escapes included."""
     escapes: tuple[str, ...] = ()
     """Spellings of single characters in it, if no text of its own closes it."""
+
+
+class CharacterQuoting(StrEnum):
+    """How the characters inside a string are written."""
+
+    JSON = "as json.dumps(…, ensure_ascii=False)"
+    JSON_ASCII = "as json.dumps(…)"
+    BARE = "as itself"
+
+    def text(self, text: str) -> str:
+        """Write a text, without the quotes around it."""
+        if self is CharacterQuoting.BARE:
+            return text
+        return json.dumps(text, ensure_ascii=self is CharacterQuoting.JSON_ASCII)[1:-1]
+
+    @property
+    def quote(self) -> str:
+        """The text before and after a string."""
+        return "" if self is CharacterQuoting.BARE else '"'
+
+
+DEEPEST_LINE = 24
+"""Levels of indentation at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonStyle:
+    """The spacing of JSON, and how its strings are written."""
+
+    item_separator: str = ", "
+    key_separator: str = ": "
+    ascii_only: bool = False
+    indent: str = ""
+    """The indentation of one level; empty if all is on one line."""
+
+    @property
+    def quoting(self) -> CharacterQuoting:
+        """How the characters of strings are written."""
+        return CharacterQuoting.JSON_ASCII if self.ascii_only else CharacterQuoting.JSON
 
 
 @dataclass(frozen=True, slots=True, eq=False)

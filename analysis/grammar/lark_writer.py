@@ -40,14 +40,15 @@ from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.parsing.turn_request import IdentityCache
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
-from .gbnf_rules import DEEPEST_LINE, JsonStyle
 from .grammar_rules import (
+    DEEPEST_LINE,
     NOTHING,
     ChoiceNode,
     EmbeddedLark,
     FreeProse,
     FreeTextNode,
     GrammarRules,
+    JsonStyle,
     JsonValue,
     LiteralNode,
     Node,

@@ -39,7 +39,6 @@ from autoparser.analysis.core.schema_keywords import (
     without_keywords,
 )
 
-from .gbnf_rules import unwritable_keyword
 from .regex_nodes import Regex, rust_text
 from .schema_numbers import interval_of
 from .schema_options import tell_apart
@@ -50,6 +49,7 @@ from .schema_survey import (
     is_plain,
     plain_words,
     reachable_schemas,
+    unwritable_keyword,
 )
 from .string_shape import StringShape, ensure_counted, string_shape
 

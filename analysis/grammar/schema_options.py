@@ -31,10 +31,9 @@ from autoparser.analysis.core.schema_keywords import (
 )
 from autoparser.analysis.core.schema_parts import SchemaContradiction, join_schemas, kinds_of
 
-from .gbnf_rules import unwritable_keyword
 from .regex_nodes import python_text
 from .schema_numbers import interval_of, multiple_of
-from .schema_survey import TYPES, UNEVALUATED
+from .schema_survey import TYPES, UNEVALUATED, unwritable_keyword
 from .string_shape import PATTERNS, UNHELD, string_shape
 
 # Flat schemas: keywords that constrain one value alone, in one spelling each.

@@ -31,11 +31,10 @@ from autoparser.analysis.core.schema_keywords import (
 )
 from autoparser.analysis.core.schema_parts import ANY, NOTHING, flat_conjunction, kinds_of
 
-from .schema_guidance import has_text
 from .schema_options import MOST_OPTIONS, tell_apart
-from .schema_rules import FORMAT_CHECKS, may_be_met
+from .schema_satisfiability import may_be_met
 from .schema_survey import plain_words
-from .string_shape import string_shape
+from .string_shape import FORMAT_CHECKS
 
 _ROOT = "root"
 _UNIONS = ("anyOf", "oneOf")
@@ -165,33 +164,14 @@ class SchemaReader:
             return not schema.get("required")
         return not schema_validator(self.alone(schema))({})
 
-    def may_be_met(self, schema: Json, levels: int = 4) -> bool:
-        """Return whether a value may meet a schema; False only if none does.
-
-        Members of members are asked about down to so many levels.
-        """
+    def may_be_met(self, schema: Json) -> bool:
+        """Return whether a value may meet a part of the schema; False only if none does."""
         if isinstance(schema, bool) or plain_words(schema) is not None:
             return schema is not False
         found = self.resolved(schema)
         if not self.kinds(found) or self.only_values(found, ANY) == []:
             return False
-        return may_be_met(self.alone(found)) and self._option_may_be_met(found, levels)
-
-    def _option_may_be_met(self, schema: Schema, levels: int) -> bool:
-        """Return whether a value may meet one of a schema's options; True if undecided."""
-        try:
-            options = self.options(schema)
-            if options != [schema]:
-                return any(self.may_be_met(option, levels) for option in options)
-            (only,) = options
-            if self.kinds(only) == frozenset({JsonType.OBJECT}) and levels:
-                members = schema_map(only, "properties")
-                needed = [members[name] for name in names_of(only, "required") if name in members]
-                return all(self.may_be_met(each, levels - 1) for each in needed)
-            only_text = self.kinds(only) == frozenset({JsonType.STRING})
-            return not only_text or has_text(string_shape(only, ROOT))
-        except UnheldKeywordError:
-            return True
+        return may_be_met(self.alone(found))
 
     def hold(self, schema: Schema, kind: JsonType) -> None:
         """Raise SchemaError for a keyword that only JSON's own notation can be held to."""

@@ -27,6 +27,7 @@ from autoparser.analysis.core.schema_keywords import (
     JsonType,
     Schema,
     SchemaError,
+    UnheldKeywordError,
     is_number,
     names_of,
     pointer_below,
@@ -34,8 +35,6 @@ from autoparser.analysis.core.schema_keywords import (
     schemas_of,
     type_of,
 )
-
-from .gbnf_rules import unwritable_keyword
 
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 """The names of types."""
@@ -53,6 +52,17 @@ UNWRITABLE: Mapping[str, str] = {
     "$recursiveRef": "what it refers to depends on the way there",
 }
 """Why a keyword cannot be written."""
+
+
+def unwritable_keyword(keyword: str, pointer: str, why: str) -> UnheldKeywordError:
+    """Return the error of a keyword that is legal but that no grammar here can express."""
+    return UnheldKeywordError(
+        f"{keyword} cannot be written as a grammar: {why}",
+        pointer=pointer,
+        keyword=keyword,
+        hint="leave it out",
+    )
+
 
 IN_PLACE = ("$ref", "allOf", "anyOf", "oneOf")
 """Keywords whose schemas constrain the same value."""

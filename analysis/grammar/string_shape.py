@@ -6,13 +6,14 @@ the standard are held as patterns (`PATTERNS`), or not at all (`UNHELD`).
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from autoparser.analysis.core.schema_document import place_of
 from autoparser.analysis.core.schema_keywords import Schema, keyword_count, schemas_of
 
-from .gbnf_rules import unwritable_keyword
 from .regex_nodes import (
     Regex,
     RegexChoice,
@@ -23,9 +24,11 @@ from .regex_nodes import (
     flat_sequence,
     intersect_rows,
     longest_match,
+    python_text,
     shortest_match,
 )
 from .regular_expressions import ANY_TEXT, PatternError, anchor_regex, parse_pattern
+from .schema_survey import unwritable_keyword
 
 # Formats of strings that are regular, as patterns.
 #
@@ -308,3 +311,48 @@ def _joined(first: StringShape, second: StringShape) -> StringShape:
         most=min(upper, default=None),
         keywords=(*first.keywords, *second.keywords),
     )
+
+
+# Whether one text is in a format: for constants, whether the format is regular or not.
+
+
+def _format_check(name: str) -> Callable[[str], bool]:
+    """Make the check of a format that is held as a pattern."""
+
+    def check(text: str) -> bool:
+        regexes = string_shape({"format": name}, "#").patterns
+        return all(re.fullmatch(python_text(regex), text) for regex in regexes)
+
+    return check
+
+
+_is_hostname = _format_check("hostname")
+
+
+def _is_international_host(text: str) -> bool:
+    try:
+        return _is_hostname(text.encode("idna").decode("ascii"))
+    except UnicodeError:
+        return False
+
+
+def _is_international_email(text: str) -> bool:
+    box, _, host = text.rpartition("@")
+    return bool(box) and _is_international_host(host)
+
+
+def _is_regex(text: str) -> bool:
+    try:
+        re.compile(text)
+    except re.error:
+        return False
+    return True
+
+
+FORMAT_CHECKS: Mapping[str, Callable[[str], bool]] = {
+    **{name: _format_check(name) for name in PATTERNS},
+    "regex": _is_regex,
+    "idn-email": _is_international_email,
+    "idn-hostname": _is_international_host,
+}
+"""The check of every format of the standard, by its name."""

@@ -36,8 +36,7 @@ from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.analysis.parsing.raw_text import json_of
 
-from .gbnf_rules import JsonStyle
-from .grammar_rules import FreeProse, JsonValue, PatternNode
+from .grammar_rules import FreeProse, JsonStyle, JsonValue, PatternNode
 from .regex_nodes import (
     CodePoints,
     Regex,

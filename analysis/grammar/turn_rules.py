@@ -40,11 +40,11 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import CallWriter, GrammarError, HeaderTail, before_end, id_pattern, literal_at
 from .free_rows import ended_by_calls, free_rows
-from .gbnf_rules import JsonStyle
 from .grammar_rules import (
     NOTHING,
     FreeProse,
     GrammarRules,
+    JsonStyle,
     JsonValue,
 )
 from .rule_paths import Path, RuleTable, join_path

@@ -45,12 +45,11 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
-from .gbnf_rules import JsonStyle
-from .grammar_rules import JsonValue, Node, RuleReference, references_in
+from .grammar_rules import JsonStyle, JsonValue, Node, RuleReference, references_in
 from .member_rows import MemberRules, closed_alike, closes_of, fill_row, kinds_told, opening_of
 from .rule_paths import Item, Path, RuleTable, distinct_paths, join_path, without_prefix
 from .schema_reader import SchemaReader
-from .schema_rules import may_be_met
+from .schema_satisfiability import may_be_met
 from .schema_survey import plain_words
 from .string_ways import (
     BareValue,

@@ -17,8 +17,9 @@ from typing import Any
 
 from llguidance import LLMatcher, LLTokenizer, grammar_from
 
-from autoparser.analysis.grammar.gbnf_rules import GbnfRules, JsonStyle
-from autoparser.analysis.grammar.schema_rules import schema_rules
+from autoparser.analysis.grammar.gbnf_rules import GbnfRules
+from autoparser.analysis.grammar.gbnf_schemas import schema_rules
+from autoparser.analysis.grammar.grammar_rules import JsonStyle
 
 LONGEST_WALK = 10_000
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from autoparser.analysis.grammar.gbnf_numbers import integer_range, number_range
+from autoparser.analysis.grammar.gbnf_patterns import repeat_items
 from autoparser.analysis.grammar.gbnf_rules import GbnfRules, character_class, gbnf_literal
 from autoparser.analysis.grammar.regex_nodes import ANY, CodePoints
-from autoparser.analysis.grammar.regular_expressions import repeat_items
-from autoparser.analysis.grammar.schema_numbers import Interval, integer_range, number_range
+from autoparser.analysis.grammar.schema_numbers import Interval
 from tests.analysis.parsing.loop import analysis_of
 
 from .judge import Judge, check_gbnf

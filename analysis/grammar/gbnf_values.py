@@ -17,10 +17,14 @@ from autoparser.analysis.core.schema_keywords import (
     schemas_of,
 )
 
-from .gbnf_rules import CharacterQuoting, GbnfRules, JsonTokens, gbnf_literal, unwritable_keyword
+from .gbnf_numbers import number_range
+from .gbnf_patterns import RegexWriter, repeat_items
+from .gbnf_rules import GbnfRules, JsonTokens, gbnf_literal
+from .grammar_rules import CharacterQuoting
 from .regex_nodes import ANY, CodePoints
-from .regular_expressions import ANY_TEXT, RegexWriter, repeat_items
-from .schema_numbers import Interval, number_range
+from .regular_expressions import ANY_TEXT
+from .schema_numbers import Interval
+from .schema_survey import unwritable_keyword
 from .string_shape import StringShape, string_shape
 
 # Arrays: items by position, then items of one kind, in some number.

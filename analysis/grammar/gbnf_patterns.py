@@ -1,0 +1,241 @@
+r"""Write regular expressions as GBNF: counts that llama.cpp takes, repetitions quick in xgrammar.
+
+>>> from .regular_expressions import parse_pattern
+>>> rules = GbnfRules()
+>>> RegexWriter(rules, CharacterQuoting.JSON).write(parse_pattern(r"[a-z]{2,4}-\d+"))
+'times "-" [0-9]+'
+>>> list(rules)
+[('times', '[a-z]{2,4}')]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+from .gbnf_rules import GbnfRules, character_options, gbnf_literal, join_alternatives
+from .grammar_rules import CharacterQuoting
+from .regex_nodes import (
+    ANY,
+    CodePoints,
+    Regex,
+    RegexChoice,
+    RegexRepeat,
+    RegexSequence,
+    SetCharacter,
+    TextAnchor,
+    flat_sequence,
+    shortest_match,
+    without_empty,
+)
+
+# Counted repetition of any size, by counts that llama.cpp takes.
+
+
+LARGEST_COUNT = 1000
+"""The largest count written; llama.cpp refuses more than 2000."""
+
+
+def repeat_items(item: str, least: int, most: int | None, rules: GbnfRules) -> str:
+    """Return an expression for `least` to `most` items; None means no upper bound.
+
+    `item` is a rule's name or a class, and for bounds up to 1 also a literal or a group. Counts
+    stand in rules of their own: the rules that a count makes are then in no group.
+    """
+    if most is None:
+        if least <= 1:
+            return f"{item}{'+' if least else '*'}"
+        return f"{repeat_items(item, least, least, rules)} {item}*"
+    if most == 0:
+        return '""'
+    if (least, most) in _SHORT:
+        return f"{item}{_SHORT[least, most]}"
+    if most <= LARGEST_COUNT:
+        count = f"{most}" if least == most else f"{least},{most}"
+        return rules.add("times", f"{item}{{{count}}}")
+    if least:
+        fixed = _exactly(item, least, rules)
+        return fixed if least == most else f"{fixed} {repeat_items(item, 0, most - least, rules)}"
+    # Up to q·1000 + r items: fewer than q whole thousands and up to 999, or q and up to r.
+    thousands, rest = divmod(most, LARGEST_COUNT)
+    chunk = rules.add("thousand", f"{item}{{{LARGEST_COUNT}}}")
+    few = repeat_items(item, 0, LARGEST_COUNT - 1, rules)
+    fewer = repeat_items(chunk, 0, thousands - 1, rules)
+    all_of_them = repeat_items(chunk, thousands, thousands, rules)
+    longest = all_of_them if rest == 0 else f"{all_of_them} {repeat_items(item, 0, rest, rules)}"
+    return f"({fewer} {few} | {longest})"
+
+
+_SHORT = {(0, 1): "?", (1, 1): ""}
+
+
+def _exactly(item: str, count: int, rules: GbnfRules) -> str:
+    thousands, rest = divmod(count, LARGEST_COUNT)
+    pieces: list[str] = []
+    if thousands:
+        chunk = rules.add("thousand", f"{item}{{{LARGEST_COUNT}}}")
+        pieces.append(repeat_items(chunk, thousands, thousands, rules))
+    if rest:
+        pieces.append(repeat_items(item, rest, rest, rules))
+    return " ".join(pieces)
+
+
+# A regular expression as a GBNF expression.
+
+
+_INLINE = 16
+"""Maximum number of rows that are written where they are repeated; those of a character of JSON in
+ASCII are 13."""
+_WRITTEN_OUT = 3
+"""Maximum count of an item of a row: xgrammar makes a rule of any other count."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegexWriter:
+    """Writes expressions for texts inside a string."""
+
+    rules: GbnfRules
+    quoting: CharacterQuoting
+
+    def write(self, regex: Regex) -> str:
+        """Return an expression that may stand in a sequence; `regex` holds no anchors."""
+        match regex:
+            case SetCharacter(points):
+                return self.character(points)
+            case RegexSequence(parts):
+                return self._sequence(parts)
+            case RegexChoice(options):
+                return join_alternatives([self.write(option) for option in options])
+            case RegexRepeat(item, least, most):
+                return self._repeat(item, least, most)
+            case TextAnchor():
+                raise ValueError("anchors must be resolved before")
+
+    def character(self, points: CodePoints) -> str:
+        """Return a literal, a class, a group or the name of a rule for one character."""
+        ways = self._ways(points)
+        if points == ANY and len(ways) > 1:
+            return self.rules.add("char", " | ".join(ways))
+        return join_alternatives(ways)
+
+    def _ways(self, points: CodePoints) -> list[str]:
+        """Return the ways to write one character, each a row of literals and classes if few."""
+        if points.single is not None:
+            return [gbnf_literal(self.quoting.text(points.single))]
+        plain, escaped = character_options(self.quoting, points)
+        if len(escaped) > _INLINE:
+            escaped = (self.rules.add("escape", " | ".join(escaped)),)
+        return [*plain, *escaped]
+
+    def quoted(self, regex: Regex) -> str:
+        """Return an expression for texts and the quotes around them.
+
+        Where a rule may call itself, the text at the end is one: in xgrammar a mask then takes a
+        third of what it takes with a repetition.
+        """
+        quote = gbnf_literal(self.quoting.quote)
+        parts = flat_sequence(regex)
+        last = parts[-1] if parts else None
+        if (
+            not self.rules.calls_itself
+            or not isinstance(last, RegexRepeat)
+            or not isinstance(last.item, SetCharacter)
+            or last.most is not None
+        ):
+            return f"{quote} {self.write(regex)} {quote}"
+        ways = self._ways(last.item.points)
+        rest = self.rules.recursive(
+            ("rest", *ways),
+            "rest",
+            lambda name: " | ".join([quote, *(f"{way} {name}" for way in ways)]),
+        )
+        before = [*parts[:-1], *[replace(last, most=last.least - 1)] * (last.least > 1)]
+        if last.least:
+            # One character and the rest are a rule again, which compiles in a third of the time.
+            rest = self.rules.add("filled", " | ".join(f"{way} {rest}" for way in ways))
+        return " ".join([quote, *[self.write(RegexSequence(tuple(before)))] * bool(before), rest])
+
+    def _sequence(self, parts: tuple[Regex, ...]) -> str:
+        pieces: list[str] = []
+        text = ""
+        for part in flat_sequence(RegexSequence(parts)):
+            if isinstance(part, SetCharacter) and part.points.single is not None:
+                text += part.points.single
+                continue
+            if text:
+                pieces.append(gbnf_literal(self.quoting.text(text)))
+                text = ""
+            pieces.append(self.write(part))
+        if text or not pieces:
+            pieces.append(gbnf_literal(self.quoting.text(text)))
+        return " ".join(pieces)
+
+    def _rows(self, regex: Regex) -> list[str] | None:
+        """Return the ways to write a text as rows of literals and classes, or None if not few.
+
+        A repetition of such rows takes xgrammar microseconds a mask, one of rules and groups
+        up to 100 ms.
+        """
+        match regex:
+            case SetCharacter(points):
+                return self._ways(points)
+            case RegexSequence():
+                found = [self._rows(part) for part in flat_sequence(regex)]
+            case RegexRepeat(item, least, most) if least == most and least <= _WRITTEN_OUT:
+                found = [self._rows(item)] * least
+            case RegexChoice(options):
+                found = [self._rows(option) for option in options]
+                rows = [row for option in found for row in option or ()]
+                return rows if all(found) and len(rows) <= _INLINE else None
+            case _:
+                return None
+        known = [rows for rows in found if rows]
+        if len(known) < len(found) or not known or prod(map(len, known)) > _INLINE:
+            return None
+        return [" ".join(row) for row in product(*known)]
+
+    def _repeat(self, item: Regex, least: int, most: int | None) -> str:
+        if most == 0:
+            return '""'
+        if shortest_match(item) == 0:
+            filled = without_empty(item)
+            if filled is None:
+                return '""'
+            item, least = filled, 0
+        if isinstance(item, RegexRepeat) and item == RegexRepeat(item.item, 1, None):
+            item = item.item if (least, most) == (0, None) else item
+        rows = self._rows(item) if most is None else None
+        if rows is not None:
+            one = join_alternatives(rows) if len(rows) > 1 else rows[0]
+            before = {0: "", 1: f"{one} "}.get(least)
+            return f"{self._repeat(item, least, least)} " * (before is None) + (
+                (before or "") + _any_number(rows)
+            )
+        written = self.write(item)
+        if (least, most) == (1, 1):
+            return written
+        if not isinstance(item, SetCharacter):
+            simple = most is None or most == 1
+            written = f"({written})" if simple else self.rules.add("part", written)
+        return repeat_items(written, least, most, self.rules)
+
+
+def _any_number(rows: Sequence[str]) -> str:
+    """Return an expression for any number of rows.
+
+    Of a class and another row it is ``[class]* (row [class]*)*``, in which a mask of xgrammar takes
+    a tenth of the time.
+    """
+    classes = [row for row in rows if _CLASS.fullmatch(row)]
+    others = [row for row in rows if row not in classes]
+    if len(rows) == 1:
+        return f"{rows[0]}*" if classes else f"({rows[0]})*"
+    if len(classes) == len(others) == 1:
+        return f"{classes[0]}* ({others[0]} {classes[0]}*)*"
+    return f"({' | '.join(dict.fromkeys(rows))})*"
+
+
+_CLASS = re.compile(r"\[(?:[^\\\]]|\\.)+\]")
