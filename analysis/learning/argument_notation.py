@@ -167,11 +167,11 @@ def learn_strings(place: Place, entries: EntryOrder, key: SeenSlot | None) -> St
     if only is None:
         return None
     row = cut_at((only,) if key is None else key.cut((only,)), word, RowSlot.VALUE)
-    for each in (row, without_equal_quotes(row)):
-        if each is None:
+    for candidate in (row, without_equal_quotes(row)):
+        if candidate is None:
             continue
 
-        def render_string(value: str, row: Row = each) -> str | None:
+        def render_string(value: str, row: Row = candidate) -> str | None:
             entry = entries.inside(place.site(place.one(value)))
             return None if entry is None else match_row(row, entry, place.key(JsonType.STRING))
 

@@ -162,8 +162,8 @@ def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
     """Learn the markers before calls and the stop strings that only a list or constant shows."""
     unseen = [
         text
-        for each in suggestions.constants
-        if is_unit(text := each.strip()) and not observer.prober.has_rendered(text)
+        for constant in suggestions.constants
+        if is_unit(text := constant.strip()) and not observer.prober.has_rendered(text)
     ]
     usual = observer.sample(_CALLS)
     markers, stops = dict.fromkeys(unseen[:_MOST]), dict[str, None]()
@@ -314,8 +314,8 @@ def group_calls(observer: Observer, turn: ObservedTurn, count: int) -> list[Call
     marks = observer.prober.sentinels
     words = {
         word: at
-        for each in (marks.names, marks.ids, marks.keys, marks.values)
-        for at, word in enumerate(each)
+        for sentinels in (marks.names, marks.ids, marks.keys, marks.values)
+        for at, word in enumerate(sentinels)
     }
     spans: dict[int, list[tuple[int, int]]] = {}
     text = turn.text
@@ -357,7 +357,7 @@ def _goes_on(observer: Observer, frame: CallsFrame) -> bool:
     """Whether the first call of a turn is number two if an earlier turn has a call."""
     prober = observer.prober
     one, other = observer.call(), observer.call(1)
-    answers = [ToolResult(prober.sentinels.answer, each.name, each.id) for each in (other, one)]
+    answers = [ToolResult(prober.sentinels.answer, call.name, call.id) for call in (other, one)]
     dialogue = (prober.user, Message(calls=(other,)), answers[0], Message(calls=(one,)))
     shown = prober.probe((*dialogue, answers[1]) if prober.shape.answered else dialogue)
     return frame.call_text(1) in shown.text and frame.call_text(0) not in shown.text

@@ -120,7 +120,7 @@ def _shown_parts(observer: Observer, signs: Sequence[str]) -> Iterator[Row]:
     dialogue = (observer.prober.user, Message(calls=(call,)), ToolResult(marks.answer, "", whole))
     shaped = observer.prober.shape.messages(dialogue, marks.system)
     # Without the result's own name, a template can take it only from the id.
-    unnamed = [{key: value for key, value in each.items() if value != ""} for each in shaped]
+    unnamed = [{key: value for key, value in message.items() if value != ""} for message in shaped]
     text = observer.prober.text_of_messages(unnamed).replace(whole, "")
     shown = [at for at, word in enumerate(words) if word in text]
     if not shown or len(shown) == len(words):
@@ -344,8 +344,8 @@ def put_together(
 def row_of(call: str, slots: Sequence[SeenSlot]) -> Row:
     """Turn the text of a call made of sentinels into a row."""
     row: Row = (call,)
-    for each in (*slots, SeenSlot(RowSlot.INDEX, INDEX_MARK)):
-        row = each.cut(row)
+    for slot in (*slots, SeenSlot(RowSlot.INDEX, INDEX_MARK)):
+        row = slot.cut(row)
     return row
 
 

@@ -135,11 +135,11 @@ def with_later_openings(formats: Formats, continuations: Sequence[TemplateContin
 
     Nothing is rendered; `continuations` are all continuations of these formats.
     """
-    each = tuple(
+    completed = tuple(
         replace(one, later_openings=_later_openings(one, continuations)) for one in formats
     )
-    full = each[next(at for at, one in enumerate(formats) if one is formats.fullest)]
-    return replace(formats, each=each, fullest=full)
+    full = completed[next(at for at, one in enumerate(formats) if one is formats.fullest)]
+    return replace(formats, each=completed, fullest=full)
 
 
 def _later_openings(
@@ -147,7 +147,7 @@ def _later_openings(
 ) -> tuple[TurnOpening, ...]:
     groups: dict[tuple[str, Earlier], list[TemplateContinuation]] = {}
     for one in continuations:
-        if one.form is None and any(one.opening is each for each in format_.openings):
+        if one.form is None and any(one.opening is opening for opening in format_.openings):
             groups.setdefault((repr(one.opening.setting), one.earlier), []).append(one)
     later: list[TurnOpening] = []
     for (setting, earlier), group in groups.items():

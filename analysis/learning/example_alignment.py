@@ -200,7 +200,7 @@ class ValueFrames:
         afters = self.betweens if following else self.tails
         # Every suffix counts, since the front of a literal may close other values only.
         suffixes = (literal[at:] for literal in afters for at in range(len(literal)))
-        ends = [fill_marks(each, words) + following for each in suffixes]
+        ends = [fill_marks(suffix, words) + following for suffix in suffixes]
         for begin in self._begins(text, start):
             for end in sorted(_end_offsets(text, begin, ends)):
                 if _may_be(text[begin:end], value):
@@ -216,7 +216,7 @@ class ValueFrames:
 
 def _end_offsets(text: str, begin: int, ends: Sequence[str]) -> set[int]:
     """Return the first offset of each of the ends."""
-    found = {text.find(each, begin) for each in ends if each.strip()}
+    found = {text.find(end, begin) for end in ends if end.strip()}
     return {at for at in found if at >= 0}
 
 
@@ -341,9 +341,9 @@ def align_message(
     `only_known`, values that the text does not hold in a known notation are left out.
     """
     for parts in permutations(parts_of(message.presence)):
-        wanted = [each for part in parts for each in _wanted(part, message, guess)]
+        wanted = [sought for part in parts for sought in _wanted(part, message, guess)]
         if only_known:
-            wanted = [each for each in wanted if not _unknown(each, text)]
+            wanted = [sought for sought in wanted if not _unknown(sought, text)]
         budget = [_STEPS]
         marks = _placed(text, start, wanted, budget, frames)
         if marks is not None:
@@ -358,7 +358,7 @@ def may_be_unknown(message: Message, text: str) -> bool:
         for call in message.calls
         for value in call.arguments.values()
     )
-    return any(_unknown(each, text) for each in wanted)
+    return any(_unknown(sought, text) for sought in wanted)
 
 
 def _unknown(wanted: _Wanted, text: str) -> bool:
@@ -435,9 +435,9 @@ def _places(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
     if isinstance(what, TurnPart):
         yield from _texts(text, start, wanted)
     elif what is RowSlot.ARGUMENTS and isinstance(wanted.value, dict):
-        for each in objects_in(text, start, encoded=wanted.style.encoded):
-            if same_json(each.value, wanted.value):
-                yield _mark(what, WordSpan(each.start, each.end), call, wanted.value)
+        for found in objects_in(text, start, encoded=wanted.style.encoded):
+            if same_json(found.value, wanted.value):
+                yield _mark(what, WordSpan(found.start, found.end), call, wanted.value)
     else:
         for written in _spellings(wanted):
             for span in find_text(text, written, start):
@@ -488,7 +488,7 @@ _Kind = TypeVar("_Kind", bound=Hashable)
 def most_frequent(candidates: Iterable[_Kind]) -> _Kind | None:
     """Return the most frequent item, the first of equals, which tolerates a few odd examples."""
     counted = Counter(candidates)
-    return max(counted, key=lambda each: counted[each], default=None)
+    return max(counted, key=lambda candidate: counted[candidate], default=None)
 
 
 @dataclass(frozen=True, slots=True)

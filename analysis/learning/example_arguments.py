@@ -85,8 +85,10 @@ def own_containers(
     best, right = outer, 0
     for string in _strings(outer.string):
         inner = replace(outer, string=string)
-        found = [each for value, text in samples if (each := _equations(value, text, inner))]
-        equations = [equation for each in found for equation in each]
+        found = [
+            literals for value, text in samples if (literals := _equations(value, text, inner))
+        ]
+        equations = [equation for literals in found for equation in literals]
         for known in islice(_solved(equations, {}), _MOST_CUTS):
             tried = _notation(inner, known, members)
             count = sum(tried.write(value) == text for value, text in samples)
@@ -135,7 +137,7 @@ def _equations(value: Json, text: str, inner: ValueNotation) -> list[_Equation] 
         if part.key:
             keys.append(part.text)
     found.append(_Equation(tuple(signs), _marked(text[at:], keys)))
-    return [each for each in found if each.signs]
+    return [equation for equation in found if equation.signs]
 
 
 def _marked(literal: str, keys: Sequence[str]) -> str:
@@ -182,8 +184,10 @@ def _solved(
     """Solve the equations one by one; if each has two unknowns, try every cut of one."""
     known_signs = dict(known_signs)
     while True:
-        open_ = [rest for each in equations if (rest := each.rest(known_signs)) and rest.signs]
-        single = next((each for each in open_ if len(set(each.signs)) == 1), None)
+        open_ = [
+            rest for equation in equations if (rest := equation.rest(known_signs)) and rest.signs
+        ]
+        single = next((equation for equation in open_ if len(set(equation.signs)) == 1), None)
         if single is None:
             break
         size = len(single.text) // len(single.signs)
@@ -191,7 +195,7 @@ def _solved(
     if not open_:
         yield known_signs
         return
-    first = min(open_, key=lambda each: len(each.text))
+    first = min(open_, key=lambda equation: len(equation.text))
     for size in _cuts(first, known_signs):
         yield from _solved(equations, {**known_signs, first.signs[0]: first.text[:size]})
 
@@ -304,13 +308,13 @@ def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments |
 
 def _notations(texts: Sequence[str]) -> Iterator[tuple[ValueNotation, str]]:
     for comma, colon in product((", ", ","), (": ", ":")):
-        yield from ((each, "") for each in known_notations(comma=comma, colon=colon))
+        yield from ((notation, "") for notation in known_notations(comma=comma, colon=colon))
     for lines in {(text.split("\n")[1], text.split("\n")[-1]) for text in texts if "\n" in text}:
         inner, margin = (line[: len(line) - len(line.lstrip())] for line in lines)
         indent = inner.removeprefix(margin)
         if indent:
             notations = known_notations(indent=indent)
-            yield from ((each, margin) for each in notations)
+            yield from ((notation, margin) for notation in notations)
 
 
 def _entry_by_entry(calls: Sequence[ShownCall], escape: StringEscape) -> ShownArguments | None:
@@ -358,7 +362,7 @@ def _guesses(
         yield "no example has an argument of another type than string"
     strings = [value for value, _ in entries.texts if isinstance(value, str)]
     quoted = bool(frame.closes.get(JsonType.STRING)) or escape is StringEscape.PYTHON
-    if quoted and not any(set("\"'\\\n") & set(each) for each in strings):
+    if quoted and not any(set("\"'\\\n") & set(string) for string in strings):
         yield "no example has a quote or a line break in a string: how they are escaped"
     if entries.guard is not None:
         yield "no example has every sign for which a string gets a wrapper of its own"
@@ -373,7 +377,7 @@ def _key(entries: ShownEntries, escape: StringEscape) -> StringText:
     text = StringText(escape=escape)
     around = [*entries.middles.values(), *entries.betweens.values()]
     html = escape in (StringEscape.HTML, StringEscape.JSON_HTML)
-    escaped = html and any(text.read(each) != each for each in around)
+    escaped = html and any(text.read(literal) != literal for literal in around)
     return text if escaped or any(key != seen for key, seen in entries.keys) else StringText()
 
 
@@ -409,5 +413,6 @@ def _best(samples: Sequence[tuple[Json, str]]) -> ValueNotation:
     """Return the known notation that fits most of these values, the usual one of equals."""
     notations = [notation for notation, _ in _notations(())]
     return max(
-        notations, key=lambda each: sum(each.write(value) == text for value, text in samples)
+        notations,
+        key=lambda notation: sum(notation.write(value) == text for value, text in samples),
     )

@@ -74,7 +74,7 @@ def learn_examples(
     `base` has the header, the openings and the ends. Only `guesses` are tried, if they are given.
     Raises ExampleError if no example can be aligned with its message.
     """
-    trial = _ExampleTrial(examples, [turn_text(each, base) for each in examples], base)
+    trial = _ExampleTrial(examples, [turn_text(example, base) for example in examples], base)
     best: ShownFormat | None = None
     for guess in _hypotheses(examples) if guesses is None else guesses:
         found = trial.under(guess)
@@ -154,11 +154,11 @@ _ORDERS = (
 
 def _hypotheses(examples: Sequence[Example]) -> Iterator[Hypothesis]:
     """Yield hypotheses without the fields that most examples' outputs lack."""
-    calls = [(each, call) for each in examples for call in each.message.calls]
+    calls = [(example, call) for example in examples for call in example.message.calls]
     if not calls:
         yield Hypothesis((), _STYLES[0])
         return
-    with_id = sum(bool(call.id) and call.id in each.output for each, call in calls)
+    with_id = sum(bool(call.id) and call.id in example.output for example, call in calls)
     named = sum(bool(call.id) and call.name in call.id for _, call in calls)
     for style in _STYLES:
         for order in _ORDERS:
@@ -181,7 +181,7 @@ class _ExampleTrial:
     def under(self, guess: Hypothesis) -> ShownFormat | None:
         """Conclude a format under a hypothesis, or return None if it aligns no example."""
         aligned = self._framed(guess)
-        called = any(each.message.calls for each in aligned.values())
+        called = any(turn.message.calls for turn in aligned.values())
         if not aligned or (guess.fields and not called):
             return None
         best = self._judged(aligned.values())
@@ -190,7 +190,7 @@ class _ExampleTrial:
             suspected = aligned if best is None else [at for at in aligned if at in best.others]
             tried: list[tuple[int, ShownFormat]] = []
             for at in suspected:
-                rest = [each for other, each in aligned.items() if other != at]
+                rest = [turn for other, turn in aligned.items() if other != at]
                 found = self._judged(rest) if rest else None
                 if found is not None:
                     tried.append((at, found))
@@ -204,7 +204,7 @@ class _ExampleTrial:
         if best is None:
             return None
         # Conclude again from the examples that the format writes: the others blur it.
-        rest = [each for at, each in aligned.items() if at not in best.others]
+        rest = [turn for at, turn in aligned.items() if at not in best.others]
         second = self._judged(rest) if 0 < len(rest) < len(aligned) else None
         return best if second is None or second.written_count < best.written_count else second
 
@@ -214,11 +214,11 @@ class _ExampleTrial:
         if guess.style.whole or guess.style.encoded:
             return aligned
         known = {
-            at: each
+            at: turn
             for at, (example, (text, start)) in self._numbered()
             if at not in aligned
             and may_be_unknown(example.message, text)
-            and (each := align_message(text, start, example.message, guess, only_known=True))
+            and (turn := align_message(text, start, example.message, guess, only_known=True))
             is not None
         }
         frames = frames_of((*aligned.values(), *known.values()))
@@ -230,9 +230,9 @@ class _ExampleTrial:
         self, guess: Hypothesis, frames: ValueFrames | None = None
     ) -> dict[int, AlignedExample]:
         found = {
-            at: each
+            at: turn
             for at, (example, (text, start)) in self._numbered()
-            if (each := align_message(text, start, example.message, guess, frames)) is not None
+            if (turn := align_message(text, start, example.message, guess, frames)) is not None
         }
         return dict(zip(found, with_usual_edges(list(found.values())), strict=True))
 
@@ -269,8 +269,8 @@ def _concluded(
     aligned: Sequence[AlignedExample], base: TurnFormat
 ) -> tuple[TurnFormat, tuple[str, ...]] | None:
     """Put the pieces together; return None if there are calls that cannot be."""
-    calls = [call for each in aligned for call in shown_calls(each)]
-    styled = next((each.style for each in aligned if each.message.calls), None)
+    calls = [call for example in aligned for call in shown_calls(example)]
+    styled = next((example.style for example in aligned if example.message.calls), None)
     shown = None if styled is None else conclude_arguments(calls, styled)
     if calls and shown is None:
         return None
@@ -288,17 +288,23 @@ def _concluded(
     found: CallFormat | None = None
     guesses: tuple[str, ...] = ()
     if shown is not None:
-        prompted = {each.text[: each.start] for each in aligned} | _reasoning_closes(aligned)
+        prompted = {example.text[: example.start] for example in aligned} | _reasoning_closes(
+            aligned
+        )
         framed = conclude_frame(calls, shown, header, turn_end, prompted)
         if framed is None:
             return None
         if framed.frame.later_close:
             layouts = seen_layouts(aligned, shown, framed.frame)
-        layouts = {each: cut_calls(layout, framed.frame) for each, layout in layouts.items()}
+        layouts = {
+            presence: cut_calls(layout, framed.frame) for presence, layout in layouts.items()
+        }
         section = cut_section({**known, **layouts}, _outer(layouts, known, header), turn_end)
-        layouts = {each: section.layouts[each] for each in layouts}
+        layouts = {presence: section.layouts[presence] for presence in layouts}
         if turn_end.strip() and framed.frame.later_close.rstrip().endswith(turn_end.strip()):
-            layouts = {each: _without_end(layout, turn_end) for each, layout in layouts.items()}
+            layouts = {
+                presence: _without_end(layout, turn_end) for presence, layout in layouts.items()
+            }
         found = _calls(calls, shown, framed, (section.open, section.close))
         if found is None:
             return None
@@ -321,13 +327,15 @@ def _concluded(
 def _reasoning_closes(aligned: Sequence[AlignedExample]) -> set[str]:
     """Return the first markers between reasoning and calls, if calls only follow reasoning."""
     closes: set[str] = set()
-    for each in aligned:
-        at = next((at for at, mark in enumerate(each.marks) if isinstance(mark.what, RowSlot)), 0)
-        if not each.message.calls:
+    for example in aligned:
+        at = next(
+            (at for at, mark in enumerate(example.marks) if isinstance(mark.what, RowSlot)), 0
+        )
+        if not example.message.calls:
             continue
-        if not at or each.marks[at - 1].what is not TurnPart.REASONING:
+        if not at or example.marks[at - 1].what is not TurnPart.REASONING:
             return set()
-        before = each.between(at)
+        before = example.between(at)
         space = before[: len(before) - len(before.lstrip())]
         closes.update(space + unit for unit in edge_units(before.lstrip())[:1])
     return closes
@@ -343,9 +351,9 @@ def _without_end(layout: TurnLayout, turn_end: str) -> TurnLayout:
 
 def _header(aligned: Sequence[AlignedExample], base: TurnFormat) -> str:
     """Return the beginning of every turn: the template's header, or the text that prompts wrote."""
-    if all(each.text.startswith(base.header) for each in aligned):
+    if all(example.text.startswith(base.header) for example in aligned):
         return base.header
-    return common_prefix(*(each.text[: each.start] for each in aligned))
+    return common_prefix(*(example.text[: example.start] for example in aligned))
 
 
 def _outer(
@@ -353,11 +361,13 @@ def _outer(
 ) -> str:
     """Return the beginning of turns without reasoning, including an empty block of it."""
     plain = [
-        each.literals[0]
-        for presence, each in {**template_layouts, **layouts}.items()
-        if each.parts[:1] == (TurnPart.CONTENT,) and not presence.reasoning
+        layout.literals[0]
+        for presence, layout in {**template_layouts, **layouts}.items()
+        if layout.parts[:1] == (TurnPart.CONTENT,) and not presence.reasoning
     ]
-    called = [each.literals[0] for each in layouts.values() if each.parts[:1] == (TurnPart.CALLS,)]
+    called = [
+        layout.literals[0] for layout in layouts.values() if layout.parts[:1] == (TurnPart.CALLS,)
+    ]
     shared = common_prefix(*plain, *called) if plain and called else ""
     return shared if len(shared) > len(header) else header
 

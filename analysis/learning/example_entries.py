@@ -73,15 +73,15 @@ def shown_entries(calls: Sequence[ShownCall]) -> ShownEntries:
     entries = _with_key_marks(list(_entries(calls)))
     guard = _guard(entries)
     if guard is not None:
-        entries = [_unguarded(each, guard) for each in entries]
+        entries = [_unguarded(entry, guard) for entry in entries]
     return ShownEntries(
-        tuple((each.kind, each.lead) for each in entries if each.first),
+        tuple((entry.kind, entry.lead) for entry in entries if entry.first),
         tuple((one.kind, two.kind, one.after) for one, two in pairwise(entries) if not one.last),
-        _usual_by_kind(entries, lambda each: each.middle),
-        _usual_by_kind([each for each in entries if not each.last], lambda each: each.after),
-        _afters([each for each in entries if each.last]),
-        tuple((each.value, each.text) for each in entries),
-        tuple((each.key, each.key_text) for each in entries),
+        _usual_by_kind(entries, lambda entry: entry.middle),
+        _usual_by_kind([entry for entry in entries if not entry.last], lambda entry: entry.after),
+        _afters([entry for entry in entries if entry.last]),
+        tuple((entry.value, entry.text) for entry in entries),
+        tuple((entry.key, entry.key_text) for entry in entries),
         guard,
     )
 
@@ -91,27 +91,29 @@ def frames_of(aligned: Iterable[AlignedExample]) -> ValueFrames:
     middles: Counter[str] = Counter()
     betweens: dict[str, None] = {}
     tails: dict[JsonType | None, list[str]] = {}
-    for each in aligned:
-        for at, (mark, following) in enumerate(zip_longest(each.marks, each.marks[1:])):
-            literal = each.between(at + 1)
+    for example in aligned:
+        for at, (mark, following) in enumerate(zip_longest(example.marks, example.marks[1:])):
+            literal = example.between(at + 1)
             if (
                 mark.what is RowSlot.KEY
                 and following is not None
                 and following.what is RowSlot.VALUE
             ):
                 middles[literal] += 1
-            if mark.what is not RowSlot.VALUE or each.marks[at - 1].what is not RowSlot.KEY:
+            if mark.what is not RowSlot.VALUE or example.marks[at - 1].what is not RowSlot.KEY:
                 continue
-            key = each.marks[at - 1]
-            literal = with_own_words(literal, each.message.calls[mark.call])
-            literal = with_key_mark(literal, each.text[key.start : key.end])
+            key = example.marks[at - 1]
+            literal = with_own_words(literal, example.message.calls[mark.call])
+            literal = with_key_mark(literal, example.text[key.start : key.end])
             if following is not None and following.what is RowSlot.KEY:
                 betweens[literal] = None
             else:
                 tails.setdefault(mark.kind, []).append(literal)
     shared = dict.fromkeys(common_prefix(*texts) for texts in tails.values())
     return ValueFrames(
-        middles, tuple(each for each in betweens if each), tuple(each for each in shared if each)
+        middles,
+        tuple(between for between in betweens if between),
+        tuple(tail for tail in shared if tail),
     )
 
 
@@ -141,28 +143,30 @@ def _entries(calls: Sequence[ShownCall]) -> Iterator[ShownEntry]:
 
 def _with_key_marks(entries: Sequence[ShownEntry]) -> Sequence[ShownEntry]:
     """Replace the entry's own key by marks if most entries repeat it, as in `</city>`."""
-    marked = [replace(each, after=with_key_mark(each.after, each.key_text)) for each in entries]
+    marked = [replace(entry, after=with_key_mark(entry.after, entry.key_text)) for entry in entries]
     changed = sum(new.after != old.after for new, old in zip(marked, entries, strict=True))
     return marked if 2 * changed > len(entries) else entries
 
 
 def _guard(entries: Sequence[ShownEntry]) -> StringGuard | None:
     """Find the literals around some strings that the others lack."""
-    strings = [each for each in entries if each.kind is JsonType.STRING]
-    plain = min((each.middle for each in strings), key=len, default="")
-    bare = [each for each in strings if each.middle == plain]
-    wrapped = [each for each in strings if each not in bare and each.middle.startswith(plain)]
+    strings = [entry for entry in entries if entry.kind is JsonType.STRING]
+    plain = min((string.middle for string in strings), key=len, default="")
+    bare = [string for string in strings if string.middle == plain]
+    wrapped = [
+        string for string in strings if string not in bare and string.middle.startswith(plain)
+    ]
     found = {
-        (each.middle.removeprefix(plain), each.after.removesuffix(other.after))
-        for each in wrapped
+        (entry.middle.removeprefix(plain), entry.after.removesuffix(other.after))
+        for entry in wrapped
         for other in entries
-        if other not in wrapped and each.last == other.last and each.after.endswith(other.after)
+        if other not in wrapped and entry.last == other.last and entry.after.endswith(other.after)
     }
     if len(found) != 1:
         return None
     opening, close = found.pop()
-    held = [str(each.value) for each in wrapped if each.middle == plain + opening]
-    signs = _telling_signs(held, "".join(str(each.value) for each in bare))
+    held = [str(entry.value) for entry in wrapped if entry.middle == plain + opening]
+    signs = _telling_signs(held, "".join(str(entry.value) for entry in bare))
     return StringGuard(signs, opening, close) if close and signs else None
 
 
@@ -186,30 +190,30 @@ def _telling_signs(wrapped_texts: Sequence[str], others: str) -> str:
     return telling
 
 
-def _unguarded(each: ShownEntry, guard: StringGuard) -> ShownEntry:
-    if each.kind is not JsonType.STRING or not each.middle.endswith(guard.open):
-        return each
+def _unguarded(entry: ShownEntry, guard: StringGuard) -> ShownEntry:
+    if entry.kind is not JsonType.STRING or not entry.middle.endswith(guard.open):
+        return entry
     return replace(
-        each,
-        middle=each.middle.removesuffix(guard.open),
-        after=each.after.removeprefix(guard.close),
+        entry,
+        middle=entry.middle.removesuffix(guard.open),
+        after=entry.after.removeprefix(guard.close),
     )
 
 
 def _usual_by_kind(
     entries: Sequence[ShownEntry], literal_of: Callable[[ShownEntry], str]
 ) -> dict[JsonType, str]:
-    kinds = dict.fromkeys(each.kind for each in entries)
+    kinds = dict.fromkeys(entry.kind for entry in entries)
     return {
-        kind: most_frequent(literal_of(each) for each in entries if each.kind is kind) or ""
+        kind: most_frequent(literal_of(entry) for entry in entries if entry.kind is kind) or ""
         for kind in kinds
     }
 
 
 def _afters(entries: Sequence[ShownEntry]) -> dict[JsonType, list[str]]:
     afters: dict[JsonType, list[str]] = {}
-    for each in entries:
-        afters.setdefault(each.kind, []).append(each.after)
+    for entry in entries:
+        afters.setdefault(entry.kind, []).append(entry.after)
     return afters
 
 
@@ -241,8 +245,8 @@ class EntryFrame:
     def before(self, literal: str) -> str:
         """Cut the opening of the first entry off the literal before it."""
         opening = self.repetition.open
-        for each in dict.fromkeys(self.opens.values()) or [""]:
-            whole = opening.replace(_OPEN_MARK, each)
+        for type_opening in dict.fromkeys(self.opens.values()) or [""]:
+            whole = opening.replace(_OPEN_MARK, type_opening)
             if literal.endswith(whole):
                 return literal.removesuffix(whole)
         return literal
@@ -298,9 +302,9 @@ def _tags_by_type(entries: ShownEntries) -> dict[JsonType, tuple[str, str]]:
     words: dict[JsonType, frozenset[str]] = {}
     for kind in entries.middles:
         opening = most_frequent(
-            edge_units(text)[-1] for each, text in befores if each is kind and text
+            edge_units(text)[-1] for text_kind, text in befores if text_kind is kind and text
         )
-        close = most_frequent(_first_unit(text) for each, text in afters if each is kind)
+        close = most_frequent(_first_unit(text) for text_kind, text in afters if text_kind is kind)
         tags[kind] = opening or "", close or ""
         words[kind] = _words(opening or "") & _words(close or "")
     shared = frozenset[str].intersection(*words.values())
@@ -327,7 +331,9 @@ def _closes(entries: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
         texts = [*entries.tails.get(kind, ())]
         texts += [entries.betweens[kind]] if kind in entries.betweens else []
         shorter = [
-            each for each in entries.middles.values() if each != middle and middle.startswith(each)
+            other
+            for other in entries.middles.values()
+            if other != middle and middle.startswith(other)
         ]
         quote = middle[len(max(shorter, key=len)) :] if shorter else ""
         others = [text for other, text in entries.betweens.items() if other is not kind]

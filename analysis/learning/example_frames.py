@@ -190,7 +190,7 @@ def _numbered(text: str, number: int) -> str:
 
 def _behind_prompt(text: str, prompted: Collection[str]) -> str:
     """Remove the text that the prompt has written, as an empty block, unless it opens the call."""
-    rests = [text.removeprefix(each) for each in prompted if text.startswith(each)]
+    rests = [text.removeprefix(begun) for begun in prompted if text.startswith(begun)]
     rest = min(rests, key=len, default=text)
     return rest if rest.strip() else text
 

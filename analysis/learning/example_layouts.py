@@ -49,11 +49,11 @@ from .turn_layouts import PRESENCES, join_calls
 def with_usual_edges(aligned: Sequence[AlignedExample]) -> list[AlignedExample]:
     """Cut texts with whitespace at their edges so that the usual literals are left."""
     usual: dict[tuple[str, str], Counter[str]] = {}
-    for each in aligned:
-        for at in range(len(each.marks) + 1):
-            if not _open_to_doubt(each, at):
-                usual.setdefault(_neighbor_names(each, at), Counter())[each.between(at)] += 1
-    return [_cut_again(each, usual) for each in aligned]
+    for example in aligned:
+        for at in range(len(example.marks) + 1):
+            if not _open_to_doubt(example, at):
+                usual.setdefault(_neighbor_names(example, at), Counter())[example.between(at)] += 1
+    return [_cut_again(example, usual) for example in aligned]
 
 
 def _text(mark: Mark | None) -> str:
@@ -93,7 +93,7 @@ def _cut_again(
         known = _UsualLiterals(usual, _neighbor_names(example, at))
         tried = list(_cuts(example, at))
         if tried:
-            example = max(tried, key=lambda each: known.likely(each.between(at)))
+            example = max(tried, key=lambda cut: known.likely(cut.between(at)))
     return example
 
 
@@ -110,8 +110,8 @@ class _UsualLiterals:
 
     def likely(self, literal: str) -> tuple[int, int]:
         """Return how often the literal was seen, and how much of it beside one neighbor."""
-        closing = max((prefix_length(literal, each) for each in self._closing), default=0)
-        opening = max((suffix_length(literal, each) for each in self._opening), default=0)
+        closing = max((prefix_length(literal, other) for other in self._closing), default=0)
+        opening = max((suffix_length(literal, other) for other in self._opening), default=0)
         return self._same[literal], closing + opening
 
 
@@ -180,10 +180,10 @@ def seen_layouts(
     layouts: dict[Presence, TurnLayout] = {}
     for presence, seen in found.items():
         # The whitespace that a text loses shows only if it has some.
-        rows = most_frequent((each.parts, each.literals) for each in seen)
+        rows = most_frequent((layout.parts, layout.literals) for layout in seen)
         if rows is None:
             continue
-        same = [each for each in seen if (each.parts, each.literals) == rows]
+        same = [layout for layout in seen if (layout.parts, layout.literals) == rows]
         layouts[presence] = TurnLayout(*rows, *_edges(same))
     return layouts
 
@@ -268,7 +268,7 @@ def with_emptied_reasoning(
     layouts = {**template_layouts, **example_layouts}
     core = opening.rstrip()
     if core == header.rstrip() or any(
-        TurnPart.REASONING in each.parts for each in layouts.values()
+        TurnPart.REASONING in layout.parts for layout in layouts.values()
     ):
         return dict(example_layouts), ()
     added = {
@@ -291,7 +291,7 @@ def with_worded_calls(format_: TurnFormat) -> TurnFormat:
     """Add calls that only the prompt's words spell out to layouts, after all other parts."""
     turn_end = next((end.text for end in format_.ends if end.after is TurnPart.CONTENT), "")
     called = TurnLayout((TurnPart.CALLS,), (format_.header, turn_end))
-    known = {each: layout for each, layout in format_.layouts.items() if not each.calls}
+    known = {presence: layout for presence, layout in format_.layouts.items() if not presence.calls}
     layouts, _ = complete_layout({Presence(calls=True): called}, known, format_.header, turn_end)
     unworded = dict(format_.not_rendered)
     unworded.pop(TurnPart.CALLS, None)
@@ -337,8 +337,8 @@ def _unseen(before: str, after: str) -> str:
 def _edges(layouts: Iterable[TurnLayout]) -> tuple[StrippedEdges, StrippedEdges]:
     """Return the edges of reasoning and content, of layouts that show some."""
     layouts = [*layouts]
-    reasoning = (each.reasoning for each in layouts if each.reasoning != StrippedEdges())
-    content = (each.content for each in layouts if each.content != StrippedEdges())
+    reasoning = (layout.reasoning for layout in layouts if layout.reasoning != StrippedEdges())
+    content = (layout.content for layout in layouts if layout.content != StrippedEdges())
     return next(reasoning, StrippedEdges()), next(content, StrippedEdges())
 
 

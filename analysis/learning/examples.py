@@ -88,7 +88,9 @@ def given_examples(value: object, file: str) -> tuple[Example, ...]:
     listed = value if is_mapping(value) else {"examples": value}
     hint = f"write a list of {_EXAMPLE}"
     examples = read_value(listed, _ExampleFile, file=file, hint=hint, wrong=ExampleError).examples
-    return tuple(_example(each, file, place_in("examples", at)) for at, each in enumerate(examples))
+    return tuple(
+        _example(example, file, place_in("examples", at)) for at, example in enumerate(examples)
+    )
 
 
 def _example(value: object, file: str, place: str) -> Example:
@@ -100,7 +102,7 @@ def _example(value: object, file: str, place: str) -> Example:
         meant.content or "",
         meant.reasoning_content or meant.reasoning or "",
         tuple(
-            _call(each, file, f"{place}.message.tool_calls[{at}]") for at, each in enumerate(calls)
+            _call(call, file, f"{place}.message.tool_calls[{at}]") for at, call in enumerate(calls)
         ),
     )
     return Example(given.output, message, given.prompt, place)

@@ -207,7 +207,7 @@ def _with_whole_header(format_: TurnFormat) -> TurnFormat:
     if first.written is not PromptProgress.OTHER and (not opens or closed):
         return format_
     openings = tuple(
-        structs.replace(each, written=PromptProgress.HEADER) for each in format_.openings
+        structs.replace(opening, written=PromptProgress.HEADER) for opening in format_.openings
     )
     return structs.replace(format_, header=first.text, openings=openings)
 
@@ -242,13 +242,13 @@ def learn_formats(prober: Prober, start: PhaseInput, showing: Setting) -> Learne
     The phases describe the format under `showing`, the setting that brings reasoning into the text:
     once it is known, the parts that other settings leave out of a turn can be named.
     """
-    settings = settings_to_learn(prober.setting, showing, start.switches)
-    groups = _groups(prober, settings.each)
+    to_learn = settings_to_learn(prober.setting, showing, start.switches)
+    groups = _groups(prober, to_learn.settings)
     turns = [turn for group in groups for turn in group.turns]
     start = replace(
         start,
-        settings=settings.each,
-        prompts=_signed(prober, groups, prompts_under(prober, settings.each)),
+        settings=to_learn.settings,
+        prompts=_signed(prober, groups, prompts_under(prober, to_learn.settings)),
         beginnings=tuple(dict.fromkeys(_beginning(prober, turn) for turn in turns)),
     )
     # Compared by `repr`, since `True == 1` in Python.
@@ -262,8 +262,8 @@ def learn_formats(prober: Prober, start: PhaseInput, showing: Setting) -> Learne
     ]
     shared = share_settings(formats)
     # Sharing keeps the order, but may have replaced the fullest one by an equal one before it.
-    full = next(each for each in shared if written_alike(each, fullest))
-    together = Formats(tuple(shared), dict(prober.setting), fullest=full, untried=settings.untried)
+    full = next(format_ for format_ in shared if written_alike(format_, fullest))
+    together = Formats(tuple(shared), dict(prober.setting), fullest=full, untried=to_learn.untried)
     return LearnedFormats(together, results.findings, results.parts.requires_nonnull_content)
 
 
@@ -285,7 +285,7 @@ def format_under(
             hint="give values that it takes",
         ) from error
     turns = turns_under(prober, setting)
-    alike = (each for each in formats if turns_under(prober, each.setting) == turns)
+    alike = (format_ for format_ in formats if turns_under(prober, format_.setting) == turns)
     format_ = next(alike, None)
     if format_ is None:
         group = _Group((setting,), turns)
@@ -328,13 +328,13 @@ def _signed(
     """
     words = prober.sentinels.words()
     shown = [prober.probe((prober.user,), setting=group.settings[0]) for group in groups]
-    before = [each.text.partition(prober.sentinels.user)[0] for each in shown]
+    before = [probe.text.partition(prober.sentinels.user)[0] for probe in shown]
     signs: dict[str, tuple[str, ...]] = {}
     for group, text in zip(groups, before, strict=True):
         found = [_sign(text, other, words) for other in before]
         for setting in group.settings:
             signs[repr(dict(setting))] = tuple(filter(None, found))
-    return tuple(each._replace(signs=signs[repr(dict(each.setting))]) for each in prompts)
+    return tuple(prompt._replace(signs=signs[repr(dict(prompt.setting))]) for prompt in prompts)
 
 
 SHORTEST_SIGN = 8

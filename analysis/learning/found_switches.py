@@ -48,9 +48,10 @@ _MATTERING = frozenset({SwitchEffect.TURN, SwitchEffect.CALLS, SwitchEffect.GENE
 
 
 class SettingsToLearn(NamedTuple):
-    """The settings to learn, the default one first."""
+    """The settings to learn."""
 
-    each: tuple[Setting, ...]
+    settings: tuple[Setting, ...]
+    """The default one first, e.g. `({}, {"enable_thinking": False})`."""
     untried: int = 0
     """The number of further combinations of values, which are not learned."""
 
@@ -77,7 +78,7 @@ def settings_to_learn(
     def add(*values: tuple[str, Json]) -> None:
         setting = {**base, **dict(values)}
         # Compared by `repr`, since `True == 1` in Python.
-        if repr(setting) not in {repr(each) for each in found}:
+        if repr(setting) not in {repr(known) for known in found}:
             found.append(setting)
 
     add()
@@ -170,8 +171,10 @@ class Ground:
     def _probe(self, dialogue: Dialogue, setting: Setting, *, generation: bool = False) -> Probe:
         if self.media:
             dialogue = tuple(
-                structs.replace(each, media=self.media) if isinstance(each, UserMessage) else each
-                for each in dialogue
+                structs.replace(message, media=self.media)
+                if isinstance(message, UserMessage)
+                else message
+                for message in dialogue
             )
         return self.prober.probe(dialogue, tools=self.tools, generation=generation, setting=setting)
 
@@ -244,24 +247,24 @@ def find_switches(
     # Few variables act on long messages alone, and a template may walk through each character.
     long = [replace(grounds[0], long=True)]
     found = [
-        _Trial(each.name, long, suggestions).result
-        if isinstance(each, UnmovedVariable) and not each.raises
-        else each
-        for each in found
+        _Trial(result.name, long, suggestions).result
+        if isinstance(result, UnmovedVariable) and not result.raises
+        else result
+        for result in found
     ]
-    if any(isinstance(each, UnmovedVariable) for each in found):
+    if any(isinstance(result, UnmovedVariable) for result in found):
         # Few variables act on media parts alone, and few templates accept any.
         media = [replace(grounds[0], media=(kind, kind)) for kind in MediaKind]
-        shown = [each for each in media if _shows_media(each)]
+        shown = [ground for ground in media if _shows_media(ground)]
         found = [
-            _Trial(each.name, shown, suggestions).result
-            if shown and isinstance(each, UnmovedVariable) and not each.raises
-            else each
-            for each in found
+            _Trial(result.name, shown, suggestions).result
+            if shown and isinstance(result, UnmovedVariable) and not result.raises
+            else result
+            for result in found
         ]
     return FoundSwitches(
-        tuple(each for each in found if isinstance(each, Switch)),
-        tuple(each for each in found if isinstance(each, UnmovedVariable)),
+        tuple(result for result in found if isinstance(result, Switch)),
+        tuple(result for result in found if isinstance(result, UnmovedVariable)),
     )
 
 
@@ -368,11 +371,11 @@ class _Trial:
             # A variable that is only compared with words is not tried with booleans.
             raising += self._try((True, False), sightings)
         fitting = {} if inserted else self._fitting(sightings)
-        if fitting and any(isinstance(each, bool) for each in raising):
+        if fitting and any(isinstance(value, bool) for value in raising):
             # A variable whose members are read is not a flag: nobody sends it a boolean.
-            raising = [each for each in raising if not isinstance(each, bool)]
+            raising = [value for value in raising if not isinstance(value, bool)]
             sightings = {
-                at: each for at, each in sightings.items() if not isinstance(each[0], bool)
+                at: values for at, values in sightings.items() if not isinstance(values[0], bool)
             }
         sightings |= fitting
         # Nor does anybody send a text for its letters.
@@ -416,7 +419,8 @@ class _Trial:
         """Return the objects and lists with an effect that no value in `sightings` has."""
         found: _Seen = {}
         if any(
-            isinstance(each[0], list) and texts != self._usual for texts, each in sightings.items()
+            isinstance(values[0], list) and texts != self._usual
+            for texts, values in sightings.items()
         ):
             # A list that contains a searched word is what the template expects.
             return found
@@ -498,12 +502,12 @@ class _Trial:
         prompt = ground.prompt(self._under(ground, value))
         return not prompt.rendered or prompt.text == ground.prompt(ground.prober.setting).text
 
-    def _differing(self, each: Sequence[_Texts]) -> list[Ground]:
+    def _differing(self, outcomes: Sequence[_Texts]) -> list[Ground]:
         """Return the grounds on which any value has an effect, the first one leading."""
         return [
             ground
             for at, ground in enumerate(self._grounds)
-            if any(texts[at] != self._usual[at] for texts in each)
+            if any(texts[at] != self._usual[at] for texts in outcomes)
         ]
 
     def _effects(self, texts: _Texts, value: Json) -> tuple[tuple[SwitchEffect, ...], str]:
@@ -528,7 +532,7 @@ def _is_no_flag(
     """
     ((changed, _),) = effects
     flags = [*values, *raising]
-    return all(isinstance(each, bool) for each in flags) and (
+    return all(isinstance(flag, bool) for flag in flags) and (
         bool(raising) and SwitchEffect.RAISES in changed
     )
 
@@ -567,7 +571,7 @@ def _effect_on_calls(prober: Prober, unset: Probe, under: Probe) -> SwitchEffect
     marks = prober.sentinels
     one, other = (probe.text.rpartition(marks.user)[2] for probe in (unset, under))
     split = diff_split(one, other)
-    identified = any(each in split.left or each in split.right for each in marks.ids)
+    identified = any(call_id in split.left or call_id in split.right for call_id in marks.ids)
     if marks.names[0] in split.suffix and not identified:
         return SwitchEffect.TURN
     # A length limit cuts arguments; that is not another notation.

@@ -110,7 +110,7 @@ def _names_first(
     for at, name in enumerate(names):
         if name.start < last_end:
             continue
-        end = next((each.start for each in names[at + 1 :]), len(text))
+        end = next((later.start for later in names[at + 1 :]), len(text))
         for value in objects_in(text, name.end, encoded=encoded):
             if value.start >= end:
                 break
@@ -128,7 +128,7 @@ def _arguments_first(
     for value in objects_in(text, start, encoded=encoded):
         if value.start < last_end:
             continue
-        name = next((each for each in names if each.start >= value.end), None)
+        name = next((name for name in names if name.start >= value.end), None)
         if name is not None and offered.fits(name.word, value.value):
             place = (value.start, value.end)
             yield SightedCall(name.word, value.value, (name.start, name.end), place)
@@ -177,9 +177,9 @@ def _shared_inside(texts: Sequence[str]) -> str:
         end = max(end, start)
         while end < len(base) and sum(base[start : end + 1] in text for text in texts) >= needed:
             end += 1
-        each = base[start:end]
-        if len(each) > max(1, len(found)) and MARKUP_SIGN.search(each):
-            found = each
+        shared = base[start:end]
+        if len(shared) > max(1, len(found)) and MARKUP_SIGN.search(shared):
+            found = shared
     once = sum(text.count(found) == 1 for text in texts) if found else 0
     return found if once >= needed else ""
 
@@ -366,14 +366,14 @@ def entry_calls(
 def _gaps(
     sightings: Sequence[KeysSighted], offered: OfferedTools, escape: StringEscape
 ) -> Iterator[KeyGap]:
-    for at, each in enumerate(sightings):
-        for number, key in enumerate(each.keys):
-            following = each.keys[number + 1 : number + 2]
-            end = following[0].start if following else each.end
-            lead = "".join(each.leads[number + 1 : number + 2])
-            where = f"key after {lead}" if following else "end" if each.last else "call"
-            kinds = offered.kinds(each.name.word, key.word)
-            yield KeyGap(at, key, each.text[key.end : end], where, kinds, escape)
+    for at, sighting in enumerate(sightings):
+        for number, key in enumerate(sighting.keys):
+            following = sighting.keys[number + 1 : number + 2]
+            end = following[0].start if following else sighting.end
+            lead = "".join(sighting.leads[number + 1 : number + 2])
+            where = f"key after {lead}" if following else "end" if sighting.last else "call"
+            kinds = offered.kinds(sighting.name.word, key.word)
+            yield KeyGap(at, key, sighting.text[key.end : end], where, kinds, escape)
 
 
 def _value_surroundings(gaps: Sequence[KeyGap]) -> _ValueSurroundings:

@@ -195,25 +195,26 @@ def propose_meanings(
     # Suggestions of tokens come first; if they fail, the outputs alone decide.
     suggested = [SuggestedMarkers(tokens), SuggestedMarkers()] if tokens else [SuggestedMarkers()]
     texts = [
-        turn_text(Example(each.text, Message(), each.prompt, each.place), base) for each in outputs
+        turn_text(Example(output.text, Message(), output.prompt, output.place), base)
+        for output in outputs
     ]
     ends = [end.text for end in base.ends if end.text.strip()]
     found: list[Proposal] = []
     for style, calls in _styles(texts, offered):
         sighted = [
-            SightedOutput(text, start, tuple(each))
-            for (text, start), each in zip(texts, calls, strict=True)
+            SightedOutput(text, start, tuple(sighted_calls))
+            for (text, start), sighted_calls in zip(texts, calls, strict=True)
         ]
         number = sum(map(len, calls))
         if number:
             found += [
-                _proposal(outputs, each, style, read, ends, (markers, opening))
-                for each in with_ids(sighted)
+                _proposal(outputs, identified, style, read, ends, (markers, opening))
+                for identified in with_ids(sighted)
                 for markers in suggested
-                for opening in _openings(each, markers)
+                for opening in _openings(identified, markers)
             ]
-    distinct = [each for at, each in enumerate(found) if each not in found[:at]]
-    return sorted(distinct, key=lambda each: -each.calls)
+    distinct = [proposal for at, proposal in enumerate(found) if proposal not in found[:at]]
+    return sorted(distinct, key=lambda proposal: -proposal.calls)
 
 
 def kinds_of(
@@ -224,13 +225,13 @@ def kinds_of(
     `"look"` and `<look>` are of two formats. An output without a name is in every group.
     """
     signs = [
-        {(each.text[: name.start][-1:], _signs_at(each.text, name.end)) for name in names}
-        for each, names in ((each, offered.names_in(each.text)) for each in outputs)
+        {(output.text[: name.start][-1:], _signs_at(output.text, name.end)) for name in names}
+        for output, names in ((output, offered.names_in(output.text)) for output in outputs)
     ]
-    counted = Counter(sign for each in signs for sign in each)
+    counted = Counter(sign for signs_of_output in signs for sign in signs_of_output)
     named = sum(map(bool, signs))
     return [
-        [each for each, seen in zip(outputs, signs, strict=True) if sign in seen or not seen]
+        [output for output, seen in zip(outputs, signs, strict=True) if sign in seen or not seen]
         for sign, count in counted.most_common(_KINDS)
         if _FEWEST_ALIKE <= count < named
     ]
@@ -282,7 +283,7 @@ def _proposal(
     marked: tuple[SuggestedMarkers, str],
 ) -> Proposal:
     markers, opening = marked
-    fronts = [_front(each, ends, opening) for each in sighted]
+    fronts = [_front(output, ends, opening) for output in sighted]
     block = None
     if read is None:
         answers = [
@@ -299,7 +300,7 @@ def _proposal(
         # An output with another opening of its call may still be read, but shows nothing.
         if meant is None:
             continue
-        calls = tuple(_call(seen.text, each) for each in seen.calls)
+        calls = tuple(_call(seen.text, call) for call in seen.calls)
         content = meant.content.removeprefix(lead)
         if calls:
             # Whitespace alone between a block and the calls is not content.
@@ -320,13 +321,15 @@ def _message(front: str, block: ReasoningBlock | None, read: ReadTurn | None) ->
 
 def _openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> list[str]:
     """Return possible openings of the first call of a turn, the most likely first."""
-    begins = [each.text[each.start : each.calls[0].start] for each in sighted if each.calls]
+    begins = [
+        output.text[output.start : output.calls[0].start] for output in sighted if output.calls
+    ]
     # If the prompt has opened a call, openings show only after content.
     begins = [begin for begin in begins if begin] or begins
     # A sentence ends before the markup begins.
     shared = [_SENTENCE_END.sub("", shared_end(begins, odd)) for odd in TOLERANCES]
-    found = dict.fromkeys(markers.opening(begins, each) for each in shared)
-    return [each for each in found if each.strip()] or [*found][:1]
+    found = dict.fromkeys(markers.opening(begins, opening) for opening in shared)
+    return [opening for opening in found if opening.strip()] or [*found][:1]
 
 
 def _front(output: SightedOutput, ends: Sequence[str], opening: str) -> str | None:

@@ -64,20 +64,26 @@ def keys_sighted(
             end = names[at + 1].start if at + 1 < len(names) else len(text)
             keys = list(offered.keys_in(name.word, text, name.end, end))
             seen.append(KeysSighted(number, text, start, name, keys, end))
-    keyed = [each for each in seen if each.keys]
-    firsts = {each.output: each for each in reversed(keyed)}.values()
-    later = [each for each in keyed if each not in firsts]
+    keyed = [sighting for sighting in seen if sighting.keys]
+    firsts = {sighting.output: sighting for sighting in reversed(keyed)}.values()
+    later = [sighting for sighting in keyed if sighting not in firsts]
     befores = tuple(
-        shared_end([_text_before(each) for each in some], odd) for some in (firsts, later) if some
+        shared_end([_text_before(sighting) for sighting in some], odd)
+        for some in (firsts, later)
+        if some
     )
-    first_keys = [next(_key_leads(each, offered)) for each in keyed]
+    first_keys = [next(_key_leads(sighting, offered)) for sighting in keyed]
     between = _markup(first_keys, shared_beginning, str.startswith)
-    kept = [each for each in seen if _stands(each, befores, between)]
-    for at, each in enumerate(kept):
+    kept = [sighting for sighting in seen if _stands(sighting, befores, between)]
+    for at, sighting in enumerate(kept):
         following = kept[at + 1] if at + 1 < len(kept) else None
-        each.last = following is None or following.output != each.output
-        each.end = len(each.text) if following is None or each.last else following.name.start
-        each.keys = list(offered.keys_in(each.name.word, each.text, each.name.end, each.end))
+        sighting.last = following is None or following.output != sighting.output
+        sighting.end = (
+            len(sighting.text) if following is None or sighting.last else following.name.start
+        )
+        sighting.keys = list(
+            offered.keys_in(sighting.name.word, sighting.text, sighting.name.end, sighting.end)
+        )
     _keep_true_keys(kept, offered)
     return kept
 
@@ -99,16 +105,16 @@ def _markup(
 
     `><str ` before strings and `><val ` before others share `><`, and both are markup.
     """
-    every = shared([each.text for each in leads], MANY)
-    strings = [each.text for each in leads if each.kinds == TEXT_ALONE]
-    others = [each.text for each in leads if JsonType.STRING not in each.kinds]
+    every = shared([lead.text for lead in leads], MANY)
+    strings = [lead.text for lead in leads if lead.kinds == TEXT_ALONE]
+    others = [lead.text for lead in leads if JsonType.STRING not in lead.kinds]
     own = [_strictly(texts, shared) for texts in (strings, others) if len(texts) > 1]
     if len(own) < len((strings, others)) or not all(map(str.strip, own)):
         return (every,)
     one, other = own
     if goes_on(one, other) or goes_on(other, one):
         return (every,)
-    return tuple(dict.fromkeys(each for each in (*own, every) if each.strip()))
+    return tuple(dict.fromkeys(markup for markup in (*own, every) if markup.strip()))
 
 
 def _strictly(texts: Sequence[str], shared: Callable[[Sequence[str], int], str]) -> str:
@@ -120,23 +126,24 @@ def _strictly(texts: Sequence[str], shared: Callable[[Sequence[str], int], str])
 _CONTEXT = 200
 
 
-def _text_before(each: KeysSighted) -> str:
-    return each.text[max(each.start, each.name.start - _CONTEXT) : each.name.start]
+def _text_before(sighting: KeysSighted) -> str:
+    return sighting.text[max(sighting.start, sighting.name.start - _CONTEXT) : sighting.name.start]
 
 
-def _stands(each: KeysSighted, befores: tuple[str, ...], between: tuple[str, ...]) -> bool:
-    if not _text_before(each).endswith(befores):
+def _stands(sighting: KeysSighted, befores: tuple[str, ...], between: tuple[str, ...]) -> bool:
+    if not _text_before(sighting).endswith(befores):
         return False
-    follows = each.text.startswith(between, each.name.end)
-    return follows if each.keys or not all(map(str.strip, befores)) else True
+    follows = sighting.text.startswith(between, sighting.name.end)
+    return follows if sighting.keys or not all(map(str.strip, befores)) else True
 
 
 def _keep_true_keys(sightings: Sequence[KeysSighted], offered: OfferedTools) -> None:
     """Remove words of values that only look like keys: their markup differs from most."""
     after = shared_beginning(
-        [each.text[key.end :][:_CONTEXT] for each in sightings for key in each.keys], MANY
+        [sighting.text[key.end :][:_CONTEXT] for sighting in sightings for key in sighting.keys],
+        MANY,
     )
-    rows = [list(_key_leads(each, offered)) for each in sightings]
+    rows = [list(_key_leads(sighting, offered)) for sighting in sightings]
     first = [row[0] for row in rows if row]
     later = [lead for row in rows for lead in row[1:]]
     befores = [
@@ -146,20 +153,20 @@ def _keep_true_keys(sightings: Sequence[KeysSighted], offered: OfferedTools) -> 
         for before in _markup(some, shared_end, str.endswith)
     ]
     befores.sort(key=len, reverse=True)
-    for each, row in zip(sightings, rows, strict=True):
+    for sighting, row in zip(sightings, rows, strict=True):
         kept = [
             (key, next(before for before in befores if lead.text.endswith(before)))
-            for key, lead in zip(each.keys, row, strict=True)
-            if each.text.startswith(after, key.end) and lead.text.endswith(tuple(befores))
+            for key, lead in zip(sighting.keys, row, strict=True)
+            if sighting.text.startswith(after, key.end) and lead.text.endswith(tuple(befores))
         ]
-        each.keys, each.leads = [key for key, _ in kept], [lead for _, lead in kept]
+        sighting.keys, sighting.leads = [key for key, _ in kept], [lead for _, lead in kept]
 
 
-def _key_leads(each: KeysSighted, offered: OfferedTools) -> Iterator[_KeyLead]:
+def _key_leads(sighting: KeysSighted, offered: OfferedTools) -> Iterator[_KeyLead]:
     """Yield the text before each key."""
-    for one, other in pairwise([each.name, *each.keys]):
-        kinds = offered.kinds(each.name.word, other.word)
-        yield _KeyLead(each.text[one.end : other.start], kinds)
+    for one, other in pairwise([sighting.name, *sighting.keys]):
+        kinds = offered.kinds(sighting.name.word, other.word)
+        yield _KeyLead(sighting.text[one.end : other.start], kinds)
 
 
 # Values recognized by themselves: numbers, words for true or null, lists and objects.

@@ -108,9 +108,9 @@ class OfferedTools:
         """Store tools in OpenAI's form, wrapped or bare."""
         self.tools = tools
         self._parameters: dict[str, Json] = {
-            str(each["name"]): each.get("parameters") for each in map(function_of, tools)
+            str(tool["name"]): tool.get("parameters") for tool in map(function_of, tools)
         }
-        self._parts = {name: SchemaPart.of(each) for name, each in self._parameters.items()}
+        self._parts = {name: SchemaPart.of(schema) for name, schema in self._parameters.items()}
         self._checks: dict[str, Validate] = {}
 
     @property

@@ -115,10 +115,10 @@ class _PartsScene:
         if self.role == "system":
             messages = [
                 {"role": "system", "content": [*content]},
-                *(each for each in messages if each["role"] != "system"),
+                *(message for message in messages if message["role"] != "system"),
             ]
         else:
-            at = next(n for n, each in enumerate(messages) if each["role"] == self.role)
+            at = next(n for n, message in enumerate(messages) if message["role"] == self.role)
             messages[at] = {**messages[at], "content": [*content]}
         try:
             return self.prober.render_messages(messages, tools=self.tools)
@@ -211,9 +211,9 @@ def _difference(plain: _AroundParts, text: _AroundParts) -> _Added:
 def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTreatment:
     data = scene.prober.sentinels.values[2]
     seen = {form: _addition(scene, [form.part(data)]) for form in MEDIA_FORMS if form.kind is kind}
-    outcomes = {form.name: each.outcome for form, each in seen.items()}
+    outcomes = {form.name: added.outcome for form, added in seen.items()}
     outcome = best_outcome(outcomes.values())
-    chosen = [form for form, each in seen.items() if each.outcome is outcome]
+    chosen = [form for form, added in seen.items() if added.outcome is outcome]
     # The data of a part shows only in the forms that have data.
     form = next((form for form in chosen if data in seen[form].added), chosen[0])
     found = MediaTreatment(
@@ -227,7 +227,7 @@ def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTrea
         first_number=None,
         roles=(),
         earlier=True,
-        loses_text=any(each.loses_text for each in seen.values()),
+        loses_text=any(added.loses_text for added in seen.values()),
         reason=seen[form].reason,
     )
     if outcome is not PartsOutcome.WRITTEN:

@@ -138,13 +138,13 @@ class PlainWords:
             return self._numbers.get(cast("float", value), value)
         if isinstance(value, Mapping):
             members = cast("Mapping[str, object]", value)
-            return {self.text(key): self._value(each) for key, each in members.items()}
+            return {self.text(key): self._value(member) for key, member in members.items()}
         if isinstance(value, list | tuple):
             items = map(self._value, cast("list[object]", value))
             return [*items] if isinstance(value, list) else (*items,)
         if isinstance(value, Struct):
             return structs.replace(
-                value, **{key: self._value(each) for key, each in structs.asdict(value).items()}
+                value, **{key: self._value(member) for key, member in structs.asdict(value).items()}
             )
         return value
 
@@ -163,16 +163,18 @@ def evidence_in_plain_words(evidence: Evidence, prober: Prober) -> Evidence:
     `prober` is in the shape that the template takes; how a message says that it has no content is
     among what phases try.
     """
-    left, right = (_plain_probe(each, prober) for each in (evidence.left, evidence.right))
+    left, right = (_plain_probe(probe, prober) for probe in (evidence.left, evidence.right))
     if left is None or right is None:
         return replace(evidence, difference=f"{evidence.difference}, in invented words")
     return replace(evidence, left=left, right=right)
 
 
 def _plain_probe(probe: Probe, prober: Prober) -> Probe | None:
-    shapes = (structs.replace(prober.shape, empty_content=each) for each in EmptyContent)
-    probers = (prober, *(prober.using(shape=each) for each in shapes))
-    return next(filter(None, (_render_plainly(probe, each) for each in probers)), None)
+    shapes = (
+        structs.replace(prober.shape, empty_content=empty_content) for empty_content in EmptyContent
+    )
+    probers = (prober, *(prober.using(shape=shape) for shape in shapes))
+    return next(filter(None, (_render_plainly(probe, shaped) for shaped in probers)), None)
 
 
 def _render_plainly(probe: Probe, prober: Prober) -> Probe | None:
@@ -188,7 +190,9 @@ def _render_plainly(probe: Probe, prober: Prober) -> Probe | None:
         text = prober.template.render_prepared(words.variables(given))
     except TemplateRenderError as raised:
         error = raised
-    reason, plain_reason = ("" if each is None else each.reason for each in (probe.error, error))
+    reason, plain_reason = (
+        "" if failure is None else failure.reason for failure in (probe.error, error)
+    )
     if text != words.text(probe.text) or plain_reason != words.text(reason):
         return None
     return replace(probe, dialogue=words.value(probe.dialogue), text=text, error=error)

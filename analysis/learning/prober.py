@@ -102,7 +102,7 @@ def sentinel_sets(template_text: str, count: int) -> tuple[Sentinels, ...]:
     """Choose several sets of sentinels for a template that have no word in common."""
     found: list[Sentinels] = []
     for _ in range(count):
-        known = (word for each in found for word in each.words())
+        known = (word for sentinels in found for word in sentinels.words())
         found.append(choose_sentinels("\n".join((template_text, *known))))
     return tuple(found)
 
@@ -192,20 +192,22 @@ def _dialogue_key(dialogue: Dialogue) -> Hashable:
     Kinds of entries are distinguished by their number of fields.
     """
     key: list[Hashable] = []
-    for each in dialogue:
-        if isinstance(each, Message):
-            key.append((each.content, each.reasoning, _calls_key(each.calls) if each.calls else ""))
-        elif isinstance(each, UserMessage):
-            key.append((each.text, each.media))
+    for entry in dialogue:
+        if isinstance(entry, Message):
+            key.append(
+                (entry.content, entry.reasoning, _calls_key(entry.calls) if entry.calls else "")
+            )
+        elif isinstance(entry, UserMessage):
+            key.append((entry.text, entry.media))
         else:
-            key.append((each.text, each.name, each.call_id, each.media))
+            key.append((entry.text, entry.name, entry.call_id, entry.media))
     return tuple(key)
 
 
 def _calls_key(calls: Sequence[ToolCall]) -> Hashable:
     """Return the cache key of calls, as bytes if their values are of built-in types only."""
     try:
-        return marshal.dumps([(each.name, each.arguments, each.id) for each in calls], 2)
+        return marshal.dumps([(call.name, call.arguments, call.id) for call in calls], 2)
     except ValueError:
         return repr(calls)
 
@@ -384,12 +386,12 @@ class Prober:
         """Whether a render so far, under any setting, holds a text that is not from a message."""
         lacking: set[str] = set()
         # Later renders have more parts, and many are equal.
-        for each in reversed(self._renders.values()):
-            if each.text in lacking:
+        for render in reversed(self._renders.values()):
+            if render.text in lacking:
                 continue
-            if text not in each.text:
-                lacking.add(each.text)
-            elif text not in repr(each.dialogue):
+            if text not in render.text:
+                lacking.add(render.text)
+            elif text not in repr(render.dialogue):
                 return True
         return False
 

@@ -127,7 +127,7 @@ def place_stretches(
     calls: CallFormat, call: ToolCall, stretches: Sequence[FreeStretch]
 ) -> CallFormat:
     """Locate these stretches of a call's render in the row of the call."""
-    words = {word for each in stretches if (word := _placed(calls, call, each)) is not None}
+    words = {word for stretch in stretches if (word := _placed(calls, call, stretch)) is not None}
     return replace(calls, free_words=tuple(sorted(words))) if words else calls
 
 
@@ -365,7 +365,7 @@ def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> Wor
             added = diff_split(unset.text, with_words.text).right
             for opening, inside, close in _pairs(added):
                 given = value if isinstance(value, list) else []
-                if any(isinstance(each, str) and each in inside for each in given):
+                if any(isinstance(text, str) and text in inside for text in given):
                     continue  # a document of the caller's, and no reasoning
                 if len(inside) <= _LONGEST_INSIDE and "\n" not in inside:
                     return WordedPair(opening, close, unset, with_words)

@@ -193,20 +193,24 @@ class _Judge:
         Each departure of its form is undone alone, then all of them together.
         """
         departures = departures_of(self.observer.prober.shape)
-        forms = {each: AskedForm(each.usual, each.wanted, 0) for each in departures}
+        forms = {
+            departure: AskedForm(departure.usual, departure.wanted, 0) for departure in departures
+        }
         for asked in self._conversations() if departures else ():
             title, dialogue, generation = asked
             if not self.observer.prober.probe(dialogue, generation=generation).rendered:
                 continue
             outcomes: dict[FormDeparture, FormOutcome] = {}
-            for each in departures:
-                if not each.same(dialogue, tools=True):
-                    outcomes[each], forms[each] = self._asked_as(each, forms[each], *asked)
-            for each in departures_together(outcomes):
-                form = forms.get(each, AskedForm(each.usual, each.wanted, 0))
-                outcome, form = self._asked_as(each, form, title, dialogue, generation)
+            for departure in departures:
+                if not departure.same(dialogue, tools=True):
+                    outcomes[departure], forms[departure] = self._asked_as(
+                        departure, forms[departure], *asked
+                    )
+            for departure in departures_together(outcomes):
+                form = forms.get(departure, AskedForm(departure.usual, departure.wanted, 0))
+                outcome, form = self._asked_as(departure, form, title, dialogue, generation)
                 if outcome is not FormOutcome.RAISED:
-                    forms[each] = form
+                    forms[departure] = form
                     break
         return tuple(forms.values())
 
@@ -242,7 +246,7 @@ class _Judge:
         cases = battery_messages()
         yield "a question", (prober.user,), True
         first = next(case.message for case in cases if case.message.calls)
-        results = (ToolResult(prober.sentinels.answer, each.name, each.id) for each in first.calls)
+        results = (ToolResult(prober.sentinels.answer, call.name, call.id) for call in first.calls)
         yield "a call and its result", (prober.user, first, *results), True
         for case in cases:
             yield case.title, answered_conversation(prober, case.message), False
@@ -263,8 +267,8 @@ class _Judge:
         failing = [(part.failure, part) for part in alone if part.failure is not None]
         if not failing:
             return answer
-        failure, blamed = min(failing, key=lambda each: each[0].rank)
-        titles = ", ".join(each.title for each, _ in failing)
+        failure, blamed = min(failing, key=lambda pair: pair[0].rank)
+        titles = ", ".join(fault.title for fault, _ in failing)
         return blamed._replace(failure=structs.replace(failure, title=titles))
 
     def _answer_alone(self, part: BatteryCase) -> _Answer:
@@ -352,8 +356,8 @@ class _Judge:
 def _new_cases(shape: MessageShape) -> tuple[bool, ...]:
     """Return for each message of the battery whether it is new in this shape."""
     given = [repr(shape.message(case.message)) for case in battery_messages()]
-    first = {each: at for at, each in reversed([*enumerate(given)])}
-    return tuple(first[each] == at for at, each in enumerate(given))
+    first = {text: at for at, text in reversed([*enumerate(given)])}
+    return tuple(first[text] == at for at, text in enumerate(given))
 
 
 def _crash_in(turn: ObservedTurn) -> TemplateRenderError | None:

@@ -158,7 +158,9 @@ def _shows(prober: Prober, words: Sequence[str]) -> bool:
 def _prints_parts(prober: Prober, probe: Probe) -> bool:
     messages = prober.shape.messages(probe.dialogue, prober.sentinels.system)
     contents = (message.get("content") for message in messages)
-    return any(isinstance(each, list) and prints_parts(probe.text, each) for each in contents)
+    return any(
+        isinstance(content, list) and prints_parts(probe.text, content) for content in contents
+    )
 
 
 def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:

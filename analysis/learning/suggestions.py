@@ -206,8 +206,8 @@ class _Collector:
 
     def _visit_unset(self, node: nodes.Node) -> None:
         if isinstance(node, nodes.Macro) and node.args:
-            own = {each.name for each in node.args}
-            self.own |= {id(each) for each in _walk(node) if _unset_names(each) & own}
+            own = {parameter.name for parameter in node.args}
+            self.own |= {id(inner) for inner in _walk(node) if _unset_names(inner) & own}
         if isinstance(node, _FILTERS) and id(node) not in self.own:
             self.questioned |= _unset_names(node)
 
@@ -216,8 +216,8 @@ class _Collector:
 
         As in `{% set x = x or 'usual' %}` and `{% if not x %}{% set x = 'usual' %}{% endif %}`.
         """
-        names = (each for each in _walk(read) if isinstance(each, nodes.Name))
-        if name not in self.stored and any(each.name == name for each in names):
+        names = (inner for inner in _walk(read) if isinstance(inner, nodes.Name))
+        if name not in self.stored and any(inner.name == name for inner in names):
             self.questioned.add(name)
 
     def _search(self, item: nodes.Node, operand: nodes.Operand) -> None:
@@ -242,7 +242,9 @@ class _Collector:
         # A field may be looked up by `'name' in message` or in a loop over names.
         named = [constant for constant in self.constants if constant.isidentifier()]
         variables = self._variables(tree)
-        structures, keys = self.flow.structures([each for each in variables if each not in PASSED])
+        structures, keys = self.flow.structures(
+            [variable for variable in variables if variable not in PASSED]
+        )
         values = {
             name: tuple(_plain_values(seen, keys.get(name, ())))
             for name, seen in self.flow.values(variables).items()
@@ -276,15 +278,15 @@ class _Structure(NamedTuple):
 
 def _holding(inner: Mapping[str, _Structure]) -> _Structure:
     """Return a list if its items are iterated over, else an object."""
-    named = {key: each for key, each in inner.items() if key not in (_ITEM, _VALUE)}
+    named = {key: structure for key, structure in inner.items() if key not in (_ITEM, _VALUE)}
     if not named and _VALUE in inner:
         return _Structure({ANY_WORD: ANY_WORD}, ())
     if not named:
         item = inner[_ITEM]
-        return _Structure([item.whole], tuple([each] for each in item.telling))
+        return _Structure([item.whole], tuple([structure] for structure in item.telling))
     return _Structure(
-        {key: each.whole for key, each in named.items()},
-        tuple({key: value} for key, each in named.items() for value in each.telling),
+        {key: structure.whole for key, structure in named.items()},
+        tuple({key: value} for key, structure in named.items() for value in structure.telling),
     )
 
 
@@ -348,16 +350,20 @@ class _ValueFlow:
             case nodes.Assign(target=nodes.NSRef(name=name, attr=key), node=value):
                 self._hold(f"{name}.{key}", value)
             case nodes.Macro(name=name, args=parameters, defaults=defaults):
-                self._parameters[name] = [each.name for each in parameters]
-                for each, value in zip(reversed(parameters), reversed(defaults), strict=False):
-                    self._hold(each.name, value)
+                self._parameters[name] = [parameter.name for parameter in parameters]
+                for parameter, value in zip(reversed(parameters), reversed(defaults), strict=False):
+                    self._hold(parameter.name, value)
             case nodes.Call(node=nodes.Name(name=name)):
                 self._calls.append((name, node))
             case nodes.For(target=nodes.Name(name=item), iter=nodes.List() | nodes.Tuple() as row):
                 self._hold(item, row)
             case nodes.For(target=nodes.Name(name=item), iter=gone_through):
-                inner = (each for each in _walk(gone_through) if isinstance(each, nodes.Name))
-                self._items.setdefault(item, []).extend(each.name for each in inner)
+                inner = (
+                    inner_name
+                    for inner_name in _walk(gone_through)
+                    if isinstance(inner_name, nodes.Name)
+                )
+                self._items.setdefault(item, []).extend(inner_name.name for inner_name in inner)
             case _:
                 pass
 
@@ -400,36 +406,40 @@ class _ValueFlow:
     ) -> tuple[dict[str, tuple[Json, ...]], dict[str, set[str]]]:
         """Return, by variable, objects and lists with the members that are read, and its keys."""
         reached = self._reached(variables)
-        members = dict.fromkeys(each for names in reached.values() for each in sorted(names))
+        members = dict.fromkeys(member for names in reached.values() for member in sorted(names))
         if not members:
             return {}, {}
         values = self.values(members, reached)
         # A value that is also written out is a text.
-        tests = {id(each): each for test in self._tests for each in _alternatives(test)}
-        tested = Counter(name for each in tests.values() for name in _value_names(each))
+        tests = {
+            id(alternative): alternative
+            for test in self._tests
+            for alternative in _alternatives(test)
+        }
+        tested = Counter(name for test in tests.values() for name in _value_names(test))
         flags = [name for name, reads in self._read.items() if tested[name] == reads]
-        asked = {each for name in flags for each in reached.get(name, ())}
+        asked = {held for name in flags for held in reached.get(name, ())}
 
         def built(member: str) -> _Structure:
             inner = {
-                each.removeprefix(f"{member}."): built(each)
-                for each in members
-                if each.rpartition(".")[0] == member
+                inner_member.removeprefix(f"{member}."): built(inner_member)
+                for inner_member in members
+                if inner_member.rpartition(".")[0] == member
             }
             if inner:
                 return _holding(inner)
             known = values[member]
             # Exclude words that are searched for in it: it hardly equals one of them.
             words = [
-                each
-                for each in known.values()
-                if not isinstance(each, list) and repr([each]) not in known
+                value
+                for value in known.values()
+                if not isinstance(value, list) and repr([value]) not in known
             ]
             telling: list[Json] = [*words[:_MOST_WORDS], *([True] if member in asked else [])]
             return _Structure((telling or [ANY_WORD])[0], tuple(telling))
 
         keys: dict[str, set[str]] = {}
-        for name, _, key in (each.partition(".") for each in members):
+        for name, _, key in (member.partition(".") for member in members):
             keys.setdefault(name, set()).add(key)
         return {name: built(name).values for name in keys}, keys
 
@@ -442,8 +452,10 @@ class _ValueFlow:
         # A member may be bound to another name, of which members are read in turn. A searched
         # constant is a key if the variable is an object by the other reads.
         for names in (self._read, self._read, self._sought):
-            members = {each for known in reached.values() for each in known}
-            objects = {each.rpartition(".")[0] for each in members if not each.endswith(_ITEM)}
+            members = {member for known in reached.values() for member in known}
+            objects = {
+                member.rpartition(".")[0] for member in members if not member.endswith(_ITEM)
+            }
             sources = self._sources({*variables, *members}, reached)
             for read in names:
                 for name, key in _behind(read):
@@ -495,9 +507,9 @@ class _ValueFlow:
             parameters = self._parameters.get(name, [])
             for parameter, value in zip(parameters, call.args, strict=False):
                 self._hold(parameter, value)
-            for each in call.kwargs:
-                if each.key in parameters:
-                    self._hold(each.key, each.value)
+            for keyword in call.kwargs:
+                if keyword.key in parameters:
+                    self._hold(keyword.key, keyword.value)
         self._calls.clear()
 
     @cached_property
@@ -505,7 +517,7 @@ class _ValueFlow:
         """The names whose value each name may hold; valid once all nodes are visited."""
         self._pass_arguments()
         return {
-            name: {each for value in values for each in _value_names(value)}
+            name: {held for value in values for held in _value_names(value)}
             for name, values in self._name_values.items()
         }
 
@@ -524,7 +536,7 @@ class _ValueFlow:
             changed = False
             for name, others in self._passing.items():
                 known = found.setdefault(name, set())
-                more = {source for each in others for source in found.get(each, ())} - known
+                more = {source for other in others for source in found.get(other, ())} - known
                 known |= more
                 changed = changed or bool(more)
         return found
@@ -534,7 +546,7 @@ class _ValueFlow:
         sources = self._sources(variables, _NONE_REACHED)
         tests = (*self._tests, *self._or_operands)
         names = {name for test in tests for name in _value_names(test)}
-        return frozenset(each for name in names for each in sources.get(name, ()))
+        return frozenset(variable for name in names for variable in sources.get(name, ()))
 
     def values(
         self, variables: Collection[str], reached: Mapping[str, set[str]] = _NONE_REACHED
@@ -559,7 +571,7 @@ class _ValueFlow:
             found.extend((name, values) for name in names if values)
 
         for name, expressions in self._name_values.items():
-            add([name], [text for each in expressions for text in _texts(each)])
+            add([name], [text for expression in expressions for text in _texts(expression)])
         for choice in self._choices:
             add(_value_names(choice), [*_texts(choice)])
         for left, operator, right in self._compared:
@@ -569,16 +581,20 @@ class _ValueFlow:
             others = self._constants(left)
             if operator in ("in", "notin"):
                 # A list with this item, or a text that contains it.
-                others = [*([each] for each in others), *others]
+                others = [*([other] for other in others), *others]
             add(_value_names(right), _beside(others, operator))
         return found
 
     def _constants(self, node: nodes.Node) -> list[Json]:
         """Return the constants that an operand may be or contain."""
         found: list[Json] = []
-        for each in _alternatives(node):
-            named = self._name_values.get(each.name, ()) if isinstance(each, nodes.Name) else ()
-            for one in (each, *(inner for value in named for inner in _alternatives(value))):
+        for alternative in _alternatives(node):
+            named = (
+                self._name_values.get(alternative.name, ())
+                if isinstance(alternative, nodes.Name)
+                else ()
+            )
+            for one in (alternative, *(inner for value in named for inner in _alternatives(value))):
                 found += _own_constants(one)
         return found
 
@@ -658,12 +674,12 @@ def _value_names(node: nodes.Node) -> list[str]:
     if isinstance(node, nodes.Getattr):
         return [f"{name}.{node.attr}" for name in _value_names(node.node)]
     names: list[str] = []
-    for each in _alternatives(node):
-        match each:
+    for alternative in _alternatives(node):
+        match alternative:
             case nodes.Name(name=name):
                 names.append(name)
             case nodes.Getattr():
-                names += _value_names(each)
+                names += _value_names(alternative)
             case (
                 nodes.Getitem(node=inner, arg=nodes.Const(value=str() as key))
                 | nodes.Call(
@@ -686,8 +702,8 @@ def _behind(read: str) -> Iterator[tuple[str, str]]:
 
 def _texts(node: nodes.Node) -> Iterator[str]:
     """Yield the texts that an expression may be, as far as they may be the default of a value."""
-    for each in _alternatives(node):
-        match each:
+    for alternative in _alternatives(node):
+        match alternative:
             case nodes.Const(value=str() as value) if 0 < len(value) <= LONGEST_DEFAULT:
                 yield value
             case _:
@@ -708,6 +724,6 @@ def _walk(node: nodes.Node) -> Iterator[nodes.Node]:
             if isinstance(value, nodes.Node):
                 inner.append(value)
             elif value and is_list(value):
-                inner += [each for each in value if isinstance(each, nodes.Node)]
+                inner += [child for child in value if isinstance(child, nodes.Node)]
         inner.reverse()
         waiting += inner

@@ -86,7 +86,7 @@ class SaidPart(NamedTuple):
         """Whether a text holds all words of the part."""
         if self.lost.whole:
             return self.lost.text in text
-        return all(_count(each, text) for each in _spelled(self.lost.text))
+        return all(_count(spellings, text) for spellings in _spelled(self.lost.text))
 
 
 class FormOutcome(Enum):
@@ -109,8 +109,10 @@ def departures_together(
     """
     if FormOutcome.SPOILED in outcomes.values():
         return
-    every = tuple(each for each, outcome in outcomes.items() if outcome is not FormOutcome.UNREAD)
-    kept = tuple(each for each in every if outcomes[each] is FormOutcome.KEPT)
+    every = tuple(
+        departure for departure, outcome in outcomes.items() if outcome is not FormOutcome.UNREAD
+    )
+    kept = tuple(departure for departure in every if outcomes[departure] is FormOutcome.KEPT)
     for group in dict.fromkeys((every, kept)):
         if len(group) > 1:
             yield put_together(group)
@@ -122,7 +124,7 @@ def unnoticed_departures(shape: MessageShape, forms: Iterable[AskedForm]) -> For
     Users notice errors, and reasoning that is not read. Return None if nothing is left.
     """
     noticed = {form.usual for form in forms if form.raised or form.unread}
-    found = [each for each in departures_of(shape) if each.usual not in noticed]
+    found = [departure for departure in departures_of(shape) if departure.usual not in noticed]
     return put_together(found) if found else None
 
 
@@ -165,7 +167,9 @@ def said_parts(message: Message) -> Iterator[SaidPart]:
 
         yield put(LostText(call.name, "a call's name"), structs.replace(call, name=_OTHER))
         for key, value in call.arguments.items():
-            renamed = {(_OTHER if each == key else each): it for each, it in call.arguments.items()}
+            renamed = {
+                (_OTHER if name == key else name): given for name, given in call.arguments.items()
+            }
             name = LostText(key, "the name of an argument", whole=False)
             yield put(name, structs.replace(call, arguments=renamed))
             if isinstance(value, bool) or not isinstance(value, (str, int)):
@@ -249,7 +253,7 @@ def _rarer(spellings: Sequence[str], usual: str, wanted: str) -> bool:
 
 
 def _count(spellings: Sequence[str], text: str) -> int:
-    return sum(text.count(each) for each in spellings)
+    return sum(text.count(spelling) for spelling in spellings)
 
 
 QUESTION = "Please look into it, and use the tools where they are of use."

@@ -76,20 +76,22 @@ def find_crashes(
     sound = {at: tool for at, tool in enumerate(tools) if at not in failing}
     crashes: list[ToolCrash] = []
     while failing:
-        at = min(failing, key=lambda each: len(json.dumps(tools[each], default=str)))
+        at = min(failing, key=lambda place: len(json.dumps(tools[place], default=str)))
         error = failing[at]
         mend = _cause(render, tools[at]) if len(crashes) < MOST_CAUSES else None
         if mend is None:
-            alike = [each for each in failing if _alike(failing[each], error)]
-            crashes.append(_crash_of(None, error, [tools[each] for each in alike], tools[at], None))
+            alike = [place for place in failing if _alike(failing[place], error)]
+            crashes.append(
+                _crash_of(None, error, [tools[place] for place in alike], tools[at], None)
+            )
         else:
-            mended = {each: mend.apply(tools[each]) for each in failing}
-            alike = [each for each, tool in mended.items() if render([tool]).error is None]
-            sound |= {each: mended[each] for each in alike}
+            mended = {place: mend.apply(tools[place]) for place in failing}
+            alike = [place for place, tool in mended.items() if render([tool]).error is None]
+            sound |= {place: mended[place] for place in alike}
             smallest = _smallest(render, tools[at], error, mend)
-            named = [tools[each] for each in alike]
+            named = [tools[place] for place in alike]
             crashes.append(_crash_of(mend, error, named, smallest, mend.apply(smallest)))
-        failing = {each: failing[each] for each in failing if each not in alike}
+        failing = {place: failing[place] for place in failing if place not in alike}
     return dict(sorted(sound.items())), tuple(crashes)
 
 
@@ -115,10 +117,10 @@ def _crash_of(
 
 def _cause(render: RenderTools, tool: Tool) -> _ToolMend | None:
     """Return the first mend after which the tool renders; last, several additions together."""
-    additions = [each for each in _ADDITIONS if each.apply(tool) != tool]
-    plainer = [each for each in _PLAINER if each.apply(tool) != tool]
-    ways = [[each] for each in additions] + [additions] + [[each] for each in plainer]
-    for way in (*ways, [*additions, *plainer], *([each] for each in _removals(tool))):
+    additions = [addition for addition in _ADDITIONS if addition.apply(tool) != tool]
+    plainer = [mend for mend in _PLAINER if mend.apply(tool) != tool]
+    ways = [[addition] for addition in additions] + [additions] + [[mend] for mend in plainer]
+    for way in (*ways, [*additions, *plainer], *([removal] for removal in _removals(tool))):
         if way and render([_all(way).apply(tool)]).error is None:
             return _all(_needed(render, tool, way))
     return None
@@ -127,8 +129,8 @@ def _cause(render: RenderTools, tool: Tool) -> _ToolMend | None:
 def _needed(render: RenderTools, tool: Tool, way: Sequence[_ToolMend]) -> list[_ToolMend]:
     """Return the mends of several together that are needed for the tool to render."""
     needed = [*way]
-    for each in way:
-        rest = [other for other in needed if other is not each]
+    for mend in way:
+        rest = [other for other in needed if other is not mend]
         if rest and render([_all(rest).apply(tool)]).error is None:
             needed = rest
     return needed
@@ -140,9 +142,9 @@ def _all(mends: Sequence[_ToolMend]) -> _ToolMend:
         return mends[0]
 
     def apply(tool: Tool) -> Tool:
-        return reduce(lambda mended, each: each.apply(mended), mends, tool)
+        return reduce(lambda mended, step: step.apply(mended), mends, tool)
 
-    return _ToolMend(" and ".join(each.cause for each in mends), apply)
+    return _ToolMend(" and ".join(mend.cause for mend in mends), apply)
 
 
 def _smallest(render: RenderTools, tool: Tool, error: TemplateRenderError, mend: _ToolMend) -> Tool:
@@ -162,13 +164,15 @@ def _paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
     """Yield the places of all removable parts, the widest first, lists from their end."""
     inner: list[tuple[str | int, Json]] = []
     if isinstance(value, dict):
-        inner += [(key, each) for key, each in value.items() if (*path, key) != ("name",)]
+        inner += [
+            (key, inner_value) for key, inner_value in value.items() if (*path, key) != ("name",)
+        ]
     elif isinstance(value, list):
         inner += [*enumerate(value)][::-1]
     for key, _ in inner:
         yield (*path, key)
-    for key, each in inner:
-        yield from _paths(each, (*path, key))
+    for key, inner_value in inner:
+        yield from _paths(inner_value, (*path, key))
 
 
 def _without(value: Json, path: tuple[str | int, ...]) -> Json:
@@ -178,7 +182,7 @@ def _without(value: Json, path: tuple[str | int, ...]) -> Json:
         if key not in value:
             return None
         if not rest:
-            return {each: inner for each, inner in value.items() if each != key}
+            return {name: inner for name, inner in value.items() if name != key}
         inner = _without(value[key], tuple(rest))
         return None if inner is None else {**value, key: inner}
     if not isinstance(value, list) or not isinstance(key, int) or key >= len(value):
@@ -215,7 +219,8 @@ def _in_properties(change: Callable[[Schema], Schema]) -> Callable[[Tool], Tool]
         if not isinstance(members, dict):
             return schema
         changed: Schema = {
-            key: change(each) if isinstance(each, dict) else each for key, each in members.items()
+            key: change(member) if isinstance(member, dict) else member
+            for key, member in members.items()
         }
         return {**schema, "properties": changed}
 
@@ -237,7 +242,7 @@ def _listed(value: Json) -> list[Json]:
 
 
 def _one_type(schema: Schema) -> Json:
-    kinds = [each for each in _listed(schema.get("type")) if each != "null"]
+    kinds = [kind for kind in _listed(schema.get("type")) if kind != "null"]
     return {**schema, "type": kinds[0]} if kinds else schema
 
 
@@ -289,7 +294,7 @@ def _removals(tool: Tool) -> list[_ToolMend]:
         return schema
 
     _in_parameters(note)(tool)
-    return [_removal(keyword) for keyword in sorted(sizes, key=lambda each: sizes[each])]
+    return [_removal(keyword) for keyword in sorted(sizes, key=lambda keyword: sizes[keyword])]
 
 
 def _removal(keyword: str) -> _ToolMend:

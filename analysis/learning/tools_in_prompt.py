@@ -203,8 +203,10 @@ class _UnusedWords:
     def __init__(self, avoided: str) -> None:
         folded = avoided.lower()
         self._counter = count(1)
-        self._stem = next(each for each in _stems("qovarz") if each not in folded)
-        self._base = next(each for each in range(731, 999) if str(each) not in folded) * 10_000
+        self._stem = next(stem for stem in _stems("qovarz") if stem not in folded)
+        self._base = (
+            next(number for number in range(731, 999) if str(number) not in folded) * 10_000
+        )
 
     def word(self) -> str:
         return f"{self._stem}{next(self._counter)}x"
@@ -241,7 +243,7 @@ class _PartSearch:
     def answers(self) -> tuple[tuple[LostPart, ...], tuple[ToolSpelling, ...]]:
         """Return the lost parts, and the spellings of the others."""
         sign = next(
-            (each.word for each in self.parts if each[:2] == (0, ("description",))),
+            (part.word for part in self.parts if part[:2] == (0, ("description",))),
             self._words.word(),
         )
         worded = self._changed([part for part in self.parts if part.word])
@@ -257,8 +259,10 @@ class _PartSearch:
         lost = [part for parts in keywords.values() for part in self._unread_in(parts)]
         _, _, behind = text.partition(sign)
         written = behind[: 3 * len(_SIGNS)]
-        spelled = (each for each, pattern in _SPELLINGS.items() if pattern.search(written))
-        found = sorted(self._folded(lost), key=lambda each: (not each.heavy, each.nested))
+        spelled = (spelling for spelling, pattern in _SPELLINGS.items() if pattern.search(written))
+        found = sorted(
+            self._folded(lost), key=lambda lost_part: (not lost_part.heavy, lost_part.nested)
+        )
         return tuple(found), tuple(spelled)[:1]
 
     def _kind(self, part: _ToolPart) -> object:
@@ -366,8 +370,8 @@ class _PartSearch:
 
     def _of_schema(self, at: int, schema: Json, path: PartPath) -> Iterator[_ToolPart]:
         if isinstance(schema, list):
-            for number, each in enumerate(schema):
-                yield from self._of_schema(at, each, (*path, number))
+            for number, inner in enumerate(schema):
+                yield from self._of_schema(at, inner, (*path, number))
         elif not isinstance(schema, dict):
             yield from self._of_value(at, schema, path)
         else:
@@ -401,11 +405,11 @@ class _PartSearch:
     def _of_value(self, at: int, value: Json, path: PartPath) -> Iterator[_ToolPart]:
         match value:
             case dict() if value:
-                for key, each in value.items():
-                    yield from self._of_value(at, each, (*path, key))
+                for key, inner in value.items():
+                    yield from self._of_value(at, inner, (*path, key))
             case list() if value:
-                for number, each in enumerate(value):
-                    yield from self._of_value(at, each, (*path, number))
+                for number, inner in enumerate(value):
+                    yield from self._of_value(at, inner, (*path, number))
             case bool():
                 yield _ToolPart(at, path, not value)
             case int() | float():
@@ -419,7 +423,7 @@ class _PartSearch:
 
 def _other_type(kind: Json) -> Json:
     if isinstance(kind, list):
-        return [_other_type(each) for each in kind]
+        return [_other_type(inner) for inner in kind]
     return "integer" if kind in ("string", "null") else "string"
 
 

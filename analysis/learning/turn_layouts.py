@@ -199,9 +199,9 @@ def _behind_reasoning(
 ) -> str:
     """Remove the close of reasoning from the opening, if calls were seen only after reasoning."""
     behind = all(
-        TurnPart.REASONING in (parts := layouts[each].parts)
+        TurnPart.REASONING in (parts := layouts[presence].parts)
         and parts.index(TurnPart.CALLS) == parts.index(TurnPart.REASONING) + 1
-        for each in befores
+        for presence in befores
     )
     if (
         not opening
