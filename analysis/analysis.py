@@ -45,7 +45,11 @@ from autoparser.analysis.learning.shape_negotiation import (
     negotiate_shape,
     switch_candidates,
 )
-from autoparser.analysis.learning.suggestions import Suggestions, stand_ins_of, suggestions_of
+from autoparser.analysis.learning.suggestions import (
+    Suggestions,
+    stand_in_tokens,
+    template_suggestions,
+)
 from autoparser.analysis.learning.template_turns import TemplateTurns, unnoticed_departures
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
@@ -122,7 +126,7 @@ class Analysis(LearnedFormat):
 
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> PromptFormat:
         start = PhaseInput(
-            suggestions_of(self.template),
+            template_suggestions(self.template),
             TurnPart.REASONING in self.formats.fullest.shown_parts,
             TurnPart.CALLS in self.formats.fullest.shown_parts,
             self.switches,
@@ -283,8 +287,8 @@ def _freed(template: ChatTemplate) -> Analysis | None:
 
 
 def _learned(template: ChatTemplate) -> Analysis:
-    suggestions = suggestions_of(template)
-    stand_ins = stand_ins_of(template, suggestions)
+    suggestions = template_suggestions(template)
+    stand_ins = stand_in_tokens(template, suggestions)
     sentinels = choose_sentinels(template.text)
     prober = Prober(
         template,

@@ -150,7 +150,7 @@ def _with_token_hint(
     failure: TemplateRenderError, template: wings.ChatTemplate
 ) -> TemplateRenderError:
     """Return the error with a hint, if the template failed for want of a special token."""
-    unknown = wings.stand_ins_of(template, wings.suggestions_of(template))
+    unknown = wings.stand_in_tokens(template, wings.template_suggestions(template))
     name = next((each for each in unknown if each in failure.reason), None)
     if name is None or failure.hint is not None:
         return failure

@@ -263,7 +263,7 @@ def warn_of_switches(
     if not switches:
         return
 
-    read = wings.suggestions_of(template).names
+    read = wings.template_suggestions(template).names
     _warn_of_names(source, switches, sorted(read), "this template reads no variable")
 
 

@@ -134,9 +134,9 @@ from autoparser.analysis.learning.outputs import (
     given_outputs as given_outputs,
 )
 from autoparser.analysis.learning.suggestions import (
-    stand_ins_of as stand_ins_of,
-    suggestions_of as suggestions_of,
-    tokens_of as tokens_of,
+    stand_in_tokens as stand_in_tokens,
+    template_suggestions as template_suggestions,
+    template_tokens as template_tokens,
 )
 from autoparser.analysis.learning.template_turns import TemplateTurns as TemplateTurns
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt as ToolsInPrompt

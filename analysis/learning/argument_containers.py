@@ -1,7 +1,7 @@
 """Learn the notation of containers from their entries, and of a call's arguments as a whole.
 
 `learn_types` learns entries by the type of their value, containers inside included, and
-`container_of` builds the container's notation from them. `learn_argument_list` and
+`container_notation` builds the container's notation from them. `learn_argument_list` and
 `learn_enclosure` do this for the arguments of a call.
 """
 
@@ -59,7 +59,7 @@ def learn_types(
     if not depth:
         return types
     found = {
-        kind: _nested(place, entries, row, kind, depth)
+        kind: _learn_nested(place, entries, row, kind, depth)
         for kind in (JsonType.ARRAY, JsonType.OBJECT)
         if (row := types.rows.get(kind)) is not None
     }
@@ -67,7 +67,7 @@ def learn_types(
     return replace(types, containers=nested)
 
 
-def _nested(
+def _learn_nested(
     place: Place, entries: EntryOrder, row: Row, kind: JsonType, depth: int
 ) -> ContainerNotation | None:
     keyed = kind is JsonType.OBJECT
@@ -103,14 +103,16 @@ def _learn_container(place: Place, depth: int) -> ContainerNotation | None:
     types = learn_types(place, entries, strings, depth)
     cut = entries.repetition
     return structs.replace(
-        container_of(entries, strings, types, learn_key(place) if place.keyed else StringText()),
+        container_notation(
+            entries, strings, types, learn_key(place) if place.keyed else StringText()
+        ),
         open=cut.prefix,
         close=cut.suffix,
         empty=place.site({} if place.keyed else []) or "",
     )
 
 
-def container_of(
+def container_notation(
     entries: EntryOrder, strings: Strings, types: TypedRows, key: StringText
 ) -> ContainerNotation:
     """Build the container's notation, without the brackets around its entries."""
@@ -123,7 +125,7 @@ def container_of(
         typed={kind: row for kind, row in rows.items() if row != default},
         key=key,
         order=entries.order,
-        values=_values(strings, types, signs),
+        values=_value_notation(strings, types, signs),
     )
 
 
@@ -178,7 +180,7 @@ def _own_signs(types: TypedRows, default: Row) -> _Signs:
     return signs
 
 
-def _values(strings: Strings, types: TypedRows, signs: _Signs) -> ValueNotation:
+def _value_notation(strings: Strings, types: TypedRows, signs: _Signs) -> ValueNotation:
     """Return the notation of the values in a container."""
     usual = json_notation()
     text = strings.text
@@ -197,11 +199,13 @@ def _values(strings: Strings, types: TypedRows, signs: _Signs) -> ValueNotation:
         object=types.containers.get(JsonType.OBJECT, usual.object),
     )
     return structs.replace(
-        outer, array=_tied(outer.array, outer), object=_tied(outer.object, outer)
+        outer,
+        array=_with_shared_values(outer.array, outer),
+        object=_with_shared_values(outer.object, outer),
     )
 
 
-def _tied(container: ContainerNotation, outer: ValueNotation) -> ContainerNotation:
+def _with_shared_values(container: ContainerNotation, outer: ValueNotation) -> ContainerNotation:
     """Let values inside a learned container be written as they were seen, at every depth."""
     inner = container.values
     if inner is None or inner.is_json or inner == python_notation():
@@ -238,22 +242,22 @@ class SeenArguments(NamedTuple):
 
     def place(self, observer: Observer) -> Place:
         """Return the place of the arguments, read without the string around them."""
-        return _place(observer, self.quoted)
+        return _arguments_place(observer, self.quoted)
 
 
 def learn_argument_list(observer: Observer) -> SeenArguments | None:
     """Learn how arguments follow one another, or return None if they cannot be found."""
-    place = _place(observer, None)
+    place = _arguments_place(observer, None)
     one = place.strings(1)
     text = place.site(one) or ""
     as_string = observer.prober.shape.arguments_as_string
     verbatim = as_string and json.dumps(one) in text
-    quoted = None if verbatim else _quotes(one, text)
-    entries = learn_entries(_place(observer, quoted))
+    quoted = None if verbatim else _json_string_quotes(one, text)
+    entries = learn_entries(_arguments_place(observer, quoted))
     return None if entries is None else SeenArguments(entries, verbatim, quoted)
 
 
-def _quotes(one: Json, text: str) -> tuple[str, str] | None:
+def _json_string_quotes(one: Json, text: str) -> tuple[str, str] | None:
     """Find the literals around JSON text that is the content of a JSON string."""
     for colon in (": ", ":"):
         held = json.dumps(one, separators=(",", colon))
@@ -263,7 +267,7 @@ def _quotes(one: Json, text: str) -> tuple[str, str] | None:
     return None
 
 
-def _place(observer: Observer, quoted: tuple[str, str] | None) -> Place:
+def _arguments_place(observer: Observer, quoted: tuple[str, str] | None) -> Place:
     def site(value: Json) -> str | None:
         return observer.text_of_arguments(value) if isinstance(value, dict) else None
 

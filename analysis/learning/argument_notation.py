@@ -109,7 +109,7 @@ def learn_entries(place: Place) -> EntryOrder | None:
     one = place.site(place.strings(1))
     if one is None:
         return None
-    labels = _labels(place)
+    labels = _labels_of_place(place)
     single = find_slots(one, labels)
     if (RowSlot.VALUE, 0) not in single.slots or (
         place.keyed and (RowSlot.KEY, 0) not in single.slots
@@ -124,11 +124,11 @@ def learn_entries(place: Place) -> EntryOrder | None:
         border = next(at for at in range(1, len(numbers)) if numbers[at] != numbers[at - 1])
         repetition = split_repetition(pair.literals[0], pair.literals[border], pair.literals[-1])
         if place.keyed and numbers[0] == 1:
-            order = _sorting(place)
+            order = _learn_sorting(place)
     return EntryOrder(repetition, order)
 
 
-def _labels(place: Place) -> Mapping[str, tuple[RowSlot, int]]:
+def _labels_of_place(place: Place) -> Mapping[str, tuple[RowSlot, int]]:
     marks = place.sentinels
     labels = {word: (RowSlot.VALUE, at) for at, word in enumerate(marks.values)}
     if place.keyed:
@@ -136,7 +136,7 @@ def _labels(place: Place) -> Mapping[str, tuple[RowSlot, int]]:
     return labels
 
 
-def _sorting(place: Place) -> MemberOrder:
+def _learn_sorting(place: Place) -> MemberOrder:
     """Return the order of members that were given descending and written ascending."""
     marks = place.sentinels
     upper, lower = "B" + marks.keys[1], "a" + marks.keys[1]
@@ -200,14 +200,14 @@ def learn_text(
     """
     original = hostile_string(word)
     return (
-        next((text for text in _styles() if text.write(original) == rendering), None)
-        or _guarded(rendering, original, word, write_again)
-        or _tabled(rendering, word)
+        next((text for text in _one_rule_notations() if text.write(original) == rendering), None)
+        or _read_guard(rendering, original, word, write_again)
+        or _read_table(rendering, word)
     )
 
 
 @cache
-def _styles() -> Sequence[StringText]:
+def _one_rule_notations() -> Sequence[StringText]:
     """Return every notation that is one rule, those that strip nothing first."""
     plain = [StringText(escape=escape) for escape in ESCAPES_BY_RULE]
     stripped = [
@@ -217,7 +217,7 @@ def _styles() -> Sequence[StringText]:
     return plain + stripped
 
 
-def _guarded(
+def _read_guard(
     rendering: str, original: str, word: str, write_again: Callable[[str], str | None]
 ) -> StringText | None:
     """Recognize a wrapper that is written around some strings only."""
@@ -235,19 +235,19 @@ def _guarded(
     return None
 
 
-def _tabled(rendering: str, word: str) -> StringText | None:
+def _read_table(rendering: str, word: str) -> StringText | None:
     """Read an escape for each character off the text between the words."""
     parts = rendering.split(word)
     if len(parts) != len(_HOSTILE) + 2:
         return None
-    edges = _edges(parts[0], parts[-1])
+    edges = _stripped_edges(parts[0], parts[-1])
     if edges is None:
         return None
     table = {char: part for char, part in zip(_HOSTILE, parts[1:-1], strict=True) if part != char}
     return StringText(escape=StringEscape.TABLE, edges=edges, table=table)
 
 
-def _edges(lead: str, trail: str) -> StrippedEdges | None:
+def _stripped_edges(lead: str, trail: str) -> StrippedEdges | None:
     for left, right in product(EdgeStrip, EdgeStrip):
         if left.left(_LEAD) == lead and right.right(_TRAIL) == trail:
             return StrippedEdges(left, right)
@@ -387,7 +387,7 @@ def learn_typed_rows(place: Place, entries: EntryOrder, string_row: Row) -> Type
     types = TypedRows({JsonType.STRING: string_row})
     bare = without_equal_quotes(string_row)
     for kind, value in typed_samples(place.sentinels):
-        text = _entry(place, entries, types, value, kind)
+        text = _only_entry(place, entries, types, value, kind)
         if text is None:
             continue
         key = place.key(kind)
@@ -407,7 +407,7 @@ def learn_typed_rows(place: Place, entries: EntryOrder, string_row: Row) -> Type
     return types
 
 
-def _entry(
+def _only_entry(
     place: Place, entries: EntryOrder, types: TypedRows, value: Json, kind: JsonType
 ) -> str | None:
     """Return the text of the container's only entry, or None if none is shown."""

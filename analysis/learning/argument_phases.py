@@ -22,7 +22,7 @@ from autoparser.analysis.core.text_format import StringEscape, StringText
 from .argument_containers import (
     Enclosure,
     SeenArguments,
-    container_of,
+    container_notation,
     learn_argument_list,
     learn_enclosure,
     learn_types,
@@ -180,7 +180,7 @@ def examine_a3(
         observer.compare_arguments(f"a string / {kind}", string, {marks.typed_keys[kind]: value})
         for kind, value in dict(typed_samples(marks)).items()
     )
-    container = container_of(listed.entries, strings, types, keys.text)
+    container = container_notation(listed.entries, strings, types, keys.text)
     values = container.values
     if values is None or values.is_json:
         conclusion = "all values are written as JSON"

@@ -60,7 +60,7 @@ def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str 
     if not prompt.rendered:
         return None
     if alone.rendered and prompt.text == alone.text:
-        return _unasked(prober, setting) if tools else ""
+        return _unconditional_prompt(prober, setting) if tools else ""
     if alone.rendered and prompt.text.startswith(alone.text):
         return prompt.text[len(alone.text) :]
     user = prober.sentinels.user
@@ -69,7 +69,7 @@ def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str 
     return prompt.text[max(shared, end) :]
 
 
-def _unasked(prober: Prober, setting: Setting) -> str:
+def _unconditional_prompt(prober: Prober, setting: Setting) -> str:
     """Return the generation prompt that a template writes unconditionally.
 
     It may begin only turns with calls, as one that has closed the reasoning.
@@ -84,10 +84,10 @@ def _unasked(prober: Prober, setting: Setting) -> str:
 
 def prompts_under(prober: Prober, settings: Sequence[Setting]) -> tuple[PromptText, ...]:
     """Return every setting's generation prompt, and the one without tools if it differs."""
-    return tuple(prompt for setting in settings for prompt in _prompts(prober, setting))
+    return tuple(prompt for setting in settings for prompt in _prompts_of_setting(prober, setting))
 
 
-def _prompts(prober: Prober, setting: Setting) -> Iterator[PromptText]:
+def _prompts_of_setting(prober: Prober, setting: Setting) -> Iterator[PromptText]:
     text = prompt_text(prober, setting)
     if text is not None:
         yield PromptText(setting, text)
@@ -175,13 +175,13 @@ def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
         if turn.refusal or marks.names[0] not in turn.text:
             continue
         before, _, after = turn.text.partition(marks.names[0])
-        markers |= dict.fromkeys(_new(before, usual))
+        markers |= dict.fromkeys(_new_markers(before, usual))
         last = edge_units(after.rstrip())[-1:]
-        stops |= dict.fromkeys(_new("".join(last), usual))
+        stops |= dict.fromkeys(_new_markers("".join(last), usual))
     return Leads(tuple(markers), tuple(stops))
 
 
-def _new(text: str, usual: ObservedTurn) -> list[str]:
+def _new_markers(text: str, usual: ObservedTurn) -> list[str]:
     """Return the markers of a text that the usual turn lacks."""
     units = (unit.strip() for unit in edge_units(text)) if text else ()
     return [unit for unit in units if is_unit(unit) and unit not in usual.text]
@@ -340,20 +340,20 @@ def learn_frame(observer: Observer) -> CallsFrame | None:
     single = group_calls(observer, one, 1)
     if single is None:
         return None
-    limit = _limit(observer)
+    limit = _learn_limit(observer)
     if limit is CallLimit.MANY:
         turn = observer.sample(_CALLS, 3)
         three = None if turn.refusal else group_calls(observer, turn, 3)
         if three is not None:
             frame = _frame_of_three(observer, three) or _frame_of_later(single[0], three)
             if frame is not None:
-                return replace(frame, goes_on=frame.counts and _goes_on(observer, frame))
+                return replace(frame, goes_on=frame.counts and _continues_numbers(observer, frame))
     only = single[0]
     # Nothing repeats, so nothing separates the call from its surroundings; its neighbors will.
     return CallsFrame(RepeatedText(only.before, "", "", "", only.after), only.inner, limit=limit)
 
 
-def _goes_on(observer: Observer, frame: CallsFrame) -> bool:
+def _continues_numbers(observer: Observer, frame: CallsFrame) -> bool:
     """Whether the first call of a turn is number two if an earlier turn has a call."""
     prober = observer.prober
     one, other = observer.call(), observer.call(1)
@@ -363,7 +363,7 @@ def _goes_on(observer: Observer, frame: CallsFrame) -> bool:
     return frame.call_text(1) in shown.text and frame.call_text(0) not in shown.text
 
 
-def _limit(observer: Observer) -> CallLimit:
+def _learn_limit(observer: Observer) -> CallLimit:
     two = observer.sample(_CALLS, 2)
     if two.refusal:
         return CallLimit.REFUSED
@@ -375,7 +375,7 @@ def _limit(observer: Observer) -> CallLimit:
     return CallLimit.MANY
 
 
-def _unified(observer: Observer, three: list[CallGroup]) -> list[str]:
+def _inner_texts(observer: Observer, three: list[CallGroup]) -> list[str]:
     """Return each call's inner text in the sentinels of the first call."""
     marks = observer.prober.sentinels
     texts: list[str] = []
@@ -388,7 +388,7 @@ def _unified(observer: Observer, three: list[CallGroup]) -> list[str]:
 
 
 def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | None:
-    inner = mark_numbers(_unified(observer, three))
+    inner = mark_numbers(_inner_texts(observer, three))
     between = mark_numbers([three[1].before, three[2].before])
     if inner is None or between is None:
         return None

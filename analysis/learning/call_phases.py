@@ -33,12 +33,12 @@ from .reasoning_phases import CALLS, PartsStage, PhaseInput
 from .turn_layouts import (
     SectionMarkers,
     SeenEnd,
-    behind_calls,
     cut_calls,
     cut_section,
     learn_ends,
     learn_header,
     learn_turn_end,
+    literals_after_calls,
 )
 
 
@@ -154,7 +154,7 @@ def examine_t3(
         header = start.fullest.header
     turn_end = learn_turn_end(layouts)
     if frame is not None:
-        frame = frame.without_header(header).with_close_before(behind_calls(layouts))
+        frame = frame.without_header(header).with_close_before(literals_after_calls(layouts))
         layouts = {presence: cut_calls(layout, frame) for presence, layout in layouts.items()}
         if frame.limit is CallLimit.MANY and header.startswith(frame.repetition.prefix):
             # A part of the header that a later call repeats belongs to the call.

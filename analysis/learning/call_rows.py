@@ -2,7 +2,7 @@
 
 The parts: rows of ids that carry names (`learn_id`), operations on rows (`cut_at`, `match_row`,
 `read_entry`), slots found by comparing two renders (`learn_slot`), and the row of a whole call
-(`put_together`).
+(`assemble_call`).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class SeenId(NamedTuple):
 
 def learn_id(observer: Observer, suggestions: Suggestions, *, several: bool) -> SeenId:
     """Learn how ids carry names; `several`: whether a message may have more than one call."""
-    made = _made_up(observer, 2 if several else 1)
-    return SeenId(*made) if made is not None else SeenId(_taken_apart(observer, suggestions))
+    made = _learn_generated_ids(observer, 2 if several else 1)
+    return SeenId(*made) if made is not None else SeenId(_learn_split_ids(observer, suggestions))
 
 
-def _made_up(observer: Observer, count: int) -> tuple[Row, int] | None:
+def _learn_generated_ids(observer: Observer, count: int) -> tuple[Row, int] | None:
     """Read the row of the ids that the template writes for calls without one."""
     marks = observer.prober.sentinels
     dialogue = answered_conversation(
@@ -67,10 +67,10 @@ def _made_up(observer: Observer, count: int) -> tuple[Row, int] | None:
     # The number of a single call cannot be told from any other word.
     labels = {marks.names[0]: RowSlot.NAME, INDEX_MARK: RowSlot.INDEX}
     pieces = find_slots(one[0], labels)
-    return _row(pieces.literals, pieces.slots), max(one[1], 0)
+    return _interleaved_row(pieces.literals, pieces.slots), max(one[1], 0)
 
 
-def _row(literals: Sequence[str], slots: Sequence[RowSlot]) -> Row:
+def _interleaved_row(literals: Sequence[str], slots: Sequence[RowSlot]) -> Row:
     row: list[str | RowSlot] = [literals[0]]
     for slot, literal in zip(slots, literals[1:], strict=True):
         row += [slot, literal]
@@ -95,7 +95,7 @@ _IN_AN_ID = re.compile(r"""[^\s{}\[\]<>"']*[^\s{}\[\]<>"'\w][^\s{}\[\]<>"']*""")
 """Matches constants with a sign and without characters that ids never have."""
 
 
-def _taken_apart(observer: Observer, suggestions: Suggestions) -> Row:
+def _learn_split_ids(observer: Observer, suggestions: Suggestions) -> Row:
     """Try ids that contain the template's own constants, and find the part that shows alone.
 
     With `a.b:c` for the id, a template that writes `b` before the result takes it for the name.
@@ -131,7 +131,7 @@ def _shown_parts(observer: Observer, signs: Sequence[str]) -> Iterator[Row]:
     yield (*before, RowSlot.NAME, *after)
 
 
-def shape_of(row: Row) -> tuple[RowSlot, ...]:
+def row_slots(row: Row) -> tuple[RowSlot, ...]:
     """Return the slots of a row, in order."""
     return tuple(piece for piece in row if isinstance(piece, RowSlot))
 
@@ -177,10 +177,10 @@ def _same_sign(before: str, after: str) -> str:
 
 def with_around(row: Row, before: str, after: str) -> Row:
     """Return the row with other literals right before and right after the value."""
-    return tuple(piece for piece in _padded(row, before, after) if piece != "")
+    return tuple(piece for piece in _with_both_literals(row, before, after) if piece != "")
 
 
-def _padded(row: Row, before: str, after: str) -> Row:
+def _with_both_literals(row: Row, before: str, after: str) -> Row:
     """Return the same with both literals, also if one is empty."""
     old_before, old_after = literals_around(row, RowSlot.VALUE)
     at = row.index(RowSlot.VALUE)
@@ -190,7 +190,7 @@ def _padded(row: Row, before: str, after: str) -> Row:
 
 def wrap_in(row: Row, plain: Row) -> tuple[str, str] | None:
     """Return the texts that `row` adds around the value of `plain`, or None if they do not fit."""
-    if shape_of(row) != shape_of(plain):
+    if row_slots(row) != row_slots(plain):
         return None
     before, after = literals_around(row, RowSlot.VALUE)
     plain_before, plain_after = literals_around(plain, RowSlot.VALUE)
@@ -227,13 +227,13 @@ def read_entry(text: str, rows: Sequence[Row], key: str | None) -> tuple[Row, st
         value = match_row(row, text, key)
         if value is not None:
             return row, value
-    return _flagged(text, rows[:2], key) if len(rows) > 1 else None
+    return _read_flagged_entry(text, rows[:2], key) if len(rows) > 1 else None
 
 
-def _flagged(text: str, rows: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
+def _read_flagged_entry(text: str, rows: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
     """Read an entry whose literals name its type: rows differ in the middle of a literal."""
-    rows = [_padded(row, *literals_around(row, RowSlot.VALUE)) for row in rows]
-    if len({shape_of(row) for row in rows}) != 1 or len({len(row) for row in rows}) != 1:
+    rows = [_with_both_literals(row, *literals_around(row, RowSlot.VALUE)) for row in rows]
+    if len({row_slots(row) for row in rows}) != 1 or len({len(row) for row in rows}) != 1:
         return None
     pattern = ""
     names: list[str] = []
@@ -245,7 +245,9 @@ def _flagged(text: str, rows: Sequence[Row], key: str | None) -> tuple[Row, str]
             pattern += re.escape(key or "")
         else:
             names.append(f"literal{at}")
-            pattern += f"(?P<literal{at}>{_varying([str(literal) for literal in column])})"
+            pattern += (
+                f"(?P<literal{at}>{_differing_pattern([str(literal) for literal in column])})"
+            )
     match = re.fullmatch(pattern, text, re.DOTALL)
     if match is None:
         return None
@@ -256,7 +258,7 @@ def _flagged(text: str, rows: Sequence[Row], key: str | None) -> tuple[Row, str]
     return tuple(piece for piece in row if piece != ""), match.group("value")
 
 
-def _varying(literals: Sequence[str]) -> str:
+def _differing_pattern(literals: Sequence[str]) -> str:
     """Return a pattern of the common prefix and suffix of literals."""
     if len(set(literals)) == 1:
         return re.escape(literals[0])
@@ -308,7 +310,7 @@ def learn_slot(slot: RowSlot, word: str, one: str | None, other: str | None) -> 
 # The calls of a turn: the frame, the arguments in it, the row of one call.
 
 
-def put_together(
+def assemble_call(
     frame: CallsFrame,
     slots: Sequence[SeenSlot],
     arguments: ArgumentFormat,
@@ -329,7 +331,7 @@ def put_together(
         # characters with the close of the section.
         call, opening, close = around, "", ""
     return CallFormat(
-        row=row_of(call, [*slots, SeenSlot(RowSlot.ARGUMENTS, arguments_text)]),
+        row=row_with_places(call, [*slots, SeenSlot(RowSlot.ARGUMENTS, arguments_text)]),
         arguments=arguments,
         section_open=opening,
         section_close=close,
@@ -341,7 +343,7 @@ def put_together(
     )
 
 
-def row_of(call: str, slots: Sequence[SeenSlot]) -> Row:
+def row_with_places(call: str, slots: Sequence[SeenSlot]) -> Row:
     """Turn the text of a call made of sentinels into a row."""
     row: Row = (call,)
     for slot in (*slots, SeenSlot(RowSlot.INDEX, INDEX_MARK)):
@@ -362,4 +364,4 @@ def row_without_arguments(text: str, calls: CallFormat, slots: Sequence[SeenSlot
         shown = f"{before}{calls.index_base}"
         if before and text.count(shown) == 1:
             text = text.replace(shown, f"{before}{INDEX_MARK}")
-    return row_of(text, slots)
+    return row_with_places(text, slots)

@@ -93,13 +93,13 @@ def render_continuations(
     return tuple(
         continuation
         for format_ in formats
-        for opening in _different(format_)
+        for opening in _distinct_openings(format_)
         for way in ((None,) if form is None else (None, form))
-        for continuation in _behind(format_, opening, prober, way)
+        for continuation in _continuations_after(format_, opening, prober, way)
     )
 
 
-def _different(format_: TurnFormat) -> Iterator[TurnOpening]:
+def _distinct_openings(format_: TurnFormat) -> Iterator[TurnOpening]:
     """Yield one opening for each text: settings whose prompts end alike continue alike."""
     seen: set[str] = set()
     for opening in format_.openings:
@@ -108,7 +108,7 @@ def _different(format_: TurnFormat) -> Iterator[TurnOpening]:
             yield opening
 
 
-def _behind(
+def _continuations_after(
     format_: TurnFormat, opening: TurnOpening, prober: Prober, form: FormDeparture | None
 ) -> Iterator[TemplateContinuation]:
     for earlier in Earlier:
@@ -118,9 +118,9 @@ def _behind(
         if (earlier or form) and not turns.prompted.rendered:
             # Lint checks which conversations a template accepts.
             continue
-        for case in _cases(ASKED_LATER if earlier else ASKED, calls=turns.offers):
+        for case in _cases_to_render(ASKED_LATER if earlier else ASKED, calls=turns.offers):
             message = format_.with_naming_ids(case.message)
-            dialogue = (*_history(format_, earlier), UserMessage(QUESTION), message)
+            dialogue = (*_earlier_messages(format_, earlier), UserMessage(QUESTION), message)
             if form is not None and form.same(dialogue, tools=turns.offers):
                 continue
             text = turns.written_turn(message).continuation if turns.prompted.rendered else None
@@ -156,7 +156,7 @@ def _later_openings(
         if earlier and opening_at_end(known, first.prompt) is None:
             alone = groups.get((setting, Earlier.NOTHING), group)[0].before
             text = _identifying_end(first, alone)
-            begun = _amounts_to(format_, group, text) if text else None
+            begun = _equivalent_beginning(format_, group, text) if text else None
             if begun is not None:
                 later.append(
                     replace(
@@ -184,7 +184,7 @@ def _identifying_end(continuation: TemplateContinuation, alone: str) -> str:
     return "" if alone.rstrip().endswith(last.rstrip()) else last
 
 
-def _amounts_to(
+def _equivalent_beginning(
     format_: TurnFormat, group: Sequence[TemplateContinuation], text: str
 ) -> str | None:
     """Return the beginning of a turn after a user's message that continues in the same way.
@@ -225,11 +225,11 @@ def turns_after(
         setting=opening.setting,
         tools=tools,
         add_naming_ids=format_.with_naming_ids,
-        history=_history(format_, earlier),
+        history=_earlier_messages(format_, earlier),
     )
 
 
-def _history(format_: TurnFormat, earlier: Earlier) -> Dialogue:
+def _earlier_messages(format_: TurnFormat, earlier: Earlier) -> Dialogue:
     question, answer = EARLIER_WORDS
     match earlier:
         case Earlier.NOTHING:
@@ -241,7 +241,7 @@ def _history(format_: TurnFormat, earlier: Earlier) -> Dialogue:
             return (UserMessage(question), Message(answer))
 
 
-def _cases(titles: Sequence[str], *, calls: bool) -> Iterator[BatteryCase]:
+def _cases_to_render(titles: Sequence[str], *, calls: bool) -> Iterator[BatteryCase]:
     for case in battery_messages():
         if case.title in titles and (calls or not case.message.calls):
             yield case

@@ -109,7 +109,7 @@ def value_at(text: str, at: int, sign: str = "") -> tuple[Json, int] | None:
         return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         close = _CLOSERS.get(text[at], "")
-    for end in _ends_of(close, text[at : at + _LONGEST_LITERAL]) if close else ():
+    for end in _closer_offsets(close, text[at : at + _LONGEST_LITERAL]) if close else ():
         if sign not in text[at : at + end]:
             continue
         try:
@@ -121,7 +121,7 @@ def value_at(text: str, at: int, sign: str = "") -> tuple[Json, int] | None:
 
 def escaped_value_at(text: str, at: int, escape: StringEscape) -> tuple[Json, int] | None:
     """Read JSON that is escaped as strings are, as `guest="{&#34;name&#34;: &#34;Bo&#34;}"`."""
-    for end in _ends_of(_CLOSERS[text[at]], text[at:]):
+    for end in _closer_offsets(_CLOSERS[text[at]], text[at:]):
         try:
             return json.loads(StringText(escape=escape).read(text[at : at + end])), at + end
         except (ValueError, RecursionError):
@@ -135,7 +135,7 @@ _LONGEST_LITERAL = 4000
 """The end of a Python literal is searched for in at most this many characters."""
 
 
-def _ends_of(close: str, text: str) -> Iterator[int]:
+def _closer_offsets(close: str, text: str) -> Iterator[int]:
     return (match.end() for match in re.finditer(re.escape(close), text))
 
 
@@ -157,13 +157,13 @@ def objects_in(text: str, start: int, *, encoded: bool) -> Iterator[DecodedObjec
         if found is not None:
             value, end = found
             if encoded and isinstance(value, str):
-                value = _decoded(value)
+                value = _decoded_json(value)
             if isinstance(value, dict):
                 yield DecodedObject(at, end, value)
         at = text.find(opener, at + 1)
 
 
-def _decoded(text: str) -> Json:
+def _decoded_json(text: str) -> Json:
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError):
@@ -203,7 +203,7 @@ class ValueFrames:
         ends = [fill_marks(suffix, words) + following for suffix in suffixes]
         for begin in self._begins(text, start):
             for end in sorted(_end_offsets(text, begin, ends)):
-                if _may_be(text[begin:end], value):
+                if _may_be_value(text[begin:end], value):
                     yield WordSpan(begin, end)
 
     def _begins(self, text: str, start: int) -> Iterator[int]:
@@ -220,14 +220,14 @@ def _end_offsets(text: str, begin: int, ends: Sequence[str]) -> set[int]:
     return {at for at in found if at >= 0}
 
 
-def _may_be(text: str, value: Json) -> bool:
+def _may_be_value(text: str, value: Json) -> bool:
     """Whether a text may be a value: a word, or a text that contains all members of the value."""
     if value is None or isinstance(value, bool):
         return 0 < len(text) <= _LONGEST_WORD and not re.search(r"\s", text)
-    return isinstance(value, (list, dict)) and _holds(text, 0, value) is not None
+    return isinstance(value, (list, dict)) and _end_of_value(text, 0, value) is not None
 
 
-def _holds(text: str, at: int, value: Json) -> int | None:
+def _end_of_value(text: str, at: int, value: Json) -> int | None:
     """Return where the last text of a value ends, or None if one is missing."""
     if isinstance(value, dict):
         parts: list[Json] = [part for pair in value.items() for part in pair]
@@ -240,7 +240,7 @@ def _holds(text: str, at: int, value: Json) -> int | None:
         found = text.find(word, at)
         return None if found < 0 else found + len(word)
     for part in parts:
-        reached = _holds(text, at, part)
+        reached = _end_of_value(text, at, part)
         if reached is None:
             return None
         at = reached
@@ -319,7 +319,7 @@ class _Wanted:
     """For a value: the next key."""
 
 
-def parts_of(presence: Presence) -> tuple[TurnPart, ...]:
+def present_parts(presence: Presence) -> tuple[TurnPart, ...]:
     """Return the parts that a message has."""
     return tuple(part for part, there in zip(TurnPart, presence, strict=True) if there)
 
@@ -340,12 +340,12 @@ def align_message(
     usual literals counts, and a value whose spelling is unknown is searched for there. With
     `only_known`, values that the text does not hold in a known notation are left out.
     """
-    for parts in permutations(parts_of(message.presence)):
-        wanted = [sought for part in parts for sought in _wanted(part, message, guess)]
+    for parts in permutations(present_parts(message.presence)):
+        wanted = [sought for part in parts for sought in _fields_of_part(part, message, guess)]
         if only_known:
-            wanted = [sought for sought in wanted if not _unknown(sought, text)]
+            wanted = [sought for sought in wanted if not _has_unknown_spelling(sought, text)]
         budget = [_STEPS]
-        marks = _placed(text, start, wanted, budget, frames)
+        marks = _place_fields(text, start, wanted, budget, frames)
         if marks is not None:
             return AlignedExample(text, start, message, parts, tuple(marks), guess.style)
     return None
@@ -358,10 +358,10 @@ def may_be_unknown(message: Message, text: str) -> bool:
         for call in message.calls
         for value in call.arguments.values()
     )
-    return any(_unknown(sought, text) for sought in wanted)
+    return any(_has_unknown_spelling(sought, text) for sought in wanted)
 
 
-def _unknown(wanted: _Wanted, text: str) -> bool:
+def _has_unknown_spelling(wanted: _Wanted, text: str) -> bool:
     if wanted.what is not RowSlot.VALUE or not isinstance(
         wanted.value, (bool, list, dict, NoneType)
     ):
@@ -373,7 +373,7 @@ _STEPS = 4000
 """At most this many places are examined for one example."""
 
 
-def _wanted(part: TurnPart, message: Message, guess: Hypothesis) -> Iterator[_Wanted]:
+def _fields_of_part(part: TurnPart, message: Message, guess: Hypothesis) -> Iterator[_Wanted]:
     if part is TurnPart.REASONING:
         yield _Wanted(part, message.reasoning)
     elif part is TurnPart.CONTENT:
@@ -381,10 +381,10 @@ def _wanted(part: TurnPart, message: Message, guess: Hypothesis) -> Iterator[_Wa
     else:
         for at, call in enumerate(message.calls):
             for field in guess.fields:
-                yield from _wanted_of_call(field, call, at, guess.style)
+                yield from _fields_of_call(field, call, at, guess.style)
 
 
-def _wanted_of_call(
+def _fields_of_call(
     field: RowSlot, call: ToolCall, at: int, style: ArgumentStyle
 ) -> Iterator[_Wanted]:
     if field is RowSlot.NAME:
@@ -401,7 +401,7 @@ def _wanted_of_call(
             yield _Wanted(RowSlot.VALUE, "", at, value, style, own, after)
 
 
-def _placed(
+def _place_fields(
     text: str,
     start: int,
     wanted: Sequence[_Wanted],
@@ -411,11 +411,11 @@ def _placed(
     """Place the first field, then the others after it; backtrack if they do not fit."""
     if not wanted:
         return []
-    places = _places(text, start, wanted[0])
+    places = _possible_marks(text, start, wanted[0])
     if wanted[0].what is RowSlot.VALUE and frames is not None:
         value = wanted[0]
         framed = (
-            _mark(RowSlot.VALUE, span, value.call, value.value)
+            _mark_at(RowSlot.VALUE, span, value.call, value.value)
             for span in frames.spans(text, start, value.value, value.own, value.following)
         )
         known = sorted(places, key=lambda mark: -frames.likely(text[start : mark.start]))
@@ -424,27 +424,27 @@ def _placed(
         budget[0] -= 1
         if budget[0] < 0:
             return None
-        rest = _placed(text, mark.end, wanted[1:], budget, frames)
+        rest = _place_fields(text, mark.end, wanted[1:], budget, frames)
         if rest is not None:
             return [mark, *rest]
     return None
 
 
-def _places(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
+def _possible_marks(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
     what, call = wanted.what, wanted.call
     if isinstance(what, TurnPart):
-        yield from _texts(text, start, wanted)
+        yield from _text_marks(text, start, wanted)
     elif what is RowSlot.ARGUMENTS and isinstance(wanted.value, dict):
         for found in objects_in(text, start, encoded=wanted.style.encoded):
             if same_json(found.value, wanted.value):
-                yield _mark(what, WordSpan(found.start, found.end), call, wanted.value)
+                yield _mark_at(what, WordSpan(found.start, found.end), call, wanted.value)
     else:
-        for written in _spellings(wanted):
+        for written in _field_spellings(wanted):
             for span in find_text(text, written, start):
-                yield _mark(what, span, call, wanted.value)
+                yield _mark_at(what, span, call, wanted.value)
 
 
-def _spellings(wanted: _Wanted) -> tuple[str, ...]:
+def _field_spellings(wanted: _Wanted) -> tuple[str, ...]:
     if wanted.what is RowSlot.VALUE:
         return value_texts(wanted.value, wanted.style.escape)
     if wanted.what is RowSlot.KEY:
@@ -452,12 +452,12 @@ def _spellings(wanted: _Wanted) -> tuple[str, ...]:
     return (wanted.text,)
 
 
-def _mark(what: RowSlot, span: WordSpan, call: int, value: Json) -> Mark:
+def _mark_at(what: RowSlot, span: WordSpan, call: int, value: Json) -> Mark:
     kind = type_of(value) if what is RowSlot.VALUE else None
     return Mark(what, span.start, span.end, call, kind, value)
 
 
-def _texts(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
+def _text_marks(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
     """Place content or reasoning, whole or without whitespace at its edges."""
     for edges in _EDGES:
         written = edges.apply(wanted.text)

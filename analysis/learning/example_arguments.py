@@ -33,7 +33,7 @@ from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import common_prefix, split_repetition
 from autoparser.analysis.core.text_format import StringEscape, StringText
 
-from .argument_containers import container_of
+from .argument_containers import container_notation
 from .argument_notation import EntryOrder, Strings, TypedRows, known_notations
 from .call_rows import cut_at, without_equal_quotes
 from .example_alignment import ArgumentStyle, Mark, ShownCall
@@ -83,14 +83,16 @@ def own_containers(
     `outer` is the notation of values of other types there, `members` that of the arguments.
     """
     best, right = outer, 0
-    for string in _strings(outer.string):
+    for string in _string_notations(outer.string):
         inner = replace(outer, string=string)
         found = [
-            literals for value, text in samples if (literals := _equations(value, text, inner))
+            literals
+            for value, text in samples
+            if (literals := _equations_of_sample(value, text, inner))
         ]
         equations = [equation for literals in found for equation in literals]
-        for known in islice(_solved(equations, {}), _MOST_CUTS):
-            tried = _notation(inner, known, members)
+        for known in islice(_solve_equations(equations, {}), _MOST_CUTS):
+            tried = _notation_from_signs(inner, known, members)
             count = sum(tried.write(value) == text for value, text in samples)
             if count > right:
                 best, right = tried, count
@@ -104,7 +106,7 @@ def own_containers(
     return containers, right
 
 
-def _strings(outer_string: StringText) -> Iterator[StringText]:
+def _string_notations(outer_string: StringText) -> Iterator[StringText]:
     """Yield the possible notations of strings inside, first the one outside."""
     yield outer_string
     for escape, outer in (
@@ -119,28 +121,28 @@ def _key_text(inner: ValueNotation) -> StringText:
     return StringText(escape=inner.string.escape)
 
 
-def _equations(value: Json, text: str, inner: ValueNotation) -> list[_Equation] | None:
+def _equations_of_sample(value: Json, text: str, inner: ValueNotation) -> list[_Equation] | None:
     """Return the literals of a container, or None if a text of it is missing."""
     found: list[_Equation] = []
     signs: list[_Sign] = []
     keys: list[str] = []
     at = 0
-    for part in _parts(value, inner):
+    for part in _leaves_and_signs(value, inner):
         if isinstance(part, _Sign):
             signs.append(part)
             continue
         start = text.find(part.text, at)
         if start < 0 or not part.text:
             return None
-        found.append(_Equation(tuple(signs), _marked(text[at:start], keys)))
+        found.append(_Equation(tuple(signs), _with_key_marks(text[at:start], keys)))
         at, signs = start + len(part.text), []
         if part.key:
             keys.append(part.text)
-    found.append(_Equation(tuple(signs), _marked(text[at:], keys)))
+    found.append(_Equation(tuple(signs), _with_key_marks(text[at:], keys)))
     return [equation for equation in found if equation.signs]
 
 
-def _marked(literal: str, keys: Sequence[str]) -> str:
+def _with_key_marks(literal: str, keys: Sequence[str]) -> str:
     for key in keys:
         literal = with_key_mark(literal, key)
     return literal
@@ -154,18 +156,18 @@ class _Leaf:
     key: bool = False
 
 
-def _parts(value: Json, inner: ValueNotation) -> Iterator[_Leaf | _Sign]:
+def _leaves_and_signs(value: Json, inner: ValueNotation) -> Iterator[_Leaf | _Sign]:
     if isinstance(value, dict) and value:
         for at, (key, held) in enumerate(value.items()):
             yield _Sign.NEXT_MEMBER if at else _Sign.OPEN_OBJECT
             yield _Leaf(_key_text(inner).write(key), key=True)
             yield _Sign.MIDDLE
-            yield from _parts(held, inner)
+            yield from _leaves_and_signs(held, inner)
         yield _Sign.CLOSE_OBJECT
     elif isinstance(value, list) and value:
         for at, held in enumerate(value):
             yield _Sign.NEXT_ITEM if at else _Sign.OPEN_ARRAY
-            yield from _parts(held, inner)
+            yield from _leaves_and_signs(held, inner)
         yield _Sign.CLOSE_ARRAY
     elif isinstance(value, (dict, list)):
         yield _Sign.OPEN_OBJECT if isinstance(value, dict) else _Sign.OPEN_ARRAY
@@ -178,7 +180,7 @@ _MOST_CUTS = 64
 """At most this many cuts of literals with two unknowns are tried."""
 
 
-def _solved(
+def _solve_equations(
     equations: Sequence[_Equation], known_signs: Mapping[_Sign, str]
 ) -> Iterator[Mapping[_Sign, str]]:
     """Solve the equations one by one; if each has two unknowns, try every cut of one."""
@@ -196,14 +198,14 @@ def _solved(
         yield known_signs
         return
     first = min(open_, key=lambda equation: len(equation.text))
-    for size in _cuts(first, known_signs):
-        yield from _solved(equations, {**known_signs, first.signs[0]: first.text[:size]})
+    for size in _possible_sizes(first, known_signs):
+        yield from _solve_equations(equations, {**known_signs, first.signs[0]: first.text[:size]})
 
 
 _OPENING = {_Sign.CLOSE_ARRAY: _Sign.OPEN_ARRAY, _Sign.CLOSE_OBJECT: _Sign.OPEN_OBJECT}
 
 
-def _cuts(equation: _Equation, known_signs: Mapping[_Sign, str]) -> Sequence[int]:
+def _possible_sizes(equation: _Equation, known_signs: Mapping[_Sign, str]) -> Sequence[int]:
     """Return where the first sign may end: without cutting a unit, then by its open's length."""
     text = equation.text
     like = known_signs.get(_OPENING.get(equation.signs[0], equation.signs[0]), "")
@@ -214,7 +216,7 @@ def _cuts(equation: _Equation, known_signs: Mapping[_Sign, str]) -> Sequence[int
     return sorted(range(min(len(text), _MOST_CUTS) + 1), key=unlikely)
 
 
-def _notation(
+def _notation_from_signs(
     inner: ValueNotation, known_signs: Mapping[_Sign, str], members: ContainerNotation
 ) -> ValueNotation:
     """Build the notation from signs; an unseen separator of members is taken from arguments."""
@@ -223,21 +225,23 @@ def _notation(
         separator = known_signs.get(
             _Sign.NEXT_ITEM, known_signs.get(_Sign.NEXT_MEMBER, members.separator)
         )
-        array = _container(known_signs[_Sign.OPEN_ARRAY], separator, known_signs[_Sign.CLOSE_ARRAY])
+        array = _container_from_signs(
+            known_signs[_Sign.OPEN_ARRAY], separator, known_signs[_Sign.CLOSE_ARRAY]
+        )
     if _Sign.OPEN_OBJECT in known_signs and _Sign.CLOSE_OBJECT in known_signs:
         separator = known_signs.get(
             _Sign.NEXT_MEMBER, known_signs.get(_Sign.NEXT_ITEM, members.separator)
         )
         seen = _Sign.MIDDLE in known_signs
         row = (RowSlot.KEY, known_signs[_Sign.MIDDLE], RowSlot.VALUE) if seen else members.entry
-        object_ = _container(
+        object_ = _container_from_signs(
             known_signs[_Sign.OPEN_OBJECT], separator, known_signs[_Sign.CLOSE_OBJECT], row
         )
         object_ = replace(object_, key=_key_text(inner))
     return replace(inner, array=array, object=object_)
 
 
-def _container(
+def _container_from_signs(
     before: str, between: str, after: str, slots: Row = (RowSlot.VALUE,)
 ) -> ContainerNotation:
     parts = split_repetition(before, between, after)
@@ -295,7 +299,7 @@ def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments |
     if not seen:
         return None
     best, right, indented = json_notation(), -1, ""
-    for notation, margin in _notations([text for _, text in seen]):
+    for notation, margin in _candidate_notations([text for _, text in seen]):
         count = sum(notation.write(value, margin) == text for value, text in seen)
         if count > right:
             best, right, indented = notation, count, margin
@@ -306,7 +310,7 @@ def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments |
     )
 
 
-def _notations(texts: Sequence[str]) -> Iterator[tuple[ValueNotation, str]]:
+def _candidate_notations(texts: Sequence[str]) -> Iterator[tuple[ValueNotation, str]]:
     for comma, colon in product((", ", ","), (": ", ":")):
         yield from ((notation, "") for notation in known_notations(comma=comma, colon=colon))
     for lines in {(text.split("\n")[1], text.split("\n")[-1]) for text in texts if "\n" in text}:
@@ -325,18 +329,18 @@ def _entry_by_entry(calls: Sequence[ShownCall], escape: StringEscape) -> ShownAr
     rows: dict[JsonType, Row | None] = {
         kind: frame.row(kind, middle) for kind, middle in shown.middles.items()
     }
-    guesses = tuple(_guesses(calls, shown, frame, escape))
+    guesses = tuple(_guess_words(calls, shown, frame, escape))
     string = rows.get(JsonType.STRING) or next(iter(rows.values())) or (RowSlot.VALUE,)
     rows.setdefault(JsonType.STRING, string)
     if rows.keys() == {JsonType.STRING}:
         rows[JsonType.INTEGER] = without_equal_quotes(string) or string
     held = _nested_values(shown)
-    containers, known = _containers(held)
-    members = container_of(
+    containers, known = _known_containers(held)
+    members = container_notation(
         EntryOrder(frame.repetition),
         Strings(string, StringText(escape=escape, guard=shown.guard)),
-        TypedRows(rows, _words(shown.texts), containers=containers),
-        _key(shown, escape),
+        TypedRows(rows, _literal_words(shown.texts), containers=containers),
+        _key_notation(shown, escape),
     )
     values = members.values or json_notation()
     own, written = own_containers(held, values, members)
@@ -350,7 +354,7 @@ def _nested_values(entries: ShownEntries) -> list[tuple[Json, str]]:
     return [(value, text) for value, text in entries.texts if isinstance(value, (list, dict))]
 
 
-def _guesses(
+def _guess_words(
     calls: Sequence[ShownCall], entries: ShownEntries, frame: EntryFrame, escape: StringEscape
 ) -> Iterator[str]:
     """Yield, in words, what the examples do not show of arguments."""
@@ -372,7 +376,7 @@ def _guesses(
         yield "no example has a call without arguments"
 
 
-def _key(entries: ShownEntries, escape: StringEscape) -> StringText:
+def _key_notation(entries: ShownEntries, escape: StringEscape) -> StringText:
     """Return how keys are written: verbatim, unless they or the signs around are escaped."""
     text = StringText(escape=escape)
     around = [*entries.middles.values(), *entries.betweens.values()]
@@ -381,7 +385,7 @@ def _key(entries: ShownEntries, escape: StringEscape) -> StringText:
     return text if escaped or any(key != seen for key, seen in entries.keys) else StringText()
 
 
-def _words(texts: Sequence[tuple[Json, str]]) -> dict[str, str]:
+def _literal_words(texts: Sequence[tuple[Json, str]]) -> dict[str, str]:
     """Return the words for true, false and null.
 
     An unseen word is taken from the known notation that fits the others.
@@ -389,17 +393,17 @@ def _words(texts: Sequence[tuple[Json, str]]) -> dict[str, str]:
     words = {
         json.dumps(value): text for value, text in texts if value is None or isinstance(value, bool)
     }
-    worded = _best([(json.loads(word), text) for word, text in words.items()])
+    worded = _best_notation([(json.loads(word), text) for word, text in words.items()])
     return {"true": worded.true, "false": worded.false, "null": worded.null, **words}
 
 
-def _containers(
+def _known_containers(
     samples: Sequence[tuple[Json, str]],
 ) -> tuple[dict[JsonType, ContainerNotation], int]:
     """Return the known notations of arrays and objects, and how many values have them."""
     arrays = [(value, text) for value, text in samples if isinstance(value, list)]
     objects = [(value, text) for value, text in samples if isinstance(value, dict)]
-    array, object_ = _best(arrays or objects), _best(objects or arrays)
+    array, object_ = _best_notation(arrays or objects), _best_notation(objects or arrays)
     right = sum(array.write(value) == text for value, text in arrays)
     right += sum(object_.write(value) == text for value, text in objects)
     containers = {
@@ -409,9 +413,9 @@ def _containers(
     return containers, right
 
 
-def _best(samples: Sequence[tuple[Json, str]]) -> ValueNotation:
+def _best_notation(samples: Sequence[tuple[Json, str]]) -> ValueNotation:
     """Return the known notation that fits most of these values, the usual one of equals."""
-    notations = [notation for notation, _ in _notations(())]
+    notations = [notation for notation, _ in _candidate_notations(())]
     return max(
         notations,
         key=lambda notation: sum(notation.write(value) == text for value, text in samples),

@@ -21,7 +21,7 @@ from autoparser.analysis.core.text_format import StringEscape, TurnLayout, TurnP
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat, opening_at_end
 from autoparser.analysis.core.turn_shape import TurnEnd
 
-from .call_rows import put_together
+from .call_rows import assemble_call
 from .example_alignment import (
     AlignedExample,
     ArgumentStyle,
@@ -33,14 +33,14 @@ from .example_alignment import (
     shown_calls,
 )
 from .example_arguments import ShownArguments, conclude_arguments
-from .example_entries import frames_of
+from .example_entries import value_frames
 from .example_frames import (
     ShownFrame,
-    after_of,
-    before_of,
     conclude_frame,
     inner_text,
     row_with_slots,
+    text_after_call,
+    text_before_call,
     without_opened_calls,
 )
 from .example_layouts import complete_layout, seen_layouts, with_emptied_reasoning, with_usual_edges
@@ -221,7 +221,7 @@ class _ExampleTrial:
             and (turn := align_message(text, start, example.message, guess, only_known=True))
             is not None
         }
-        frames = frames_of((*aligned.values(), *known.values()))
+        frames = value_frames((*aligned.values(), *known.values()))
         if len(frames.middles) > 1 or (known and frames.middles):
             return self._aligned(guess, frames)
         return aligned
@@ -241,7 +241,7 @@ class _ExampleTrial:
 
     def _judged(self, aligned: Collection[AlignedExample]) -> ShownFormat | None:
         """Conclude a format, and check which examples it writes."""
-        concluded = _concluded([*aligned], self.base)
+        concluded = _conclude_format([*aligned], self.base)
         if concluded is None:
             return None
         format_, guesses = concluded
@@ -265,7 +265,7 @@ def written_turn(format_: TurnFormat, message: Message) -> str | None:
         return None
 
 
-def _concluded(
+def _conclude_format(
     aligned: Sequence[AlignedExample], base: TurnFormat
 ) -> tuple[TurnFormat, tuple[str, ...]] | None:
     """Put the pieces together; return None if there are calls that cannot be."""
@@ -274,7 +274,7 @@ def _concluded(
     shown = None if styled is None else conclude_arguments(calls, styled)
     if calls and shown is None:
         return None
-    header = _header(aligned, base)
+    header = _header_of_examples(aligned, base)
     turn_end = next((end.text for end in base.ends if end.after is TurnPart.CONTENT), "")
     if shown is not None:
         header = without_opened_calls(header, calls, shown)
@@ -299,13 +299,16 @@ def _concluded(
         layouts = {
             presence: cut_calls(layout, framed.frame) for presence, layout in layouts.items()
         }
-        section = cut_section({**known, **layouts}, _outer(layouts, known, header), turn_end)
+        section = cut_section(
+            {**known, **layouts}, _beginning_without_reasoning(layouts, known, header), turn_end
+        )
         layouts = {presence: section.layouts[presence] for presence in layouts}
         if turn_end.strip() and framed.frame.later_close.rstrip().endswith(turn_end.strip()):
             layouts = {
-                presence: _without_end(layout, turn_end) for presence, layout in layouts.items()
+                presence: _without_end_after_calls(layout, turn_end)
+                for presence, layout in layouts.items()
             }
-        found = _calls(calls, shown, framed, (section.open, section.close))
+        found = _assemble_shown_calls(calls, shown, framed, (section.open, section.close))
         if found is None:
             return None
         guesses = (*shown.guesses, *framed.guesses)
@@ -317,7 +320,7 @@ def _concluded(
         header=header,
         layouts=layouts,
         calls=found,
-        ends=base.ends or _ends(layouts),
+        ends=base.ends or _ends_of_layouts(layouts),
         not_rendered={},
         elsewhere=frozenset(),
     )
@@ -341,7 +344,7 @@ def _reasoning_closes(aligned: Sequence[AlignedExample]) -> set[str]:
     return closes
 
 
-def _without_end(layout: TurnLayout, turn_end: str) -> TurnLayout:
+def _without_end_after_calls(layout: TurnLayout, turn_end: str) -> TurnLayout:
     """Remove the turn's end after calls from a layout, if later calls are closed by it."""
     if layout.parts[-1:] != (TurnPart.CALLS,):
         return layout
@@ -349,14 +352,14 @@ def _without_end(layout: TurnLayout, turn_end: str) -> TurnLayout:
     return replace(layout, literals=(*before, last.removesuffix(turn_end)))
 
 
-def _header(aligned: Sequence[AlignedExample], base: TurnFormat) -> str:
+def _header_of_examples(aligned: Sequence[AlignedExample], base: TurnFormat) -> str:
     """Return the beginning of every turn: the template's header, or the text that prompts wrote."""
     if all(example.text.startswith(base.header) for example in aligned):
         return base.header
     return common_prefix(*(example.text[: example.start] for example in aligned))
 
 
-def _outer(
+def _beginning_without_reasoning(
     layouts: dict[Presence, TurnLayout], template_layouts: dict[Presence, TurnLayout], header: str
 ) -> str:
     """Return the beginning of turns without reasoning, including an empty block of it."""
@@ -372,7 +375,7 @@ def _outer(
     return shared if len(shared) > len(header) else header
 
 
-def _ends(layouts: dict[Presence, TurnLayout]) -> tuple[TurnEnd, ...]:
+def _ends_of_layouts(layouts: dict[Presence, TurnLayout]) -> tuple[TurnEnd, ...]:
     seen = {layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts}
     return tuple(TurnEnd(part, text, None) for part, text in seen.items() if text.strip())
 
@@ -386,13 +389,13 @@ def _guessed_empty_row(calls: CallFormat) -> Row | None:
     return (*calls.row[: at - 1], *calls.row[at + 1 :]) if before.isspace() else None
 
 
-def _calls(
+def _assemble_shown_calls(
     calls: Sequence[ShownCall],
     shown_arguments: ShownArguments,
     framed: ShownFrame,
     section: tuple[str, str],
 ) -> CallFormat | None:
-    found = put_together(framed.frame, (), shown_arguments.arguments, ARGUMENTS_MARK, section)
+    found = assemble_call(framed.frame, (), shown_arguments.arguments, ARGUMENTS_MARK, section)
     if found is None:
         return None
     row = row_with_slots(framed.frame.call)
@@ -403,9 +406,9 @@ def _calls(
     if not empty:
         return replace(found, empty_row=_guessed_empty_row(found))
     frame = framed.frame
-    text = before_of(empty[0], shown_arguments)[-len(frame.repetition.open) or None :]
+    text = text_before_call(empty[0], shown_arguments)[-len(frame.repetition.open) or None :]
     opening = frame.repetition.open if text == frame.repetition.open else ""
-    body = inner_text(empty[0], shown_arguments) + after_of(empty[0], shown_arguments)
+    body = inner_text(empty[0], shown_arguments) + text_after_call(empty[0], shown_arguments)
     cut = body.find(frame.repetition.close) if frame.repetition.close.strip() else -1
     if not opening or cut < 0:
         return found

@@ -2,7 +2,7 @@
 
 `shown_entries` cuts arguments that are written one by one into entries and gathers the literals
 around them by the type of the value; `conclude_entry_frame` finds the opening, separator and close
-that all entries share, and the openings and closes of single types; `frames_of` gathers literals
+that all entries share, and the openings and closes of single types; `value_frames` gathers literals
 for values that are yet to be found.
 """
 
@@ -70,8 +70,8 @@ class ShownEntries:
 
 def shown_entries(calls: Sequence[ShownCall]) -> ShownEntries:
     """Gather the literals around the arguments of calls, with their own words replaced by marks."""
-    entries = _with_key_marks(list(_entries(calls)))
-    guard = _guard(entries)
+    entries = _with_key_marks(list(_entries_of_calls(calls)))
+    guard = _find_guard(entries)
     if guard is not None:
         entries = [_unguarded(entry, guard) for entry in entries]
     return ShownEntries(
@@ -79,14 +79,14 @@ def shown_entries(calls: Sequence[ShownCall]) -> ShownEntries:
         tuple((one.kind, two.kind, one.after) for one, two in pairwise(entries) if not one.last),
         _usual_by_kind(entries, lambda entry: entry.middle),
         _usual_by_kind([entry for entry in entries if not entry.last], lambda entry: entry.after),
-        _afters([entry for entry in entries if entry.last]),
+        _afters_by_kind([entry for entry in entries if entry.last]),
         tuple((entry.value, entry.text) for entry in entries),
         tuple((entry.key, entry.key_text) for entry in entries),
         guard,
     )
 
 
-def frames_of(aligned: Iterable[AlignedExample]) -> ValueFrames:
+def value_frames(aligned: Iterable[AlignedExample]) -> ValueFrames:
     """Gather the literals around values, for values that are yet to be found."""
     middles: Counter[str] = Counter()
     betweens: dict[str, None] = {}
@@ -117,7 +117,7 @@ def frames_of(aligned: Iterable[AlignedExample]) -> ValueFrames:
     )
 
 
-def _entries(calls: Sequence[ShownCall]) -> Iterator[ShownEntry]:
+def _entries_of_calls(calls: Sequence[ShownCall]) -> Iterator[ShownEntry]:
     for call in calls:
         around = (call.before, *call.joints, call.after)
         for at, (slot, marks) in enumerate(call.fields):
@@ -148,7 +148,7 @@ def _with_key_marks(entries: Sequence[ShownEntry]) -> Sequence[ShownEntry]:
     return marked if 2 * changed > len(entries) else entries
 
 
-def _guard(entries: Sequence[ShownEntry]) -> StringGuard | None:
+def _find_guard(entries: Sequence[ShownEntry]) -> StringGuard | None:
     """Find the literals around some strings that the others lack."""
     strings = [entry for entry in entries if entry.kind is JsonType.STRING]
     plain = min((string.middle for string in strings), key=len, default="")
@@ -210,7 +210,7 @@ def _usual_by_kind(
     }
 
 
-def _afters(entries: Sequence[ShownEntry]) -> dict[JsonType, list[str]]:
+def _afters_by_kind(entries: Sequence[ShownEntry]) -> dict[JsonType, list[str]]:
     afters: dict[JsonType, list[str]] = {}
     for entry in entries:
         afters.setdefault(entry.kind, []).append(entry.after)
@@ -267,7 +267,7 @@ def conclude_entry_frame(entries: ShownEntries, escape: StringEscape) -> EntryFr
     """Conclude the literals around entries from those that were seen."""
     tags = _tags_by_type(entries)
     opens = {kind: opening for kind, (opening, _) in tags.items()}
-    closes = {kind: close for kind, (_, close) in tags.items()} or _closes(entries, escape)
+    closes = {kind: close for kind, (_, close) in tags.items()} or _closes_by_kind(entries, escape)
     tail = common_prefix(
         *(
             text.removeprefix(closes.get(kind, ""))
@@ -281,7 +281,7 @@ def conclude_entry_frame(entries: ShownEntries, escape: StringEscape) -> EntryFr
         for kind, following, text in entries.pairs
     )
     if between is None:
-        return EntryFrame(_guessed(lead, tail), opens, closes, guessed=True)
+        return EntryFrame(_guess_entry_frame(lead, tail), opens, closes, guessed=True)
     return EntryFrame(split_repetition(lead, between, tail), opens, closes)
 
 
@@ -306,13 +306,13 @@ def _tags_by_type(entries: ShownEntries) -> dict[JsonType, tuple[str, str]]:
         )
         close = most_frequent(_first_unit(text) for text_kind, text in afters if text_kind is kind)
         tags[kind] = opening or "", close or ""
-        words[kind] = _words(opening or "") & _words(close or "")
+        words[kind] = _words_in(opening or "") & _words_in(close or "")
     shared = frozenset[str].intersection(*words.values())
     named = all(is_unit(opening) and words[kind] - shared for kind, (opening, _) in tags.items())
     return tags if named and len(set(tags.values())) > 1 else {}
 
 
-def _words(text: str) -> frozenset[str]:
+def _words_in(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", text))
 
 
@@ -322,9 +322,9 @@ def _first_unit(text: str) -> str:
     return space + next(iter(edge_units(text[len(space) :])), "")
 
 
-def _closes(entries: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
+def _closes_by_kind(entries: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
     """Find the closes of values by type: text that others lack, else equal signs."""
-    closes: dict[JsonType, str] = _closes_by_type(entries)
+    closes: dict[JsonType, str] = _differing_closes(entries)
     for kind, middle in entries.middles.items():
         if kind in closes:
             continue
@@ -350,7 +350,7 @@ def _closes(entries: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
                 if other is not kind
                 for text in tails
             ]
-            closes[kind] = _up_to(texts[-1], {text[:1] for text in [*others, *plain]})
+            closes[kind] = _text_before_firsts(texts[-1], {text[:1] for text in [*others, *plain]})
         elif (
             kind is JsonType.STRING
             and len(entries.middles) == 1
@@ -363,7 +363,7 @@ def _closes(entries: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
     return closes
 
 
-def _closes_by_type(entries: ShownEntries) -> dict[JsonType, str]:
+def _differing_closes(entries: ShownEntries) -> dict[JsonType, str]:
     """Find closes that differ by type, as `</text>` and `</number>`, none a suffix of another."""
     texts = set(entries.betweens.values())
     shared = common_suffix(*texts) if len(texts) > 1 else ""
@@ -377,12 +377,12 @@ def _closes_by_type(entries: ShownEntries) -> dict[JsonType, str]:
     return closes
 
 
-def _up_to(text: str, firsts: set[str]) -> str:
+def _text_before_firsts(text: str, firsts: set[str]) -> str:
     """Return the text before the first units of the texts after other values."""
     return next((text[:at] for at in range(len(text)) if text[at] in firsts), "")
 
 
-def _guessed(lead: str, tail: str) -> RepeatedText:
+def _guess_entry_frame(lead: str, tail: str) -> RepeatedText:
     """Guess the opening and close of a single entry: the marker next to it on either side."""
     units = edge_units(lead)
     opening = units[-1] if units and (is_unit(units[-1]) or units[-1][:1] in "<[{(") else ""

@@ -21,7 +21,7 @@ from autoparser.analysis.core.text_alignment import (
 )
 
 from .call_frame import INDEX_MARK, CallsFrame, close_of_later_calls
-from .call_rows import SeenSlot, row_of
+from .call_rows import SeenSlot, row_with_places
 from .example_alignment import ShownCall, most_frequent
 from .example_arguments import ShownArguments
 from .examples import ARGUMENTS_MARK, ID_MARK, NAME_MARK
@@ -42,7 +42,7 @@ class ShownFrame:
 
 def row_with_slots(text: str) -> Row:
     """Turn the text of a call with marks into a row."""
-    return row_of(text, _SLOTS)
+    return row_with_places(text, _SLOTS)
 
 
 def conclude_frame(
@@ -64,29 +64,33 @@ def conclude_frame(
     base = 0
     inners = [(call.at, inner_text(call, shown_arguments)) for call in whole]
     for first in (0, 1):
-        marked = {_numbered(text, first + at) for at, text in inners}
+        marked = {_with_index_mark(text, first + at) for at, text in inners}
         if len(marked) == 1 and len({text for _, text in inners}) > 1:
             inner, base = marked.pop(), first
     befores = [
-        _behind_prompt(before_of(call, shown_arguments), prompted).removeprefix(header)
+        _without_prompted(text_before_call(call, shown_arguments), prompted).removeprefix(header)
         for call in whole
         if not call.at
     ]
-    afters = [_before_end(after_of(call, shown_arguments), turn_end) for call in whole if call.last]
-    gaps = _gaps(whole, shown_arguments)
+    afters = [
+        _text_before_turn_end(text_after_call(call, shown_arguments), turn_end)
+        for call in whole
+        if call.last
+    ]
+    gaps = _gaps_between_calls(whole, shown_arguments)
     if not befores or not afters:
         return None
     before, after = common_suffix(*befores), common_prefix(*afters)
-    later = _of_later_calls(whole, gaps, shown_arguments)
+    later = _find_later_close(whole, gaps, shown_arguments)
     if later is not None:
-        frame = split_repetition(before, later.gap, _before_end(later.only, turn_end))
+        frame = split_repetition(before, later.gap, _text_before_turn_end(later.only, turn_end))
         return ShownFrame(CallsFrame(frame, inner, base, later_close=later.close))
     gap = most_frequent(text for _, text in gaps)
     if gap is None:
-        return _of_one_call(before, after, inner, base)
+        return _guess_separator(before, after, inner, base)
     for first in (0, 1):
-        marked = {_numbered(text, at + first) for at, text in gaps}
-        opened = _numbered(before, first)
+        marked = {_with_index_mark(text, at + first) for at, text in gaps}
+        opened = _with_index_mark(before, first)
         if len(marked) == 1 and INDEX_MARK in common_suffix(opened, next(iter(marked))):
             before, gap, base = opened, marked.pop(), first
             break
@@ -100,9 +104,9 @@ def without_opened_calls(
 
     After a prompt that ends in `>>>`, `look {}` and `all\nWell.>>>look {}>>>note {}` open alike.
     """
-    firsts = [before_of(call, shown_arguments) for call in calls if not call.at]
+    firsts = [text_before_call(call, shown_arguments) for call in calls if not call.at]
     others = [text for text in firsts if not text.startswith(header)]
-    others += [text for _, text in _gaps(calls, shown_arguments)]
+    others += [text for _, text in _gaps_between_calls(calls, shown_arguments)]
     opened = common_suffix(header, *others) if others and header in firsts else ""
     return header.removesuffix(opened) if opened.strip() else header
 
@@ -122,25 +126,27 @@ def inner_text(call: ShownCall, shown_arguments: ShownArguments) -> str:
     return text
 
 
-def before_of(call: ShownCall, shown_arguments: ShownArguments) -> str:
+def text_before_call(call: ShownCall, shown_arguments: ShownArguments) -> str:
     """Return the literal before a call's first place."""
     first = call.fields[0][0]
     return shown_arguments.before(call.before) if first is RowSlot.ARGUMENTS else call.before
 
 
-def after_of(call: ShownCall, shown_arguments: ShownArguments) -> str:
+def text_after_call(call: ShownCall, shown_arguments: ShownArguments) -> str:
     """Return the literal after a call's last place."""
     slot, marks = call.fields[-1]
     return shown_arguments.after(call.after, marks) if slot is RowSlot.ARGUMENTS else call.after
 
 
-def _gaps(calls: Sequence[ShownCall], shown_arguments: ShownArguments) -> list[tuple[int, str]]:
+def _gaps_between_calls(
+    calls: Sequence[ShownCall], shown_arguments: ShownArguments
+) -> list[tuple[int, str]]:
     """Return the literals between two calls, each with the number of the second."""
     gaps: list[tuple[int, str]] = []
     for previous, call in pairwise(calls):
         if not call.at or previous.at != call.at - 1:
             continue
-        text = after_of(previous, shown_arguments)
+        text = text_after_call(previous, shown_arguments)
         first = call.fields[0][0]
         gaps.append((call.at, shown_arguments.before(text) if first is RowSlot.ARGUMENTS else text))
     return gaps
@@ -156,7 +162,7 @@ class _LaterCalls(NamedTuple):
     close: str
 
 
-def _of_later_calls(
+def _find_later_close(
     calls: Sequence[ShownCall], gaps: Sequence[tuple[int, str]], shown_arguments: ShownArguments
 ) -> _LaterCalls | None:
     r"""Find the close of every call but the first, or return None if all are followed alike.
@@ -165,10 +171,10 @@ def _of_later_calls(
     it is `</all>`. If no turn has three calls, the end of those with two shows it.
     """
     only = most_frequent(
-        after_of(call, shown_arguments) for call in calls if call.last and not call.at
+        text_after_call(call, shown_arguments) for call in calls if call.last and not call.at
     )
     several = most_frequent(
-        after_of(call, shown_arguments) for call in calls if call.last and call.at
+        text_after_call(call, shown_arguments) for call in calls if call.last and call.at
     )
     gap = most_frequent(text for at, text in gaps if at == 1)
     if only is None or several is None or gap is None:
@@ -184,23 +190,23 @@ def _of_later_calls(
     return _LaterCalls(gap, only, close) if close.strip() else None
 
 
-def _numbered(text: str, number: int) -> str:
+def _with_index_mark(text: str, number: int) -> str:
     return re.sub(rf"(?<!\d){number}(?!\d)", INDEX_MARK, text)
 
 
-def _behind_prompt(text: str, prompted: Collection[str]) -> str:
+def _without_prompted(text: str, prompted: Collection[str]) -> str:
     """Remove the text that the prompt has written, as an empty block, unless it opens the call."""
     rests = [text.removeprefix(begun) for begun in prompted if text.startswith(begun)]
     rest = min(rests, key=len, default=text)
     return rest if rest.strip() else text
 
 
-def _before_end(text: str, turn_end: str) -> str:
+def _text_before_turn_end(text: str, turn_end: str) -> str:
     core = turn_end.strip()
     return text.partition(core)[0] if core else text
 
 
-def _of_one_call(before: str, after: str, inner: str, base: int) -> ShownFrame:
+def _guess_separator(before: str, after: str, inner: str, base: int) -> ShownFrame:
     """Guess the separator of calls from turns of one, by their lines or the list around them."""
     opening, close = before.lstrip(), after.rstrip()
     wrapper = ("", "")

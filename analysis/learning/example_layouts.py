@@ -38,11 +38,11 @@ from .example_alignment import (
     Mark,
     ShownCall,
     most_frequent,
-    parts_of,
+    present_parts,
     shown_calls,
 )
 from .example_arguments import ShownArguments
-from .example_frames import after_of, before_of
+from .example_frames import text_after_call, text_before_call
 from .turn_layouts import PRESENCES, join_calls
 
 
@@ -56,31 +56,31 @@ def with_usual_edges(aligned: Sequence[AlignedExample]) -> list[AlignedExample]:
     return [_cut_again(example, usual) for example in aligned]
 
 
-def _text(mark: Mark | None) -> str:
+def _text_of_mark(mark: Mark | None) -> str:
     """Return the content or reasoning at a mark, with all its whitespace; else an empty text."""
     return str(mark.value) if mark is not None and isinstance(mark.what, TurnPart) else ""
 
 
-def _around(example: AlignedExample, at: int) -> tuple[Mark | None, Mark | None]:
+def _marks_around(example: AlignedExample, at: int) -> tuple[Mark | None, Mark | None]:
     """Return the marks on both sides of a literal."""
     after = example.marks[at] if at < len(example.marks) else None
     return example.marks[at - 1] if at else None, after
 
 
 def _neighbor_names(example: AlignedExample, at: int) -> tuple[str, str]:
-    before, after = _around(example, at)
-    return _name(before), _name(after)
+    before, after = _marks_around(example, at)
+    return _name_of_mark(before), _name_of_mark(after)
 
 
-def _name(mark: Mark | None) -> str:
+def _name_of_mark(mark: Mark | None) -> str:
     if mark is None:
         return ""
     return TurnPart.CALLS if isinstance(mark.what, RowSlot) else mark.what
 
 
 def _open_to_doubt(example: AlignedExample, at: int) -> bool:
-    before, after = _around(example, at)
-    left, right = _text(before), _text(after)
+    before, after = _marks_around(example, at)
+    left, right = _text_of_mark(before), _text_of_mark(after)
     return left != left.rstrip() or right != right.lstrip()
 
 
@@ -91,7 +91,7 @@ def _cut_again(
         if not _open_to_doubt(example, at):
             continue
         known = _UsualLiterals(usual, _neighbor_names(example, at))
-        tried = list(_cuts(example, at))
+        tried = list(_possible_cuts(example, at))
         if tried:
             example = max(tried, key=lambda cut: known.likely(cut.between(at)))
     return example
@@ -115,11 +115,11 @@ class _UsualLiterals:
         return self._same[literal], closing + opening
 
 
-def _cuts(example: AlignedExample, at: int) -> Iterator[AlignedExample]:
+def _possible_cuts(example: AlignedExample, at: int) -> Iterator[AlignedExample]:
     """Yield the possible cuts of literal number `at`, the current one first."""
-    before, after = _around(example, at)
+    before, after = _marks_around(example, at)
     yield example
-    for right, left in product(_ends(example, before), _begins(example, after)):
+    for right, left in product(_possible_ends(example, before), _possible_begins(example, after)):
         marks = list(example.marks)
         if before is not None and right is not None:
             marks[at - 1] = replace(
@@ -133,12 +133,14 @@ def _cuts(example: AlignedExample, at: int) -> Iterator[AlignedExample]:
             yield replace(example, marks=tuple(marks))
 
 
-def _ends(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, EdgeStrip] | None]:
+def _possible_ends(
+    example: AlignedExample, mark: Mark | None
+) -> Iterator[tuple[int, EdgeStrip] | None]:
     """Yield the offsets where a text may end, with the whitespace that it has lost."""
     if mark is None or not isinstance(mark.what, TurnPart):
         yield None
         return
-    text = _text(mark)
+    text = _text_of_mark(mark)
     core = mark.start + len(example.text[mark.start : mark.end].rstrip())
     for strip in EdgeStrip:
         kept = strip.right(text)[len(text.rstrip()) :]
@@ -146,11 +148,13 @@ def _ends(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, Edg
             yield core + len(kept), strip
 
 
-def _begins(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, EdgeStrip] | None]:
+def _possible_begins(
+    example: AlignedExample, mark: Mark | None
+) -> Iterator[tuple[int, EdgeStrip] | None]:
     if mark is None or not isinstance(mark.what, TurnPart):
         yield None
         return
-    text = _text(mark)
+    text = _text_of_mark(mark)
     written = example.text[mark.start : mark.end]
     core = mark.start + len(written) - len(written.lstrip())
     for strip in EdgeStrip:
@@ -175,7 +179,7 @@ def seen_layouts(
     found: dict[Presence, list[TurnLayout]] = {}
     for example in examples:
         found.setdefault(example.message.presence, []).append(
-            layout_of(example, shown_arguments, frame)
+            example_layout(example, shown_arguments, frame)
         )
     layouts: dict[Presence, TurnLayout] = {}
     for presence, seen in found.items():
@@ -184,11 +188,11 @@ def seen_layouts(
         if rows is None:
             continue
         same = [layout for layout in seen if (layout.parts, layout.literals) == rows]
-        layouts[presence] = TurnLayout(*rows, *_edges(same))
+        layouts[presence] = TurnLayout(*rows, *_shown_edges(same))
     return layouts
 
 
-def layout_of(
+def example_layout(
     example: AlignedExample, shown_arguments: ShownArguments | None, frame: CallsFrame | None = None
 ) -> TurnLayout:
     """Return the layout of one example; a call extends from its first place to its last."""
@@ -199,7 +203,10 @@ def layout_of(
     parts, literals = join_calls(places, between)
     if shown_arguments is not None and TurnPart.CALLS in parts:
         calls, at = list(shown_calls(example)), parts.index(TurnPart.CALLS)
-        around = before_of(calls[0], shown_arguments), _behind_calls(calls, shown_arguments, frame)
+        around = (
+            text_before_call(calls[0], shown_arguments),
+            _text_behind_calls(calls, shown_arguments, frame),
+        )
         literals = (*literals[:at], *around, *literals[at + 2 :])
     edges = {mark.what: mark.edges for mark in example.marks if isinstance(mark.what, TurnPart)}
     return TurnLayout(
@@ -210,10 +217,10 @@ def layout_of(
     )
 
 
-def _behind_calls(
+def _text_behind_calls(
     calls: Sequence[ShownCall], shown_arguments: ShownArguments, frame: CallsFrame | None
 ) -> str:
-    text = after_of(calls[-1], shown_arguments)
+    text = text_after_call(calls[-1], shown_arguments)
     if frame is None or len(calls) == 1:
         return text
     # `<c>A</c>` and `<c>A</c><c>B</c></all>` are turns of one layout.
@@ -234,11 +241,11 @@ def complete_layout(
     """
     layouts = {**template_layouts, **example_layouts}
     read = {part for layout in layouts.values() for part in layout.parts}
-    order = _order(list(example_layouts.values()))
-    joints = _joints([*example_layouts.values(), *template_layouts.values()])
+    order = _usual_part_order(list(example_layouts.values()))
+    joints = _usual_joints([*example_layouts.values(), *template_layouts.values()])
     unseen: dict[str, None] = {}
     for presence in PRESENCES:
-        there = {*parts_of(presence)} & read
+        there = {*present_parts(presence)} & read
         parts = [part for part in order if part in there]
         if presence in example_layouts or (
             presence in template_layouts and set(template_layouts[presence].parts) == there
@@ -248,10 +255,12 @@ def complete_layout(
         for pair in pairwise((_START, *(part.value for part in parts), _END)):
             literal = joints.get(pair)
             if literal is None:
-                unseen[_unseen(*pair)] = None
-                literal = _joined(pair, joints, header, turn_end)
+                unseen[_unseen_words(*pair)] = None
+                literal = _guessed_joint(pair, joints, header, turn_end)
             literals.append(literal)
-        layouts[presence] = TurnLayout(tuple(parts), tuple(literals), *_edges(layouts.values()))
+        layouts[presence] = TurnLayout(
+            tuple(parts), tuple(literals), *_shown_edges(layouts.values())
+        )
     return layouts, tuple(unseen)
 
 
@@ -298,7 +307,7 @@ def with_worded_calls(format_: TurnFormat) -> TurnFormat:
     return structs.replace(format_, layouts=layouts, not_rendered=unworded)
 
 
-def _joined(
+def _guessed_joint(
     pair: tuple[str, str], joints: Mapping[tuple[str, str], str], header: str, turn_end: str
 ) -> str:
     """Join the close of one part and the opening of the other, as far as others show them."""
@@ -326,7 +335,7 @@ def _joined(
     return closing + (opening if opening.strip() else "")
 
 
-def _unseen(before: str, after: str) -> str:
+def _unseen_words(before: str, after: str) -> str:
     if before == _START:
         return f"no example begins with {after}"
     if after == _END:
@@ -334,7 +343,7 @@ def _unseen(before: str, after: str) -> str:
     return f"no example has {after} after {before}: what stands between them"
 
 
-def _edges(layouts: Iterable[TurnLayout]) -> tuple[StrippedEdges, StrippedEdges]:
+def _shown_edges(layouts: Iterable[TurnLayout]) -> tuple[StrippedEdges, StrippedEdges]:
     """Return the edges of reasoning and content, of layouts that show some."""
     layouts = [*layouts]
     reasoning = (layout.reasoning for layout in layouts if layout.reasoning != StrippedEdges())
@@ -342,14 +351,14 @@ def _edges(layouts: Iterable[TurnLayout]) -> tuple[StrippedEdges, StrippedEdges]
     return next(reasoning, StrippedEdges()), next(content, StrippedEdges())
 
 
-def _order(layouts: Sequence[TurnLayout]) -> list[TurnPart]:
+def _usual_part_order(layouts: Sequence[TurnLayout]) -> list[TurnPart]:
     """Return the parts in the order of most turns with several parts."""
     longest = max((layout.parts for layout in layouts), key=len, default=())
     seen = iter(longest)
     return [next(seen) if part in longest else part for part in TurnPart]
 
 
-def _joints(layouts: Sequence[TurnLayout]) -> dict[tuple[str, str], str]:
+def _usual_joints(layouts: Sequence[TurnLayout]) -> dict[tuple[str, str], str]:
     seen: dict[tuple[str, str], list[str]] = {}
     for layout in layouts:
         stations = (_START, *(part.value for part in layout.parts), _END)

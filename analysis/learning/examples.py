@@ -89,11 +89,12 @@ def given_examples(value: object, file: str) -> tuple[Example, ...]:
     hint = f"write a list of {_EXAMPLE}"
     examples = read_value(listed, _ExampleFile, file=file, hint=hint, wrong=ExampleError).examples
     return tuple(
-        _example(example, file, place_in("examples", at)) for at, example in enumerate(examples)
+        _example_given(example, file, place_in("examples", at))
+        for at, example in enumerate(examples)
     )
 
 
-def _example(value: object, file: str, place: str) -> Example:
+def _example_given(value: object, file: str, place: str) -> Example:
     hint = f"write {_EXAMPLE}"
     given = read_value(value, _ExampleGiven, file=file, place=place, hint=hint, wrong=ExampleError)
     meant = given.message
@@ -102,13 +103,14 @@ def _example(value: object, file: str, place: str) -> Example:
         meant.content or "",
         meant.reasoning_content or meant.reasoning or "",
         tuple(
-            _call(call, file, f"{place}.message.tool_calls[{at}]") for at, call in enumerate(calls)
+            _call_meant(call, file, f"{place}.message.tool_calls[{at}]")
+            for at, call in enumerate(calls)
         ),
     )
     return Example(given.output, message, given.prompt, place)
 
 
-def _call(meant_call: _CallMeant, file: str, place: str) -> ToolCall:
+def _call_meant(meant_call: _CallMeant, file: str, place: str) -> ToolCall:
     name = meant_call.name if meant_call.function is None else meant_call.function.name
     arguments: Mapping[str, Any] | str
     arguments = (
@@ -117,11 +119,11 @@ def _call(meant_call: _CallMeant, file: str, place: str) -> ToolCall:
     if not name:
         raise ExampleError("there is no name", file=file, place=place, hint=f"write {_CALL}")
     if isinstance(arguments, str):
-        arguments = _decoded(arguments or "{}", file, place)
+        arguments = _decoded_arguments(arguments or "{}", file, place)
     return ToolCall(name, arguments, meant_call.id or "")
 
 
-def _decoded(text: str, file: str, place: str) -> Mapping[str, Any]:
+def _decoded_arguments(text: str, file: str, place: str) -> Mapping[str, Any]:
     try:
         value = json.loads(text)
     except ValueError:
@@ -143,13 +145,13 @@ def with_own_words(literal: str, call: ToolCall) -> str:
     """Replace the name and the id of its call in a literal by marks."""
     for word, mark in ((call.id, ID_MARK), (call.name, NAME_MARK)):
         if word and word in literal:
-            literal = _marked(literal, word, mark)
+            literal = _with_word_marked(literal, word, mark)
     return literal
 
 
 def with_key_mark(literal: str, key: str) -> str:
     """Replace the key of its argument in a literal by a mark, as in `</city>`."""
-    return _marked(literal, key, KEY_MARK) if key in literal else literal
+    return _with_word_marked(literal, key, KEY_MARK) if key in literal else literal
 
 
 def fill_marks(literal: str, words: Mapping[str, str]) -> str:
@@ -159,7 +161,7 @@ def fill_marks(literal: str, words: Mapping[str, str]) -> str:
     return literal
 
 
-def _marked(literal: str, word: str, mark: str) -> str:
+def _with_word_marked(literal: str, word: str, mark: str) -> str:
     return re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", mark, literal)
 
 

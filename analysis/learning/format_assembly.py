@@ -35,11 +35,11 @@ from autoparser.analysis.core.turn_format import (
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.core.verdicts import EvidenceKind
 
-from .argument_containers import container_of, writes_alike
+from .argument_containers import container_notation, writes_alike
 from .argument_phases import ArgumentsStage, examine_arguments
 from .call_frame import PromptText, describe_openings, prompts_under
 from .call_phases import CallsStage, examine_calls
-from .call_rows import SeenId, put_together, row_without_arguments
+from .call_rows import SeenId, assemble_call, row_without_arguments
 from .found_switches import settings_to_learn, turns_under
 from .observer import Observer
 from .prober import Finding, Prober, Sentinels
@@ -130,7 +130,7 @@ def _assemble_calls(observer: Observer, results: PhaseResults) -> CallFormat | N
         return None
     slots = [slot for slot in (stage.name, stage.call_id) if slot is not None]
     call, section = observer.call(), edges.section
-    calls = put_together(
+    calls = assemble_call(
         edges.frame,
         slots,
         arguments,
@@ -166,7 +166,7 @@ def _assemble_arguments(marks: Sentinels, seen: ArgumentsStage) -> ArgumentForma
     """Assemble the arguments' notation: T5's list, A1's to A3's entries, T6's brackets."""
     listed = seen.listed
     refused = frozenset(seen.types.refused)
-    members = container_of(listed.entries, seen.strings, seen.types, seen.key_text)
+    members = container_notation(listed.entries, seen.strings, seen.types, seen.key_text)
     value = seen.enclosure.notation
     if value is None or not writes_alike(members, value, listed.entries, marks):
         value = json_notation() if listed.verbatim else None
@@ -243,13 +243,13 @@ def learn_formats(prober: Prober, start: PhaseInput, showing: Setting) -> Learne
     once it is known, the parts that other settings leave out of a turn can be named.
     """
     to_learn = settings_to_learn(prober.setting, showing, start.switches)
-    groups = _groups(prober, to_learn.settings)
+    groups = _group_settings(prober, to_learn.settings)
     turns = [turn for group in groups for turn in group.turns]
     start = replace(
         start,
         settings=to_learn.settings,
-        prompts=_signed(prober, groups, prompts_under(prober, to_learn.settings)),
-        beginnings=tuple(dict.fromkeys(_beginning(prober, turn) for turn in turns)),
+        prompts=_with_signs(prober, groups, prompts_under(prober, to_learn.settings)),
+        beginnings=tuple(dict.fromkeys(_text_before_parts(prober, turn) for turn in turns)),
     )
     # Compared by `repr`, since `True == 1` in Python.
     asked = repr(dict(showing))
@@ -258,7 +258,8 @@ def learn_formats(prober: Prober, start: PhaseInput, showing: Setting) -> Learne
     results = run_phases(observer, start)
     fullest = assemble_format(observer, start, results, main.settings)
     formats = [
-        fullest if group is main else _under(prober, start, group, fullest) for group in groups
+        fullest if group is main else _learn_format_under(prober, start, group, fullest)
+        for group in groups
     ]
     shared = share_settings(formats)
     # Sharing keeps the order, but may have replaced the fullest one by an equal one before it.
@@ -293,7 +294,7 @@ def format_under(
         start = replace(
             start, settings=known_settings, prompts=prompts_under(prober, known_settings)
         )
-        format_ = _under(prober, start, group, formats.fullest)
+        format_ = _learn_format_under(prober, start, group, formats.fullest)
         return PromptFormat(format_, next(iter(format_.openings), None))
     prompts = prompts_under(prober, (setting,))
     openings = describe_openings(prompts, format_.header, format_.reasoning)
@@ -302,14 +303,14 @@ def format_under(
     return PromptFormat(format_, opening)
 
 
-def _beginning(prober: Prober, turn: str) -> str:
+def _text_before_parts(prober: Prober, turn: str) -> str:
     """Return a turn's text up to its first part."""
     marks = prober.sentinels
     words = (marks.reasoning, marks.content, *marks.names, *marks.ids)
     return turn[: min((at for word in words if (at := turn.find(word)) >= 0), default=0)]
 
 
-def _groups(prober: Prober, settings: tuple[Setting, ...]) -> list[_Group]:
+def _group_settings(prober: Prober, settings: tuple[Setting, ...]) -> list[_Group]:
     """Group the settings under which turns are written alike, the default's first."""
     if len(settings) == 1:
         return [_Group(settings, ())]
@@ -319,7 +320,7 @@ def _groups(prober: Prober, settings: tuple[Setting, ...]) -> list[_Group]:
     return [_Group(tuple(alike), turns) for turns, alike in found.items()]
 
 
-def _signed(
+def _with_signs(
     prober: Prober, groups: Sequence[_Group], prompts: Sequence[PromptText]
 ) -> tuple[PromptText, ...]:
     """Add to each prompt the texts that distinguish it from those of other groups.
@@ -331,7 +332,7 @@ def _signed(
     before = [probe.text.partition(prober.sentinels.user)[0] for probe in shown]
     signs: dict[str, tuple[str, ...]] = {}
     for group, text in zip(groups, before, strict=True):
-        found = [_sign(text, other, words) for other in before]
+        found = [_distinguishing_text(text, other, words) for other in before]
         for setting in group.settings:
             signs[repr(dict(setting))] = tuple(filter(None, found))
     return tuple(prompt._replace(signs=signs[repr(dict(prompt.setting))]) for prompt in prompts)
@@ -341,7 +342,7 @@ SHORTEST_SIGN = 8
 """The minimum length in characters; shorter texts may be in any prompt."""
 
 
-def _sign(text: str, other: str, words: Sequence[str]) -> str:
+def _distinguishing_text(text: str, other: str, words: Sequence[str]) -> str:
     """Return the text of the one where the other differs, or an empty text if it is ambiguous."""
     split = diff_split(text, other)
     # A differing word is identified with its line before it, unless a tool is in that.
@@ -353,7 +354,9 @@ def _sign(text: str, other: str, words: Sequence[str]) -> str:
     return ""
 
 
-def _under(prober: Prober, start: PhaseInput, group: _Group, fullest: TurnFormat) -> TurnFormat:
+def _learn_format_under(
+    prober: Prober, start: PhaseInput, group: _Group, fullest: TurnFormat
+) -> TurnFormat:
     """Learn the format of a group of settings, given the fullest one."""
     marks = prober.sentinels
     start = replace(

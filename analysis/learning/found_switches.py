@@ -34,7 +34,7 @@ from autoparser.analysis.core.text_alignment import diff_split, edge_units, pref
 
 from .observer import Observer
 from .prober import Probe, Prober
-from .shape_negotiation import answered_conversation, call_of, switch_candidates
+from .shape_negotiation import answered_conversation, sentinel_call, switch_candidates
 from .suggestions import ANY_WORD, Suggestions
 
 # Settings to learn: those under which a turn or its generation prompt may differ.
@@ -138,7 +138,7 @@ class Ground:
         """
         found = self._probe(self._history, setting, generation=True)
         long = found.rendered or self._takes_history
-        return _outcome(found if long else self.prompt(setting))
+        return _outcome_text(found if long else self.prompt(setting))
 
     @cached_property
     def _takes_history(self) -> bool:
@@ -146,7 +146,7 @@ class Ground:
 
     def turn(self, setting: Setting) -> str:
         """Render a conversation that ends with the assistant's turn."""
-        return _outcome(self._turn(setting))
+        return _outcome_text(self._turn(setting))
 
     def prompt(self, setting: Setting) -> Probe:
         """Render the shortest conversation, with its generation prompt."""
@@ -154,7 +154,7 @@ class Ground:
 
     def views(self, setting: Setting) -> _Views:
         """Render the conversations that show what a switch does; sample and turn are known."""
-        call = Message(calls=(call_of(self.prober),))
+        call = Message(calls=(sentinel_call(self.prober),))
         return _Views(
             self.prompt(setting),
             self._probe((self.prober.user,), setting),
@@ -182,24 +182,24 @@ class Ground:
     def _history(self) -> Dialogue:
         user, marks = self.prober.user, self.prober.sentinels
         # Words of sentinels contain no value of a switch.
-        text_of = _long if self.long else str
+        text_of = _long_text if self.long else str
         question, reply = (
             UserMessage(text_of(marks.user)),
             Message(text_of(marks.content), marks.reasoning),
         )
         if not self.calls:
             return (question, reply, user)
-        called = Message(reasoning=marks.reasoning, calls=(call_of(self.prober),))
+        called = Message(reasoning=marks.reasoning, calls=(sentinel_call(self.prober),))
         answer = ToolResult(text_of(marks.answer), marks.names[0], marks.ids[0])
         return (question, called, answer, reply, user)
 
 
 @lru_cache(maxsize=64)
-def _long(word: str) -> str:
+def _long_text(word: str) -> str:
     return " ".join([word] * (LONG_TEXT_SIZE // len(f"{word} ")))
 
 
-def _outcome(probe: Probe) -> str:
+def _outcome_text(probe: Probe) -> str:
     return probe.text if probe.rendered else f"{_RAISED}{probe.error}"
 
 
@@ -241,7 +241,7 @@ def find_switches(
 
     `prober` sets only what a render needs; under `showing` reasoning is in the text.
     """
-    grounds = list(_grounds(prober, calls=calls, showing=showing))
+    grounds = list(_grounds_to_try(prober, calls=calls, showing=showing))
     names = switch_candidates(suggestions)[:MOST_VARIABLES]
     found = [_Trial(name, grounds, suggestions).result for name in names]
     # Few variables act on long messages alone, and a template may walk through each character.
@@ -268,7 +268,7 @@ def find_switches(
     )
 
 
-def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Ground]:
+def _grounds_to_try(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Ground]:
     """Yield the grounds, the usual one first."""
     yield Ground(prober, tools=True, calls=calls, only="")
     yield Ground(prober, tools=False, calls=False, only="without tools")
@@ -292,7 +292,7 @@ def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Groun
 _MEDIA_WORDS = {MediaKind.IMAGE: "images", MediaKind.VIDEO: "videos", MediaKind.AUDIO: "audio"}
 
 
-def _words(differing: Sequence[Ground]) -> str:
+def _words_of_grounds(differing: Sequence[Ground]) -> str:
     """Return where a difference shows: the first ground, or every kind of part, or nothing."""
     kinds = [_MEDIA_WORDS[ground.media[0]] for ground in differing if ground.media]
     first = differing[0].only if differing else ""
@@ -314,7 +314,7 @@ _Seen: TypeAlias = dict[_Texts, list[Json]]
 """Values grouped by outcome: those that render alike are together."""
 
 
-def _add(sightings: _Seen, texts: _Texts, value: Json) -> None:
+def _add_sighting(sightings: _Seen, texts: _Texts, value: Json) -> None:
     known = sightings.setdefault(texts, [])
     # Compared by `repr`, since `True == 1` in Python.
     if repr(value) not in map(repr, known):
@@ -406,7 +406,7 @@ class _Trial:
             tuple(changed for changed, _ in effects),
             inserted,
             self._effects(with_any, self._any)[0] if inserted else (),
-            _words(differing),
+            _words_of_grounds(differing),
             conditions=tuple(only for _, only in effects),
             equal_values=tuple(tuple(equal[1:]) for equal in values.values()),
             any_other=any_other,
@@ -448,7 +448,7 @@ class _Trial:
         texts = with_any if self._numeric or with_any in sightings else self._all_texts(value)
         if texts == self._usual or self._refused(texts, value):
             return None
-        _add(sightings, texts, value)
+        _add_sighting(sightings, texts, value)
         return value
 
     def _put(self, with_any: _Texts, value: Json) -> _Texts:
@@ -465,7 +465,7 @@ class _Trial:
             if self._refused(texts, value):
                 raising.append(value)
             else:
-                _add(sightings, texts, value)
+                _add_sighting(sightings, texts, value)
         return raising
 
     def _default(self, sightings: _Seen) -> _Texts | None:
@@ -517,8 +517,8 @@ class _Trial:
             return (), ""
         ground = differing[0]
         unset = ground.views(ground.prober.setting)
-        effects = _effects(ground.prober, unset, ground.views(self._under(ground, value)))
-        return effects, _words(differing)
+        effects = _effects_of_value(ground.prober, unset, ground.views(self._under(ground, value)))
+        return effects, _words_of_grounds(differing)
 
 
 def _is_no_flag(
@@ -537,7 +537,7 @@ def _is_no_flag(
     )
 
 
-def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[SwitchEffect, ...]:
+def _effects_of_value(prober: Prober, unset: _Views, views: _Views) -> tuple[SwitchEffect, ...]:
     if unset.alone.rendered and not views.alone.rendered:
         return (SwitchEffect.RAISES,)
     marks = prober.sentinels
@@ -545,16 +545,16 @@ def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[SwitchEffect
     if views.alone.text != unset.alone.text:
         effects.append(SwitchEffect.PROMPT)
     prompts = ((unset.prompt, unset.alone), (views.prompt, views.alone))
-    if _adds_otherwise(prober, *prompts) or _ends_otherwise(*prompts):
+    if _changes_added_text(prober, *prompts) or _changes_last_marker(*prompts):
         effects.append(SwitchEffect.GENERATION_PROMPT)
     counts = [view.history.text.count(marks.reasoning) for view in (unset, views)]
     if counts[0] != counts[1] and views.history.rendered:
         effects.append(SwitchEffect.HISTORY_REASONING)
-    if _adds_otherwise(prober, (unset.turn, unset.alone), (views.turn, views.alone)):
+    if _changes_added_text(prober, (unset.turn, unset.alone), (views.turn, views.alone)):
         effects.append(SwitchEffect.TURN)
     elif unset.call_turn is not None and views.call_turn is not None:
         called = ((unset.call_turn, unset.alone), (views.call_turn, views.alone))
-        if _adds_otherwise(prober, *called):
+        if _changes_added_text(prober, *called):
             effects.append(_effect_on_calls(prober, unset.call_turn, views.call_turn))
     raises = any(
         one.rendered and not other.rendered
@@ -579,7 +579,9 @@ def _effect_on_calls(prober: Prober, unset: Probe, under: Probe) -> SwitchEffect
     return SwitchEffect.ARGUMENTS if cut and marks.names[0] in other else SwitchEffect.CALLS
 
 
-def _adds_otherwise(prober: Prober, unset: tuple[Probe, Probe], under: tuple[Probe, Probe]) -> bool:
+def _changes_added_text(
+    prober: Prober, unset: tuple[Probe, Probe], under: tuple[Probe, Probe]
+) -> bool:
     """Whether a value changes the text that a longer conversation adds.
 
     Each pair is a longer conversation and the same one without its end. Text that a value appends
@@ -587,7 +589,7 @@ def _adds_otherwise(prober: Prober, unset: tuple[Probe, Probe], under: tuple[Pro
     """
     if unset[0].rendered and not under[0].rendered:
         return False
-    added = _added(prober, *unset)
+    added = _text_added(prober, *unset)
     longer, shorter = (probe.text for probe in under)
     at = longer.rfind(added) if added else -1
     if at >= 0 and longer[:at] + longer[at + len(added) :] == shorter:
@@ -595,21 +597,21 @@ def _adds_otherwise(prober: Prober, unset: tuple[Probe, Probe], under: tuple[Pro
     user = prober.sentinels.user
     # If neither decides, the text after the user's words does, whatever moved before it.
     behind = unset[0].text.rpartition(user)[2] != longer.rpartition(user)[2]
-    other = _added(prober, *under)
+    other = _text_added(prober, *under)
     # Where the longer text diverges depends on what follows: `<a>x<a>` before `<b>` is `x<a>`
     # after `<a>`, a rotation of the same text.
     alike = len(other) == len(added) and other in added + added
     return behind and not alike
 
 
-def _ends_otherwise(unset: tuple[Probe, Probe], under: tuple[Probe, Probe]) -> bool:
+def _changes_last_marker(unset: tuple[Probe, Probe], under: tuple[Probe, Probe]) -> bool:
     """Whether a prompt that is always written ends with another marker under a value."""
     unasked = all(asked.text == alone.text for asked, alone in (unset, under))
     ends = {edge_units(asked.text)[-1] for asked, _ in (unset, under) if asked.text}
     return unasked and len(ends) > 1
 
 
-def _added(prober: Prober, longer: Probe, shorter: Probe) -> str:
+def _text_added(prober: Prober, longer: Probe, shorter: Probe) -> str:
     """Return the text that the longer conversation adds, else all after the user's words."""
     start = prefix_length(longer.text, shorter.text)
     rest = shorter.text[start:]

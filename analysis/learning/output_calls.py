@@ -234,12 +234,12 @@ def restored_calls(content: str, heads: Mapping[str, str]) -> Iterator[RestoredC
             while left and start and content[start - 1] == name[left - 1]:
                 start, left = start - 1, left - 1
             if left:
-                opened = _left_of(head.strip(), content[:start]) > 1
+                opened = _begun_length(head.strip(), content[:start]) > 1
                 sure = opened or not name[left:].isalpha()
                 yield RestoredCall(name, head + name + content[found.end() :], sure)
 
 
-def _left_of(opening: str, before: str) -> int:
+def _begun_length(opening: str, before: str) -> int:
     """Return how many characters of an opening a text ends with."""
     counts = range(len(opening), 0, -1)
     return next((count for count in counts if before.endswith(opening[:count])), 0)
@@ -336,12 +336,12 @@ def entry_calls(
     One in `odd` calls may be opened otherwise.
     """
     sightings = keys_sighted(texts, offered, odd)
-    gaps = list(_gaps(sightings, offered, escape))
+    gaps = list(_gaps_after_keys(sightings, offered, escape))
     surroundings = _value_surroundings(gaps)
     values: dict[int, dict[str, tuple[Json, int]]] = {}
     spoiled: set[int] = set()
     for gap in gaps:
-        value = _value(gap, surroundings)
+        value = _read_value(gap, surroundings)
         if value is None:
             spoiled.add(gap.sighting)
         else:
@@ -363,7 +363,7 @@ def entry_calls(
     return calls
 
 
-def _gaps(
+def _gaps_after_keys(
     sightings: Sequence[KeysSighted], offered: OfferedTools, escape: StringEscape
 ) -> Iterator[KeyGap]:
     for at, sighting in enumerate(sightings):
@@ -396,12 +396,12 @@ def _value_surroundings(gaps: Sequence[KeyGap]) -> _ValueSurroundings:
                 break
     strings = [gap for gap in gaps if gap.kinds == TEXT_ALONE]
     strings = strings or [gap for gap in gaps if JsonType.STRING in gap.kinds]
-    surroundings.string_middle = _middle(strings, surroundings)
+    surroundings.string_middle = _string_middle(strings, surroundings)
     surroundings.string_rests = _string_rests(strings, surroundings)
     return surroundings
 
 
-def _middle(strings: Sequence[KeyGap], surroundings: _ValueSurroundings) -> str:
+def _string_middle(strings: Sequence[KeyGap], surroundings: _ValueSurroundings) -> str:
     if len(strings) > 1:
         return shared_beginning([gap.text for gap in strings])
     usual = max(surroundings.middles.values(), key=len, default="")
@@ -431,9 +431,9 @@ def _aligned_end(end: str, model: str) -> str:
     return end[best:] if shared[best:] and shared[best] else end
 
 
-def _value(gap: KeyGap, surroundings: _ValueSurroundings) -> tuple[Json, int] | None:
+def _read_value(gap: KeyGap, surroundings: _ValueSurroundings) -> tuple[Json, int] | None:
     """Return the value of a gap and its end offset in the gap, or None."""
-    string = _string(gap, surroundings) if JsonType.STRING in gap.kinds else None
+    string = _read_string(gap, surroundings) if JsonType.STRING in gap.kinds else None
     if gap.kinds == TEXT_ALONE:
         return string
     for middle in sorted(set(surroundings.middles.values()), key=len, reverse=True):
@@ -453,7 +453,7 @@ def _rest_fits(gap: KeyGap, end: int, surroundings: _ValueSurroundings) -> bool:
     return JsonType.STRING not in gap.kinds or not known or gap.text[end:] in known
 
 
-def _string(gap: KeyGap, surroundings: _ValueSurroundings) -> tuple[Json, int] | None:
+def _read_string(gap: KeyGap, surroundings: _ValueSurroundings) -> tuple[Json, int] | None:
     middle, rest = surroundings.string_middle, surroundings.string_rests.get(gap.where, "")
     if gap.escape is StringEscape.PYTHON:
         # `repr` chooses its quotes by the string's content.

@@ -70,27 +70,27 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
     `answers` are those of them without a call after them.
     """
     units = [(text, edge_units(text)) for text in texts if text.strip()]
-    opened = [(text, _behind_space(row)) for text, row in units]
+    opened = [(text, _join_leading_space(row)) for text, row in units]
     firsts = Counter(row[0] for _, row in opened if is_unit(row[0].lstrip()))
     for opening, count in firsts.most_common(1):
         begun = [(text, row[1:]) for text, row in opened if row[0] == opening]
-        if count >= _FEWEST_REASONING_TEXTS and (closing := _closing(begun)):
+        if count >= _FEWEST_REASONING_TEXTS and (closing := _usual_closing(begun)):
             return block_between(opening, closing, [text for text, _ in begun])
     framed = framed_beginning([text for text, _ in units])
-    if framed is not None and not _all_there_is(framed, answers):
+    if framed is not None and not _holds_whole_answers(framed, answers):
         begun_alike = [text for text, _ in units if text.startswith(framed.opening)]
         return block_between(framed.opening, framed.closing, begun_alike)
-    closing = _closing(units)
+    closing = _usual_closing(units)
     return block_between("", closing, [text for text, _ in units]) if closing else None
 
 
-def _behind_space(row: Sequence[str]) -> list[str]:
+def _join_leading_space(row: Sequence[str]) -> list[str]:
     """Join whitespace before the first unit to it."""
     first, *rest = row
     return [first + rest[0], *rest[1:]] if first.isspace() and rest else [first, *rest]
 
 
-def _all_there_is(framed: FramedBeginning, answers: Sequence[str]) -> bool:
+def _holds_whole_answers(framed: FramedBeginning, answers: Sequence[str]) -> bool:
     """Whether the block is mostly a whole answer, and so content, as if all answers were JSON."""
     rests = [
         answer.partition(framed.closing)[2]
@@ -100,7 +100,7 @@ def _all_there_is(framed: FramedBeginning, answers: Sequence[str]) -> bool:
     return 2 * sum(not rest.strip() for rest in rests) > len(rests)
 
 
-def _closing(opened_texts: Sequence[tuple[str, Sequence[str]]]) -> str:
+def _usual_closing(opened_texts: Sequence[tuple[str, Sequence[str]]]) -> str:
     """Return the marker that nearly all texts have once, the first of several."""
     seen = Counter(unit for _, row in opened_texts for unit in dict.fromkeys(row) if is_unit(unit))
     found = [
@@ -119,12 +119,14 @@ def block_between(opening: str, closing: str, texts: Sequence[str]) -> Reasoning
     full = [text for text in inside if text.strip()] or inside
     rest = [text for text in after if text.strip()] or after
     return ReasoningBlock(
-        opening + _space(shared_beginning(full)) if opening else "",
-        _space(shared_end(full)[::-1])[::-1] + closing + _space(shared_beginning(rest)),
+        opening + _leading_space(shared_beginning(full)) if opening else "",
+        _leading_space(shared_end(full)[::-1])[::-1]
+        + closing
+        + _leading_space(shared_beginning(rest)),
     )
 
 
-def _space(text: str) -> str:
+def _leading_space(text: str) -> str:
     return text[: len(text) - len(text.lstrip())]
 
 
@@ -200,7 +202,7 @@ def propose_meanings(
     ]
     ends = [end.text for end in base.ends if end.text.strip()]
     found: list[Proposal] = []
-    for style, calls in _styles(texts, offered):
+    for style, calls in _calls_by_style(texts, offered):
         sighted = [
             SightedOutput(text, start, tuple(sighted_calls))
             for (text, start), sighted_calls in zip(texts, calls, strict=True)
@@ -211,13 +213,13 @@ def propose_meanings(
                 _proposal(outputs, identified, style, read, ends, (markers, opening))
                 for identified in with_ids(sighted)
                 for markers in suggested
-                for opening in _openings(identified, markers)
+                for opening in _possible_openings(identified, markers)
             ]
     distinct = [proposal for at, proposal in enumerate(found) if proposal not in found[:at]]
     return sorted(distinct, key=lambda proposal: -proposal.calls)
 
 
-def kinds_of(
+def group_by_notation(
     outputs: Sequence[LoggedOutput], offered: OfferedTools
 ) -> list[Sequence[LoggedOutput]]:
     """Group outputs by the characters around the names in them, if those differ.
@@ -255,7 +257,7 @@ _ESCAPES = (
 )
 
 
-def _styles(
+def _calls_by_style(
     texts: Sequence[tuple[str, int]], offered: OfferedTools
 ) -> Iterator[tuple[ArgumentStyle, list[list[SightedCall]]]]:
     for name_first in (True, False):
@@ -283,7 +285,7 @@ def _proposal(
     marked: tuple[SuggestedMarkers, str],
 ) -> Proposal:
     markers, opening = marked
-    fronts = [_front(output, ends, opening) for output in sighted]
+    fronts = [_text_before_calls(output, ends, opening) for output in sighted]
     block = None
     if read is None:
         answers = [
@@ -292,15 +294,17 @@ def _proposal(
         full = [front for front in fronts if front]
         known = markers.block(full)
         block = find_reasoning(full, answers) if known is None else block_between(*known, full)
-    before = [None if front is None else _message(front, block, read) for front in fronts]
-    lead = _lead(before)
+    before = [
+        None if front is None else _message_before_calls(front, block, read) for front in fronts
+    ]
+    lead = _shared_word_line(before)
     space = _space_before_calls(sighted, before)
     examples: list[Example] = []
     for output, seen, meant in zip(outputs, sighted, before, strict=True):
         # An output with another opening of its call may still be read, but shows nothing.
         if meant is None:
             continue
-        calls = tuple(_call(seen.text, call) for call in seen.calls)
+        calls = tuple(_call_as_sighted(seen.text, call) for call in seen.calls)
         content = meant.content.removeprefix(lead)
         if calls:
             # Whitespace alone between a block and the calls is not content.
@@ -312,14 +316,16 @@ def _proposal(
     return Proposal(tuple(examples), Hypothesis(order, style), sum(orders.values()))
 
 
-def _message(front: str, block: ReasoningBlock | None, read: ReadTurn | None) -> Message:
+def _message_before_calls(
+    front: str, block: ReasoningBlock | None, read: ReadTurn | None
+) -> Message:
     if read is not None:
         return read(front)
     split = None if block is None else block.split(front)
     return Message(front) if split is None else Message(split[1], split[0])
 
 
-def _openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> list[str]:
+def _possible_openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> list[str]:
     """Return possible openings of the first call of a turn, the most likely first."""
     begins = [
         output.text[output.start : output.calls[0].start] for output in sighted if output.calls
@@ -332,13 +338,13 @@ def _openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> li
     return [opening for opening in found if opening.strip()] or [*found][:1]
 
 
-def _front(output: SightedOutput, ends: Sequence[str], opening: str) -> str | None:
+def _text_before_calls(output: SightedOutput, ends: Sequence[str], opening: str) -> str | None:
     """Return the text before the calls, without their opening; of turns without calls, all.
 
     Return None if something else opens them.
     """
     if not output.calls:
-        return _without_end(output.text[output.start :], ends)
+        return _without_turn_end(output.text[output.start :], ends)
     begin = output.text[output.start : output.calls[0].start]
     return begin.removesuffix(opening) if not begin or begin.endswith(opening) else None
 
@@ -346,7 +352,7 @@ def _front(output: SightedOutput, ends: Sequence[str], opening: str) -> str | No
 _WORD_LINE = re.compile(r"[^\W\d_]\w*\n")
 
 
-def _lead(before: Sequence[Message | None]) -> str:
+def _shared_word_line(before: Sequence[Message | None]) -> str:
     """Return a one-word line that all contents begin with, such as the name of a channel."""
     contents = [meant.content for meant in before if meant is not None and meant.content.strip()]
     lead = _WORD_LINE.match(contents[0]) if len(set(contents)) >= _FEWEST_CONTENTS else None
@@ -368,7 +374,7 @@ def _space_before_calls(sighted: Sequence[SightedOutput], before: Sequence[Messa
     return shared_end([text[len(text.rstrip()) :] for text in contents]) if contents else ""
 
 
-def _without_end(text: str, ends: Sequence[str]) -> str:
+def _without_turn_end(text: str, ends: Sequence[str]) -> str:
     for end in ends:
         if text.rstrip().endswith(end.strip()):
             cut = text.rstrip().removesuffix(end.strip())
@@ -376,6 +382,6 @@ def _without_end(text: str, ends: Sequence[str]) -> str:
     return text
 
 
-def _call(text: str, call: SightedCall) -> ToolCall:
+def _call_as_sighted(text: str, call: SightedCall) -> ToolCall:
     written = "" if call.id_at is None else text[slice(*call.id_at)]
     return ToolCall(call.name, call.arguments, written)

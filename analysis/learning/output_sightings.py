@@ -73,8 +73,8 @@ def keys_sighted(
         if some
     )
     first_keys = [next(_key_leads(sighting, offered)) for sighting in keyed]
-    between = _markup(first_keys, shared_beginning, str.startswith)
-    kept = [sighting for sighting in seen if _stands(sighting, befores, between)]
+    between = _markup_of_leads(first_keys, shared_beginning, str.startswith)
+    kept = [sighting for sighting in seen if _has_usual_markup(sighting, befores, between)]
     for at, sighting in enumerate(kept):
         following = kept[at + 1] if at + 1 < len(kept) else None
         sighting.last = following is None or following.output != sighting.output
@@ -96,7 +96,7 @@ class _KeyLead(NamedTuple):
     """The types of the value after it."""
 
 
-def _markup(
+def _markup_of_leads(
     leads: Sequence[_KeyLead],
     shared: Callable[[Sequence[str], int], str],
     goes_on: Callable[[str, str], bool],
@@ -108,7 +108,7 @@ def _markup(
     every = shared([lead.text for lead in leads], MANY)
     strings = [lead.text for lead in leads if lead.kinds == TEXT_ALONE]
     others = [lead.text for lead in leads if JsonType.STRING not in lead.kinds]
-    own = [_strictly(texts, shared) for texts in (strings, others) if len(texts) > 1]
+    own = [_text_shared_by_all(texts, shared) for texts in (strings, others) if len(texts) > 1]
     if len(own) < len((strings, others)) or not all(map(str.strip, own)):
         return (every,)
     one, other = own
@@ -117,7 +117,7 @@ def _markup(
     return tuple(dict.fromkeys(markup for markup in (*own, every) if markup.strip()))
 
 
-def _strictly(texts: Sequence[str], shared: Callable[[Sequence[str], int], str]) -> str:
+def _text_shared_by_all(texts: Sequence[str], shared: Callable[[Sequence[str], int], str]) -> str:
     """Return the text that all or nearly all share: a word of a value may look like a key."""
     every = shared(texts, len(texts) + 1)
     return every if every.strip() else shared(texts, ODD)
@@ -130,7 +130,9 @@ def _text_before(sighting: KeysSighted) -> str:
     return sighting.text[max(sighting.start, sighting.name.start - _CONTEXT) : sighting.name.start]
 
 
-def _stands(sighting: KeysSighted, befores: tuple[str, ...], between: tuple[str, ...]) -> bool:
+def _has_usual_markup(
+    sighting: KeysSighted, befores: tuple[str, ...], between: tuple[str, ...]
+) -> bool:
     if not _text_before(sighting).endswith(befores):
         return False
     follows = sighting.text.startswith(between, sighting.name.end)
@@ -150,7 +152,7 @@ def _keep_true_keys(sightings: Sequence[KeysSighted], offered: OfferedTools) -> 
         before
         for some in (first, later)
         if some
-        for before in _markup(some, shared_end, str.endswith)
+        for before in _markup_of_leads(some, shared_end, str.endswith)
     ]
     befores.sort(key=len, reverse=True)
     for sighting, row in zip(sightings, rows, strict=True):
@@ -197,11 +199,11 @@ def literals_in(gap: KeyGap, start: int = 0) -> Iterator[tuple[Json, int, int]]:
     """Yield the recognizable values in a gap that have a type of the schema, with their span."""
     for match in _LITERAL.finditer(gap.text, start):
         found = _read_literal(gap.text, match, gap.escape)
-        if found is not None and _allowed(found[0], gap.kinds):
+        if found is not None and _kind_allowed(found[0], gap.kinds):
             yield found[0], match.start(), found[1]
 
 
-def _allowed(value: Json, kinds: frozenset[JsonType]) -> bool:
+def _kind_allowed(value: Json, kinds: frozenset[JsonType]) -> bool:
     kind = type_of(value)
     return kind in kinds or (kind is JsonType.INTEGER and JsonType.NUMBER in kinds)
 
@@ -288,7 +290,7 @@ _ID_AT_END = re.compile(r"[\w][\w.:-]*$")
 
 def with_ids(outputs: Sequence[SightedOutput]) -> Iterator[Sequence[SightedOutput]]:
     """Yield outputs with ids between, before, after the fields, around the name; last, without."""
-    for find in (_between, _without_shared_end, _after, _around):
+    for find in (_ids_between_fields, _ids_before_calls, _ids_after_calls, _ids_around_names):
         found = find(outputs)
         if found is not None:
             yield found
@@ -299,9 +301,9 @@ def _each_call(outputs: Sequence[SightedOutput]) -> list[tuple[SightedOutput, in
     return [(output, at) for output in outputs for at in range(len(output.calls))]
 
 
-def _between(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+def _ids_between_fields(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     texts = [
-        _without(text, call.name)
+        _with_name_mark(text, call.name)
         for output in outputs
         for call in output.calls
         for (_, end), (start, _) in pairwise(call.places)
@@ -315,17 +317,17 @@ def _between(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
 
     def place(output: SightedOutput, at: int) -> tuple[int, int] | None:
         first, second = output.calls[at].places[:2]
-        return _word_at(output.text, first[1] + len(before), second[0] - len(after))
+        return _id_span(output.text, first[1] + len(before), second[0] - len(after))
 
-    return _placed(outputs, place)
+    return _with_ids_at(outputs, place)
 
 
-def _without_shared_end(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+def _ids_before_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     texts = [output.before(at) for output, at in _each_call(outputs)]
     last = shared_end(texts)
     rests = [text.removesuffix(last) for text in texts]
     words = [match.group() for rest in rests if (match := _ID_AT_END.search(rest))]
-    if not last.strip() or not _vary(words, len(rests)):
+    if not last.strip() or not _mostly_differ(words, len(rests)):
         return None
     found = [(rest, match) for rest in rests if (match := _ID_AT_END.search(rest))]
     first = shared_end([rest[: match.start()] for rest, match in found])
@@ -341,15 +343,15 @@ def _without_shared_end(outputs: Sequence[SightedOutput]) -> list[SightedOutput]
         match = _ID_AT_END.search(output.text[begin:end])
         return (begin + match.start(), end) if match else None
 
-    return _placed(outputs, place)
+    return _with_ids_at(outputs, place)
 
 
-def _after(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+def _ids_after_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     texts = [output.after(at) for output, at in _each_call(outputs)]
     first = shared_beginning(texts)
     rests = [text.removeprefix(first) for text in texts]
     words = [match.group() for rest in rests if (match := _ID.match(rest))]
-    if not first.strip() or not _vary(words, len(rests)):
+    if not first.strip() or not _mostly_differ(words, len(rests)):
         return None
     found = [(rest, match) for rest in rests if (match := _ID.match(rest))]
     following = shared_beginning([rest[match.end() :] for rest, match in found])
@@ -361,14 +363,14 @@ def _after(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
         match = _ID.match(output.text, begin)
         return (begin, match.end()) if match else None
 
-    return _placed(outputs, place)
+    return _with_ids_at(outputs, place)
 
 
 _ID_BEFORE = re.compile(r"[\w.:/~#@-]*$")
 _ID_AFTER = re.compile(r"[\w.:/~#@-]*")
 
 
-def _around(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+def _ids_around_names(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     """Find ids that contain the name, as `call_7.look`."""
 
     def place(output: SightedOutput, at: int) -> tuple[int, int] | None:
@@ -381,19 +383,19 @@ def _around(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
             return None
         return start - len(before.group()), after.end()
 
-    return _placed(outputs, place)
+    return _with_ids_at(outputs, place)
 
 
-def _vary(words: Sequence[str], calls: int) -> bool:
+def _mostly_differ(words: Sequence[str], calls: int) -> bool:
     """Whether more than half of the calls have a word, and more than half of the words differ."""
     return 2 * len(words) > calls and 2 * len(set(words)) > len(words) and len(set(words)) > 1
 
 
-def _word_at(text: str, start: int, end: int) -> tuple[int, int] | None:
+def _id_span(text: str, start: int, end: int) -> tuple[int, int] | None:
     return (start, end) if start < end and _ID.fullmatch(text, start, end) else None
 
 
-def _placed(outputs: Sequence[SightedOutput], place: _Place) -> list[SightedOutput] | None:
+def _with_ids_at(outputs: Sequence[SightedOutput], place: _Place) -> list[SightedOutput] | None:
     """Set the id of every call; return None if few have one, or it is the call's number."""
     found: list[SightedOutput] = []
     words: list[str] = []
@@ -404,15 +406,15 @@ def _placed(outputs: Sequence[SightedOutput], place: _Place) -> list[SightedOutp
             span = place(output, at)
             calls.append(replace(call, id_at=span))
             if span is not None:
-                word = _without(output.text[slice(*span)], call.name)
+                word = _with_name_mark(output.text[slice(*span)], call.name)
                 words.append(word)
                 numbers.append(word in (str(at), str(at + 1)))
         found.append(replace(output, calls=tuple(calls)))
-    if all(numbers) or not _vary(words, sum(len(output.calls) for output in outputs)):
+    if all(numbers) or not _mostly_differ(words, sum(len(output.calls) for output in outputs)):
         return None
     return found
 
 
-def _without(text: str, name: str) -> str:
+def _with_name_mark(text: str, name: str) -> str:
     """Replace the name in a literal, so that literals of different calls compare equal."""
     return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "\ue001", text)

@@ -120,11 +120,11 @@ class OfferedTools:
 
     @cached_property
     def _name(self) -> re.Pattern[str]:
-        return _any_of(self.names)
+        return _whole_word_pattern(self.names)
 
     @cached_property
     def _keys(self) -> Mapping[str, re.Pattern[str]]:
-        return {name: _any_of(tuple(part.names)) for name, part in self._parts.items()}
+        return {name: _whole_word_pattern(tuple(part.names)) for name, part in self._parts.items()}
 
     def names_in(self, text: str) -> list[WordSeen]:
         """Return the places of functions' names that are whole words."""
@@ -154,7 +154,7 @@ class OfferedTools:
 _NONE = re.compile(r"(?!)")
 
 
-def _any_of(words: Sequence[str]) -> re.Pattern[str]:
+def _whole_word_pattern(words: Sequence[str]) -> re.Pattern[str]:
     """Match any of these as whole words."""
     if not words:
         return _NONE
@@ -181,21 +181,21 @@ than the opening of calls.
 
 def shared_end(texts: Sequence[str], odd: int = ODD) -> str:
     """Return the suffix that nearly all texts share; no word is cut in two."""
-    shared = _longest([text[::-1] for text in texts], odd)[::-1]
+    shared = _shared_prefix_of_most([text[::-1] for text in texts], odd)[::-1]
     cut = _in_word(shared, [text[: -len(shared)][-1:] for text in texts if text.endswith(shared)])
     return shared[_word_length(shared) :] if shared and cut else shared
 
 
 def shared_beginning(texts: Sequence[str], odd: int = ODD) -> str:
     """Return the prefix that nearly all texts share; no word is cut in two."""
-    shared = _longest(texts, odd)
+    shared = _shared_prefix_of_most(texts, odd)
     after = [text[len(shared) :][:1] for text in texts if text.startswith(shared)]
     if shared and _in_word(shared[::-1], after):
         return shared[: len(shared) - _word_length(shared[::-1])]
     return shared
 
 
-def _longest(texts: Sequence[str], odd: int) -> str:
+def _shared_prefix_of_most(texts: Sequence[str], odd: int) -> str:
     """Extend the prefix as long as all but a few texts have the same character."""
     group: list[str] = list(texts)
     needed, at = len(texts) - len(texts) // odd, 0

@@ -44,7 +44,7 @@ from autoparser.analysis.core.text_format import (
 )
 
 from .prober import Prober
-from .shape_negotiation import call_of, prints_parts
+from .shape_negotiation import prints_parts, sentinel_call
 
 
 def learn_content_parts(prober: Prober, *, calls: bool) -> ContentParts:
@@ -69,7 +69,7 @@ def _texts_outcome(
     scene: _PartsScene, plain: str | TemplateRenderError
 ) -> tuple[PartsOutcome, str]:
     if isinstance(plain, TemplateRenderError):
-        return _failure(plain)
+        return _outcome_of_error(plain)
     if not scene.holds(plain):
         return PartsOutcome.DROPPED, ""
     if prints_parts(plain, scene.words):
@@ -77,7 +77,7 @@ def _texts_outcome(
     return PartsOutcome.WRITTEN, ""
 
 
-def _failure(error: TemplateRenderError) -> tuple[PartsOutcome, str]:
+def _outcome_of_error(error: TemplateRenderError) -> tuple[PartsOutcome, str]:
     outcome = PartsOutcome.REFUSED if error.refused else PartsOutcome.CRASHES
     return outcome, one_line(error.reason).rstrip(".")
 
@@ -128,7 +128,7 @@ class _PartsScene:
     def _dialogue(self) -> Dialogue:
         marks, user = self.prober.sentinels, self.prober.user
         if self.role == "tool":
-            call = call_of(self.prober)
+            call = sentinel_call(self.prober)
             return (user, Message(calls=(call,)), ToolResult(marks.answer, call.name, call.id))
         if self.role == "assistant":
             return (user, Message(marks.content))
@@ -168,29 +168,31 @@ class _Added(NamedTuple):
     loses_text: bool = False
 
 
-def _failed(error: TemplateRenderError) -> _Added:
-    outcome, reason = _failure(error)
+def _addition_of_error(error: TemplateRenderError) -> _Added:
+    outcome, reason = _outcome_of_error(error)
     return _Added(outcome, reason=reason)
 
 
-def _addition(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
+def _text_of_parts(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
     """Render the words with parts between them and without, and return the added text."""
     first, last = scene.words
     plain, text = scene.play([first, last]), scene.play([first, *parts, last])
     if isinstance(text, TemplateRenderError):
-        return _failed(text)
+        return _addition_of_error(text)
     if isinstance(plain, TemplateRenderError):
-        return _failed(plain)
+        return _addition_of_error(plain)
     if text == plain:
         return _Added(PartsOutcome.DROPPED)
     if not scene.holds(text) or not scene.holds(plain):
         return _Added(PartsOutcome.SPREAD, loses_text=scene.holds(plain))
     if prints_parts(text, parts):
         return _Added(PartsOutcome.PRINTED)
-    return _difference(_AroundParts.of(plain, scene.edges), _AroundParts.of(text, scene.edges))
+    return _addition_between(
+        _AroundParts.of(plain, scene.edges), _AroundParts.of(text, scene.edges)
+    )
 
 
-def _difference(plain: _AroundParts, text: _AroundParts) -> _Added:
+def _addition_between(plain: _AroundParts, text: _AroundParts) -> _Added:
     """Return the text that a render has more than one without the parts, and its place."""
     between = diff_split(plain.between, text.between)
     if between.right:
@@ -210,7 +212,9 @@ def _difference(plain: _AroundParts, text: _AroundParts) -> _Added:
 
 def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTreatment:
     data = scene.prober.sentinels.values[2]
-    seen = {form: _addition(scene, [form.part(data)]) for form in MEDIA_FORMS if form.kind is kind}
+    seen = {
+        form: _text_of_parts(scene, [form.part(data)]) for form in MEDIA_FORMS if form.kind is kind
+    }
     outcomes = {form.name: added.outcome for form, added in seen.items()}
     outcome = best_outcome(outcomes.values())
     chosen = [form for form, added in seen.items() if added.outcome is outcome]
@@ -240,17 +244,17 @@ def _full_treatment(
 ) -> MediaTreatment:
     data = scene.prober.sentinels.values[2]
     part = form.part(data)
-    pair = _addition(scene, [part, part])
-    repeated = _repeated(one.added, pair.added)
-    followed = _addition(replace(scene, followed=True), [part])
+    pair = _text_of_parts(scene, [part, part])
+    repeated = _repeated_placeholder(one.added, pair.added)
+    followed = _text_of_parts(replace(scene, followed=True), [part])
     return structs.replace(
         treatment,
-        placeholder=tuple(_pieces(repeated.placeholder, data)),
-        alone=tuple(_pieces(repeated.alone, data)),
+        placeholder=tuple(_placeholder_pieces(repeated.placeholder, data)),
+        alone=tuple(_placeholder_pieces(repeated.alone, data)),
         place=one.place,
         each=len(pair.added) > len(one.added),
         first_number=repeated.number,
-        roles=tuple(_roles(scene, part, repeated.single, calls=calls)),
+        roles=tuple(_roles_with_parts(scene, part, repeated.single, calls=calls)),
         earlier=followed.outcome is PartsOutcome.WRITTEN,
     )
 
@@ -275,7 +279,7 @@ class _Repeated:
         return "".join(f"{self.number if piece is MediaSlot.NUMBER else piece}" for piece in pieces)
 
 
-def _repeated(one: str, pair: str) -> _Repeated:
+def _repeated_placeholder(one: str, pair: str) -> _Repeated:
     """Find the placeholder of each part from the text that one adds and that two add.
 
     For example `<image_«number»>` from `<image_1>` and `<image_1><image_2>`.
@@ -284,18 +288,18 @@ def _repeated(one: str, pair: str) -> _Repeated:
     if second == one:
         return _Repeated((one,))
     if second != pair:
-        return _counted(one, second) or _Repeated((one,))
+        return _numbered_placeholder(one, second) or _Repeated((one,))
     split = diff_split(one, pair)
     if split.right.strip() and not split.left and split.right.strip() in one:
         return _Repeated((split.right,))
     for cut in range(1, len(pair)):
-        found = _counted(pair[:cut], pair[cut:])
+        found = _numbered_placeholder(pair[:cut], pair[cut:])
         if found is not None and one.strip() in pair[:cut]:
             return replace(found, alone=(one,))
     return _Repeated((one,))
 
 
-def _counted(first: str, second: str) -> _Repeated | None:
+def _numbered_placeholder(first: str, second: str) -> _Repeated | None:
     """Return the placeholder of two parts whose texts differ only in their number."""
     start = prefix_length(first, second)
     tail = first[start:].lstrip(digits)
@@ -305,7 +309,7 @@ def _counted(first: str, second: str) -> _Repeated | None:
     return _Repeated((first[:start], MediaSlot.NUMBER, tail), int(number))
 
 
-def _pieces(texts: _Texts, data: str) -> Iterator[PlaceholderPiece]:
+def _placeholder_pieces(texts: _Texts, data: str) -> Iterator[PlaceholderPiece]:
     for text in texts:
         if isinstance(text, MediaSlot):
             yield PlaceholderPiece(slot=text)
@@ -319,13 +323,13 @@ def _pieces(texts: _Texts, data: str) -> Iterator[PlaceholderPiece]:
             yield PlaceholderPiece(after)
 
 
-def _roles(scene: _PartsScene, part: Json, single: str, *, calls: bool) -> Iterator[str]:
+def _roles_with_parts(scene: _PartsScene, part: Json, single: str, *, calls: bool) -> Iterator[str]:
     yield "user"
     for role in ("system", "assistant", "tool"):
         if role == "tool" and not calls:
             continue
         there = replace(scene, role=role, tools=scene.tools or role == "tool")
-        seen = _addition(there, [part])
+        seen = _text_of_parts(there, [part])
         # A header may be beside it, if parts are in separate lines or messages.
         if seen.outcome is PartsOutcome.WRITTEN and single.strip() in seen.added:
             yield role

@@ -68,7 +68,7 @@ _PLAIN_SETS = (
 """Nothing in them is escaped in JSON or HTML; names, keys and values sort as the sentinels do."""
 
 
-def sentence_of(word: str) -> str:
+def sentinel_sentence(word: str) -> str:
     """Return a text with a capital, a space and a full stop, so that what alters texts shows."""
     return f"{word.capitalize()} {word[::-1]}."
 
@@ -90,7 +90,7 @@ class PlainWords:
         for sentinels, plain in zip(self._sets, _PLAIN_SETS, strict=True):
             for word, text in zip(sentinels.words(), plain.words(), strict=True):
                 if text not in known or word in found:
-                    found[word] = [*_spellings(word, text)]
+                    found[word] = [*_sentinel_spellings(word, text)]
                     known.add(text)
         return found
 
@@ -198,10 +198,10 @@ def _render_plainly(probe: Probe, prober: Prober) -> Probe | None:
     return replace(probe, dialogue=words.value(probe.dialogue), text=text, error=error)
 
 
-def _spellings(word: str, plain: str) -> Iterator[tuple[str, str]]:
+def _sentinel_spellings(word: str, plain: str) -> Iterator[tuple[str, str]]:
     """Return what rules and templates make of a sentinel, the longest first."""
     if word.isalpha():
-        sentence = sentence_of(word)
+        sentence = sentinel_sentence(word)
         yield sentence, plain
         yield sentence.upper(), plain.upper()
         yield sentence.lower(), plain.lower()

@@ -110,14 +110,18 @@ class FreeStretch(NamedTuple):
 def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[FreeStretch, ...]:
     """Set on a call every field that the template reads, and find the words they replace."""
     marks = observer.prober.sentinels
-    fields = {field: f"{marks.next_user}{at}z" for at, field in enumerate(_fields(suggestions))}
-    together = _rendered(observer, fields)
+    fields = {
+        field: f"{marks.next_user}{at}z" for at, field in enumerate(_unknown_fields(suggestions))
+    }
+    together = _render_with_fields(observer, fields)
     shown = [field for field, word in fields.items() if word in together][:_MOST_ALONE]
     found: list[FreeStretch] = []
     for field in shown:
         word = fields[field]
-        free = _replaced(observer, together, word) if len(shown) == 1 else None
-        free = free or _replaced(observer, _rendered(observer, {field: word}), word)
+        free = _replaced_stretch(observer, together, word) if len(shown) == 1 else None
+        free = free or _replaced_stretch(
+            observer, _render_with_fields(observer, {field: word}), word
+        )
         if free is not None and free not in found:
             found.append(free)
     return tuple(found)
@@ -127,11 +131,13 @@ def place_stretches(
     calls: CallFormat, call: ToolCall, stretches: Sequence[FreeStretch]
 ) -> CallFormat:
     """Locate these stretches of a call's render in the row of the call."""
-    words = {word for stretch in stretches if (word := _placed(calls, call, stretch)) is not None}
+    words = {
+        word for stretch in stretches if (word := _locate_stretch(calls, call, stretch)) is not None
+    }
     return replace(calls, free_words=tuple(sorted(words))) if words else calls
 
 
-def _fields(suggestions: Suggestions) -> list[str]:
+def _unknown_fields(suggestions: Suggestions) -> list[str]:
     """Return the fields that no message has, without attributes of texts, lists and objects."""
     return [
         field
@@ -142,7 +148,7 @@ def _fields(suggestions: Suggestions) -> list[str]:
     ]
 
 
-def _rendered(observer: Observer, fields: Mapping[str, str]) -> str:
+def _render_with_fields(observer: Observer, fields: Mapping[str, str]) -> str:
     """Render one call with these fields; return an empty text if the template raises."""
     if not fields:
         return ""
@@ -166,7 +172,7 @@ def _with_fields(call: Json, fields: Mapping[str, str]) -> Json:
     return whole if inner is None else {**whole, "function": inner}
 
 
-def _replaced(observer: Observer, text: str, word: str) -> FreeStretch | None:
+def _replaced_stretch(observer: Observer, text: str, word: str) -> FreeStretch | None:
     """Return the stretch that a word replaced, if all other text is unchanged."""
     usual = observer.prober.probe(
         answered_conversation(observer.prober, Message(calls=(observer.call(),)))
@@ -180,7 +186,7 @@ def _replaced(observer: Observer, text: str, word: str) -> FreeStretch | None:
     return FreeStretch(usual, len(before), end)
 
 
-def _placed(calls: CallFormat, call: ToolCall, stretch: FreeStretch) -> FreeWord | None:
+def _locate_stretch(calls: CallFormat, call: ToolCall, stretch: FreeStretch) -> FreeWord | None:
     """Find the literal of a call's row that holds a stretch of the call's text."""
     begun = stretch.text.rfind(calls.write((call,)))
     if begun < 0:
@@ -363,7 +369,7 @@ def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> Wor
                 (prober.user,), setting={**prober.setting, switch.name: value}
             )
             added = diff_split(unset.text, with_words.text).right
-            for opening, inside, close in _pairs(added):
+            for opening, inside, close in _tag_pairs(added):
                 given = value if isinstance(value, list) else []
                 if any(isinstance(text, str) and text in inside for text in given):
                     continue  # a document of the caller's, and no reasoning
@@ -380,16 +386,16 @@ def find_worded_call(observer: Observer) -> WordedCall | None:
     if not without.rendered or not with_words.rendered:
         return None
     added = diff_split(without.text, with_words.text).right
-    for opening, inside, close in _pairs(added):
+    for opening, inside, close in _tag_pairs(added):
         if any(word in inside for word in prober.sentinels.words()):
             continue
-        calls = _example(opening, inside, close)
+        calls = _read_example_call(opening, inside, close)
         if calls is not None:
             return WordedCall(calls, without, with_words)
     return None
 
 
-def _pairs(text: str) -> Iterator[tuple[str, str, str]]:
+def _tag_pairs(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield the tags of a text that have a closing tag, with the text between."""
     units = edge_units(text)
     for at, unit in enumerate(units):
@@ -405,7 +411,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str, str]]:
 _PLACEHOLDER = re.compile(r"(?<=[:\s])<[^<>\n]+>|\{[\w\s-]+\}")
 
 
-def _example(opening: str, inside: str, close: str) -> CallFormat | None:
+def _read_example_call(opening: str, inside: str, close: str) -> CallFormat | None:
     """Read an example call: an object with a name and an object of arguments."""
     body = inside.strip()
     lead, trail = inside[: inside.find(body)], inside[inside.find(body) + len(body) :]

@@ -61,7 +61,7 @@ class UnusableTemplateError(Exception):
         self.cause = cause
 
 
-def call_of(prober: Prober) -> ToolCall:
+def sentinel_call(prober: Prober) -> ToolCall:
     """Return a call made of sentinels, with one string argument."""
     marks = prober.sentinels
     return ToolCall(marks.names[0], {marks.keys[0]: marks.values[0]}, marks.ids[0])
@@ -144,13 +144,13 @@ def tool_shape(prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial
         return prober
     names = [str(tool["name"]) for tool in prober.tools]
     bare = prober.using(shape=replace(prober.shape, tools=ToolForm.BARE))
-    if _shows(prober, names) or not _shows(bare, names):
+    if _prompt_shows(prober, names) or not _prompt_shows(bare, names):
         return prober
     trials.append(ShapeTrial(describe_shape(bare.shape, prober.shape), "shows the tools' names"))
     return bare
 
 
-def _shows(prober: Prober, words: Sequence[str]) -> bool:
+def _prompt_shows(prober: Prober, words: Sequence[str]) -> bool:
     probe = prober.probe((prober.user,))
     return prober.sentinels.user in probe.text and all(word in probe.text for word in words)
 
@@ -288,7 +288,7 @@ def call_shape(
 def _shown_of_call(prober: Prober) -> tuple[int, str]:
     """Rate how much of a call a shape shows, with a description in words."""
     marks = prober.sentinels
-    call = call_of(prober)
+    call = sentinel_call(prober)
     probe = prober.probe(answered_conversation(prober, Message(calls=(call,))))
     if not probe.rendered:
         return 0, f"raises: {probe.error}"
@@ -307,7 +307,7 @@ def _shown_of_call(prober: Prober) -> tuple[int, str]:
 
 def string_arguments(prober: Prober) -> StringArguments:
     """Find how the template treats arguments that are given as JSON text."""
-    call = call_of(prober)
+    call = sentinel_call(prober)
     dialogue = answered_conversation(prober, Message(calls=(call,)))
     given = prober.using(shape=replace(prober.shape, arguments_as_string=True)).probe(dialogue)
     usual = prober.using(shape=replace(prober.shape, arguments_as_string=False)).probe(dialogue)
@@ -364,9 +364,9 @@ def reasoning_shape(
                     continue
                 shape = replace(prober.shape, reasoning_field=found)
                 chosen = prober.using(shape=shape, setting=setting)
-                if found not in REASONING_FIELDS and not _marked(chosen, with_calls):
+                if found not in REASONING_FIELDS and not _has_own_markup(chosen, with_calls):
                     continue
-                chosen = _smallest(chosen, with_calls, prober.setting)
+                chosen = _without_needless_switches(chosen, with_calls, prober.setting)
                 where = "beside calls" if with_calls else "beside content"
                 setting_words = words_of_setting(chosen.setting)
                 trials.append(
@@ -378,7 +378,7 @@ def reasoning_shape(
         candidate = prober.using(shape=shape)
         word = prober.sentinels.reasoning
         lines = f"{word}\n{word}"
-        message = replace(_reasoned(prober, with_calls=False), reasoning=lines)
+        message = replace(_reasoned_message(prober, with_calls=False), reasoning=lines)
         # A template that prints its parts by `repr` shows the word, but not the line break.
         if lines in candidate.probe((prober.user, message)).text:
             trials.append(ShapeTrial(f"reasoning as content part {kind}", "shown"))
@@ -387,9 +387,9 @@ def reasoning_shape(
     return prober, False
 
 
-def _marked(prober: Prober, with_calls: bool) -> bool:
+def _has_own_markup(prober: Prober, with_calls: bool) -> bool:
     """Whether the text before the content has markup of its own, as reasoning does."""
-    message = _reasoned(prober, with_calls=with_calls)
+    message = _reasoned_message(prober, with_calls=with_calls)
     without = prober.probe(answered_conversation(prober, replace(message, reasoning="")))
     having = prober.probe(answered_conversation(prober, message))
     # Markup of its own is left when the text itself is removed.
@@ -418,10 +418,10 @@ def _settings_to_try(prober: Prober, suggestions: Suggestions) -> list[Setting]:
     return settings
 
 
-def _reasoned(prober: Prober, *, with_calls: bool) -> Message:
+def _reasoned_message(prober: Prober, *, with_calls: bool) -> Message:
     marks = prober.sentinels
     if with_calls:
-        return Message(reasoning=marks.reasoning, calls=(call_of(prober),))
+        return Message(reasoning=marks.reasoning, calls=(sentinel_call(prober),))
     return Message(marks.content, marks.reasoning)
 
 
@@ -434,11 +434,11 @@ def _fields_shown(
     those after it.
     """
     marks = prober.sentinels
-    message = replace(_reasoned(prober, with_calls=with_calls), reasoning="")
+    message = replace(_reasoned_message(prober, with_calls=with_calls), reasoning="")
     dialogue = answered_conversation(prober, message)
     shaped = prober.shape.messages(dialogue, marks.system)
     at = next(at for at, entry in enumerate(shaped) if entry["role"] == "assistant")
-    words = {_numbered(marks.reasoning, at): field for at, field in enumerate(fields)}
+    words = {_numbered_word(marks.reasoning, at): field for at, field in enumerate(fields)}
     shaped[at] = {**{field: word for word, field in words.items()}, **shaped[at]}
     try:
         text = prober.render_messages(shaped, setting=setting)
@@ -453,7 +453,7 @@ def _fields_shown(
     return sorted(before, key=lambda field: field not in REASONING_FIELDS), after
 
 
-def _numbered(word: str, number: int) -> str:
+def _numbered_word(word: str, number: int) -> str:
     """Return a distinct word for each number; none is a prefix of another."""
     letters = ""
     for _ in range(_LETTERS):
@@ -474,17 +474,17 @@ def _shown_alone(
         shape = replace(prober.shape, reasoning_field=field)
         candidate = prober.using(shape=shape, setting=setting)
         probe = candidate.probe(
-            answered_conversation(prober, _reasoned(prober, with_calls=with_calls))
+            answered_conversation(prober, _reasoned_message(prober, with_calls=with_calls))
         )
         if prober.sentinels.reasoning in probe.text:
             shown.append(field)
     return shown
 
 
-def _smallest(prober: Prober, with_calls: bool, base: Setting) -> Prober:
+def _without_needless_switches(prober: Prober, with_calls: bool, base: Setting) -> Prober:
     """Remove the switches that the reasoning does not need."""
     needed = dict(prober.setting)
-    dialogue = answered_conversation(prober, _reasoned(prober, with_calls=with_calls))
+    dialogue = answered_conversation(prober, _reasoned_message(prober, with_calls=with_calls))
     for name in [name for name in needed if name not in base]:
         fewer = {key: value for key, value in needed.items() if key != name}
         if prober.sentinels.reasoning in prober.probe(dialogue, setting=fewer).text:

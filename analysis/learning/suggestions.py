@@ -1,8 +1,11 @@
 """Collect from a template's syntax tree the names and constants that are worth probing with.
 
-`suggestions_of` is the entry point. A collector walks the tree once: it records the variables, the
-constants that they are compared with or default to, and, through a value flow, the members that are
-read of them (`x.type == "json_object"` suggests `{"type": "json_object"}` for `x`). These are
+A collector walks the tree once. It records the variables, the constants that they are compared with
+or default to, and, through a value flow, the members that are read of them. For example
+
+    {%- set mode = options.mode | default("fast") %}{% if mode == "deep" %}…{% endif %}
+
+suggests for the variable `options` the values `{"mode": "fast"}` and `{"mode": "deep"}`. These are
 suggestions only; renders decide.
 """
 
@@ -65,18 +68,18 @@ SPECIAL_TOKENS = (
 """The names of special tokens in transformers."""
 
 
-def stand_ins_of(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
+def stand_in_tokens(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
     """Return names in angle brackets for the special tokens that are read but unknown."""
     read = (name for name in SPECIAL_TOKENS if name in suggestions.names)
     return {name: f"<{name}>" for name in read if name not in template.special_tokens}
 
 
-def tokens_of(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
+def template_tokens(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
     """Return the special tokens, and placeholders for those that are read but unknown."""
-    return {**stand_ins_of(template, suggestions), **template.special_tokens}
+    return {**stand_in_tokens(template, suggestions), **template.special_tokens}
 
 
-def suggestions_of(template: ChatTemplate) -> Suggestions:
+def template_suggestions(template: ChatTemplate) -> Suggestions:
     """Collect the suggestions of a template, or of an encoder's source.
 
     Raises TemplateSyntaxError.
@@ -100,7 +103,7 @@ def suggestions_of(template: ChatTemplate) -> Suggestions:
 def suggest_values(tree: nodes.Template) -> Suggestions:
     """Collect the suggestions of one template, each in the order of the source."""
     found = _Collector()
-    for node in _walk(tree):
+    for node in _walk_nodes(tree):
         found.visit(node)
     return found.suggestions(tree)
 
@@ -207,7 +210,7 @@ class _Collector:
     def _visit_unset(self, node: nodes.Node) -> None:
         if isinstance(node, nodes.Macro) and node.args:
             own = {parameter.name for parameter in node.args}
-            self.own |= {id(inner) for inner in _walk(node) if _unset_names(inner) & own}
+            self.own |= {id(inner) for inner in _walk_nodes(node) if _unset_names(inner) & own}
         if isinstance(node, _FILTERS) and id(node) not in self.own:
             self.questioned |= _unset_names(node)
 
@@ -216,7 +219,7 @@ class _Collector:
 
         As in `{% set x = x or 'usual' %}` and `{% if not x %}{% set x = 'usual' %}{% endif %}`.
         """
-        names = (inner for inner in _walk(read) if isinstance(inner, nodes.Name))
+        names = (inner for inner in _walk_nodes(read) if isinstance(inner, nodes.Name))
         if name not in self.stored and any(inner.name == name for inner in names):
             self.questioned.add(name)
 
@@ -276,7 +279,7 @@ class _Structure(NamedTuple):
         return telling if self.whole in telling else (*telling, self.whole)
 
 
-def _holding(inner: Mapping[str, _Structure]) -> _Structure:
+def _container_structure(inner: Mapping[str, _Structure]) -> _Structure:
     """Return a list if its items are iterated over, else an object."""
     named = {key: structure for key, structure in inner.items() if key not in (_ITEM, _VALUE)}
     if not named and _VALUE in inner:
@@ -360,7 +363,7 @@ class _ValueFlow:
             case nodes.For(target=nodes.Name(name=item), iter=gone_through):
                 inner = (
                     inner_name
-                    for inner_name in _walk(gone_through)
+                    for inner_name in _walk_nodes(gone_through)
                     if isinstance(inner_name, nodes.Name)
                 )
                 self._items.setdefault(item, []).extend(inner_name.name for inner_name in inner)
@@ -414,7 +417,7 @@ class _ValueFlow:
         tests = {
             id(alternative): alternative
             for test in self._tests
-            for alternative in _alternatives(test)
+            for alternative in _alternative_nodes(test)
         }
         tested = Counter(name for test in tests.values() for name in _value_names(test))
         flags = [name for name, reads in self._read.items() if tested[name] == reads]
@@ -427,7 +430,7 @@ class _ValueFlow:
                 if inner_member.rpartition(".")[0] == member
             }
             if inner:
-                return _holding(inner)
+                return _container_structure(inner)
             known = values[member]
             # Exclude words that are searched for in it: it hardly equals one of them.
             words = [
@@ -458,7 +461,7 @@ class _ValueFlow:
             }
             sources = self._sources({*variables, *members}, reached)
             for read in names:
-                for name, key in _behind(read):
+                for name, key in _member_splits(read):
                     for source in sources.get(name, ()):
                         if names is self._read or source in objects:
                             reached.setdefault(read, set()).add(f"{source}.{key}")
@@ -571,30 +574,33 @@ class _ValueFlow:
             found.extend((name, values) for name in names if values)
 
         for name, expressions in self._name_values.items():
-            add([name], [text for expression in expressions for text in _texts(expression)])
+            add([name], [text for expression in expressions for text in _default_texts(expression)])
         for choice in self._choices:
-            add(_value_names(choice), [*_texts(choice)])
+            add(_value_names(choice), [*_default_texts(choice)])
         for left, operator, right in self._compared:
-            add(_value_names(left), _beside(self._constants(right), operator))
+            add(_value_names(left), _values_beside(self._constants(right), operator))
             if operator == "key":
                 continue
             others = self._constants(left)
             if operator in ("in", "notin"):
                 # A list with this item, or a text that contains it.
                 others = [*([other] for other in others), *others]
-            add(_value_names(right), _beside(others, operator))
+            add(_value_names(right), _values_beside(others, operator))
         return found
 
     def _constants(self, node: nodes.Node) -> list[Json]:
         """Return the constants that an operand may be or contain."""
         found: list[Json] = []
-        for alternative in _alternatives(node):
+        for alternative in _alternative_nodes(node):
             named = (
                 self._name_values.get(alternative.name, ())
                 if isinstance(alternative, nodes.Name)
                 else ()
             )
-            for one in (alternative, *(inner for value in named for inner in _alternatives(value))):
+            for one in (
+                alternative,
+                *(inner for value in named for inner in _alternative_nodes(value)),
+            ):
                 found += _own_constants(one)
         return found
 
@@ -632,7 +638,7 @@ def _own_constants(node: nodes.Node) -> Iterator[Json]:
             pass
 
 
-def _beside(values: Iterable[Json], operator: str) -> list[Json]:
+def _values_beside(values: Iterable[Json], operator: str) -> list[Json]:
     """Return the values, or for an ordering operator a number on each side of each."""
     found: list[Json] = []
     for value in values:
@@ -643,26 +649,26 @@ def _beside(values: Iterable[Json], operator: str) -> list[Json]:
     return found
 
 
-def _alternatives(node: nodes.Node) -> Sequence[nodes.Node]:
+def _alternative_nodes(node: nodes.Node) -> Sequence[nodes.Node]:
     """Return the alternatives of an expression, respelled or not: `(x or 'usual') | lower`."""
     if not isinstance(node, _CHOOSING):
         return (node,)
     match node:
         case nodes.CondExpr(expr1=one, expr2=None):
-            return _alternatives(one)
+            return _alternative_nodes(one)
         case (
             nodes.CondExpr(expr1=one, expr2=nodes.Node() as other)
             | nodes.Or(left=one, right=other)
             | nodes.And(left=one, right=other)
         ):
-            return (*_alternatives(one), *_alternatives(other))
+            return (*_alternative_nodes(one), *_alternative_nodes(other))
         case nodes.Filter(node=nodes.Node() as inner, name="default" | "d", args=[other, *_]):
-            return (*_alternatives(inner), *_alternatives(other))
+            return (*_alternative_nodes(inner), *_alternative_nodes(other))
         case (
             nodes.Filter(node=nodes.Node() as inner, name=name)
             | nodes.Call(node=nodes.Getattr(node=inner, attr=name))
         ) if name in _RESPELLING:
-            return _alternatives(inner)
+            return _alternative_nodes(inner)
         case _:
             return (node,)
 
@@ -674,7 +680,7 @@ def _value_names(node: nodes.Node) -> list[str]:
     if isinstance(node, nodes.Getattr):
         return [f"{name}.{node.attr}" for name in _value_names(node.node)]
     names: list[str] = []
-    for alternative in _alternatives(node):
+    for alternative in _alternative_nodes(node):
         match alternative:
             case nodes.Name(name=name):
                 names.append(name)
@@ -693,16 +699,16 @@ def _value_names(node: nodes.Node) -> list[str]:
     return names
 
 
-def _behind(read: str) -> Iterator[tuple[str, str]]:
+def _member_splits(read: str) -> Iterator[tuple[str, str]]:
     """Yield each split of a read into name and member: `ns.x.type`, of `ns` or `ns.x`."""
     names = read.split(".")
     for at in range(1, len(names)):
         yield ".".join(names[:at]), ".".join(names[at:])
 
 
-def _texts(node: nodes.Node) -> Iterator[str]:
+def _default_texts(node: nodes.Node) -> Iterator[str]:
     """Yield the texts that an expression may be, as far as they may be the default of a value."""
-    for alternative in _alternatives(node):
+    for alternative in _alternative_nodes(node):
         match alternative:
             case nodes.Const(value=str() as value) if 0 < len(value) <= LONGEST_DEFAULT:
                 yield value
@@ -710,7 +716,7 @@ def _texts(node: nodes.Node) -> Iterator[str]:
                 pass
 
 
-def _walk(node: nodes.Node) -> Iterator[nodes.Node]:
+def _walk_nodes(node: nodes.Node) -> Iterator[nodes.Node]:
     waiting = [node]
     while waiting:
         current = waiting.pop()

@@ -86,7 +86,9 @@ class SaidPart(NamedTuple):
         """Whether a text holds all words of the part."""
         if self.lost.whole:
             return self.lost.text in text
-        return all(_count(spellings, text) for spellings in _spelled(self.lost.text))
+        return all(
+            _count_spellings(spellings, text) for spellings in _spellings_of_value(self.lost.text)
+        )
 
 
 class FormOutcome(Enum):
@@ -134,7 +136,7 @@ def lost_text(
     """Return a text of the request that `usual` has less often than `wanted`, or None."""
     if usual == wanted:
         return None
-    for whose, text in _spoken(dialogue, system):
+    for whose, text in _spoken_texts(dialogue, system):
         # Whitespace at the edges is not part of the words.
         words = text.strip()
         if words and _rarer((words,), usual, wanted):
@@ -179,7 +181,7 @@ def said_parts(message: Message) -> Iterator[SaidPart]:
             yield put(given, structs.replace(call, arguments={**call.arguments, key: other}))
 
 
-def _spoken(dialogue: Dialogue, system: str) -> Iterator[tuple[str, str]]:
+def _spoken_texts(dialogue: Dialogue, system: str) -> Iterator[tuple[str, str]]:
     yield "the system message", system
     for entry in dialogue:
         if isinstance(entry, Message):
@@ -199,7 +201,7 @@ def _lost_of_calls(calls: Sequence[ToolCall], usual: str, wanted: str) -> LostTe
         if _rarer((call.id,), usual, wanted):
             return LostText(call.id, "a call's id")
         for value in _leaves(dict(call.arguments)):
-            for spellings in _spelled(value):
+            for spellings in _spellings_of_value(value):
                 if _rarer(spellings, usual, wanted):
                     return LostText(spellings[0], "a call's arguments", whole=False)
         escaped_keys = [f'\\"{key}\\"' for key in call.arguments if _WORD.fullmatch(key)]
@@ -232,7 +234,7 @@ def _leaves(value: Json) -> Iterator[str | float | bool]:
             yield value
 
 
-def _spelled(value: str | float | bool) -> Iterator[tuple[str, ...]]:
+def _spellings_of_value(value: str | float | bool) -> Iterator[tuple[str, ...]]:
     """Yield the texts that have to be found of a value, each in any of its spellings."""
     match value:
         case bool():
@@ -249,10 +251,10 @@ def _spelled(value: str | float | bool) -> Iterator[tuple[str, ...]]:
 
 def _rarer(spellings: Sequence[str], usual: str, wanted: str) -> bool:
     """Whether a text is in both forms, but less often in the usual one."""
-    return _count(spellings, usual) < _count(spellings, wanted)
+    return _count_spellings(spellings, usual) < _count_spellings(spellings, wanted)
 
 
-def _count(spellings: Sequence[str], text: str) -> int:
+def _count_spellings(spellings: Sequence[str], text: str) -> int:
     return sum(text.count(spelling) for spelling in spellings)
 
 

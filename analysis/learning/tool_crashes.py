@@ -71,39 +71,39 @@ def find_crashes(
         at: error for at, tool in enumerate(tools) if (error := render([tool]).error)
     }
     if not failing:
-        together = _ToolMend("several tools in one request", _unchanged)
-        return {}, (_crash_of(together, whole, tools, {}, None),)
+        together = _ToolMend("several tools in one request", _unchanged_tool)
+        return {}, (_tool_crash(together, whole, tools, {}, None),)
     sound = {at: tool for at, tool in enumerate(tools) if at not in failing}
     crashes: list[ToolCrash] = []
     while failing:
         at = min(failing, key=lambda place: len(json.dumps(tools[place], default=str)))
         error = failing[at]
-        mend = _cause(render, tools[at]) if len(crashes) < MOST_CAUSES else None
+        mend = _first_mend(render, tools[at]) if len(crashes) < MOST_CAUSES else None
         if mend is None:
-            alike = [place for place in failing if _alike(failing[place], error)]
+            alike = [place for place in failing if _same_error(failing[place], error)]
             crashes.append(
-                _crash_of(None, error, [tools[place] for place in alike], tools[at], None)
+                _tool_crash(None, error, [tools[place] for place in alike], tools[at], None)
             )
         else:
             mended = {place: mend.apply(tools[place]) for place in failing}
             alike = [place for place, tool in mended.items() if render([tool]).error is None]
             sound |= {place: mended[place] for place in alike}
-            smallest = _smallest(render, tools[at], error, mend)
+            smallest = _smallest_tool(render, tools[at], error, mend)
             named = [tools[place] for place in alike]
-            crashes.append(_crash_of(mend, error, named, smallest, mend.apply(smallest)))
+            crashes.append(_tool_crash(mend, error, named, smallest, mend.apply(smallest)))
         failing = {place: failing[place] for place in failing if place not in alike}
     return dict(sorted(sound.items())), tuple(crashes)
 
 
-def _unchanged(tool: Tool) -> Tool:
+def _unchanged_tool(tool: Tool) -> Tool:
     return tool
 
 
-def _alike(one: TemplateRenderError | None, other: TemplateRenderError) -> bool:
+def _same_error(one: TemplateRenderError | None, other: TemplateRenderError) -> bool:
     return one is not None and (one.line, one.reason) == (other.line, other.reason)
 
 
-def _crash_of(
+def _tool_crash(
     mend: _ToolMend | None,
     error: TemplateRenderError,
     tools: Sequence[Tool],
@@ -115,28 +115,28 @@ def _crash_of(
     return ToolCrash(cause, error.reason, error.line, error.refused, names, smallest, mended)
 
 
-def _cause(render: RenderTools, tool: Tool) -> _ToolMend | None:
+def _first_mend(render: RenderTools, tool: Tool) -> _ToolMend | None:
     """Return the first mend after which the tool renders; last, several additions together."""
     additions = [addition for addition in _ADDITIONS if addition.apply(tool) != tool]
     plainer = [mend for mend in _PLAINER if mend.apply(tool) != tool]
     ways = [[addition] for addition in additions] + [additions] + [[mend] for mend in plainer]
-    for way in (*ways, [*additions, *plainer], *([removal] for removal in _removals(tool))):
-        if way and render([_all(way).apply(tool)]).error is None:
-            return _all(_needed(render, tool, way))
+    for way in (*ways, [*additions, *plainer], *([removal] for removal in _keyword_removals(tool))):
+        if way and render([_joined_mends(way).apply(tool)]).error is None:
+            return _joined_mends(_needed_mends(render, tool, way))
     return None
 
 
-def _needed(render: RenderTools, tool: Tool, way: Sequence[_ToolMend]) -> list[_ToolMend]:
+def _needed_mends(render: RenderTools, tool: Tool, way: Sequence[_ToolMend]) -> list[_ToolMend]:
     """Return the mends of several together that are needed for the tool to render."""
     needed = [*way]
     for mend in way:
         rest = [other for other in needed if other is not mend]
-        if rest and render([_all(rest).apply(tool)]).error is None:
+        if rest and render([_joined_mends(rest).apply(tool)]).error is None:
             needed = rest
     return needed
 
 
-def _all(mends: Sequence[_ToolMend]) -> _ToolMend:
+def _joined_mends(mends: Sequence[_ToolMend]) -> _ToolMend:
     """Return one mend that applies all of these in order."""
     if len(mends) == 1:
         return mends[0]
@@ -147,20 +147,22 @@ def _all(mends: Sequence[_ToolMend]) -> _ToolMend:
     return _ToolMend(" and ".join(mend.cause for mend in mends), apply)
 
 
-def _smallest(render: RenderTools, tool: Tool, error: TemplateRenderError, mend: _ToolMend) -> Tool:
+def _smallest_tool(
+    render: RenderTools, tool: Tool, error: TemplateRenderError, mend: _ToolMend
+) -> Tool:
     """Remove the parts of a tool that its crash and its mend do not need."""
     trials = 0
-    for path in [*_paths(tool)]:
-        less = _without(tool, path)
+    for path in [*_part_paths(tool)]:
+        less = _without_part(tool, path)
         if not isinstance(less, dict) or trials >= MOST_TRIALS:
             continue
         trials += 1
-        if _alike(render([less]).error, error) and render([mend.apply(less)]).error is None:
+        if _same_error(render([less]).error, error) and render([mend.apply(less)]).error is None:
             tool = less
     return tool
 
 
-def _paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def _part_paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """Yield the places of all removable parts, the widest first, lists from their end."""
     inner: list[tuple[str | int, Json]] = []
     if isinstance(value, dict):
@@ -172,10 +174,10 @@ def _paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
     for key, _ in inner:
         yield (*path, key)
     for key, inner_value in inner:
-        yield from _paths(inner_value, (*path, key))
+        yield from _part_paths(inner_value, (*path, key))
 
 
-def _without(value: Json, path: tuple[str | int, ...]) -> Json:
+def _without_part(value: Json, path: tuple[str | int, ...]) -> Json:
     """Return a value without the part at a place, or None if nothing is there any more."""
     key, *rest = path
     if isinstance(value, dict):
@@ -183,13 +185,13 @@ def _without(value: Json, path: tuple[str | int, ...]) -> Json:
             return None
         if not rest:
             return {name: inner for name, inner in value.items() if name != key}
-        inner = _without(value[key], tuple(rest))
+        inner = _without_part(value[key], tuple(rest))
         return None if inner is None else {**value, key: inner}
     if not isinstance(value, list) or not isinstance(key, int) or key >= len(value):
         return None
     if not rest:
         return [*value[:key], *value[key + 1 :]]
-    inner = _without(value[key], tuple(rest))
+    inner = _without_part(value[key], tuple(rest))
     return None if inner is None else [*value[:key], inner, *value[key + 1 :]]
 
 
@@ -227,64 +229,74 @@ def _in_properties(change: Callable[[Schema], Schema]) -> Callable[[Tool], Tool]
     return _in_parameters(inner)
 
 
-def _lacking(key: str, value: Json, of: str = "") -> Callable[[Schema], Schema]:
+def _with_missing_keyword(key: str, value: Json, of: str = "") -> Callable[[Schema], Schema]:
     """Add a keyword to schemas without it, of one type where that is named."""
 
     def change(schema: Schema) -> Schema:
-        fits = not of or of == schema.get("type") or of in _listed(schema.get("type"))
+        fits = not of or of == schema.get("type") or of in _as_list(schema.get("type"))
         return {**schema, key: value} if fits and key not in schema else schema
 
     return change
 
 
-def _listed(value: Json) -> list[Json]:
+def _as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _one_type(schema: Schema) -> Json:
-    kinds = [kind for kind in _listed(schema.get("type")) if kind != "null"]
+def _with_one_type(schema: Schema) -> Json:
+    kinds = [kind for kind in _as_list(schema.get("type")) if kind != "null"]
     return {**schema, "type": kinds[0]} if kinds else schema
 
 
-def _no_null(schema: Schema) -> Json:
+def _without_null_default(schema: Schema) -> Json:
     return without_keywords(schema, "default") if schema.get("default", "") is None else schema
 
 
-def _texts(schema: Schema) -> Json:
-    values: list[Json] = [*map(str, _listed(schema.get("enum")))]
+def _with_text_enum(schema: Schema) -> Json:
+    values: list[Json] = [*map(str, _as_list(schema.get("enum")))]
     return {**schema, "enum": values} if values else schema
 
 
-def _with_members(schema: Schema) -> Json:
+def _with_properties(schema: Schema) -> Json:
     return {**schema, "properties": _MEMBERS} if schema.get("properties") == {} else schema
 
 
 _MEMBERS: Schema = {"value": {"type": "string", "description": _SAID}}
 _PARAMETERS: Schema = {"type": "object", "properties": _MEMBERS}
 _ADDITIONS = (
-    _ToolMend("no description", _lacking("description", _SAID)),
-    _ToolMend("no parameters", _lacking("parameters", _PARAMETERS)),
-    _ToolMend("a parameter without description", _in_properties(_lacking("description", _SAID))),
-    _ToolMend("a parameter without type", _in_properties(_lacking("type", "string"))),
-    _ToolMend("an object without properties", _in_parameters(_lacking("properties", {}, "object"))),
-    _ToolMend("an object without required", _in_parameters(_lacking("required", [], "object"))),
+    _ToolMend("no description", _with_missing_keyword("description", _SAID)),
+    _ToolMend("no parameters", _with_missing_keyword("parameters", _PARAMETERS)),
     _ToolMend(
-        "an object without additionalProperties",
-        _in_parameters(_lacking("additionalProperties", {"type": "string"}, "object")),
+        "a parameter without description",
+        _in_properties(_with_missing_keyword("description", _SAID)),
+    ),
+    _ToolMend("a parameter without type", _in_properties(_with_missing_keyword("type", "string"))),
+    _ToolMend(
+        "an object without properties",
+        _in_parameters(_with_missing_keyword("properties", {}, "object")),
     ),
     _ToolMend(
-        "an array without items", _in_parameters(_lacking("items", {"type": "string"}, "array"))
+        "an object without required",
+        _in_parameters(_with_missing_keyword("required", [], "object")),
+    ),
+    _ToolMend(
+        "an object without additionalProperties",
+        _in_parameters(_with_missing_keyword("additionalProperties", {"type": "string"}, "object")),
+    ),
+    _ToolMend(
+        "an array without items",
+        _in_parameters(_with_missing_keyword("items", {"type": "string"}, "array")),
     ),
 )
 _PLAINER = (
-    _ToolMend("an object with no properties", _in_parameters(_with_members)),
-    _ToolMend("a type that is a list", _in_parameters(_one_type)),
-    _ToolMend("a default that is null", _in_parameters(_no_null)),
-    _ToolMend("an enum of other than texts", _in_parameters(_texts)),
+    _ToolMend("an object with no properties", _in_parameters(_with_properties)),
+    _ToolMend("a type that is a list", _in_parameters(_with_one_type)),
+    _ToolMend("a default that is null", _in_parameters(_without_null_default)),
+    _ToolMend("an enum of other than texts", _in_parameters(_with_text_enum)),
 )
 
 
-def _removals(tool: Tool) -> list[_ToolMend]:
+def _keyword_removals(tool: Tool) -> list[_ToolMend]:
     """Return mends that each remove one keyword everywhere, the least informative first."""
     sizes: dict[str, int] = {}
 
@@ -294,10 +306,12 @@ def _removals(tool: Tool) -> list[_ToolMend]:
         return schema
 
     _in_parameters(note)(tool)
-    return [_removal(keyword) for keyword in sorted(sizes, key=lambda keyword: sizes[keyword])]
+    return [
+        _keyword_removal(keyword) for keyword in sorted(sizes, key=lambda keyword: sizes[keyword])
+    ]
 
 
-def _removal(keyword: str) -> _ToolMend:
+def _keyword_removal(keyword: str) -> _ToolMend:
     return _ToolMend(
         f"the keyword {keyword}", _in_parameters(lambda schema: without_keywords(schema, keyword))
     )

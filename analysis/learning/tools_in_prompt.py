@@ -186,7 +186,7 @@ class _ToolPart(NamedTuple):
     @property
     def label(self) -> tuple[str, bool]:
         """Its keyword, and whether it is inside a parameter."""
-        keyword, nested = _label(self.path)
+        keyword, nested = _part_label(self.path)
         return "list of types" if keyword == "type" and isinstance(
             self.other, list
         ) else keyword, nested
@@ -237,7 +237,7 @@ class _PartSearch:
             part
             for at, tool in enumerate(tools)
             for part in self._of_tool(at, tool)
-            if _stands_in(user_tools[at], part.path)
+            if _has_path(user_tools[at], part.path)
         ]
 
     def answers(self) -> tuple[tuple[LostPart, ...], tuple[ToolSpelling, ...]]:
@@ -275,7 +275,7 @@ class _PartSearch:
             owner = owner[step]
         beside: frozenset[str] = frozenset(owner if is_mapping(owner) else ())
         kind = repr(owner.get("type")) if is_mapping(owner) else ""
-        names = frozenset(_names(part.path)) & _KEYWORDS
+        names = frozenset(_names_on_path(part.path)) & _KEYWORDS
         way = tuple(
             step
             for outer, step in pairwise(part.path)
@@ -341,7 +341,7 @@ class _PartSearch:
         kinds: dict[tuple[str, bool], dict[tuple[int, PartPath], list[_ToolPart]]] = {}
         for part in lost:
             top = next(filter(whole, part.around), (part.tool, part.path))
-            label = part.label if top[1] == part.path else _label(top[1])
+            label = part.label if top[1] == part.path else _part_label(top[1])
             kinds.setdefault(label, {}).setdefault(top, []).append(part)
         for (keyword, nested), tops in kinds.items():
             (at, _), parts = next(iter(tops.items()))
@@ -349,7 +349,7 @@ class _PartSearch:
                 PartPlace(str(self._tools[tool].get("name", "")), _pointer(path))
                 for tool, path in tops
             )
-            given, other = self._tools[at], _changed(self._tools[at], parts)
+            given, other = self._tools[at], _with_changed_parts(self._tools[at], parts)
             heavy = keyword in _HEAVY
             yield LostPart(keyword, nested, heavy, tuple(places), given, other)
 
@@ -358,7 +358,7 @@ class _PartSearch:
         for part in parts:
             changes.setdefault(part.tool, []).append(part)
         return [
-            _changed(tool, changes[at]) if at in changes else tool
+            _with_changed_parts(tool, changes[at]) if at in changes else tool
             for at, tool in enumerate(self._tools)
         ]
 
@@ -427,7 +427,7 @@ def _other_type(kind: Json) -> Json:
     return "integer" if kind in ("string", "null") else "string"
 
 
-def _changed(tool: Tool, parts: Sequence[_ToolPart]) -> Tool:
+def _with_changed_parts(tool: Tool, parts: Sequence[_ToolPart]) -> Tool:
     """Return a tool with other values; keys are changed last, innermost first."""
     # Not `deepcopy`, which preserves the shared objects of YAML: each place changes by itself.
     found: Any = _copied(tool)
@@ -454,7 +454,7 @@ def _copied(value: Json) -> Json:
     return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _label(path: PartPath) -> tuple[str, bool]:
+def _part_label(path: PartPath) -> tuple[str, bool]:
     """Return the keyword that a place belongs to, and whether it is inside a parameter."""
     if path in (("name",), ("description",)):
         return f"tool {path[0]}", False
@@ -475,7 +475,7 @@ def _label(path: PartPath) -> tuple[str, bool]:
     return keyword, around > (0 if keyword in _OF_OBJECTS else 1)
 
 
-def _stands_in(value: Any, path: PartPath) -> bool:
+def _has_path(value: Any, path: PartPath) -> bool:
     for step in path:
         try:
             value = value[step]
@@ -484,7 +484,7 @@ def _stands_in(value: Any, path: PartPath) -> bool:
     return True
 
 
-def _names(path: PartPath) -> Iterator[str]:
+def _names_on_path(path: PartPath) -> Iterator[str]:
     """Yield the names on the path to a place."""
     for step, inner in pairwise(path):
         if step in BY_NAME and isinstance(inner, str):

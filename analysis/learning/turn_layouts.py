@@ -82,7 +82,7 @@ def learn_layout(observer: Observer, presence: Presence) -> TurnLayout:
     if turn.refusal:
         return TurnLayout(refusal=turn.refusal)
     pieces = observer.pieces(turn.text)
-    parts, literals = join_calls([_part(slot) for slot in pieces.slots], pieces.literals)
+    parts, literals = join_calls([_part_of_slot(slot) for slot in pieces.slots], pieces.literals)
     return _with_edges(observer, presence, TurnLayout(parts, literals))
 
 
@@ -100,10 +100,10 @@ def join_calls(
 def cut_calls(layout: TurnLayout, frame: CallsFrame) -> TurnLayout:
     """Remove the opening of the first and the close of the last call from a layout's literals."""
     called = TurnPart.CALLS in layout.parts
-    return _without(layout, frame.first_open(), frame.close_of(0)) if called else layout
+    return _without_section(layout, frame.first_open(), frame.close_of(0)) if called else layout
 
 
-def _part(slot: SlotMark) -> TurnPart:
+def _part_of_slot(slot: SlotMark) -> TurnPart:
     match slot.kind:
         case SlotKind.REASONING:
             return TurnPart.REASONING
@@ -113,7 +113,7 @@ def _part(slot: SlotMark) -> TurnPart:
             return TurnPart.CALLS
 
 
-def behind_calls(layouts: Mapping[Presence, TurnLayout]) -> list[str]:
+def literals_after_calls(layouts: Mapping[Presence, TurnLayout]) -> list[str]:
     """Return the literals right after the calls, of every layout with calls."""
     return [
         layout.literals[layout.parts.index(TurnPart.CALLS) + 1]
@@ -132,16 +132,16 @@ def _with_edges(observer: Observer, presence: Presence, layout: TurnLayout) -> T
     plain = observer.sample(presence)
     if TurnPart.REASONING in layout.parts:
         padded = replace(plain.message, reasoning=f"{_LEAD}{marks.reasoning}{_TRAIL}")
-        edges = _edges(plain.text, observer.turn(padded).text, marks.reasoning)
+        edges = _lost_edges(plain.text, observer.turn(padded).text, marks.reasoning)
         layout = replace(layout, reasoning=edges)
     if TurnPart.CONTENT in layout.parts:
         padded = replace(plain.message, content=f"{_LEAD}{marks.content}{_TRAIL}")
-        edges = _edges(plain.text, observer.turn(padded).text, marks.content)
+        edges = _lost_edges(plain.text, observer.turn(padded).text, marks.content)
         layout = replace(layout, content=edges)
     return layout
 
 
-def _edges(plain: str, padded: str, word: str) -> StrippedEdges:
+def _lost_edges(plain: str, padded: str, word: str) -> StrippedEdges:
     """Return the whitespace that `padded` lacks around a word, by default none."""
     plain_before, _, plain_after = plain.partition(word)
     before, found, after = padded.partition(word)
@@ -175,7 +175,7 @@ def cut_section(
         before = layout.literals[at]
         befores[presence] = before.removeprefix(header) if at == 0 else before
         after = layout.literals[at + 1]
-        afters.append(_before_end(after, turn_end) if at + 1 == len(layout.parts) else after)
+        afters.append(_text_before_end(after, turn_end) if at + 1 == len(layout.parts) else after)
     if not befores:
         return SectionMarkers("", "", layouts)
     opening = common_suffix(*befores.values()).lstrip().removeprefix(header).lstrip()
@@ -184,17 +184,17 @@ def cut_section(
         opening = opening[len(close_of_content) :].lstrip()
     if _empty_wrapper(layouts, befores, header, opening):
         opening = ""
-    opening = _behind_reasoning(layouts, befores, opening)
+    opening = _without_reasoning_close(layouts, befores, opening)
     # A closing text without an opening is the end of the turn.
     close = common_prefix(*afters).rstrip() if opening else ""
     cut = {
-        presence: _without(layout, opening, close) if presence in befores else layout
+        presence: _without_section(layout, opening, close) if presence in befores else layout
         for presence, layout in layouts.items()
     }
     return SectionMarkers(opening, close, cut)
 
 
-def _behind_reasoning(
+def _without_reasoning_close(
     layouts: Mapping[Presence, TurnLayout], befores: Mapping[Presence, str], opening: str
 ) -> str:
     """Remove the close of reasoning from the opening, if calls were seen only after reasoning."""
@@ -212,7 +212,7 @@ def _behind_reasoning(
     return opening.removeprefix(edge_units(opening)[0]).lstrip()
 
 
-def _without(layout: TurnLayout, opening: str, close: str) -> TurnLayout:
+def _without_section(layout: TurnLayout, opening: str, close: str) -> TurnLayout:
     at = layout.parts.index(TurnPart.CALLS)
     literals = list(layout.literals)
     literals[at] = literals[at].removesuffix(opening)
@@ -220,7 +220,7 @@ def _without(layout: TurnLayout, opening: str, close: str) -> TurnLayout:
     return replace(layout, literals=tuple(literals))
 
 
-def _before_end(text: str, turn_end: str) -> str:
+def _text_before_end(text: str, turn_end: str) -> str:
     """Return the text before the turn's end."""
     units = edge_units(turn_end.strip())
     for wanted in (turn_end.strip(), *units[:1]):
@@ -306,12 +306,12 @@ def learn_ends(
         closer = ""
         if part is TurnPart.CALLS and frame is not None and frame.limit is not CallLimit.MANY:
             closer = _last_marker(observer, calls)
-        stop = _stop(observer, end, closer)
+        stop = _stop_string(observer, end, closer)
         found.append(SeenEnd(end, stop, observer.sample(presence).probe, later))
     return tuple(found)
 
 
-def _stop(observer: Observer, end: TurnEnd, closer: str) -> str:
+def _stop_string(observer: Observer, end: TurnEnd, closer: str) -> str:
     """Return the stop string: the first marker after the turn's last part.
 
     If nothing may follow a call and nothing ends the turn, it is the call's `closer`.
@@ -351,7 +351,7 @@ def learn_header(
     """
     beginnings = [layout.literals[0] for layout in layouts.values() if layout.parts]
     asked = [text for text in prompts if text]
-    beginnings += _agreeing(asked, beginnings, [*beginnings, *elsewhere])
+    beginnings += _prompts_like_turns(asked, beginnings, [*beginnings, *elsewhere])
     earlier = historic_opening(observer)
     if earlier is not None:
         beginnings.append(earlier)
@@ -362,10 +362,10 @@ def learn_header(
     )
     rests = [text[len(header) :].lstrip() for text in beginnings]
     closed = bool(reasoning_close) and any(rest.startswith(reasoning_close) for rest in rests)
-    return _without_reasoning(observer, header) if opened or closed else header
+    return _without_reasoning_opening(observer, header) if opened or closed else header
 
 
-def _agreeing(
+def _prompts_like_turns(
     prompts: Sequence[str], beginnings: Sequence[str], everywhere: Sequence[str]
 ) -> list[str]:
     """Return the generation prompts that begin as turns do, of `everywhere` in all settings.
@@ -386,7 +386,7 @@ def _agreeing(
     ]
 
 
-def _without_reasoning(observer: Observer, header: str) -> str:
+def _without_reasoning_opening(observer: Observer, header: str) -> str:
     """Remove the reasoning's opening from the header, if every turn opens it.
 
     The header's markers surround the user's role as well; a marker right before the reasoning

@@ -32,7 +32,7 @@ from autoparser.analysis.core.conversation import (
 )
 from autoparser.analysis.core.message_shape import ContentForm, MessageShape
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.learning.plain_words import sentence_of
+from autoparser.analysis.learning.plain_words import sentinel_sentence
 from autoparser.analysis.learning.prober import Sentinels, sentinel_sets
 
 from .hit import Hit, HitEvidence
@@ -71,19 +71,19 @@ def texts_for(template_text: str) -> ConversationTexts:
     second_call = ToolCall(second_call.name, two, second_call.id)
     given = (first_call, second_call, third_call)
     answered = [
-        ToolResult(sentence_of(each.answer), call.name, call.id)
+        ToolResult(sentinel_sentence(each.answer), call.name, call.id)
         for each, call in zip(sets, given, strict=True)
     ]
     return ConversationTexts(
-        system=sentence_of(marks.system),
+        system=sentinel_sentence(marks.system),
         users=(
-            UserMessage(sentence_of(marks.user)),
-            UserMessage(sentence_of(marks.next_user)),
-            UserMessage(sentence_of(second.user)),
+            UserMessage(sentinel_sentence(marks.user)),
+            UserMessage(sentinel_sentence(marks.next_user)),
+            UserMessage(sentinel_sentence(second.user)),
         ),
-        answers=(sentence_of(marks.content), sentence_of(second.content)),
-        preface=sentence_of(second.system),
-        reasonings=(sentence_of(marks.reasoning), sentence_of(second.reasoning)),
+        answers=(sentinel_sentence(marks.content), sentinel_sentence(second.content)),
+        preface=sentinel_sentence(second.system),
+        reasonings=(sentinel_sentence(marks.reasoning), sentinel_sentence(second.reasoning)),
         calls=given,
         results=(answered[0], answered[1], answered[2]),
     )

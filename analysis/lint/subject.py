@@ -30,7 +30,11 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.core.message_shape import EmptyContent, MessageShape, offered_tools
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
-from autoparser.analysis.learning.suggestions import Suggestions, suggestions_of, tokens_of
+from autoparser.analysis.learning.suggestions import (
+    Suggestions,
+    template_suggestions,
+    template_tokens,
+)
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .conversation_matrix import (
@@ -164,12 +168,12 @@ class Subject:
     @cached_property
     def suggestions(self) -> Suggestions:
         """What the syntax tree suggests to render with. Raises TemplateSyntaxError."""
-        return suggestions_of(self.template)
+        return template_suggestions(self.template)
 
     @cached_property
     def tokens(self) -> Mapping[str, str]:
         """The special tokens; names in angle brackets for those that are read and not known."""
-        return tokens_of(self.template, self.suggestions)
+        return template_tokens(self.template, self.suggestions)
 
     @property
     def shape(self) -> MessageShape:

@@ -16,7 +16,7 @@ from autoparser.analysis.history.round_trips import TripRow, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.scenarios import Next, Scenario
 from autoparser.analysis.learning.shape_negotiation import switch_candidates
-from autoparser.analysis.learning.suggestions import Suggestions, suggestions_of
+from autoparser.analysis.learning.suggestions import Suggestions, template_suggestions
 from autoparser.analysis.lint.linting import LintFinding, lint
 from autoparser.analysis.lint.subject import Subject
 
@@ -88,7 +88,7 @@ def asked_values(
 def _suggested_values(
     analysis: Analysis, stage: ComparisonStage, usual: Setting
 ) -> Iterator[tuple[str, Json]]:
-    suggestions = suggestions_of(analysis.template)
+    suggestions = template_suggestions(analysis.template)
     known: Mapping[str, Sequence[Json]] = {
         switch.name: switch.values for switch in analysis.switches
     }

@@ -15,7 +15,7 @@ from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
-from autoparser.analysis.learning.example_alignment import parts_of
+from autoparser.analysis.learning.example_alignment import present_parts
 from autoparser.analysis.learning.example_conclusion import (
     is_turn,
     learn_examples,
@@ -155,7 +155,7 @@ def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind
     """Replace the template's format of the parts that the examples hold."""
     base = analysis.format
     found = learn_examples(examples, base)
-    shown = {part for example in examples for part in parts_of(example.message.presence)}
+    shown = {part for example in examples for part in present_parts(example.message.presence)}
     taught = taught_analysis(analysis, found.format, frozenset(shown), kind)
     verdicts = _verdicts(taught, examples, base)
     taught = with_checked_format(taught, _check(verdicts))
@@ -203,7 +203,7 @@ def _confirmed(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat:
         part
         for example in own.examples
         if example.read
-        for part in parts_of(example.example.message.presence)
+        for part in present_parts(example.example.message.presence)
     }
     confirmed = base.unconfirmed & held
     if not confirmed:

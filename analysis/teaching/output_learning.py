@@ -47,7 +47,7 @@ from autoparser.analysis.learning.output_calls import (
 from autoparser.analysis.learning.output_proposals import (
     Proposal,
     ReadTurn,
-    kinds_of,
+    group_by_notation,
     propose_meanings,
 )
 from autoparser.analysis.learning.outputs import LoggedOutput, OfferedTools, OutputError
@@ -326,7 +326,7 @@ class _OutputTrial:
         best: ReadFormat | None = None
         sighted = False
         # Outputs of several formats blur each other, so each kind is also tried alone.
-        for kind in (self.outputs, *kinds_of(self.outputs, self.offered)):
+        for kind in (self.outputs, *group_by_notation(self.outputs, self.offered)):
             for meaning in propose_meanings(kind, self.base, self.offered, read, self.tokens):
                 sighted = True
                 found = self._under(meaning)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.learning.plain_words import PlainWords, sentence_of
+from autoparser.analysis.learning.plain_words import PlainWords, sentinel_sentence
 from autoparser.analysis.learning.prober import choose_sentinels
 from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.linting import lint
@@ -37,8 +37,8 @@ def test_no_two_sentinels_become_one_text() -> None:
 
 def test_what_is_made_of_a_sentinel_is_plain_and_a_damaged_one_stays() -> None:
     word = MARKS.content
-    assert WORDS.text(f"<a>{sentence_of(word)}</a>") == "<a>Let me look.</a>"
-    assert WORDS.text(sentence_of(word).upper()) == "LET ME LOOK."
+    assert WORDS.text(f"<a>{sentinel_sentence(word)}</a>") == "<a>Let me look.</a>"
+    assert WORDS.text(sentinel_sentence(word).upper()) == "LET ME LOOK."
     assert WORDS.text(word.upper()) == "LET ME LOOK."
     assert WORDS.text(word[:-1]) == word[:-1]
     assert WORDS.value({"n": [MARKS.integer, True, None]}) == {"n": [3, True, None]}

@@ -70,7 +70,9 @@ def test_long_messages_are_rendered_only_for_a_variable_that_shows_no_effect() -
     counts: list[int] = []
     for more in ("", "{% if unused and false %}{% endif %}"):
         template = f"{flags}{more}{TURNS.replace('CONTENT', 'm.content')}"
-        with mock.patch.object(found_switches, "_long", side_effect=found_switches._long) as long:
+        with mock.patch.object(
+            found_switches, "_long_text", side_effect=found_switches._long_text
+        ) as long:
             analysis = analyze(ChatTemplate(template))
         assert [each.name for each in analysis.switches] == [f"flag{at}" for at in range(6)]
         counts.append(long.call_count)

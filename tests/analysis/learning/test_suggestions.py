@@ -10,7 +10,7 @@ import yaml
 from jinja2 import meta
 
 from autoparser import ChatTemplate
-from autoparser.analysis.learning.suggestions import suggestions_of
+from autoparser.analysis.learning.suggestions import template_suggestions
 from autoparser.analysis.templates.environment import chat_environment, undeclared_names
 
 TABLE = yaml.safe_load((Path(__file__).parent / "suggestions.yaml").read_text("utf-8"))
@@ -18,7 +18,7 @@ TABLE = yaml.safe_load((Path(__file__).parent / "suggestions.yaml").read_text("u
 
 @pytest.mark.parametrize("case", TABLE["suggested"], ids=lambda case: case["name"])
 def test_a_syntax_tree_suggests_what_its_table_says(case: dict[str, Any]) -> None:
-    found = suggestions_of(ChatTemplate(case["text"]))
+    found = template_suggestions(ChatTemplate(case["text"]))
     for field in case.keys() - {"name", "text"}:
         seen = getattr(found, field)
         if isinstance(seen, dict):
