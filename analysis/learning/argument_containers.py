@@ -235,10 +235,13 @@ class SeenArguments(NamedTuple):
     """How the arguments of a call follow one another."""
 
     entries: EntryOrder
+    r"""The literals around the arguments, e.g. `"\n"` between two; `prefix` begins with the turn.
+    """
     verbatim: bool = False
-    """The caller's own JSON text is pasted."""
+    """Whether the caller's own JSON text is pasted, as by `{{ call.arguments }}`."""
     quoted: tuple[str, str] | None = None
-    """The literals around a JSON string that holds the arguments, or None if there is none."""
+    r"""The literals around a JSON string that holds the arguments, as in `"arguments":
+    "{\"city\": \"Oslo\"}"`, or None if there is none."""
 
     def place(self, observer: Observer) -> Place:
         """Return the place of the arguments, read without the string around them."""
@@ -295,9 +298,11 @@ class Enclosure(NamedTuple):
     """The brackets around a call's arguments."""
 
     notation: ValueNotation | None
-    """The notation of the brackets, which objects in the arguments have, too, or None."""
+    """The notation of objects whose brackets enclose the arguments, e.g. JSON's `{` and `}`, or
+    None."""
     without: str | None = None
-    """The turn of a call without arguments, if it lacks more than these."""
+    """The turn of a call without arguments, if it lacks more than these, e.g. the line break
+    after `<function=f>`; else None."""
 
 
 def learn_enclosure(observer: Observer, listed: SeenArguments, types: TypedRows) -> Enclosure:

@@ -51,8 +51,11 @@ class Place(NamedTuple):
     """A container whose entries can be chosen: an array, or an object where `keyed`."""
 
     site: Site
+    """Renders a container here, e.g. `{"a": "b"}`, and returns the text of the turn."""
     sentinels: Sentinels
+    """The words of its keys and values, e.g. `mcdsbpxt` and `zhvwxqzm`."""
     keyed: bool
+    """Whether the container is an object; an array's items have no key."""
 
     def one(self, value: Json, kind: JsonType = JsonType.STRING) -> Json:
         """Return a container with one entry."""
@@ -74,8 +77,10 @@ class EntryOrder(NamedTuple):
     """The literals around the entries of a container, and the order of the entries."""
 
     repetition: RepeatedText
-    """Prefix: the text before the first entry; suffix: the text after the last one."""
+    r"""E.g. open `"<parameter="`, separator `"\n"`, close `"\n</parameter>"`; `prefix` is the
+    text before the first entry, `suffix` the text after the last one."""
     order: MemberOrder = MemberOrder.GIVEN
+    """Whether entries are written as given or sorted by key."""
 
     def inside(self, text: str | None) -> str | None:
         """Return the text of the entries without prefix and suffix."""
@@ -155,9 +160,10 @@ class Strings(NamedTuple):
     """How an entry with a string is written."""
 
     row: Row
-    """The row, with the value's quotes as literals: other types show what belongs to strings."""
+    r"""E.g. `("<parameter=", KEY, ">\n", VALUE, "\n</parameter>")`. Quotes are literals here:
+    entries of other types show whether they belong to the string."""
     text: StringText
-    """How the string is written between these literals, or with the quotes that it chooses."""
+    """The escape between these literals, e.g. JSON's; Python's `repr` chooses its own quotes."""
 
 
 def learn_strings(place: Place, entries: EntryOrder, key: SeenSlot | None) -> Strings | None:
@@ -354,15 +360,17 @@ class TypedRows:
     """The rows of a container's entries by the type of their value."""
 
     rows: dict[JsonType, Row | None] = field(default_factory=dict[JsonType, "Row | None"])
-    """The row of each type, or None if the entry is not written; unknown types are missing."""
+    r"""The row of each type, e.g. `("\"", KEY, "\": ", VALUE)` for integers, or None if the entry
+    is not written; unknown types are missing."""
     words: dict[str, str] = field(default_factory=dict[str, str])
-    """The words for true, false and null."""
+    """The words for true, false and null, e.g. `{"true": "True", "false": "False", "null":
+    "None"}`."""
     refused: set[JsonType] = field(default_factory=set[JsonType])
-    """Types of values on which the template raises."""
+    """The types on which the template raises, e.g. null."""
     containers: Mapping[JsonType, ContainerNotation] = field(
         default_factory=dict[JsonType, ContainerNotation]
     )
-    """The notation of arrays and objects, as far as it was learned."""
+    """The notation of arrays and objects inside, e.g. JSON's, as far as it was learned."""
 
 
 def typed_samples(marks: Sentinels) -> list[tuple[JsonType, Json]]:

@@ -56,13 +56,13 @@ class ArgumentsStage:
     listed: SeenArguments
     """How arguments follow one another (T5), e.g. separated by `", "`."""
     key_text: StringText
-    """How a name's characters are escaped (A1)."""
+    """How a name's characters are escaped (A1), e.g. as JSON strings are."""
     strings: Strings
     """How an argument with a string is written (A2), e.g. as `<arg KEY>VALUE</arg>`."""
     types: TypedRows
-    """How arguments of each other type are written (A3)."""
+    """How arguments of each other type are written (A3), e.g. true as `True`."""
     enclosure: Enclosure
-    """The brackets around all arguments, and a call without any (T6)."""
+    """The brackets around all arguments (T6), e.g. `{` and `}`, and a call without any."""
 
 
 def examine_arguments(

@@ -42,11 +42,14 @@ class PromptText(NamedTuple):
     """The text that `add_generation_prompt` adds under a setting."""
 
     setting: Setting
+    """The values set, e.g. `{"enable_thinking": False}`."""
     text: str
+    r"""E.g. `"<|im_start|>assistant\n<think>\n\n</think>\n\n"`."""
     tools: bool = True
     """Whether tools are offered; the prompt without tools is listed only if it differs."""
     signs: tuple[str, ...] = ()
-    """Texts before the turn that distinguish the prompt from those of other formats."""
+    """Texts before the turn that distinguish the prompt from those of other formats, e.g.
+    instructions on how to write calls."""
 
 
 def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str | None:
@@ -155,7 +158,9 @@ class Leads(NamedTuple):
     """Markers that may precede a call, and further ends of turns."""
 
     markers: tuple[str, ...] = ()
+    """Markers that may precede a call, e.g. `"<|tool|>"`."""
     stops: tuple[str, ...] = ()
+    """Stop strings of turns that end in such a call, e.g. `"<|call|>"`."""
 
 
 def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
@@ -234,8 +239,12 @@ class CallGroup(NamedTuple):
     """One call in a turn: the text from its first to its last sentinel, and its surroundings."""
 
     before: str
+    r"""From the previous call, or the turn's start, e.g. `"\n<tool_call>\n<function="`."""
     inner: str
+    r"""E.g. `"qkphffqx>\n<parameter=mcdsbpxt>\nzhvwxqzm"`."""
     after: str
+    r"""Up to the next call, or the turn's end, e.g.
+    `"\n</parameter>\n</function>\n</tool_call>"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,15 +252,21 @@ class CallsFrame:
     """The text around the calls of a turn."""
 
     repetition: RepeatedText
-    """Prefix: before the first call, in a turn of calls alone; suffix: to the end of the text."""
+    r"""E.g. open `"<tool_call>\n<function="`, separator `"\n"`, close
+    `"\n</parameter>\n</function>\n</tool_call>"`; `prefix` is the text before the first call in a
+    turn of calls alone, `suffix` the rest of the turn, e.g. `"<|im_end|>\n"`."""
     inner: str
-    """The text of a call from its first to its last sentinel."""
+    r"""A call from its first to its last sentinel, e.g.
+    `"qkphffqx>\n<parameter=mcdsbpxt>\nzhvwxqzm"`."""
     index_base: int = 0
+    """The number of the first call, e.g. 0 for `functions.f:0`; 0 if calls are not numbered."""
     goes_on: bool = False
-    """Whether the numbers of a later turn continue those of an earlier one."""
+    """Whether the numbers of a later turn continue those of an earlier one, as `functions.g:1`
+    does."""
     limit: CallLimit = CallLimit.MANY
+    """Whether a turn may have several calls."""
     later_close: str = ""
-    """Written after every call but the first."""
+    """The text after every call but the first, e.g. `"</all>"`; usually empty."""
 
     def without_header(self, header: str) -> CallsFrame:
         """Remove the turn's header from the opening of a call, if each call repeats it."""

@@ -49,13 +49,16 @@ class TurnEdges:
     header: str
     """The beginning of every turn, e.g. `"<|assistant|>\\n"`."""
     section: SectionMarkers
-    """The markers around all calls of a turn, and the layouts without them."""
+    """The markers around all calls of a turn, e.g. `<calls>` and `</calls>`, and the layouts
+    without them."""
     ends: tuple[SeenEnd, ...]
     """The end of a turn after content and after calls, e.g. `"<|end|>\\n"`."""
     frame: CallsFrame | None
-    """The text around each call, now without the header and the section, or None if none shows."""
+    """The text around each call, e.g. `<call>` and `</call>`, now without the header and the
+    section, or None if no call shows."""
     leads: Leads
-    """Markers before calls, and stop strings, that only a tool list or a constant shows."""
+    """Markers before calls, and stop strings, that only a tool list or a constant shows, e.g.
+    `"<|tool|>"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +68,12 @@ class CallsStage:
     edges: TurnEdges
     """The text around the parts of a turn (T3)."""
     worded: WordedCall | None
-    """The call that the words about tools spell out (T1), if turns show none."""
+    """The call that the words about tools spell out (T1), or None if turns show calls, or no
+    words do."""
     free: tuple[FreeStretch, ...]
     """Stretches of a call that a field of the message replaces (T1), e.g. `json` before a body."""
     name: SeenSlot | None
-    """The slot of a call's name (T4), or None if no name is written."""
+    """The slot of a call's name (T4), e.g. of `f` in `<call>f`, or None if no name is written."""
     call_id: SeenSlot | None
     """The slot of a call's id (T7), or None if no id is written."""
     seen_id: SeenId | None

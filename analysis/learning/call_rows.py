@@ -33,9 +33,10 @@ class SeenId(NamedTuple):
     """How an id carries a name."""
 
     row: Row = ()
-    """The row of the id; empty if no render shows it."""
+    """The row of the id, e.g. `("functions.", NAME, ":", INDEX)`; empty if no render shows it."""
     base: int = 0
-    """The number in the id of the first call, if ids are numbered."""
+    """The number in the id of the first call, e.g. 0 in `functions.f:0`; 0 if ids are not
+    numbered."""
 
 
 def learn_id(observer: Observer, suggestions: Suggestions, *, several: bool) -> SeenId:
@@ -288,9 +289,11 @@ class SeenSlot(NamedTuple):
     """The place of one thing in a text of sentinels."""
 
     slot: RowSlot
+    """The slot's kind, e.g. NAME."""
     word: str
-    """The sentinel of the thing."""
+    """The sentinel in its place, e.g. `qkphffqx`."""
     times: int = 1
+    """How often the text has it, e.g. 2 in `<f>…</f>`."""
 
     def cut(self, row: Row) -> Row:
         """Put the slot into the literals of a row."""

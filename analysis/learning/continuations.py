@@ -68,19 +68,24 @@ class TemplateContinuation:
     """One message as the template writes it after a generation prompt."""
 
     opening: TurnOpening
-    """The opening, with the setting of both renders."""
+    r"""The opening of the prompt, e.g. `"<|im_start|>assistant\n<think>\n"`, with the setting of
+    both renders."""
     title: str
+    """The title of the message in the battery, e.g. `"reasoning and 1 call"`."""
     message: Message
+    """The message that the template writes."""
     text: str | None
-    """The text after the prompt, or None if the template's turn does not continue the prompt."""
+    r"""The text after the prompt, e.g. `"Hm.\n</think>\n\n…<|im_end|>\n"`, or None if the
+    template's turn does not continue the prompt."""
     earlier: Earlier = Earlier.NOTHING
-    """The content of the conversation before the question."""
+    """What the conversation contains before the question."""
     prompt: str = ""
-    """The whole prompt."""
+    """The whole prompt; it ends with the opening."""
     before: str = ""
     """The conversation without the text that `add_generation_prompt` adds."""
     form: FormDeparture | None = None
-    """The departure of the message from the template's form, if it was sent as users do."""
+    """How the message as users send it departs from the template's form, or None if it was sent
+    in the template's form."""
 
 
 def render_continuations(

@@ -46,7 +46,9 @@ class WordSpan:
     """A span of an output."""
 
     start: int
+    """The offset of the first character, e.g. 6 for `look` in `<call>look()`."""
     end: int
+    """The offset after the last character, e.g. 10."""
 
 
 MOST = 6
@@ -143,8 +145,11 @@ class DecodedObject(NamedTuple):
     """A JSON object, or a Python dict, in a text."""
 
     start: int
+    """The offset of its opening bracket, or of the quote of the string that holds it."""
     end: int
+    """The offset after its end."""
     value: dict[str, Json]
+    """E.g. `{"city": "Oslo"}`."""
 
 
 def objects_in(text: str, start: int, *, encoded: bool) -> Iterator[DecodedObject]:
@@ -180,11 +185,12 @@ class ValueFrames:
     """The literals before and after values, from examples whose values were all found."""
 
     middles: Mapping[str, int]
-    """The literals between a key and its value, with their counts."""
+    """The literals between a key and its value, with their counts, e.g. `{": ": 7}`."""
     betweens: tuple[str, ...]
-    """The literals from a value to the next key, with marks for its key and the call's name."""
+    """The literals from a value to the next key, e.g. `" | "`, with marks for the value's own key
+    and the call's name."""
     tails: tuple[str, ...]
-    """The literals after the last value, as far as most turns share them."""
+    """The literals after the last value, as far as most turns share them, e.g. `" |"`."""
 
     def likely(self, middle: str) -> int:
         """Return how often a literal stood between a key and its value."""
@@ -251,11 +257,11 @@ class ArgumentStyle(NamedTuple):
     """How the arguments of a call are searched for."""
 
     whole: bool = False
-    """As one object."""
+    """As one object, e.g. `{"city": "Oslo"}`."""
     encoded: bool = False
-    """As one object inside a JSON string."""
+    r"""As one object inside a JSON string, e.g. `"{\"city\": \"Oslo\"}"`."""
     escape: StringEscape = StringEscape.VERBATIM
-    """The escape of strings in arguments one by one."""
+    """The escape of strings in arguments one by one, e.g. HTML for `a &lt; b`."""
 
 
 _VERBATIM = ArgumentStyle()
@@ -266,7 +272,9 @@ class Hypothesis:
     """The fields to search for in a call, in their order."""
 
     fields: tuple[RowSlot, ...]
+    """E.g. `(NAME, ARGUMENTS)`."""
     style: ArgumentStyle
+    """How arguments are searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,13 +282,17 @@ class Mark:
     """A place in an output that is filled by the message."""
 
     what: TurnPart | RowSlot
+    """E.g. `TurnPart.CONTENT`, or `RowSlot.KEY` in a call."""
     start: int
+    """The offset of its text in the turn."""
     end: int
+    """The offset after its text."""
     call: int = 0
+    """The number of its call, from 0; 0 for content and reasoning."""
     kind: JsonType | None = None
-    """The type of a value."""
+    """The type of a value, e.g. string; None for all else."""
     value: Json = None
-    """The value itself, the unescaped key, or the content or reasoning."""
+    """The value itself, e.g. `"Oslo"`, the unescaped key, or the content or reasoning."""
     edges: StrippedEdges = field(default_factory=StrippedEdges)
     """The whitespace that content or reasoning loses at its edges."""
 
@@ -290,12 +302,18 @@ class AlignedExample:
     """A turn's text with all its marks."""
 
     text: str
+    r"""The whole turn, e.g. `"<a><call>look(city=\"Oslo\")</call>"`, including what the prompt
+    has written of it."""
     start: int
-    """The offset of the output, after the part that the prompt has written."""
+    """The offset of the output in the text, e.g. 3 after a prompt that ends with `<a>`."""
     message: Message
+    """What the output means."""
     parts: tuple[TurnPart, ...]
+    """Its parts in the order of the text, e.g. reasoning, then calls."""
     marks: tuple[Mark, ...]
+    """The places of its texts, in order, e.g. of `look`, `city` and `Oslo`."""
     style: ArgumentStyle = _VERBATIM
+    """How its arguments were found."""
 
     def between(self, at: int) -> str:
         """Return the literal before mark number `at`; after the last mark, the rest."""
@@ -309,14 +327,20 @@ class _Wanted:
     """A field to be found next, with every spelling that it may have."""
 
     what: TurnPart | RowSlot
+    """The part of the turn or of a call, e.g. NAME."""
     text: str = ""
+    """Its text as given, e.g. `look`; empty for values."""
     call: int = 0
+    """The number of its call, from 0."""
     value: Json = None
+    """The value, or all arguments as one object."""
     style: ArgumentStyle = _VERBATIM
+    """How the arguments are written."""
     own: Mapping[str, str] = field(default_factory=dict[str, str])
-    """For an argument: the words that literals around it may repeat, by their marks."""
+    """For a value: its key, the call's name and id, by their marks, since the literals around may
+    repeat them, as `</city>`."""
     following: str = ""
-    """For a value: the next key."""
+    """For a value: the next key, e.g. `days`; empty after the last."""
 
 
 def present_parts(presence: Presence) -> tuple[TurnPart, ...]:
@@ -496,21 +520,23 @@ class ShownCall:
     """One call of an example."""
 
     at: int
-    """The call's number in the turn."""
+    """The call's number in the turn, from 0."""
     before: str
-    """The literal before its first place, from the end of the previous part."""
+    """The literal before its first place, from the end of the previous part, e.g. `"<call>"`."""
     fields: tuple[tuple[RowSlot, tuple[Mark, ...]], ...]
-    """Its fields in order, each with its marks; arguments one by one have many."""
+    """Its fields in order, e.g. NAME and ARGUMENTS, each with its marks; arguments one by one
+    have many."""
     joints: tuple[str, ...]
-    """The literals between the fields."""
+    """The literals between the fields, e.g. `("(",)` in `look(city="Oslo")`."""
     after: str
-    """The literal from its last place to the next part, call, or the end."""
+    r"""The literal from its last place to the next part, call, or the end, e.g. `"\")</call>"`."""
     last: bool
     """Whether no call follows."""
     inside: tuple[str, ...]
-    """The literals between the places of arguments that are written one by one."""
+    r"""The literals between the places of arguments that are written one by one, e.g. `("=\"",
+    "\", ", "=")` in `city="Oslo", days=3`."""
     texts: tuple[str, ...]
-    """The text at each place of the arguments."""
+    """The text at each place of the arguments, e.g. `("city", "Oslo", "days", "3")`."""
 
 
 def shown_calls(aligned: AlignedExample) -> Iterator[ShownCall]:

@@ -59,7 +59,9 @@ class _Equation:
     """The signs that make up a literal, in order."""
 
     signs: tuple[_Sign, ...]
+    """E.g. `(MIDDLE, OPEN_ARRAY)`."""
     text: str
+    """The literal that they make up, e.g. `": ("`."""
 
     def rest(self, known_signs: Mapping[_Sign, str]) -> _Equation | None:
         """Strip the known signs from both ends, or return None if the literal lacks one."""
@@ -153,7 +155,9 @@ class _Leaf:
     """A text of a container: a key, or a value without members."""
 
     text: str
+    """As written, e.g. `a` or `"x"` with its quotes."""
     key: bool = False
+    """Whether it is a key."""
 
 
 def _leaves_and_signs(value: Json, inner: ValueNotation) -> Iterator[_Leaf | _Sign]:
@@ -259,10 +263,11 @@ class ShownArguments:
     """The notation of arguments, and the parts of the literals around them that belong to it."""
 
     arguments: ArgumentFormat
+    """The notation, as A1 to A3 learn it from renders."""
     entries: EntryFrame = field(default_factory=EntryFrame)
-    """The literals around entries, including those of the first and the last one."""
+    """The literals around arguments one by one, e.g. separated by `", "`."""
     guesses: tuple[str, ...] = ()
-    """The conclusions that no example shows, in words."""
+    """The conclusions that no example shows, e.g. `"no example has a call without arguments"`."""
 
     def before(self, literal: str) -> str:
         """Cut the opening of the first entry off the literal before the arguments."""

@@ -53,12 +53,14 @@ class ShownFormat:
     """A format concluded from examples."""
 
     format: TurnFormat
+    """The concluded format; header, openings and ends are the template's."""
     written_count: int
     """How many of the examples it writes exactly."""
     others: tuple[int, ...]
-    """The numbers of the other examples: cut, malformed, or of another format."""
+    """The numbers of the other examples, from 0: cut, malformed, or of another format."""
     guesses: tuple[str, ...] = ()
-    """The conclusions that no example shows, in words."""
+    """The conclusions that no example shows, e.g. `"no example has two calls in one turn: how
+    they are separated"`."""
 
     @property
     def rank(self) -> tuple[int, bool, int]:
@@ -174,9 +176,12 @@ class _ExampleTrial:
     """Examples with the texts of their turns, on the basis of a template's renders."""
 
     examples: Sequence[Example]
+    """The examples as given."""
     texts: Sequence[tuple[str, int]]
-    """The whole turn of each example, and the offset of its output there."""
+    """The whole turn of each example, and the offset of its output there, e.g.
+    `("<a><call>look()</call>", 3)`."""
     base: TurnFormat
+    """The format that the template's renders show."""
 
     def under(self, guess: Hypothesis) -> ShownFormat | None:
         """Conclude a format under a hypothesis, or return None if it aligns no example."""

@@ -37,15 +37,23 @@ class ShownEntry:
     """One argument of one call."""
 
     key: str
+    """As in the message, e.g. `city`."""
     key_text: str
+    """As in the output, e.g. `city`, or `a&amp;b` for `a&b`."""
     kind: JsonType
+    """The type of the value, e.g. string."""
     value: Json
+    """E.g. `"Oslo"`."""
     text: str
+    """The value as in the output, e.g. `Oslo`."""
     lead: str
-    """The literal before the key of the first one; empty for the others."""
+    """The literal before the key of the first one, e.g. `"("`; empty for the others."""
     middle: str
+    r"""The literal between key and value, e.g. `"=\""`."""
     after: str
+    r"""The literal after the value, up to the next key or the end of the call, e.g. `"\", "`."""
     first: bool
+    """Whether no argument precedes."""
     last: bool
     """Whether no argument follows."""
 
@@ -55,17 +63,22 @@ class ShownEntries:
     """The literals in and around entries, by the type of the value that they belong to."""
 
     leads: tuple[tuple[JsonType, str], ...]
-    """The literal before each first entry."""
+    """The literal before each first entry, e.g. `(STRING, "(")`."""
     pairs: tuple[tuple[JsonType, JsonType, str], ...]
-    """The literal between each two entries, with the types of both values."""
+    r"""The literal between each two entries, with the types of both values, e.g. `(STRING,
+    INTEGER, "\", ")`."""
     middles: dict[JsonType, str]
+    r"""The usual literal between key and value, e.g. `{STRING: "=\"", INTEGER: "="}`."""
     betweens: dict[JsonType, str]
+    r"""The usual literal from a value to the next key, e.g. `{STRING: "\", ", INTEGER: ", "}`."""
     tails: dict[JsonType, list[str]]
+    r"""The literals after last values, e.g. `{STRING: ["\")</call>"]}`."""
     texts: tuple[tuple[Json, str], ...]
+    """Values, each with its spelling, e.g. `(True, "yes")`."""
     keys: tuple[tuple[str, str], ...]
-    """Keys, each with its spelling."""
+    """Keys, each with its spelling, e.g. `("a&b", "a&amp;b")`."""
     guard: StringGuard | None
-    """The literals around some strings only."""
+    """The literals around some strings only, e.g. `<![CDATA[` and `]]>`, or None."""
 
 
 def shown_entries(calls: Sequence[ShownCall]) -> ShownEntries:
@@ -229,10 +242,11 @@ class EntryFrame:
     """The literals around entries."""
 
     repetition: RepeatedText = field(default_factory=lambda: RepeatedText("", "", "", "", ""))
+    """The literals around all entries, e.g. separator `", "`."""
     opens: Mapping[JsonType, str] = field(default_factory=dict[JsonType, str])
-    """The opening of an entry by its value's type, such as a tag that is named after it."""
+    """The opening of an entry by its value's type, e.g. `{STRING: "<text "}` for `<text city>`."""
     closes: Mapping[JsonType, str] = field(default_factory=dict[JsonType, str])
-    """The close of a value by type, before that of the entry, such as a quote."""
+    r"""The close of a value by type, before that of the entry, e.g. `{STRING: "\""}`."""
     guessed: bool = False
     """Whether the separator is a guess: no call has two arguments."""
 

@@ -35,9 +35,12 @@ class ShownFrame:
     """The frame, and a guess if no example has two calls."""
 
     frame: CallsFrame
+    """The literals around calls, with marks in place of names, ids and arguments."""
     wrapper: tuple[str, str] = ("", "")
-    """The brackets of a list around a single call, if only single calls were seen."""
+    """The brackets of a list around a single call, e.g. `("[", "]")`, if only single calls were
+    seen."""
     guesses: tuple[str, ...] = ()
+    """What no example shows, in words; at most the separator of calls."""
 
 
 def row_with_slots(text: str) -> Row:
@@ -156,10 +159,11 @@ class _LaterCalls(NamedTuple):
     """The text after every call but the first."""
 
     gap: str
-    """The text between the first call and the second."""
+    r"""The text between the first call and the second, e.g. `"</c>\n<c>"`."""
     only: str
-    """The text after a single call."""
+    """The text after a single call, e.g. `"</c>"`."""
     close: str
+    """The text after every call but the first, e.g. `"</all>"`."""
 
 
 def _find_later_close(

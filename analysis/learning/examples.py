@@ -26,12 +26,15 @@ class Example:
     """An output and its meaning."""
 
     output: str
-    """The text after the prompt, with or without the end of the turn."""
+    r"""The text after the prompt, with or without the end of the turn, e.g.
+    `"<call>look(city=\"Oslo\")</call>"`."""
     message: Message
+    """What the output means: content, reasoning and calls."""
     prompt: str = ""
-    """The rendered prompt, or any tail of it; empty: the template's default one."""
+    r"""The rendered prompt, or any tail of it, e.g. `"<|assistant|>\n<think>\n"`; empty: the
+    template's default one."""
     place: str = ""
-    """Its location in the input, as `examples[2]`."""
+    """Its location in the input, e.g. `examples[2]`."""
 
 
 # Examples in a file: a list, or a mapping with it as `examples`.
@@ -46,14 +49,20 @@ _CALL = "{name: …, arguments: {…}}, or with both in function"
 
 class _FunctionOfCall(Struct, frozen=True):
     name: Annotated[str, Meta(min_length=1, description="a name")]
+    """E.g. `look`."""
     arguments: dict[str, Any] | str = ""
+    """An object, or its JSON text, e.g. `{"city": "Oslo"}`."""
 
 
 class _CallMeant(Struct, frozen=True):
     function: Annotated[_FunctionOfCall | None, Meta(description=_CALL)] = None
+    """OpenAI's wrapper around name and arguments, or None if the call has them itself."""
     name: str = ""
+    """E.g. `look`; empty beside a `function`."""
     arguments: dict[str, Any] | str = ""
+    """An object, or its JSON text."""
     id: str | None = None
+    """E.g. `call_1`."""
 
 
 _Calls: TypeAlias = Annotated[
@@ -64,16 +73,24 @@ _Calls: TypeAlias = Annotated[
 
 class _MessageMeant(Struct, frozen=True):
     content: str | None = None
+    """E.g. `"Let me see."`."""
     reasoning_content: str | None = None
+    """E.g. `"The user wants the weather."`."""
     reasoning: str | None = None
+    """Another name of the same."""
     tool_calls: _Calls = None
+    """The calls, each with name and arguments."""
     calls: _Calls = None
+    """Another name of the same."""
 
 
 class _ExampleGiven(Struct, frozen=True):
     output: str
+    """The text after the prompt."""
     message: _MessageMeant
+    """What it means."""
     prompt: str = ""
+    """The rendered prompt, or any tail of it."""
 
 
 class _ExampleFile(Struct, frozen=True):
@@ -81,6 +98,7 @@ class _ExampleFile(Struct, frozen=True):
         tuple[Annotated[dict[str, Any], Meta(description=_EXAMPLE)], ...],
         Meta(min_length=1, description=f"a list of {_EXAMPLE}"),
     ]
+    """Each with output and message; read one by one, so that errors name the place."""
 
 
 def given_examples(value: object, file: str) -> tuple[Example, ...]:

@@ -55,7 +55,8 @@ class PhaseResults(NamedTuple):
     calls: CallsStage
     """Calls and the turn around them (T1, T2, T3, T4, T7)."""
     named: NamedReasoning | None
-    """Markers of reasoning that only prompts or words show (R2), or None if turns show them."""
+    """Markers of reasoning that only prompts or words show (R2), e.g. `<think>`, or None if turns
+    show them."""
     arguments: ArgumentsStage | None
     """The arguments of a call (T5, A1, A2, A3, T6), or None if no call shows any."""
     findings: tuple[Finding, ...]
@@ -230,7 +231,9 @@ class _Group(NamedTuple):
     """Settings under which turns are written alike."""
 
     settings: tuple[Setting, ...]
+    """E.g. `({}, {"enable_thinking": True})`."""
     turns: tuple[str, ...]
+    """Their renders of a few messages; empty if the template has one setting only."""
 
     def shows(self, words: tuple[str, ...]) -> bool:
         return any(word in text for word in words for text in self.turns)

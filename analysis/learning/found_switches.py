@@ -53,7 +53,7 @@ class SettingsToLearn(NamedTuple):
     settings: tuple[Setting, ...]
     """The default one first, e.g. `({}, {"enable_thinking": False})`."""
     untried: int = 0
-    """The number of further combinations of values, which are not learned."""
+    """The number of further combinations of values, which are not learned, usually 0."""
 
 
 def settings_to_learn(
@@ -121,13 +121,15 @@ class Ground:
     """A kind of conversation in which switches are tried."""
 
     prober: Prober
-    """With its shape and its setting."""
+    """A prober with the ground's shape and setting."""
     tools: bool
+    """Whether tools are offered."""
     calls: bool
+    """Whether the conversation has a call and its result."""
     only: str
-    """The ground in words, for a switch that shows on no earlier ground."""
+    """The ground in words, e.g. `"without tools"`, for a switch that shows on no earlier ground."""
     media: tuple[MediaKind, ...] = ()
-    """The media in every user message before its text."""
+    """The media in every user message before its text, e.g. two images."""
     long: bool = False
     """Whether earlier messages are long, for a switch that shortens them."""
 
@@ -211,11 +213,15 @@ class _Views(NamedTuple):
     """The renders that show what a switch does."""
 
     prompt: Probe
+    """The user's message with its generation prompt."""
     alone: Probe
+    """The user's message without one."""
     history: Probe
+    """Several turns with a generation prompt."""
     turn: Probe
+    """A conversation that ends with content and reasoning."""
     call_turn: Probe | None
-    """A turn that is a call, or None if no calls are tried."""
+    """A conversation that ends with a call, or None if no calls are tried."""
 
     @property
     def probes(self) -> tuple[Probe, ...]:
@@ -231,7 +237,9 @@ class FoundSwitches(NamedTuple):
     """The results for the variables that the syntax tree suggests."""
 
     switches: tuple[Switch, ...] = ()
+    """E.g. `enable_thinking`, with the effect of each value."""
     unmoved: tuple[UnmovedVariable, ...] = ()
+    """Variables whose values change nothing, e.g. `custom_tools`, or only raise."""
 
 
 def find_switches(

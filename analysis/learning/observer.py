@@ -42,17 +42,22 @@ class SlotMark(NamedTuple):
     """A slot in a turn: its kind, and its call."""
 
     kind: SlotKind
+    """E.g. NAME."""
     at: int = 0
+    """The number of its call, from 0; 0 for reasoning and content."""
 
 
 class ObservedTurn(NamedTuple):
     """One assistant turn as rendered by the template."""
 
     message: Message
+    """The message that was rendered."""
     probe: Probe
+    """The render of its whole conversation."""
     text: str = ""
-    """The text from the end of the text before the turn to the end of the render, or to the
-    answer that the template requires."""
+    r"""The turn, e.g. `"<|im_start|>assistant\nwpzqqmqw<|im_end|>\n"`: from the end of the text
+    before it to the end of the render, or to the answer that the template requires; empty on a
+    refusal."""
     rewrites: bool = False
     """Whether the text before the turn differs from the render without the turn."""
 
@@ -68,6 +73,7 @@ class Observer:
     """Observes turns through one prober."""
 
     prober: Prober
+    """Renders the conversations; its shape and setting hold for all turns."""
 
     @cached_property
     def before(self) -> str:

@@ -54,8 +54,9 @@ class ObjectStyle(NamedTuple):
     """Where objects are searched for."""
 
     name_first: bool
+    """Whether the name precedes its arguments, as in `{"name": "look", "arguments": {…}}`."""
     encoded: bool
-    """As JSON text inside a JSON string."""
+    """Whether the object is JSON text inside a JSON string."""
 
 
 _AFTER_KEY = re.compile(r"[^\w\s.,;!?]|\n| *:?=")
@@ -150,7 +151,9 @@ class FramedBeginning(NamedTuple):
     """The markup before and after the block at the front of some texts."""
 
     opening: str
+    """E.g. `{"thought": "`."""
     closing: str
+    """E.g. `"}` and a line break."""
 
 
 def framed_beginning(texts: Sequence[str]) -> FramedBeginning | None:
@@ -216,9 +219,11 @@ class RestoredCall:
     """A text from the end of a cut name on, with the opening and the name restored."""
 
     name: str
+    """E.g. `list_rooms`."""
     text: str
+    """E.g. `(call list_rooms)` for `(cat_rooms)`."""
     sure: bool
-    """No sentence has such a word, or it follows the remains of the opening."""
+    """Whether no sentence has such a word, or it follows the remains of the opening."""
 
 
 def restored_calls(content: str, heads: Mapping[str, str]) -> Iterator[RestoredCall]:
@@ -322,10 +327,14 @@ class _ValueSurroundings:
     """The literals around values."""
 
     middles: dict[JsonType, str] = field(default_factory=dict[JsonType, str])
+    """The literal between a key and a value of this type, e.g. `{INTEGER: ": "}`."""
     rests: dict[str, Counter[str]] = field(default_factory=dict[str, "Counter[str]"])
-    """The texts after values that are recognized by themselves, by place."""
+    """The texts after values that are recognized by themselves, by place, with their counts, e.g.
+    `{"end": {" |": 4}}`."""
     string_middle: str = ""
+    """The literal between a key and a string, e.g. `": "`."""
     string_rests: dict[str, str] = field(default_factory=dict[str, str])
+    """The literals after strings, by place, e.g. `{"end": " |"}`."""
 
 
 def entry_calls(

@@ -48,8 +48,9 @@ class ReasoningBlock:
     """The markers of reasoning, whitespace included."""
 
     open: str
-    """The opening; empty if the prompt has written it."""
+    r"""The opening, e.g. `"<think>\n"`; empty if the prompt has written it."""
     close: str
+    r"""E.g. `"\n</think>\n\n"`."""
 
     def split(self, text: str) -> tuple[str, str] | None:
         """Return the reasoning and the text after it, or None if the text has no such block."""
@@ -177,9 +178,11 @@ class Proposal:
     """The meaning of the outputs under one notation of calls."""
 
     examples: tuple[Example, ...]
+    """The outputs, each with a message that it may mean."""
     guess: Hypothesis
+    """The order of a call's fields, and the style of its arguments."""
     calls: int
-    """The number of calls that were sighted."""
+    """The number of calls that were sighted; more are better."""
 
 
 def propose_meanings(

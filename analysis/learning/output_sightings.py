@@ -37,17 +37,21 @@ class KeysSighted:
     """A name, and the keys after it."""
 
     output: int
+    """The number of the output, from 0."""
     text: str
-    """The whole text."""
+    """The whole text of its turn."""
     start: int
-    """The offset of the output in it."""
+    """The offset of the output in the text, after the part that the prompt has written."""
     name: WordSeen
+    """The place of the name, e.g. of `get_weather`."""
     keys: list[WordSeen]
+    """The places of its keys, e.g. of `city` and `days`."""
     end: int = 0
     """The offset where the next call begins, or the text ends."""
     last: bool = True
+    """Whether no call follows in this output."""
     leads: list[str] = field(default_factory=list[str])
-    """The markup before each key."""
+    """The markup before each key, e.g. `" | "`."""
 
 
 def keys_sighted(
@@ -92,8 +96,9 @@ class _KeyLead(NamedTuple):
     """The text before a key, from the name or the previous key on."""
 
     text: str
+    """E.g. `" | "`."""
     kinds: frozenset[JsonType]
-    """The types of the value after it."""
+    """The types of the value after the key, e.g. string alone."""
 
 
 def _markup_of_leads(
@@ -179,11 +184,15 @@ class KeyGap:
     """The text between a key and the next key, or the end of its call."""
 
     sighting: int
+    """The number of the call among all calls sighted, from 0."""
     key: WordSeen
+    """The place of the key, e.g. of `city`."""
     text: str
+    """E.g. `": Oslo | "`, before `days`."""
     where: str
-    """The kind of what follows: another key with the markup before it, another call, or the end."""
+    """What follows, e.g. `"end"`, `"call"`, or `"key after "` and the markup before that key."""
     kinds: frozenset[JsonType]
+    """The types that the schema allows for the value."""
     escape: StringEscape
     """The escape of strings, and of other values in their place."""
 
@@ -221,11 +230,15 @@ class SightedCall:
     """A call in an output."""
 
     name: str
+    """E.g. `look`."""
     arguments: dict[str, Json]
+    """E.g. `{"city": "Oslo"}`."""
     name_at: tuple[int, int]
+    """The span of the name, e.g. `(6, 10)` in `<call>look`."""
     arguments_at: tuple[int, int]
     """The span of the arguments; if there are none, the end of the name."""
     id_at: tuple[int, int] | None = None
+    """The span of the id, or None if none was found."""
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -267,8 +280,11 @@ class SightedOutput:
     """A turn's text, the offset of the output in it, and its calls."""
 
     text: str
+    """The whole text of its turn."""
     start: int
+    """The offset of the output in the text."""
     calls: tuple[SightedCall, ...]
+    """Its calls in the order of the text."""
 
     def before(self, at: int) -> str:
         """Return the text before a call, from the end of the previous call."""

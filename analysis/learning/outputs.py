@@ -37,11 +37,12 @@ class LoggedOutput:
     """One output of a model, as in a server's log."""
 
     text: str
-    """The text after the prompt, with or without the end of the turn."""
+    """The text after the prompt, with or without the end of the turn, e.g. `"look | city: Oslo
+    |"`."""
     prompt: str = ""
     """The rendered prompt, or any tail of it; empty: the template's default one."""
     place: str = ""
-    """Its location in the input, as `line 3`."""
+    """Its location in the input, e.g. `line 3`."""
 
 
 # Outputs as the lines of a server's log.
@@ -56,8 +57,11 @@ _KEYS = ("completion", "output")
 
 class _LoggedLine(Struct, frozen=True):
     completion: Annotated[str | None, Meta(description="a text")] = None
+    """The text after the prompt."""
     output: Annotated[str | None, Meta(description="a text")] = None
+    """Another name of the same."""
     prompt: Annotated[str | None, Meta(description="a text")] = None
+    """The rendered prompt."""
 
 
 def given_outputs(text: str, file: str) -> tuple[LoggedOutput, ...]:
@@ -97,8 +101,11 @@ class WordSeen(NamedTuple):
     """A name or a key, and its place."""
 
     start: int
+    """The offset of its first character."""
     end: int
+    """The offset after its last character."""
     word: str
+    """E.g. `get_weather` or `city`."""
 
 
 class OfferedTools:

@@ -87,10 +87,13 @@ class _PartsScene:
     """A conversation that ends with a message of parts."""
 
     prober: Prober
+    """Renders the conversation."""
     role: str = "user"
+    """The role of the message under test, e.g. `tool`."""
     tools: bool = False
+    """Whether tools are offered."""
     followed: bool = False
-    """Whether an answer and another question follow it."""
+    """Whether an answer and another question follow the message."""
 
     @property
     def words(self) -> list[Json]:
@@ -141,8 +144,11 @@ class _AroundParts(NamedTuple):
     """A render, cut at the words of its message."""
 
     before: str
+    r"""Up to the first word, e.g. `"<|user|>\n"`."""
     between: str
+    """E.g. `"<image>"`, or empty without parts."""
     after: str
+    r"""From the second word on, e.g. `"<|end|>\n"`."""
 
     @classmethod
     def of(cls, text: str, words: tuple[str, str]) -> _AroundParts:
@@ -162,10 +168,15 @@ class _Added(NamedTuple):
     """The text that parts added to a render."""
 
     outcome: PartsOutcome
+    """E.g. WRITTEN, or DROPPED if the parts change nothing."""
     added: str = ""
+    """The text, e.g. `"<image>"`."""
     place: MediaPlace | None = None
+    """Where it is: inline, or before or after all texts; None if nothing is added."""
     reason: str = ""
+    """The template's error, e.g. `"images are not supported"`."""
     loses_text: bool = False
+    """Whether the texts around the parts are lost."""
 
 
 def _addition_of_error(error: TemplateRenderError) -> _Added:
@@ -267,10 +278,11 @@ class _Repeated:
     """The placeholder of each of several parts."""
 
     placeholder: _Texts
+    """E.g. `("<image_", NUMBER, ">")`."""
     number: int | None = None
-    """The number of the first, if they are counted."""
+    """The number of the first, e.g. 1, or None if they are not counted."""
     alone: _Texts = ()
-    """The placeholder of a single part, if it differs."""
+    """The placeholder of a single part, if it differs from those of several."""
 
     @property
     def single(self) -> str:

@@ -53,20 +53,31 @@ class Sentinels:
     """One set of sentinels; members of a tuple are for the first, second, third of a kind."""
 
     system: str
+    """E.g. `rwgvpbsb`, as all texts below: eight letters without a vowel or meaning."""
     user: str
+    """The first user message."""
     next_user: str
+    """A second user message."""
     answer: str
+    """The result of a call."""
     reasoning: str
+    """The reasoning of the assistant's turn."""
     content: str
+    """The content of the assistant's turn."""
     names: tuple[str, str, str]
+    """The functions' names."""
     ids: tuple[str, str, str]
+    """The ids of calls, nine letters and digits, e.g. `kb2ncmj8p`."""
     keys: tuple[str, ...]
-    """Keys of string arguments, in descending order."""
+    """Keys of string arguments, in descending order, so that sorting shows."""
     typed_keys: Mapping[JsonType, str]
-    """Keys of arguments of each type."""
+    """Keys of arguments of each type, e.g. `{INTEGER: "kkzbbzfd"}`."""
     values: tuple[str, str, str]
+    """Strings as values of arguments."""
     integer: int
+    """E.g. 4595749, a number that no template writes by itself."""
     number: float
+    """E.g. 654317.5."""
 
     def words(self) -> tuple[str, ...]:
         """Return every sentinel's text."""
@@ -157,11 +168,17 @@ class Probe:
     """One render: the conversation, the setting, and the text or the template's refusal."""
 
     dialogue: Dialogue
+    """The messages, e.g. a user's and an assistant's."""
     tools: bool
+    """Whether tools were offered."""
     generation: bool
+    """Whether the generation prompt was requested."""
     setting: Setting
+    """The values set, e.g. `{"enable_thinking": False}`."""
     text: str = ""
+    r"""The render, e.g. `"<|im_start|>user\npkvrbnwj<|im_end|>\n"`; empty on an error."""
     error: TemplateRenderError | None = None
+    """The template's refusal or crash, or None if it rendered."""
 
     @property
     def rendered(self) -> bool:
@@ -174,11 +191,13 @@ class Meter:
     """The cost of probing one template."""
 
     renders: int = 0
+    """The number of renders, without those answered from the cache."""
     characters: int = 0
+    """The total length of the rendered texts."""
     beyond: int = 0
     """The number of renders that a limit ended."""
     slow: tuple[int, TemplateLimitError] | None = None
-    """The least number of messages of a render that took too long, and its error."""
+    """The least number of messages of a render that took too long, and its error; None at first."""
     tally: AskedTally = field(default_factory=AskedTally)
     """A tally of the messages that were rendered to a text."""
 
@@ -410,9 +429,11 @@ class Evidence:
     """The renders of two conversations that differ in one thing."""
 
     difference: str
-    """The one thing, in words: "no call / a call"."""
+    """The one thing, in words, e.g. `"no call / a call"`."""
     left: Probe
+    """The first render, e.g. of a turn without a call."""
     right: Probe
+    """The second render, e.g. of a turn with one."""
 
     def __repr__(self) -> str:
         """Return what differs, in one line."""
@@ -429,14 +450,17 @@ class Finding:
     """The conclusion of one phase."""
 
     phase: str
+    """E.g. `T2`."""
     title: str
+    """The subject of the phase, e.g. `"several calls"`."""
     conclusion: str
-    """One line for a person."""
+    r"""One line for a person, e.g. `"'\\n' separates calls; '<|im_end|>' ends a turn"`."""
     evidence: tuple[Evidence, ...] = ()
+    """The pairs of renders that show it."""
     markers: tuple[str, ...] = ()
-    """The members of the marker registry whose source is this phase."""
+    """The members of the marker registry whose source is this phase, e.g. `call_separator`."""
     kind: EvidenceKind = EvidenceKind.RENDER
-    """What says so."""
+    """What confirms it: renders, or words of the prompt alone."""
 
     def __repr__(self) -> str:
         """Return the phase and its conclusion, in one line."""

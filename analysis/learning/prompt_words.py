@@ -43,7 +43,9 @@ class NamedReasoning(NamedTuple):
     """The markers of reasoning, if no turn under these settings shows it."""
 
     open: str = ""
+    """E.g. `"<think>"`."""
     close: str = ""
+    """E.g. `"</think>"`; empty if unknown."""
     confirmed: bool = True
     """False if only prompts or words show the markers, and no render reasoning between them."""
 
@@ -102,9 +104,11 @@ class FreeStretch(NamedTuple):
     """A stretch of the render of one call that a field replaces."""
 
     text: str
-    """The render."""
+    """The render of the call's conversation, e.g. `"…commentary json<|message|>…"`."""
     start: int
+    """The offset of the replaced text, here of `json`."""
     end: int
+    """The offset after it."""
 
 
 def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[FreeStretch, ...]:
@@ -337,17 +341,24 @@ class WordedPair(NamedTuple):
     """A pair of tags in words that a switch adds to the prompt."""
 
     open: str
+    """E.g. `"<reason>"`."""
     close: str
+    """E.g. `"</reason>"`."""
     without: Probe
+    """The prompt with the switch unset."""
     with_words: Probe
+    """The prompt with the words."""
 
 
 class WordedCall(NamedTuple):
     """An example call in words that tools add to the prompt."""
 
     calls: CallFormat
+    """The format of the example, e.g. `<tool_call>{"name": …, "arguments": …}</tool_call>`."""
     without: Probe
+    """The prompt without tools."""
     with_words: Probe
+    """The prompt with the words."""
 
 
 _LONGEST_INSIDE = 40

@@ -87,7 +87,8 @@ class PartsStage:
     cut: Cut | None
     """The text at which content is cut, e.g. `"</think>"`, if no field carries reasoning."""
     retention: ReasoningRetention
-    """The later prompts that retain the reasoning of a turn."""
+    """The later prompts that retain the reasoning of a turn, e.g. those of the same tool loop
+    only."""
     requires_nonnull_content: bool
     """Whether null content beside a call raises or is printed as a word, e.g. `"None"`."""
 

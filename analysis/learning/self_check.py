@@ -158,9 +158,11 @@ class _Answer(NamedTuple):
     """The outcome of one message."""
 
     failure: Failure | None
-    """The error of the format about it, or None."""
+    """Where the format is wrong about it, or None if it is right."""
     crash: TemplateCrash | None
+    """The template's crash on it, or None if it renders or refuses the message."""
     refused: bool
+    """Whether the template raised, on purpose or not."""
 
 
 class _Judge:

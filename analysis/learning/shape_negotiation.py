@@ -498,14 +498,17 @@ class Negotiated(NamedTuple):
     prober: Prober
     """A prober in the shape that was found, which sets only what a render needs."""
     showing: Setting
-    """The setting that brings reasoning into the text; the prober's own if that does, or none."""
+    """The setting that brings reasoning into the text, e.g. `{"enable_thinking": True}`; the
+    prober's own if none is needed or none does."""
     calls: bool
     """Whether tool calls reach the text."""
     reasoning: bool
     """Whether reasoning reaches the text."""
     trials: tuple[ShapeTrial, ...]
+    """The shapes that were tried, with their outcomes, in order."""
     string_arguments: StringArguments | None
-    """How JSON text as arguments is treated, or None if calls do not reach the text."""
+    """How JSON text as arguments is treated, e.g. pasted, or None if calls do not reach the text.
+    """
 
 
 def negotiate_shape(prober: Prober, suggestions: Suggestions) -> Negotiated:

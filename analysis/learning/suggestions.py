@@ -38,22 +38,24 @@ class Suggestions:
     """Names and constants worth trying on this template."""
 
     variables: tuple[str, ...] = ()
-    """Variables that the template reads and a caller may set."""
+    """Variables that the template reads and a caller may set, e.g. `enable_thinking`."""
     values: dict[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
-    """Constants that a variable is compared with, or that are its default."""
+    """Constants that a variable is compared with, or that are its default, e.g. `{"effort":
+    ("low", "high")}`."""
     structures: dict[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
-    """Objects and lists with the members that are read of a variable: `{"type": "json_object"}`
-    where `x.type` is compared with that word."""
+    """Objects and lists with the members that are read of a variable, e.g. `{"x": ({"type":
+    "json_object"},)}` where `x.type` is compared with that word."""
     flags: frozenset[str] = frozenset()
-    """Variables that are tested for truth."""
+    """Variables that are tested for truth, as by `{% if enable_thinking %}`."""
     searched: tuple[str, ...] = ()
-    """Variables that are searched for something that is not a constant, as a list is."""
+    """Variables that are searched for something that is not a constant, as by `name in
+    builtin_tools`."""
     names: frozenset[str] = frozenset()
-    """Every variable that the template reads."""
+    """Every variable that the template reads, e.g. `messages`."""
     fields: tuple[str, ...] = ()
-    """Names of attributes and items that the template reads from something."""
+    """Names of attributes and items that the template reads, e.g. `reasoning_content`."""
     constants: tuple[str, ...] = ()
-    """Text constants in expressions."""
+    """Text constants in expressions, e.g. `"</think>"` in `content.split("</think>")`."""
 
 
 SPECIAL_TOKENS = (
@@ -268,10 +270,10 @@ class _Structure(NamedTuple):
     """Possible values of a variable, or of a part of it."""
 
     whole: Json
-    """A value with all members that are read."""
+    """A value with all members that are read, e.g. `{"type": "json_object", "strict": True}`."""
     telling: tuple[Json, ...]
-    """Values with one member that the template tests each: equal to a word that it is compared
-    with, or true."""
+    """Values with one member that the template tests each, equal to a word that it is compared
+    with, or true, e.g. `({"type": "json_object"}, {"strict": True})`."""
 
     @property
     def values(self) -> tuple[Json, ...]:

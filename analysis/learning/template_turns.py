@@ -56,14 +56,15 @@ class LostText:
     """A text that the template writes in its own form, but not in the usual one."""
 
     text: str
+    """E.g. `"Oslo"`."""
     whose: str
-    """The place of the text, such as ``the user's message``."""
+    """The place of the text, e.g. `"the user's message"`."""
     whole: bool = True
     """Whether it is the whole text of that place, not a part of it."""
     encoded: bool = False
     """Whether it is present, inside JSON text that was encoded twice."""
     now: str = ""
-    """The text that the template writes in its place, if that is short and known."""
+    """The text that the template writes in its place, e.g. `"oslo"`, if that is short and known."""
 
     def __str__(self) -> str:
         """Describe in words what becomes of the message."""
@@ -79,8 +80,11 @@ class SaidPart(NamedTuple):
     """A text of a message, and the message with another text in its place."""
 
     lost: LostText
+    """The text, as it is reported if it is lost."""
     replaced: Message
+    """The message with `5` in its place."""
     part: TurnPart
+    """The part of the turn that has it."""
 
     def stands_in(self, text: str) -> bool:
         """Whether a text holds all words of the part."""
@@ -266,11 +270,13 @@ class WrittenTurn(NamedTuple):
     """An assistant turn as written after a prompt."""
 
     prompt: str
+    r"""E.g. `"…<|im_start|>assistant\n<think>\n"`."""
     before: str
     """The conversation before the turn; the prompt adds the beginning of the turn to it."""
     text: str = ""
+    r"""E.g. `"<|im_start|>assistant\n<think>\n…<|im_end|>\n"`."""
     refusal: str = ""
-    """Why there is no such turn; the text is empty then."""
+    """Why there is no such turn, e.g. `"the template refuses it: …"`; the text is empty then."""
 
     @property
     def whole(self) -> str:

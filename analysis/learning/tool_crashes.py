@@ -27,7 +27,9 @@ class RenderedTools(NamedTuple):
     """The text that a template writes with tools, or the error."""
 
     text: str
+    """The prompt with these tools; empty on an error."""
     error: TemplateRenderError | None = None
+    """The template's refusal or crash, or None."""
 
 
 RenderTools: TypeAlias = Callable[[Sequence[Tool]], RenderedTools]
@@ -57,7 +59,9 @@ class ToolCrash:
 
 class _ToolMend(NamedTuple):
     cause: str
+    """E.g. `"a parameter without description"`."""
     apply: Callable[[Tool], Tool]
+    """Returns the tool without the cause, or unchanged if it has none."""
 
 
 def find_crashes(

@@ -176,10 +176,14 @@ class _ToolPart(NamedTuple):
     """A part of a tool, and its changed value."""
 
     tool: int
+    """The number of the tool, from 0."""
     path: PartPath
+    """E.g. `("parameters", "properties", "city", "description")`."""
     other: Json
+    """The changed value, e.g. `"qovarz1x"`."""
     word: str = ""
-    """The text by which it is found; empty if the changed value has no distinct text."""
+    """The text by which it is found, e.g. `qovarz1x`; empty if the changed value has no distinct
+    text."""
     renames: bool = False
     """Whether its key is changed instead of its value."""
 

@@ -40,6 +40,7 @@ class Cut(NamedTuple):
     """A text that is lost from the content, with everything before it."""
 
     text: str
+    """E.g. `"</think>"`."""
     remainder: Probe
     """The render without the text and everything before it."""
 
@@ -154,8 +155,11 @@ class SectionMarkers(NamedTuple):
     """The markers around all calls of a turn, and the layouts without them."""
 
     open: str
+    """E.g. `"<calls>"`; empty if calls stand alone."""
     close: str
+    """E.g. `"</calls>"`."""
     layouts: Mapping[Presence, TurnLayout]
+    """The layouts without these markers."""
 
 
 def cut_section(
@@ -270,10 +274,14 @@ class SeenEnd(NamedTuple):
     """The end of turns with this last part, and the renders that show it."""
 
     end: TurnEnd
+    r"""E.g. `"<|im_end|>\n"`, as the last turn and as an earlier one."""
     stop: str
-    """The stop string: the first marker after the part; empty if there is none."""
+    """The stop string: the first marker after the part, e.g. `"<|im_end|>"`; empty if there is
+    none."""
     last: Probe
+    """The conversation that ends with the turn."""
     later: Probe
+    """The conversation in which a message follows it."""
 
 
 def learn_ends(
