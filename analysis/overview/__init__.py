@@ -1,1 +1,1 @@
-"""What a person looks at: one template, two compared, many surveyed."""
+"""Overviews for a person: one template, a comparison of two, a survey of many."""

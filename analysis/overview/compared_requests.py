@@ -1,4 +1,4 @@
-"""The conversations that both templates render, and what is sent beside the messages."""
+"""The conversations that both templates render, and the variables sent with the messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PART_DATA: dict[str, str] = {
     MediaKind.VIDEO: "https://example.org/cat.mp4",
     "input_audio": "UklGRg==",
 }
-"""The data of each kind, and of a form that takes no address."""
+"""The data of each kind of part as base64, for keys that do not take a URL."""
 _TEXT: Json = {"type": "text", "text": "What is in this?"}
 _IMAGE: Json = {"type": "image"}
 _VIDEO: Json = {"type": "video"}
@@ -56,14 +56,14 @@ TEXT_PARTS: tuple[ContentKind, ...] = (
     ContentKind("text", [_TEXT]),
     ContentKind("two texts", [_TEXT, {"type": "text", "text": "And who took it?"}]),
 )
-"""Texts alone, which every role may send."""
+"""Text only; any role may send it."""
 
 _USUAL_FORMS = (
     *("image", "image with image", "image with url", "image_url"),
     *("audio", "audio with audio", "audio_url", "input_audio"),
     *("video", "video with video", "video_url"),
 )
-"""The forms that callers send most."""
+"""The most frequent ways to send a part."""
 _FORMS = {form.name: form for form in MEDIA_FORMS}
 _DATA_PARTS: tuple[tuple[str, Json], ...] = (
     *(
@@ -79,13 +79,13 @@ PARTS: tuple[ContentKind, ...] = (
     ContentKind("text before image", [_TEXT, _IMAGE]),
     ContentKind("two images and a video", [_IMAGE, _IMAGE, _VIDEO, _TEXT]),
 )
-"""What a user may send; every part of data has a text beside it."""
+"""Contents of a user message; each part with data has a text beside it."""
 
 UNTYPED: tuple[ContentKind, ...] = (
     ContentKind("text without a type", [{"text": "What is in this?"}]),
     ContentKind("image without a type", [{"image": _PICTURE}, {"text": "What is in this?"}]),
 )
-"""Parts that only their keys tell apart."""
+"""Parts without a type, which differ by their keys alone."""
 
 
 _QUESTION = UserMessage("What is the weather in Oslo?")
@@ -100,25 +100,25 @@ RequestKey: TypeAlias = tuple[str, bool, bool | None, bool]
 
 @dataclass(frozen=True, slots=True)
 class ComparedRequest:
-    """One conversation with what is sent beside it; the switches come later."""
+    """One conversation and the other arguments of its request, switches excepted."""
 
     conversation: str
-    """What the conversation is, in words."""
+    """The conversation in words, e.g. `"a call and its result"`."""
     dialogue: Dialogue
     tools: bool
     generation: bool
     system: bool | None = None
-    """Whether a system message comes first; None: only where the template wants one."""
+    """Whether a system message comes first, or None to send one only if the template needs it."""
     first: str = ""
-    """The role of a message that comes before all others."""
+    """The role of a message before all others, e.g. `"developer"`."""
     content: tuple[str, Json] | None = None
-    """A role, and what its messages have as content in the place of a text."""
+    """A role, and the content that its messages have in place of a text."""
     arguments_as_string: bool | None = None
-    """Whether arguments come as JSON text; None: as the template takes them."""
+    """Whether arguments are JSON strings, or None for the form that the template takes."""
 
     @property
     def key(self) -> RequestKey:
-        """What no two requests have in common."""
+        """The request's unique key."""
         return self.conversation, self.tools, self.system, self.generation
 
     def messages(self, shape: MessageShape) -> list[dict[str, Json]]:
@@ -132,7 +132,8 @@ class ComparedRequest:
         if self.content is not None:
             role, content = self.content
             return [
-                {**each, "content": content} if each["role"] == role else each for each in shaped
+                {**message, "content": content} if message["role"] == role else message
+                for message in shaped
             ]
         return shaped
 
@@ -142,7 +143,7 @@ AXES: dict[str, tuple[str, str]] = {
     "system": ("without a system message", "with a system message"),
     "generation": ("without the generation prompt", "with the generation prompt"),
 }
-"""What is sent or not beside the messages: the field of a request, and words for both."""
+"""The optional arguments of a request: the field, and the words for with and without."""
 
 
 @lru_cache(maxsize=1)
@@ -247,7 +248,7 @@ def _request(
 
 
 def _unusual_requests() -> Iterator[ComparedRequest]:
-    """Return what some callers send, and what is played with nothing set alone."""
+    """Return the requests that few callers send; they are rendered under the defaults alone."""
     for tools in (False, True):
         yield ComparedRequest(
             "a developer message first", (_QUESTION,), tools, generation=True, first="developer"
@@ -281,17 +282,17 @@ def _unusual_requests() -> Iterator[ComparedRequest]:
 
 
 Outcome: TypeAlias = str | TemplateRenderError | None
-"""The text, the refusal, or None if it was not asked."""
+"""The rendered text, the error that it raised, or None if it was not rendered."""
 
 MOST_BEYOND = 3
-"""Renders that may run into a limit before no more are asked: each takes as long as it may."""
+"""Renders stop after this many limit errors, since each takes as long as the limit allows."""
 
 
 class ComparisonStage:
-    """Renders requests through one template, in the shape that it takes."""
+    """Renders requests with one template, in the message shape that it expects."""
 
     def __init__(self, analysis: Analysis, other: Analysis) -> None:
-        """Prepare to play `analysis`; special tokens that it lacks come from the other's files."""
+        """Store the analysis; special tokens that it lacks are taken from the other's files."""
         template = analysis.template
         known: Mapping[str, str] = {
             name: other.template.special_tokens.get(name, text)
@@ -326,11 +327,11 @@ class ComparisonStage:
 
     @property
     def tally(self) -> AskedTally:
-        """What was rendered so far."""
+        """The bounds of all requests rendered so far."""
         return self._prober.meter.tally
 
     def line_at(self, request: ComparedRequest, setting: Setting, at: int) -> int | None:
-        """Return the template's line that wrote the character at a place; None: not known."""
+        """Return the template's line that wrote the character at `at`, or None if unknown."""
         try:
             asked = self._prober.variables(
                 request.messages(self._prober.shape),

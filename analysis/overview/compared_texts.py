@@ -29,13 +29,13 @@ from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from .compared_requests import AXES, ComparedRequest, ComparisonStage, Outcome, RequestKey
 
 CONTEXT = 60
-"""Characters that are kept before a difference and from it on."""
+"""Characters kept on either side of a difference."""
 
 MOST_UNITS = 4000
-"""Longer blocks are not aligned, which would take long."""
+"""Longer blocks are not aligned: the time grows with the square of their length."""
 
 _COINCIDENCE = 2
-"""So few equal characters, none of a word, between two differences are one difference."""
+"""Differences with at most this many equal characters between, none of a word, are merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +43,21 @@ class TextDifference:
     """One place at which two texts differ."""
 
     at: int
-    """Where it is in the first text."""
+    """The offset in the first text."""
     before: str
-    """What both have before it, or what stands there in the first."""
+    """The text before it in the first."""
     left: str
-    """What the first alone has."""
+    """The text that only the first has."""
     right: str
     left_rest: str
-    """The first text from there on."""
+    """The first text from the difference on."""
     right_rest: str
     right_at: int = 0
-    """Where it is in the second text."""
+    """The offset in the second text."""
 
     @property
     def unit_before(self) -> str:
-        """The last unit before it; empty at the beginning of the texts."""
+        """The last unit before it, or an empty text at the beginning."""
         line = self.before.splitlines(keepends=True)[-1:]
         return _text_units(line[0])[-1] if line else ""
 
@@ -155,18 +155,18 @@ class DifferenceSighting:
     request: ComparedRequest
     difference: TextDifference
     left_error: str = ""
-    """The first template's words where it raises."""
+    """The first template's error message if it raises."""
     right_error: str = ""
 
     @property
     def key(self) -> SightingKey:
-        """What tells one difference from another."""
+        """The identity of a difference; sightings that share it are merged."""
         change = self.difference
         return (*self.place, change.left, change.right, self.left_error, self.right_error)
 
     @property
     def place(self) -> tuple[str]:
-        """The unit before a change of whitespace and signs, which is not known by itself."""
+        """The unit before; a change of whitespace or punctuation alone identifies nothing."""
         change = self.difference
         if any(map(str.isalnum, change.left + change.right)):
             return ("",)
@@ -176,28 +176,28 @@ class DifferenceSighting:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRound:
-    """What came of requests under one setting."""
+    """The results of requests under one setting."""
 
     setting: Setting
     marks: dict[RequestKey, int]
     """The two outcomes of each request as one number, equal where both are."""
     sightings: tuple[DifferenceSighting, ...]
-    """The differences that were not told before."""
+    """The differences that no earlier round has shown."""
     differing: int
-    """Requests whose outcomes differ in a way that was not told before."""
+    """The number of requests with a difference that no earlier round has shown."""
     refused: frozenset[RequestKey]
-    """Requests that both refuse."""
+    """Requests on which both raise."""
     unanswered: int
-    """Requests that one of the two was not asked any more."""
+    """The number of requests that one of the two did not render, after too many limit errors."""
 
     @property
     def keys(self) -> frozenset[SightingKey]:
-        """What the differences are known by."""
+        """The keys of the differences."""
         return frozenset(sighting.key for sighting in self.sightings)
 
     @property
     def compared(self) -> int:
-        """Requests that at least one of the two rendered."""
+        """The number of requests that at least one of the two rendered."""
         return len(self.marks) - len(self.refused) - self.unanswered
 
 
@@ -256,33 +256,33 @@ def _outcome_reason(outcome: Outcome) -> str:
 
 
 _TELLING_LENGTH = 6
-"""So many characters of what changed tell one way of parting from another."""
+"""Differences are grouped by this many characters of the changed text."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderChange:
-    """One way in which the renders of the two templates part."""
+    """One difference between the templates, with all renders that show it."""
 
     under: Annotated[tuple[SettingValues, ...], Meta(min_length=1)]
-    """The settings under which it shows, one of those that come out alike."""
+    """The settings under which it shows; of settings with equal renders, one."""
     conversations: Annotated[tuple[str, ...], Meta(min_length=1)]
     """The conversations in which it shows."""
     only: tuple[str, ...]
-    """What must be sent, or not, beside the messages, such as: with tools."""
+    """The arguments that must be sent, or left out, for it to show, e.g. `with tools`."""
     renders: Positive
-    """In how many renders it shows."""
+    """The number of renders that show it."""
     at: Count
-    """Characters of the first text before the place, in the first of them."""
+    """The offset in the first text, in the first of these renders."""
     before: str
-    """The end of those, at most 60 characters."""
+    """The text before that offset, at most 60 characters."""
     left: str | None
-    """The text from there on, at most 60 characters; null where the template raises."""
+    """The text from that offset on, at most 60 characters; null if the template raises."""
     right: str | None
     left_error: str | None
-    """The template's words where it raises."""
+    """The template's error message if it raises."""
     right_error: str | None
     left_line: Positive | None
-    """The line of the first template that wrote what it has there; null where it is not known."""
+    """The line of the first template that wrote the text; null if unknown."""
     right_line: Positive | None
 
 
@@ -295,7 +295,7 @@ class _SeenDifference:
 def group_differences_by_cause(
     rounds: Sequence[ComparedRound], stages: tuple[ComparisonStage, ComparisonStage]
 ) -> tuple[RenderChange, ...]:
-    """Return the ways in which renders part: those with nothing set first, the frequent first."""
+    """Return the differences: those under the defaults first, the most frequent first."""
     known: dict[tuple[str, ...], list[_SeenDifference]] = {}
     for round_ in rounds:
         for sighting in round_.sightings:
@@ -306,12 +306,12 @@ def group_differences_by_cause(
     first = rounds[0] if rounds else None
     changes = [(seen[0].round is not first, _make_change(seen, stages)) for seen in ways.values()]
     return tuple(
-        change for _, change in sorted(changes, key=lambda each: (each[0], -each[1].renders))
+        change for _, change in sorted(changes, key=lambda pair: (pair[0], -pair[1].renders))
     )
 
 
 def _way_key(differences: Sequence[_SeenDifference]) -> tuple[str, ...]:
-    """Tell one way of parting from another: a word of a message makes no difference."""
+    """Return the key of a group of differences, which ignores the words of the messages."""
     sighting = differences[0].sighting
     settings = dict.fromkeys(repr(difference.round.setting) for difference in differences)
     return (
@@ -329,11 +329,18 @@ def _make_change(
 ) -> RenderChange:
     example = differences[0].sighting
     difference = example.difference
-    rounds = {repr(each.round.setting): each.round.setting for each in differences}
-    renders = {(repr(each.round.setting), each.sighting.request.key) for each in differences}
+    rounds = {
+        repr(difference.round.setting): difference.round.setting for difference in differences
+    }
+    renders = {
+        (repr(difference.round.setting), difference.sighting.request.key)
+        for difference in differences
+    }
     return RenderChange(
         tuple(rounds.values()),
-        tuple(dict.fromkeys(each.sighting.request.conversation for each in differences)),
+        tuple(
+            dict.fromkeys(difference.sighting.request.conversation for difference in differences)
+        ),
         tuple(_needed_axes(differences)),
         len(renders),
         difference.at,
@@ -350,7 +357,7 @@ def _make_change(
 
 
 def _needed_axes(differences: Sequence[_SeenDifference]) -> list[str]:
-    """Say what is sent beside the messages in all of them, where it was played without, too."""
+    """Return the arguments that all of them share and without which the same request is equal."""
     found: list[str] = []
     for axis, words in AXES.items():
         values = {getattr(difference.sighting.request, axis) for difference in differences}
@@ -363,7 +370,7 @@ def _needed_axes(differences: Sequence[_SeenDifference]) -> list[str]:
 
 
 def _rendered_without(difference: _SeenDifference, axis: str) -> bool:
-    """Whether the same request without that, or with it, was rendered."""
+    """Return whether the same request was rendered with the argument toggled."""
     request: Sequence[Json] = difference.sighting.request.key
     other = tuple(
         not value if name == axis else value

@@ -40,39 +40,39 @@ from .format_facts import FactChange, changed_facts
 
 
 ANY_TEXT = "any text"
-"""A value that no template compares with: what is inserted shows, what is unknown is refused."""
+"""A value that no template compares with: shown if the switch is inserted, else unknown."""
 
 MOST_SETTINGS = 80
-"""So many values are played; the corpus's most open template has 65."""
+"""At most this many values are rendered; the corpus has at most 65 for one template."""
 
 MOST_TRIED = 400
-"""So many words of a template are tried as values of its switches."""
+"""At most this many words of a template are tried as values of its switches."""
 
 LONGEST_WORD = 24
 """Longer constants are texts rather than values."""
 
 _DOCUMENTS: Json = [{"title": "Oslo", "text": "It is sunny in Oslo."}]
-"""What `documents` is, which transformers passes as a list of titles and texts."""
+"""A value of `documents`; transformers passes a list of objects with a title and a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedValues:
-    """The values to play, each alone, and what is left out."""
+    """The values to render with, one at a time, and those left out."""
 
     settings: tuple[Setting, ...]
     left_out: tuple[Setting, ...] = ()
-    """Values beyond the most that are played."""
+    """Values beyond `MOST_SETTINGS`."""
 
 
 def usual_setting(left: Analysis, right: Analysis) -> Setting:
-    """Return what must be set for both to render at all; mostly nothing."""
+    """Return the setting without which one of the two never renders; mostly empty."""
     return {**left.formats.base, **right.formats.base}
 
 
 def asked_values(
     analyses: Sequence[Analysis], stages: Sequence[ComparisonStage], *, usual: Setting
 ) -> PlayedValues:
-    """Return every value that a template suggests or shows, in the order of their sources.
+    """Return every value that a template suggests or inserts, in the order of their sources.
 
     Switches that `usual` sets are not among them.
     """
@@ -122,7 +122,7 @@ def _value_words(suggestions: Suggestions) -> list[str]:
 
 
 def _is_value(stage: ComparisonStage, usual: Setting, name: str, word: str) -> bool:
-    """Whether a word does something that another text of its length does not."""
+    """Return whether a word has another effect than any text of its length."""
     # What is written out, or gone through letter by letter, comes out as long for both.
     other = (ANY_TEXT * LONGEST_WORD)[: len(word)]
     return any(
@@ -147,53 +147,53 @@ def _render_length(
 
 
 MOST_PAIRS = 100
-"""So many pairs of values are played at once; those first that change something alone."""
+"""At most this many pairs of values are rendered, those first that have an effect alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedRenders:
-    """What the renders were asked: all that "nothing differs" is said over."""
+    """The renders that a comparison covers; "nothing differs" claims no more than these."""
 
     renders: int
-    """Conversations that at least one of the two rendered with nothing set."""
+    """Conversations that at least one of the two rendered under the defaults."""
     bounds: AskedBounds
-    """What the conversations held at most."""
+    """The largest messages, calls, tools and values of the conversations."""
     differing: int
-    """How many of those differ."""
+    """The number of those that differ."""
     switched: int
-    """Conversations under a value of a switch, or two, that at least one of the two rendered."""
+    """The same under one value of a switch, or under two."""
     switched_differing: int
-    """How many of those differ in another way than with nothing set; of values under which all
-    comes out alike, one counts."""
+    """The number of those with a difference that the defaults do not show; of values with equal
+    renders, one counts."""
     usual: Setting
-    """What is set: what must be for both to render at all, and what was asked; mostly nothing."""
+    """The variables set in every render: those requested, and those needed to render at all."""
     settings: tuple[Setting, ...]
-    """The values that were played, each alone."""
+    """The values that were rendered with, one at a time."""
     pairs: int
-    """Pairs of values of two switches that were played at once."""
+    """The number of pairs of values of two switches that were set at once."""
     parts: tuple[str, ...]
-    """The kinds of content that were sent and that at least one of the two takes."""
+    """The kinds of content that at least one of the two renders."""
     refused: int
-    """Conversations under a setting that both refuse; their words are not compared."""
+    """Conversations under a setting on which both raise; the messages are not compared."""
     refused_conversations: tuple[str, ...]
-    """Those that both refuse with nothing set, whatever is sent beside them."""
+    """Conversations on which both raise under the defaults, with any other argument."""
     refused_settings: tuple[Setting, ...]
-    """Those under which both refuse everything."""
+    """Settings under which both raise on everything."""
     left_out: tuple[Setting, ...]
-    """Values beyond the most that are played."""
+    """Values beyond `MOST_SETTINGS`."""
     left_out_pairs: int
-    """Pairs beyond the most that are played."""
+    """The number of pairs beyond `MOST_PAIRS`."""
     unanswered: int
-    """Conversations that were not asked since too many before them ran into a limit."""
+    """Conversations that were not rendered, since too many before them ran into a limit."""
 
 
 def changed_renders(
     left: Analysis, right: Analysis, setting: Setting | None = None
 ) -> tuple[tuple[RenderChange, ...], AskedRenders]:
-    """Play everything through both; return how the renders differ, and what was asked.
+    """Render all requests with both templates; return the differences, and what was covered.
 
-    Each template gets the messages in the shape that it takes, and one that reads a special token
-    which only the other's files name gets it from there. What `setting` sets stays as it is.
+    Each template gets messages in the shape that it expects. A special token that only one of the
+    two models' files define is passed to both. Variables in `setting` are never switched.
     """
     stages = ComparisonStage(left, right), ComparisonStage(right, left)
     asked = setting or {}
@@ -226,39 +226,39 @@ def changed_renders(
         renders=first.compared,
         bounds=asked_of.bounds,
         differing=first.differing,
-        switched=sum(each.compared for each in under),
+        switched=sum(round_.compared for round_ in under),
         switched_differing=sum(two.differing for two in [*distinct, *twos]),
         usual=usual,
         settings=values.settings,
         pairs=len(twos),
         parts=tuple(_rendered_kinds(first)),
-        refused=sum(len(each.refused) for each in rounds),
+        refused=sum(len(round_.refused) for round_ in rounds),
         refused_conversations=tuple(_refused_conversations(first)),
         refused_settings=tuple(
             single.setting for single in [*bare, *singles] if not single.compared
         ),
         left_out=values.left_out,
         left_out_pairs=len(pairs) - len(twos),
-        unanswered=sum(each.unanswered for each in rounds),
+        unanswered=sum(round_.unanswered for round_ in rounds),
     )
 
 
 def _distinct_rounds(first: ComparedRound, rounds: Sequence[ComparedRound]) -> list[ComparedRound]:
-    """Give one round of those that come out alike, and none that comes out as with nothing set."""
+    """Return one round of those with equal renders, without those that equal the defaults."""
     usual = {request.key: first.marks[request.key] for request in switch_requests()}
     found: dict[frozenset[tuple[object, int]], ComparedRound] = {}
-    for each in rounds:
-        if each.marks != usual:
-            found.setdefault(frozenset(each.marks.items()), each)
+    for round_ in rounds:
+        if round_.marks != usual:
+            found.setdefault(frozenset(round_.marks.items()), round_)
     return list(found.values())
 
 
 def _round_pairs(
     singles: Sequence[ComparedRound], distinct: Sequence[ComparedRound], usual: Setting
 ) -> list[tuple[ComparedRound, ComparedRound]]:
-    """Return the rounds two by two whose settings name different switches beside the usual ones.
+    """Return the pairs of rounds whose settings differ from `usual` in different switches.
 
-    Values that change nothing alone may do so with another; pairs of such come last.
+    A value without an effect of its own may have one beside another value: these pairs come last.
     """
     named = [
         (single, _changed_names(single.setting, usual), any(single is one for one in distinct))
@@ -270,7 +270,7 @@ def _round_pairs(
         for (one, names, effective), (other, others, also) in combinations(named, 2)
         if names and others and not names & others
     ]
-    return [pair for _, pair in sorted(pairs, key=lambda each: each[0])]
+    return [pair for _, pair in sorted(pairs, key=lambda item: item[0])]
 
 
 def _merge_settings(one: ComparedRound, other: ComparedRound, usual: Setting) -> Setting:
@@ -286,7 +286,7 @@ def _changed_names(setting: Setting, usual: Setting) -> frozenset[str]:
 
 
 def _is_any_text(round_: ComparedRound, singles: Sequence[ComparedRound]) -> bool:
-    """Whether a value is any text, and comes out like true, which is played in its place."""
+    """Return whether a value is `ANY_TEXT` and renders like true, which is tried in its place."""
     names = [name for name, value in round_.setting.items() if value == ANY_TEXT]
     return any(
         single.marks == round_.marks and all(single.setting.get(name) is True for name in names)
@@ -305,7 +305,7 @@ def _rendered_kinds(first: ComparedRound) -> Iterator[str]:
 
 
 def _refused_conversations(first: ComparedRound) -> Iterator[str]:
-    """Return the conversations that both refuse in every request."""
+    """Return the conversations on which both raise in every request."""
     taken = {request.conversation for request in all_requests() if request.key not in first.refused}
     names = dict.fromkeys(key[0] for key in first.marks)
     yield from (name for name in names if name not in taken)
@@ -317,9 +317,9 @@ class TripChange:
 
     scenario: str
     next: str
-    """Whose message comes next."""
+    """The role of the next message, e.g. `tool`."""
     left: str
-    """`holds`, the cause why it does not, or that it does not apply."""
+    """`holds`, the code of the cause, or `does not apply`."""
     right: str
 
 
@@ -329,23 +329,23 @@ class FindingChange:
 
     finding: LintFinding
     appeared: bool
-    """It is the second's; else it has vanished with the first."""
+    """Whether only the second has it; otherwise only the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All that differs."""
+    """All differences between two templates."""
 
     left: Analysis
     right: Analysis
     facts: tuple[FactChange, ...]
     renders: tuple[RenderChange, ...]
-    """The ways in which renders part."""
+    """The differences of renders, grouped."""
     coverage: AskedRenders
-    """What was rendered, and what was not."""
+    """The requests that were rendered, and those that were not."""
     trips: tuple[TripChange, ...]
     trip_count: int
-    """Scenarios, with whose message comes next, that apply to either."""
+    """The number of scenarios, by the next message's role, that apply to either."""
     findings: tuple[FindingChange, ...]
 
     @property
@@ -355,12 +355,12 @@ class Comparison:
 
     @property
     def same_check(self) -> bool:
-        """Whether the self-checks come out alike."""
+        """Whether the self-checks have the same result."""
         return check_counts(self.left.check) == check_counts(self.right.check)
 
     @property
     def equal(self) -> bool:
-        """Whether nothing that was looked at differs."""
+        """Whether no difference was found."""
         changes = (*self.facts, *self.renders, *self.trips, *self.findings)
         return not changes and self.same_check
 
@@ -368,10 +368,10 @@ class Comparison:
 def compare_templates(
     left: Analysis, right: Analysis, setting: Setting | None = None
 ) -> Comparison:
-    """Compare what two templates do.
+    """Compare two templates by their renders, formats, round trips and findings.
 
-    What `setting` sets is set in every render and round trip. Formats, self-checks and findings are
-    those of the templates under all of their settings.
+    The variables in `setting` are set in every render and round trip. Formats, self-checks and
+    findings cover all settings.
     """
     renders, asked = changed_renders(left, right, setting)
     trips, played = _changed_trips(left, right, setting or {})
@@ -395,7 +395,7 @@ def _changed_trips(
     left: Analysis, right: Analysis, setting: Setting
 ) -> tuple[tuple[TripChange, ...], int]:
     scenarios = shipped_scenarios()
-    ours, theirs = (_trip_verdicts(each, scenarios, setting) for each in (left, right))
+    ours, theirs = (_trip_verdicts(analysis, scenarios, setting) for analysis in (left, right))
     names = dict.fromkeys([*ours, *theirs])
     order = [scenario.name for scenario in scenarios]
     changes = [
@@ -408,7 +408,7 @@ def _changed_trips(
         for name, coming in names
         if ours.get((name, coming)) != theirs.get((name, coming))
     ]
-    return tuple(sorted(changes, key=lambda each: order.index(each.scenario))), len(names)
+    return tuple(sorted(changes, key=lambda change: order.index(change.scenario))), len(names)
 
 
 def _trip_verdicts(
@@ -435,8 +435,16 @@ def _changed_findings(
     ours, theirs = Counter(map(_finding_key, left)), Counter(map(_finding_key, right))
     ours_only, theirs_only = ours - theirs, theirs - ours
     changes = [
-        *(FindingChange(each, appeared=False) for each in left if _take_finding(ours_only, each)),
-        *(FindingChange(each, appeared=True) for each in right if _take_finding(theirs_only, each)),
+        *(
+            FindingChange(finding, appeared=False)
+            for finding in left
+            if _take_finding(ours_only, finding)
+        ),
+        *(
+            FindingChange(finding, appeared=True)
+            for finding in right
+            if _take_finding(theirs_only, finding)
+        ),
     ]
     return tuple(sorted(changes, key=lambda change: change.finding.code))
 
@@ -445,12 +453,12 @@ _FindingKey = tuple[str, str, str]
 
 
 def _finding_key(finding: LintFinding) -> _FindingKey:
-    """Return what makes two findings the same one, whatever words an exception has."""
+    """Return the identity of a finding, which ignores the wording of exceptions."""
     return finding.code, finding.severity.value, finding.message_without_reasons
 
 
 def _take_finding(left: Counter[_FindingKey], finding: LintFinding) -> bool:
-    """Take one of these findings away, if any is left."""
+    """Remove one of these findings, and return whether any was left."""
     key = _finding_key(finding)
     if left[key] <= 0:
         return False

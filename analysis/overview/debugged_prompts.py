@@ -1,7 +1,7 @@
 """Conversations to debug a template with: renders step by step, tokens, loss mask, switches.
 
-Contract: messages and tools are passed to the template as given, not in the shape that it accepts,
-since the question is what it does with these.
+Contract: messages and tools are passed to the template unchanged, not in the shape that it accepts:
+the debugger shows what the template does with them.
 """
 
 from __future__ import annotations
@@ -56,27 +56,27 @@ TOOLS: Sequence[Tool] = [
 ]
 
 _YAML_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-"""Characters that JSON may hold as they are, and that YAML refuses or reads as a line's end."""
+"""Characters that JSON allows unescaped and YAML refuses, or reads as a line break."""
 
 ANY_TEXT = "a text of one's own"
-"""What a switch is set to where any text is a value of it."""
+"""The value of a switch that takes any text."""
 
 
 @dataclass(frozen=True, slots=True)
 class DebuggedConversation:
-    """A conversation, with what is sent beside it."""
+    """A conversation and the other arguments of its request."""
 
     name: str
-    """What it is called: a shipped one's name, a file."""
+    """The name of a shipped conversation, or a file."""
     messages: tuple[Mapping[str, Any], ...]
     tools: tuple[Tool, ...] | None = None
     switches: Mapping[str, Json] = field(default_factory=dict[str, Json])
     generation_prompt: bool | None = None
-    """Whether the prompt ends where the model begins; None: unless the last message is its."""
+    """`add_generation_prompt`, or None for true unless the last message is the assistant's."""
     about: str = ""
 
     def trace(self, template: ChatTemplate) -> RenderTrace:
-        """Render it, step by step. Raises TemplateSyntaxError."""
+        """Render step by step. Raises TemplateSyntaxError."""
         # Any other variables of the template, whose names mypy cannot know.
         switches: dict[str, Any] = {**self.switches}
         return template.step_through(
@@ -85,15 +85,15 @@ class DebuggedConversation:
 
     @property
     def prompts(self) -> bool:
-        """Whether the prompt ends where the model begins."""
+        """The `add_generation_prompt` in effect."""
         if self.generation_prompt is not None:
             return self.generation_prompt
         return self.messages[-1].get("role") != "assistant"
 
     def as_yaml(self) -> str:
-        """Return its messages as YAML and its tools as JSON, to be edited and read again as YAML.
+        """Return the messages as YAML and the tools as JSON, for an editor.
 
-        Tools are usually at hand as JSON, which YAML can hold.
+        The whole is YAML, which includes JSON; tools can so be pasted as they usually come.
         """
         messages = {"messages": [*self.messages]}
         text = yaml.safe_dump(messages, allow_unicode=True, sort_keys=False, width=76)
@@ -104,7 +104,7 @@ class DebuggedConversation:
         return f"{text}tools:\n{indent(tools, '  ')}\n"
 
     def edited(self, value: object, name: str) -> DebuggedConversation:
-        """Return it with the messages and tools of `as_yaml`. Raises AutoparserError."""
+        """Return a copy with the messages and tools of edited YAML. Raises AutoparserError."""
         messages = tuple(given_messages(value, name))
         there = is_mapping(value) and "tools" in value
         tools = tuple(given_tools(value, name)) if there else None
@@ -113,16 +113,16 @@ class DebuggedConversation:
 
 @lru_cache(maxsize=1)
 def shipped_conversations() -> tuple[DebuggedConversation, ...]:
-    """Return the conversations that come with the package."""
+    """Return the conversations that the package ships."""
     given: Mapping[str, Any] = yaml.safe_load(SHIPPED.read_text(encoding="utf-8"))
     return tuple(
         DebuggedConversation(
             name,
-            tuple(given_messages(each["messages"], SHIPPED.name)),
-            tuple(TOOLS) if each.get("tools") else None,
-            about=each["about"],
+            tuple(given_messages(entry["messages"], SHIPPED.name)),
+            tuple(TOOLS) if entry.get("tools") else None,
+            about=entry["about"],
         )
-        for name, each in given.items()
+        for name, entry in given.items()
     )
 
 
@@ -148,14 +148,14 @@ def switched_renders(
 
 @dataclass(frozen=True, slots=True)
 class PromptMarks:
-    """What is known of the characters of a prompt beyond who wrote them."""
+    """The loss mask and the tokens of a prompt, by character."""
 
     text: str = ""
     learned: tuple[tuple[int, int], ...] | None = None
-    """The ranges that a training run learns, in order; None: not asked."""
+    """The ranges in the loss mask, in order, or None if it was not computed."""
     tokens: tuple[tuple[int, int, int], ...] = ()
-    """The id of each token, with its range before it, which is empty where a token goes on in a
-    character; none without a tokenizer."""
+    """Each token as (start, end, id), empty without a tokenizer. A token that continues a character
+    has an empty range."""
 
 
 def mark_prompt(
@@ -163,7 +163,7 @@ def mark_prompt(
 ) -> PromptMarks:
     """Return the tokens of a conversation's prompt and its loss mask.
 
-    With a tokenizer the mask is that of its tokens. Raises as `Renderer.render` does.
+    With a tokenizer, the mask has its tokens' edges. Raises as `Renderer.render` does.
     """
     known = byte_tokenizer(()) if tokenizer is None else tokenizer
     renderer = Renderer(analysis, known, switches=conversation.switches)
@@ -179,6 +179,6 @@ def mark_prompt(
     owned = zip(ranges, tokens.loss_mask, strict=True)
     return PromptMarks(
         found.text,
-        tuple(each for each, loss in owned if loss),
-        tuple((*each, id_) for each, id_ in zip(ranges, tokens.token_ids, strict=True)),
+        tuple(span for span, loss in owned if loss),
+        tuple((*span, id_) for span, id_ in zip(ranges, tokens.token_ids, strict=True)),
     )

@@ -26,7 +26,7 @@ DOCUMENTED: Mapping[str, tuple[str, ...]] = {
     "JSON fields": ("json_fields",),
     "shape of messages": ("shape",),
 }
-"""Aspects, and where the document of an analysis has them."""
+"""The place of each aspect in the document of an analysis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +34,18 @@ class FactChange:
     """A fact of the format that differs."""
 
     aspect: str
-    """Such as markers, joints, calls, switches."""
+    """The group of facts, e.g. `markers`, `calls`, `switches`."""
     name: str
     turns: tuple[str, ...]
-    """The kinds of turns it is about, by their parts; empty: no one kind."""
+    """The kinds of turns that differ, by their parts; empty if it is not about a kind of turn."""
     left: Json
-    """The fact's value; null where the template has none."""
+    """The value in the first template; null if it has none."""
     right: Json
-    """The fact's value; null where the template has none."""
+    """The value in the second template; null if it has none."""
 
 
 def changed_facts(left: LearnedFormat, right: LearnedFormat) -> tuple[FactChange, ...]:
-    """Return the facts that differ, by aspects; those that only one of them has, too."""
+    """Return the facts that differ, or that only one has, sorted by aspect."""
     ours, theirs = dict(_format_facts(left)), dict(_format_facts(right))
     # A format without its template knows nothing of parts: renders alone tell what becomes of them.
     if isinstance(left, Analysis) and isinstance(right, Analysis):
@@ -69,7 +69,7 @@ def changed_facts(left: LearnedFormat, right: LearnedFormat) -> tuple[FactChange
 
 
 def _merge_turns(changes: Sequence[FactChange]) -> Sequence[FactChange]:
-    """Put changes together that are the same in several kinds of turns."""
+    """Merge changes that are equal in several kinds of turns."""
     merged: dict[tuple[str, ...], FactChange] = {}
     for change in changes:
         key = (change.aspect, change.name, repr(change.left), repr(change.right))
@@ -81,7 +81,7 @@ def _merge_turns(changes: Sequence[FactChange]) -> Sequence[FactChange]:
 
 
 Fact = tuple[tuple[str, str, str], Json]
-"""Aspect, name, the kind of turn it is about or nothing; and the value."""
+"""A key (aspect, name, kind of turn or empty) and a value."""
 
 
 def _format_facts(analysis: LearnedFormat) -> Iterator[Fact]:
@@ -109,7 +109,7 @@ def _documented_facts(whole: Mapping[str, Json], *aspects: str) -> Iterator[Fact
 
 
 def _document_leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
-    """Return what is not an object by its dotted name; lists are rows, and stay whole."""
+    """Yield the values that are not objects by their dotted path; lists are values."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _document_leaves(inner, f"{path}.{key}" if path else key)
@@ -130,7 +130,9 @@ def _turn_facts(analysis: LearnedFormat) -> Iterator[Fact]:
                     yield ("joints", name, str(presence)), strip.value
     # What values do together is rendered; as facts they would be told many times.
     most = len(analysis.formats.base) + 1
-    for opening in (each for each in format_.openings if len(each.setting) <= most):
+    for opening in format_.openings:
+        if len(opening.setting) > most:
+            continue
         setting = ", ".join(
             f"{name}={_json_text(value)}" for name, value in opening.setting.items()
         )
@@ -151,7 +153,7 @@ SAMPLES: Mapping[str, Json] = {
     "an array": [1, "a", None],
     "an object": {"k": "v", "n": {"deep": False}},
 }
-"""Values by which notations are compared."""
+"""Values that are written in both notations to compare these."""
 
 
 def _call_facts(calls: CallFormat) -> Iterator[Fact]:
@@ -206,8 +208,8 @@ def slot_text(pieces: Iterable[str | RowSlot]) -> str:
 
 
 def placeholder_text(pieces: Placeholder) -> str:
-    """Return what stands for a part, with its slots by name: `<image_«number»>`."""
-    slots = {each: f"«{each.value}»" for each in MediaSlot}
+    """Return a placeholder with its slots by name: `<image_«number»>`."""
+    slots = {slot: f"«{slot.value}»" for slot in MediaSlot}
     return "".join(piece.filled(slots) for piece in pieces)
 
 
@@ -236,8 +238,8 @@ def _switch_facts(whole: Mapping[str, Json]) -> Iterator[Fact]:
                 # By the words of its effects: none is an answer, too.
                 words = effects if isinstance(effects, list) else []
                 does = ", ".join(map(str, words)) or "as if unset"
-                for each in (value["value"], *(equal if isinstance(equal, list) else ())):
-                    yield ("switches", f"{name}={_json_text(each)}", ""), does
+                for value_ in (value["value"], *(equal if isinstance(equal, list) else ())):
+                    yield ("switches", f"{name}={_json_text(value_)}", ""), does
 
 
 def _part_facts(parts: ContentParts) -> Iterator[Fact]:
@@ -265,7 +267,7 @@ def _json_text(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FormatComparison:
-    """All that differs in what was learned; nothing was rendered."""
+    """The differences of two learned formats, found without a render."""
 
     left: LearnedFormat
     right: LearnedFormat
@@ -278,10 +280,10 @@ class FormatComparison:
 
     @property
     def equal(self) -> bool:
-        """Whether nothing that was learned differs."""
+        """Whether the formats are equal."""
         return not self.facts and check_counts(self.left.check) == check_counts(self.right.check)
 
 
 def compare_formats(left: LearnedFormat, right: LearnedFormat) -> FormatComparison:
-    """Compare what was learned of two templates, or of one at two times."""
+    """Compare the formats of two templates, or of one at two times."""
     return FormatComparison(left, right, changed_facts(left, right))

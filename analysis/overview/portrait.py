@@ -52,9 +52,9 @@ _CALL = ToolCall("get_weather", {"city": "Rio", "days": 1}, "aB3dE6gH1")
 
 
 def traced_prompt(analysis: Analysis, tools: Sequence[Tool]) -> RenderTrace:
-    """Render a conversation with all that the template writes: reasoning, a call, its result.
+    """Render a conversation with reasoning, a call and its result, or a shorter one.
 
-    Where the template fails on that, one of a question and an answer.
+    A template that fails on it gets a question and an answer.
     """
     stage = ReplayStage(analysis)
     setting = analysis.formats.fullest.setting
@@ -85,14 +85,14 @@ class PlainPrompt:
 
     text: str
     settings: tuple[Mapping[str, Json], ...]
-    """One switch set in each, or none; the empty one stands first."""
+    """The settings that give this prompt, each of one switch; the empty one comes first."""
 
 
 def plain_prompts(analysis: Analysis) -> tuple[PlainPrompt, ...]:
-    """Render a question with nothing set, then with each value of each switch; equal ones once.
+    """Render a question under the defaults, then with each value of each switch; merge equal ones.
 
-    Where a switch inserts any text, `ANY_TEXT` is set. Prompts that end otherwise than the first
-    stand before those that begin otherwise, the least different first. A setting that raises is
+    A switch that inserts any text is set to `ANY_TEXT`. Prompts with another end than the first
+    come before those with another beginning, the least different first. A setting that raises is
     left out.
     """
     stage = ReplayStage(analysis)
@@ -114,9 +114,9 @@ def plain_prompts(analysis: Analysis) -> tuple[PlainPrompt, ...]:
         return ()
     usual, *others = (PlainPrompt(text, tuple(settings)) for text, settings in found.items())
     others.sort(
-        key=lambda each: (
-            _after_question(each.text) == _after_question(usual.text),
-            abs(len(each.text) - len(usual.text)),
+        key=lambda prompt: (
+            _after_question(prompt.text) == _after_question(usual.text),
+            abs(len(prompt.text) - len(usual.text)),
         )
     )
     return (usual, *others)
@@ -133,18 +133,17 @@ def _after_question(prompt: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SwitchView:
-    """What the template writes under one setting."""
+    """An answer as the template writes it under one setting."""
 
     setting: Mapping[str, Json]
-    """Empty: nothing is set but what the template cannot do without."""
+    """The variables beside those that the template cannot render without; empty for the default."""
     turn: WrittenTurn
 
 
 def switch_views(analysis: Analysis, tools: Sequence[Tool]) -> tuple[SwitchView, ...]:
-    """Render an answer with all that the template writes, first with nothing set.
+    """Render an answer with all parts that the template writes, under the defaults first.
 
-    A setting under which the prompt cannot be made is left out. There are no views where there is
-    no switch.
+    A setting under which the prompt raises is left out. A template without switches has no views.
     """
     if not analysis.switches:
         return ()
@@ -178,12 +177,12 @@ def _switch_view(
 
 @dataclass(frozen=True, slots=True)
 class GrammarForms:
-    """What a request lets a model write, as the texts that engines take."""
+    """The grammar of a request in the forms that engines take."""
 
     forms: Mapping[str, str]
-    """GBNF, Lark and a structural tag, by their names; a form that cannot be written is not in."""
+    """GBNF, Lark and a structural tag by name, without those that cannot be written."""
     refusals: Mapping[str, str]
-    """Why the others cannot be written."""
+    """The reason for each form that cannot be written."""
     triggers: tuple[str, ...]
     preserved_tokens: tuple[str, ...]
     stop_strings: tuple[str, ...]
@@ -194,7 +193,7 @@ def written_grammar(
 ) -> GrammarForms:
     """Write the grammar of a request that offers these tools.
 
-    Lark is made for a tokenizer with `opaque` tokens; without any every marker in it is text.
+    Lark refers to the tokenizer's `opaque` tokens by id; without them, every marker is text.
     """
     try:
         grammar = analysis.grammar(list(tools))
@@ -227,7 +226,7 @@ def written_grammar(
 
 WALKS = 6
 MOST_TOKENS = 256
-"""Of one answer."""
+"""At most this many masks of one answer are timed."""
 SEED = 7
 
 
@@ -238,26 +237,26 @@ class MaskCost:
     microseconds: tuple[float, ...]
     answers: int
     refusal: str = ""
-    """Why there are no figures."""
+    """The reason if the figures are missing."""
 
     @property
     def median(self) -> float:
-        """The middle one."""
+        """The median in microseconds."""
         return median(self.microseconds)
 
     @property
     def high(self) -> float:
-        """The 99th percentile."""
+        """The 99th percentile in microseconds."""
         return self.microseconds[int(len(self.microseconds) * 0.99)]
 
     @property
     def most(self) -> float:
-        """The slowest."""
+        """The slowest mask in microseconds."""
         return self.microseconds[-1]
 
 
 def mask_cost(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer) -> MaskCost:
-    """Write some answers at random, and time the mask before each of their tokens."""
+    """Sample random answers under the grammar, and time the mask of each token."""
     try:
         return _time_masks(analysis, tools, tokenizer)
     except AutoparserError as error:
@@ -291,39 +290,39 @@ def _time_masks(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer)
 
 TOKENS = "tokens"
 BYTES = "bytes, each marker counted as one"
-"""What is counted where there is no tokenizer."""
+"""The unit of figures without a tokenizer."""
 
 Progress = Callable[[str], object]
-"""Told what is done next."""
+"""Called with the name of the next step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Portrait:
-    """All that a report shows of one template."""
+    """The content of a report on one template."""
 
     analysis: Analysis
     tools: tuple[Tool, ...]
-    """The tools of the example request, as bare functions."""
+    """The tools of the example request, as functions without the `type` envelope."""
     tokenizer: str
-    """The file of the tokenizer, or empty if there is none."""
+    """The tokenizer's file, or an empty text without one."""
     grammar: GrammarForms
-    """Of the example request."""
+    """The grammar of the example request."""
     round_trip: RoundTrip
     strips: tuple[TokenStrip, ...]
-    """One for each row of the round trip."""
+    """The tokens reused after each turn of the round trip."""
     conversation: PortraitConversation
     masks: MaskCost | None
-    """None if there is no tokenizer."""
+    """The mask times, or None without a tokenizer."""
     lint: LintReport
-    """What the rules found."""
+    """The findings of lint."""
     trace: RenderTrace
     """An example conversation, rendered step by step."""
     prompts: tuple[PlainPrompt, ...]
-    """Of a plain question, under every value of every switch."""
+    """The prompts of a plain question under every value of every switch."""
     views: tuple[SwitchView, ...]
     """A turn under every value of every switch."""
     tools_in_prompt: ToolsInPrompt
-    """What reaches the prompt of the tools that were given, or of functions of real shapes."""
+    """The parts of the tool schemas that reach the prompt, of example tools if none were given."""
 
 
 def portray_template(
@@ -335,9 +334,9 @@ def portray_template(
     directory: Path | None = None,
     progress: Progress | None = None,
 ) -> Portrait:
-    """Gather everything; `tools` None takes those of the shipped scenarios.
+    """Collect the content of a report; without `tools`, those of the shipped scenarios are used.
 
-    `directory` is that of the model, for the rules that look at its files.
+    `directory` is the model's, for the rules that check its files.
 
     Raises AutoparserError for a tokenizer that cannot encode the template's prompts.
     """

@@ -1,7 +1,7 @@
-"""A conversation of ten turns: what a cache keeps by rendering again, and by bridging.
+"""A conversation of ten turns: the tokens a prefix cache reuses if re-rendered, and if bridged.
 
-Contract: the model writes each turn as the format has it. What a cache holds then are the tokens
-of the prompt and of the turn; the next prompt reuses those that it begins with.
+Contract: the model writes each turn in the learned format. The cache then holds the tokens of the
+prompt and of the turn; the next prompt reuses the longest prefix that it shares with them.
 """
 
 from __future__ import annotations
@@ -45,35 +45,35 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 
 
 LEAD = 6
-"""Pieces of the prompt that are shown before the turn."""
+"""The number of prompt pieces shown before the turn."""
 INSTEAD = 12
-"""Pieces of the next prompt that are shown where it departs."""
+"""The number of pieces of the next prompt shown where it departs."""
 
 SINGLE_NEWLINES = "single-newlines"
-"""The variation that writes each newline as a token."""
+"""The name of the variation that encodes each newline as a token of its own."""
 
 _WORDS = re.compile(r"\n|[^\S\n]+|\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
 class TokenStrip:
-    """What of one turn is reused; the verdict says why the rest is not."""
+    """The part of one turn that the next prompt reuses; the verdict has the cause of the rest."""
 
     lead: tuple[str, ...]
     """The last pieces of the prompt."""
     lead_reused: int
     pieces: tuple[str, ...]
-    """What the model wrote."""
+    """The pieces of the sampled turn."""
     reused: int
-    """So many of the pieces, from the first on."""
+    """The number of reused pieces, from the first."""
     instead: tuple[str, ...]
-    """What the next prompt has where the first piece is not reused, or empty if all are."""
+    """The next prompt's text at the first piece not reused; empty if all are."""
     tokens: bool
-    """Whether the pieces are tokens; else they are words and signs of the text."""
+    """Whether the pieces are tokens; without a tokenizer, they are words and punctuation."""
 
 
 def strip_of(stage: ReplayStage, row: TripRow, tokens: TokenText | None) -> TokenStrip:
-    """Cut the turn of a row, as its usual verdict has it."""
+    """Cut a row's turn into pieces and count the reused ones, by its usual verdict."""
     if tokens is not None:
         try:
             # Of the tokens that share a character, the first has it.
@@ -96,7 +96,7 @@ def _cut_strip(
         prompt = ""
     sampled = verdict.sampled
     written = AT_NEWLINES.findall(sampled) if SINGLE_NEWLINES in scenario.variations else [sampled]
-    asked, pieces = cut(prompt), [token for each in written for token in cut(each)]
+    asked, pieces = cut(prompt), [token for text in written for token in cut(text)]
     lead = tuple(asked[-LEAD:])
     if verdict.outcome is Outcome.RAISES:
         return TokenStrip(lead, len(lead), tuple(pieces), 0, (), tokens)
@@ -126,71 +126,71 @@ def _cut_strip(
 CITIES = ("Rio", "Quito", "Oslo", "Ulm", "Hanoi", "Lagos", "Lima", "Turin", "Osaka", "Accra")
 TURNS = len(CITIES)
 ROUND = 4
-"""Turns from one user message to the next: three calls, and an answer."""
+"""The turns between two user messages: three calls and an answer."""
 PAD = "a"
-"""Ids have nine letters and digits, as some templates demand."""
+"""Pads call ids to nine letters and digits, the length that some templates require."""
 BREAK_CONTEXT = 40
-"""Characters that are shown on either side of a break."""
+"""Characters shown on either side of a break."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortraitStep:
-    """From one turn to the next prompt; all figures are tokens."""
+    """One turn and the next prompt; the figures count `PortraitConversation.unit`."""
 
     turn: int
-    """From 1 on."""
+    """The turn's number, from 1."""
     calls: bool
-    """The model calls; else it answers."""
+    """Whether the turn calls a tool; otherwise it is an answer."""
     cached: int
-    """The prompt and what the model wrote."""
+    """The length of the prompt and the sampled turn."""
     rendered: int
-    """The next prompt, rendered from the messages."""
+    """The length of the next prompt, rendered from the messages."""
     reused: int
-    """How many of the cached tokens it begins with."""
+    """The length of the prefix that the next prompt shares with the cache."""
     bridged: int | None
-    """The next prompt by bridge, which begins with all that is cached; None: there is none."""
+    """The length of the bridged prompt, which keeps the whole cache, or None if refused."""
     refusal: str = ""
-    """Why there is no bridge."""
+    """The reason for a refused bridge."""
     note: str = ""
-    """What the bridge keeps that a render would not have."""
+    """The text that the bridge keeps and a render drops."""
     before: str = ""
-    """The end of what both have, where the prefix breaks."""
+    """The end of the common prefix, where it breaks."""
     cached_text: str = ""
-    """What is cached from there on."""
+    """The cached text after the common prefix."""
     instead: str = ""
-    """What the next prompt has there."""
+    """The next prompt's text after the common prefix."""
 
     @property
     def breaks(self) -> bool:
-        """Whether rendering again throws away what was computed."""
+        """Whether re-rendering discards cached tokens."""
         return self.reused < self.cached
 
 
 @dataclass(frozen=True, slots=True)
 class PortraitConversation:
-    """Ten turns, or as many as could be take_turns."""
+    """Ten turns, or fewer if one could not be taken."""
 
     steps: tuple[PortraitStep, ...]
     unit: str
-    """What the figures count: tokens, or bytes and markers where there is no tokenizer."""
+    """The unit of the figures: tokens, or `BYTES` without a tokenizer."""
     stopped: str = ""
-    """Why there are fewer."""
+    """The reason if there are fewer than ten."""
 
     @property
     def thrown_away(self) -> int:
-        """Tokens that rendering again computes although they take_turns been computed."""
+        """The number of cached tokens that re-rendering computes again."""
         return sum(step.cached - step.reused for step in self.steps)
 
     @property
     def breaks(self) -> int:
-        """Turns after which the prefix breaks."""
+        """The number of turns after which the prefix breaks."""
         return sum(step.breaks for step in self.steps)
 
 
 def ten_turns(
     analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, unit: str
 ) -> PortraitConversation:
-    """Have the conversation, with calls where the template writes them."""
+    """Run the conversation, with calls if the template writes them."""
     analysis = _with_stand_ins(analysis)
     tried = [True, False] if analysis.formats.fullest.calls is not None and tools else [False]
     stopped = ""
@@ -203,7 +203,7 @@ def ten_turns(
 
 
 def _with_stand_ins(analysis: Analysis) -> Analysis:
-    """Take what stood for unknown special tokens as the template's own."""
+    """Treat the stand-ins of unknown special tokens as the template's own."""
     template = analysis.template
     tokens = {**template.special_tokens, **analysis.stand_ins}
     declared = ChatTemplate(template.text, tokens, template.name, template.origin)
@@ -232,10 +232,10 @@ class _TenTurns:
         )
         self._offered = offered_tools(tools, analysis.shape) if tools else None
         self._bridged: tuple[int, ...] = ()
-        """The prompt that the bridges have made, or empty if it has to be rendered."""
+        """The prompt built by the bridges so far, or empty if it must be rendered."""
 
     def take_turns(self, *, calls: bool) -> tuple[list[PortraitStep], str]:
-        """Return the steps, and why they end before the tenth."""
+        """Return the steps, and the reason if there are fewer than ten."""
         entries: list[Entry] = [_city_question(0)]
         steps: list[PortraitStep] = []
         for turn in range(TURNS):
@@ -249,7 +249,7 @@ class _TenTurns:
         return steps, ""
 
     def _take_turn(self, entries: list[Entry], turn: int, *, calling: bool) -> PortraitStep:
-        """Add a turn and what follows it. Raises AutoparserError, NotWrittenError."""
+        """Add a turn and the messages after it. Raises AutoparserError and NotWrittenError."""
         prompt = self._stage.prompt(tuple(entries), self._tools, self._setting)
         message, text = self._sample_turn(entries, turn, calling=calling)
         new: list[Entry] = [
@@ -283,7 +283,7 @@ class _TenTurns:
     def _bridge(
         self, prompt: tuple[int, ...], completion: Sequence[int], new: Sequence[Entry]
     ) -> tuple[int | None, str, str]:
-        """Return the length of the next prompt, why there is none, and what it keeps."""
+        """Return the bridged prompt's length or None, the reason, and the text it keeps."""
         messages = self._analysis.shape.messages(tuple(new))
         found = self._renderer.bridge_to_next_turn(prompt, completion, messages, self._offered)
         if isinstance(found, RenderedTokens):
@@ -295,7 +295,7 @@ class _TenTurns:
     def _sample_turn(
         self, entries: Sequence[Entry], turn: int, *, calling: bool
     ) -> tuple[Message, str]:
-        """Say what the model means and writes: with reasoning where the prompt leaves room."""
+        """Return a sampled turn as a message and a text, with reasoning if the prompt allows it."""
         format_, city = self._analysis.formats.fullest, CITIES[turn]
         prompt = self._stage.prompt(tuple(entries), self._tools, self._setting)
         opening = opening_at_end(format_, prompt.text)

@@ -51,13 +51,13 @@ from .portrait import Portrait, portray_template
 
 SUFFIXES = (".jinja", ".jinja2", ".j2")
 FORMAT = ".format.json"
-"""What names of saved formats end in by convention; any other is named itself."""
+"""The conventional suffix of saved formats; a file with another name must be named itself."""
 CONFIGURATION = "tokenizer_config.json"
-"""The file of a model directory that may hold a template, where no file of its own does."""
+"""The file of a model directory that may hold a template if a template file is missing."""
 
 
 def templates_in(places: Sequence[str]) -> tuple[str, ...]:
-    """Return the templates that are named, or lie below what is named, each once, in order.
+    """Return the named templates and those in the named directories, without repeats, in order.
 
     Raises TemplateNotFoundError for a place that does not exist or holds no template.
     """
@@ -77,7 +77,7 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
                 file=place,
                 hint="save what it gives as a file",
             )
-        inside = [place] if path.is_file() else [str(each) for each in _files_below(path)]
+        inside = [place] if path.is_file() else [str(found) for found in _files_below(path)]
         if not inside:
             raise TemplateNotFoundError(
                 "there is no template in this directory or below it",
@@ -106,7 +106,7 @@ HOLDS = "holds"
 
 
 class SurveyCheck(Struct, frozen=True):
-    """The self-check in figures."""
+    """The counts of the self-check."""
 
     passed: Count
     total: Count
@@ -115,36 +115,36 @@ class SurveyCheck(Struct, frozen=True):
     crashed: Count = 0
     not_asked: Count = 0
     crash: str | None = None
-    """The first crash on what agents send: its line, and what was raised."""
+    """The first crash on input that agents send: the line and the error."""
     spoiled: str | None = None
-    """What users send and the template spoils in silence; null where nothing is."""
+    """Input of users that the template silently loses or alters; null without any."""
 
 
 class SurveyRecord(Struct, frozen=True):
-    """One template: what it is like, or why it cannot be analyzed."""
+    """One template's results, or the reason why it cannot be analyzed."""
 
     schema: Literal["autoparser.survey/1"]
-    """Name and version; a change that is more than an addition counts it up."""
+    """The schema's name and version, which grows with each incompatible change."""
     source: str
-    """The file, as it was found below what was named."""
+    """The file, relative to the named place."""
     sha256: Digest
-    """Of the template's text; of its file where no text can be read from it; of the file of a saved
-    format."""
+    """The digest of the template's text, or of the file if no text can be read from it. A saved
+    format has its file's."""
     error: str | None
-    """Why there is no analysis; all below is then empty."""
+    """The reason if the analysis is missing; all fields below are then empty."""
     reasoning: ReasoningMode | None
     content: ContentMode | None
     tools: ToolFormat | None
     call: str | None
-    """One call as it is written, its slots by name in «»; templates that share it are a family."""
+    """A call in the template's notation, e.g. `<call>«name»</call>`; a family shares it."""
     switches: tuple[str, ...]
-    """Names, sorted."""
+    """The names of the switches, sorted."""
     check: SurveyCheck
     round_trip: dict[str, Annotated[int, Meta(ge=1)]]
-    """Verdicts counted: `holds`, and the codes of causes; empty for a saved format whose template
-    is not there."""
+    """The number of verdicts, by `holds` or a cause's code; empty for a saved format without its
+    template."""
     findings: dict[Severity, Count] | None = None
-    """What lint found, counted by severity; null where it was not asked."""
+    """The number of lint findings by severity; null if lint did not run."""
 
     @classmethod
     def failed(cls, source: str, digest: str, error: str) -> SurveyRecord:
@@ -154,23 +154,23 @@ class SurveyRecord(Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether it was analyzed, and the whole self-check passes as users ask it."""
+        """Whether it was analyzed and passes the whole self-check on OpenAI-style messages."""
         passed = self.check.passed == self.check.total and self.check.spoiled is None
         return not self.error and passed
 
     @property
     def trip_count(self) -> int:
-        """Round trips that apply to it."""
+        """The number of applicable round trips."""
         return sum(self.round_trip.values())
 
     @property
     def trips_holding(self) -> int:
-        """Those that hold."""
+        """The number of round trips that hold."""
         return self.round_trip.get(HOLDS, 0)
 
 
 def surveyed_format(source: str) -> LearnedFormat:
-    """Return what a saved format holds, with its template if that is there; else analyze it.
+    """Load a saved format, with its template if present, or analyze a template.
 
     Raises AutoparserError.
     """
@@ -187,9 +187,9 @@ def surveyed_format(source: str) -> LearnedFormat:
 def survey_record(
     source: str, digest: str, learned: LearnedFormat, lint_report: LintReport | None = None
 ) -> SurveyRecord:
-    """Return what is kept of an analysis, and of what lint found.
+    """Summarize an analysis and a lint report as a record.
 
-    Of a saved format without its template no round trip is played.
+    A saved format without its template has no round trips.
     """
     view, check, calls = learned.view, learned.check, learned.formats.fullest.calls
     return SurveyRecord(
@@ -216,8 +216,7 @@ def survey_record(
 def _count_trips(analysis: Analysis) -> dict[str, int]:
     """Count the verdicts of round trips.
 
-    They are played in the template's usual setting alone: a corpus is compared by what templates do
-    by themselves.
+    They run in the template's default setting alone, so that templates of a corpus are comparable.
     """
     setting = analysis.formats.fullest.setting or None
     played = round_trip(analysis, shipped_scenarios(), setting=setting)
@@ -232,14 +231,14 @@ def _count_findings(report: LintReport) -> dict[Severity, int]:
 
 
 def _first_crash(check: Check) -> str | None:
-    crash = next((each for each in check.crashes if each.needed), None)
+    crash = next((crash for crash in check.crashes if crash.needed), None)
     if crash is None:
         return None
     return crash.reason if crash.line is None else f"line {crash.line}: {crash.reason}"
 
 
 def _call_text(calls: CallFormat) -> str:
-    """Write a call's row, its arguments by one of their entries where they are not JSON."""
+    """Write a call's row; arguments that are not JSON are shown by one of their entries."""
     members = calls.arguments.members
     arguments = "«arguments»"
     if not (members.values or calls.arguments.values).is_json or members.values is not None:
@@ -258,31 +257,31 @@ _OTHER = "name another file with --records; nothing was written to this one"
 
 @dataclass(frozen=True, slots=True)
 class SurveyJournal:
-    """What a file of records holds."""
+    """The records of a journal file."""
 
     records: Mapping[tuple[str, str], SurveyRecord] = field(
         default_factory=dict[tuple[str, str], SurveyRecord]
     )
-    """By source and digest."""
+    """The records by source and digest."""
     size: int = 0
-    """Bytes of its whole lines."""
+    """The length of the complete lines, in bytes."""
     repaired: bool = False
-    """Whether there is half a line after them."""
+    """Whether an incomplete line follows them."""
 
 
 def record_at(record: SurveyRecord, source: str) -> SurveyRecord:
-    """Return the record of a text for another file that holds it."""
+    """Return a copy of a record for another file with the same text."""
     return record if record.source == source else structs.replace(record, source=source)
 
 
 def line_of(record: SurveyRecord) -> str:
-    """Write a record as one line, the newline at its end included."""
+    """Encode a record as one line, with its newline."""
     # The standard library's writer: what a template says may hold half a surrogate pair.
     return json.dumps(json_of(record)) + "\n"
 
 
 def journal_of(content: bytes, file: str) -> SurveyJournal:
-    """Read what a file holds. Raises AutoparserError for a file that is not a survey's."""
+    """Parse a journal. Raises AutoparserError for a file that is not a survey's."""
     whole, newline, rest = content.rpartition(b"\n")
     records: dict[tuple[str, str], SurveyRecord] = {}
     for number, line in enumerate(whole.split(b"\n"), 1):
@@ -309,20 +308,20 @@ def _read_record(line: bytes, file: str, place: str) -> SurveyRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordShare:
-    """Records that have something in common."""
+    """A group of records with a common property."""
 
     name: str
     templates: int
     ok: int
-    """Those of them whose self-check passes."""
+    """The number of records whose self-check passes."""
     trips_holding: int
-    """Round trips that hold, over all of them."""
+    """The number of round trips that hold, over all records."""
     trip_count: int
 
 
 @dataclass(frozen=True, slots=True)
 class CallFamily:
-    """Templates that write a call alike."""
+    """Templates that share a call notation."""
 
     call: str
     share: RecordShare
@@ -331,29 +330,29 @@ class CallFamily:
 
 @dataclass(frozen=True, slots=True)
 class SurveySummary:
-    """A corpus at a glance."""
+    """The summary of a corpus."""
 
     all: RecordShare
     failed: tuple[SurveyRecord, ...]
-    """Those that cannot be analyzed."""
+    """The records without an analysis."""
     crashing: tuple[SurveyRecord, ...]
-    """Those that crash on what agents send."""
+    """The records of templates that crash on input that agents send."""
     reasoning: tuple[RecordShare, ...]
     content: tuple[RecordShare, ...]
     tools: tuple[RecordShare, ...]
     families: tuple[CallFamily, ...]
-    """Those with calls, the largest first."""
+    """The call notations, the most frequent first."""
     switches: tuple[tuple[str, int], ...]
-    """Names of switches, and how many templates have them."""
+    """The names of switches, and the number of templates with each."""
     causes: tuple[tuple[str, int, int], ...]
-    """Codes of causes, how many round trips break by them, and in how many templates."""
+    """Cause codes, the number of round trips that each breaks, and the number of templates."""
 
 
 EXAMPLES = 3
 
 
 def summary_of(records: Sequence[SurveyRecord]) -> SurveySummary:
-    """Add records up."""
+    """Summarize records."""
     analyzed = [record for record in records if not record.error]
     switches = Counter(name for record in analyzed for name in record.switches)
     return SurveySummary(
@@ -364,7 +363,7 @@ def summary_of(records: Sequence[SurveyRecord]) -> SurveySummary:
         _shares_by(analyzed, lambda record: record.content or ""),
         _shares_by(analyzed, lambda record: record.tools or ""),
         _call_families([record for record in analyzed if record.call]),
-        tuple(sorted(switches.items(), key=lambda each: (-each[1], each[0]))),
+        tuple(sorted(switches.items(), key=lambda item: (-item[1], item[0]))),
         _cause_counts(analyzed),
     )
 
@@ -386,7 +385,7 @@ def _shares_by(
     groups: dict[str, list[SurveyRecord]] = {}
     for record in records:
         groups.setdefault(name(record), []).append(record)
-    shares = [_share_of(each, group) for each, group in groups.items()]
+    shares = [_share_of(value, group) for value, group in groups.items()]
     return tuple(sorted(shares, key=lambda share: (-share.templates, share.name)))
 
 
@@ -410,38 +409,38 @@ def _cause_counts(records: Sequence[SurveyRecord]) -> tuple[tuple[str, int, int]
                 verdicts[cause] += count
                 templates[cause] += 1
     found = [(cause, count, templates[cause]) for cause, count in verdicts.items()]
-    return tuple(sorted(found, key=lambda each: (-each[1], each[0])))
+    return tuple(sorted(found, key=lambda row: (-row[1], row[0])))
 
 
 Waiting: TypeAlias = tuple[str, str]
-"""A source and the digest of its text."""
+"""A source and its text's digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyResult:
-    """What became of one template."""
+    """The result for one template."""
 
     record: SurveyRecord
     page: str = ""
-    """What was drawn of it, or empty if that was not asked, or it can be neither analyzed nor
-    rendered."""
+    """The drawn page; empty if pages were not requested, or if the template neither renders nor can
+    be analyzed."""
 
 
 Survey: TypeAlias = Callable[[Sequence[Waiting]], Iterator[SurveyResult]]
-"""Gives what became of the templates in their order, each as soon as it is there."""
+"""Yields the results in the order of the templates, each as soon as it is ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyLook:
-    """How each template is looked at. Workers are sent it, so what it holds can be pickled."""
+    """The settings of a survey. It is sent to workers, so its fields must be picklable."""
 
     linted: bool = False
-    """Whether what lint finds is counted; always where something is drawn, which shows it."""
+    """Whether lint runs; it always does if pages are drawn, which show its findings."""
     draw: Callable[[Portrait], str] | None = None
-    """Draws a page of everything about a template."""
+    """Draws a template's report page, or None for no pages."""
 
     def __call__(self, waiting: Waiting) -> SurveyResult:
-        """Look at one template, or saved format; whatever it does is a record."""
+        """Analyze one template or saved format; every failure becomes a record."""
         source, digest = waiting
         try:
             learned = surveyed_format(source)
@@ -462,9 +461,10 @@ class SurveyLook:
 def start_survey(
     processes: int, limits: Limits | None, look: SurveyLook | None = None
 ) -> Generator[Survey]:
-    """Start workers and give what looks at templates; begin before any thread is started.
+    """Start workers and yield a function that surveys templates; call before starting threads.
 
-    `limits` are those of one template; None trusts them, and one process is then this one.
+    `limits` apply to each template. Without limits, templates are trusted and one process means
+    this one.
     """
     look = look or SurveyLook()
     if limits is None and processes == 1:
@@ -477,7 +477,7 @@ def start_survey(
 def _survey_in_pool(
     pool: WorkerPool, look: SurveyLook, waiting: Sequence[Waiting]
 ) -> Iterator[SurveyResult]:
-    outcomes = pool.map(look, waiting, name=lambda each: each[0])
+    outcomes = pool.map(look, waiting, name=lambda entry: entry[0])
     for (source, digest), outcome in zip(waiting, outcomes, strict=True):
         error = outcome.error
         if error is None:
