@@ -12,43 +12,26 @@ that a program which needs one does not wait for all.
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
 from typing import cast
 
-from .lazy_names import import_part, stub_names
+from .lazy_names import stub_names
 from .shown import Presenter, present_by
 
 __version__ = "0.1.0"
 
+_FOLDER = Path(__file__).parent
+if not (_FOLDER / "analysis").is_dir():
+    # A checkout has the packages of the engine, the reports and the command line beside this
+    # folder, not in it as an installation has them.
+    __path__.append(str(_FOLDER.parent))
+
 
 def _presenter() -> Presenter:
-    return cast("Presenter", import_part("autoparser.reports.presented").presented)
+    return cast("Presenter", import_module("autoparser.reports.presented").presented)
 
 
 present_by(_presenter)
 
-_MOVED = {
-    "errors": (
-        "GrammarError Limit=LimitKind RefusedMessageError RequestError ScenarioError "
-        "TaskLimitError TemplateLimitError TemplateNeededError TemplateNotFoundError "
-        "TemplateReadError TemplateRenderError TemplateSyntaxError TemplateUnusableError "
-        "WorkerDiedError"
-    ),
-    "formats": (
-        "Begun=PromptFormat Check document=analysis_document Evidence Export Failure Finding "
-        "Formats Gate GateFault given_examples given_outputs MarkerRegistry Presence Provenance "
-        "SCHEMA=ANALYSIS_SCHEMA Switch View=FormatView"
-    ),
-    "grammar": "Constraint GrammarBackend ReasoningGate",
-    "parsing": "CallIds ReasoningEnd ReasoningState RequestOptions",
-    "render": (
-        "BridgeRefusal CallTokens Reason=RefusalReason RenderedTokens TrainingSample TrajectoryStep"
-    ),
-    "roundtrip": (
-        "Advice advice_of Cause Difference Outcome Row=TripRow Scenario scenarios_of "
-        "shipped_scenarios TokenVerdict Verdict"
-    ),
-}
-"""Names that were here until 0.1 and that a module has now, some by a new name after the sign of
-equality. They go with 0.2."""
-
-__getattr__, __dir__ = stub_names(__name__, _MOVED)
+__getattr__, __dir__ = stub_names(__name__)

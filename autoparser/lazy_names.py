@@ -9,34 +9,17 @@ more.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from types import ModuleType
 
 
-def stub_names(
-    package: str, moved: Mapping[str, str] | None = None
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the `__getattr__` and the `__dir__` of a package or a module that has a stub.
-
-    `moved` has, by module of the package, the names that were the package's own: they are still
-    found there, with a DeprecationWarning.
-    """
+def stub_names(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return the `__getattr__` and the `__dir__` of a package or a module that has a stub."""
 
     def find_name(name: str) -> object:
         homes = name_homes(package)
-        if name == "__all__":
-            return sorted(homes)
-        for module, names in (moved or {}).items():
-            now = {part.partition("=")[0]: part.rpartition("=")[2] for part in names.split()}
-            if name in now:
-                place = f"{package}.{module}"
-                words = f"{package}.{name} is deprecated: use {place}.{now[name]}"
-                warnings.warn(words, DeprecationWarning, stacklevel=2)
-                return getattr(import_module(place), now[name])
-        return _import_name(package, homes, name)
+        return sorted(homes) if name == "__all__" else _import_name(package, homes, name)
 
     def list_names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *name_homes(package)})
@@ -67,22 +50,6 @@ def _import_name(package: str, homes: Mapping[str, str], name: str) -> object:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
     if homes[name] == ".":
         return import_module(f".{name}", package)
-    value = getattr(import_part(homes[name], package), name)
+    value = getattr(import_module(homes[name], package), name)
     setattr(sys.modules[package], name, value)
     return value
-
-
-def import_part(module: str, package: str | None = None) -> ModuleType:
-    """Import a module of this package. Raises ImportError with a way out where it is not installed.
-
-    The distribution for engines, autoparser-core, has the parser and what it needs alone.
-    """
-    try:
-        return import_module(module, package)
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith(f"{__package__}."):
-            raise
-        raise ImportError(
-            f"{error.name} is not in autoparser-core; install autoparser-chat in its place",
-            name=error.name,
-        ) from None

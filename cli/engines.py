@@ -223,20 +223,8 @@ def _write_result(
         outlet.report(wings.probe_report(probe_result, label, outlet.width))
 
 
-class PluginTask(StrEnum):
-    """The tasks about plugins."""
-
-    CHECK = "check"
-
-
 def plugins(
     *,
-    task: Annotated[
-        PluginTask | None,
-        typer.Argument(
-            metavar="check", help="Optional: check is the only task.", show_default=False
-        ),
-    ] = None,
     python: Annotated[
         str | None, "PATH", "Python of another environment, such as path/to/venv/bin/python."
     ] = None,
@@ -255,12 +243,9 @@ def plugins(
 
     Exit code: 0 if nothing is missing, 1 if something is, 2 if the environment cannot be checked.
     """
-    del task
-    as_json = result.is_json
-
     found = wings.plugin_check(python, imports=not no_import, timeout=import_timeout)
     with open_outlet(result.output) as outlet:
-        if as_json:
+        if result.is_json:
             outlet.json(wings.plugins_document(found))
         else:
             outlet.report(wings.plugins_report(found, outlet.width))

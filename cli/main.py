@@ -59,13 +59,6 @@ class PlainValueCommand(TyperCommand):
         """Return the parameters, and the option for help."""
         return _with_plain_values(super().get_params(ctx))
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; earlier names of options are taken, too."""
-        split = [argument.partition("=") for argument in args]
-        return super().parse_args(
-            ctx, ["".join((OLD_NAMES.get(name, name), *rest)) for name, *rest in split]
-        )
-
     def invoke(self, ctx: Any) -> Any:
         """Run the command, which writes over no file that it reads."""
         arguments = {param.name for param in self.params if param.param_type_name == "argument"}
@@ -212,13 +205,10 @@ EXAMPLES = {
     "roundtrip": f"roundtrip {DEMO} --fail-on any",
     "engines": "engines Qwen/Qwen3-8B --python venv/bin/python",
     "probe": "probe http://127.0.0.1:8000 Qwen/Qwen3-8B",
-    "plugins": "plugins check",
+    "plugins": "plugins",
     "serve": "serve Qwen/Qwen3-8B --server http://127.0.0.1:8000 --engine vllm",
 }
 """An example for the help of each command; `autoparser demo` writes the folder."""
-
-OLD_NAMES = {"--rung": "--method", "--learnt": "--learned"}
-"""Options that had another name before, which is still taken."""
 
 HOMES = {
     "demo": "model_files",

@@ -25,7 +25,7 @@ _MODEL = "path/to/model"
 _ABOUT = sentence(
     "vLLM and SGLang read answers by this template where autoparser is installed in their"
     " environment; ",
-    code("autoparser plugins check"),
+    code("autoparser plugins"),
     " says whether they find it. llama.cpp makes a parser of the template itself; ",
     code("autoparser probe"),
     " says whether that reads what the template writes, and ",

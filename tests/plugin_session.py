@@ -1,10 +1,10 @@
-"""What an engine does with the plugin, in an environment that has the core's requirements alone.
+"""Hold a server's first requests with the plugins, in an environment that may lack requirements.
 
-    python plugin_session.py TEMPLATE [PROJECT]
+    python plugin_session.py TEMPLATE [MODULE ...]
 
-A tokenizer and stand-ins of vLLM's and SGLang's classes take the place of a server. With the
-project file of the core, what is not in it cannot be imported, as if it were not installed. The
-last line is JSON: what was read, and which packages were imported.
+A tokenizer and stand-ins of vLLM's and SGLang's classes take the place of a server. If modules are
+named, no others can be imported, as if they were not installed. The last line is JSON: the calls
+that were read, and the imported packages.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -40,31 +39,20 @@ CALL = '{"name": "get_weather", "arguments": {"city": "2026-01-01"}}'
 ANSWER = f"<think>\nhm\n</think>\n\n<tool_call>\n{CALL}\n</tool_call>"
 
 
-class CoreAlone(MetaPathFinder):
-    """Finds nothing, and refuses what the core does not have."""
+class NamedAlone(MetaPathFinder):
+    """Finds nothing, and refuses the packages that are not named."""
 
-    def __init__(self, project: Path) -> None:
-        self._parts = tomllib.loads(project.read_text("utf-8"))["tool"]["autoparser-core"]
+    def __init__(self, names: Collection[str]) -> None:
+        self._known = {"autoparser", *names, *BROUGHT, *sys.stdlib_module_names}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         del path, target
-        if not self._has(fullname):
+        top = fullname.partition(".")[0]
+        if top not in self._known and not top.startswith("__editable__"):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
         return None
-
-    def _has(self, name: str) -> bool:
-        top, *inner = name.split(".")
-        if top != "autoparser":
-            known = {*self._parts["dependencies"], *BROUGHT, *sys.stdlib_module_names}
-            return top in known or top.startswith("__editable__")
-        package, _, module = name.rpartition(".")
-        if package in self._parts["modules"] and module != "analysis":
-            return module in self._parts["modules"][package] or name in self._parts["modules"]
-        return inner[:1] in ([], ["analysis"]) and (
-            len(inner) < 2 or inner[1] in {*self._parts["wings"], "analysis", "engines"}
-        )
 
 
 def _request(choice: object) -> SimpleNamespace:
@@ -125,5 +113,5 @@ def main(template: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
-        sys.meta_path.insert(0, CoreAlone(Path(sys.argv[2])))
+        sys.meta_path.insert(0, NamedAlone(sys.argv[2:]))
     main(Path(sys.argv[1]))

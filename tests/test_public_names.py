@@ -36,17 +36,6 @@ def test_a_public_name_is_there(name: str) -> None:
     assert last in getattr(home, "__all__")  # noqa: B009 - the stub, which types it, has none
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("TemplateRenderError", "errors.TemplateRenderError"), ("View", "formats.FormatView")],
-)
-def test_a_name_that_has_moved_is_there_with_a_warning(old: str, new: str) -> None:
-    module, _, last = new.rpartition(".")
-    with pytest.warns(DeprecationWarning, match=f"use autoparser.{new}"):
-        assert getattr(autoparser, old) is getattr(getattr(autoparser, module), last)
-    assert old not in dir(autoparser)
-
-
 def test_no_page_of_the_docs_names_a_private_module() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     private = re.compile(r"\bautoparser\.(?:analysis\.[a-z_]+\.\w|cli\b|reports\b)(?!\w*_plugin)")

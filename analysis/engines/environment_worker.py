@@ -17,8 +17,6 @@ from importlib import import_module, metadata
 from typing import Any
 
 PACKAGE = "autoparser-chat"
-CORE = "autoparser-core"
-"""The distribution that has the plugins without the command line."""
 NAME = "autoparser"
 GROUPS = {"vllm": "vllm.general_plugins", "sglang": "sglang.srt.plugins"}
 ALLOWED = {"vllm": "VLLM_PLUGINS", "sglang": "SGLANG_PLUGINS"}
@@ -265,8 +263,8 @@ def describe_environment(imports: bool) -> dict[str, Any]:
         engines[engine] = facts
     return {
         "python": ".".join(map(str, sys.version_info[:3])),
-        "packages": {name: version_of(name) for name in (PACKAGE, CORE)},
-        "needs": needs_of(PACKAGE) or needs_of(CORE),
+        "package": version_of(PACKAGE),
+        "needs": needs_of(PACKAGE),
         "libraries": {name: version_of(name) for name in LIBRARIES},
         "engines": engines,
     }

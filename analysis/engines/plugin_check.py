@@ -16,13 +16,12 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from autoparser.analysis.core.errors import AutoparserError, one_line
 
-from .environment_worker import ALLOWED, CORE, GROUPS, HOOKS, NAME, PACKAGE
+from .environment_worker import ALLOWED, GROUPS, HOOKS, NAME, PACKAGE
 
 WORKER = Path(__file__).with_name("environment_worker.py")
 OURS = {engine: f"autoparser.analysis.engines.{engine}_plugin:register" for engine in GROUPS}
 CHECKOUT = "path/to/autoparser"
 """What pip installs while no package index has it."""
-CORE_CHECKOUT = f"{CHECKOUT}/.ci/core"
 OWN_PROMPTS = {
     "vllm": (
         "but for models of gpt-oss, by Harmony, and the tokenizer modes {}; the plugin reads"
@@ -94,7 +93,7 @@ class _EngineThere(Struct):
 
 class _Environment(Struct):
     python: str
-    packages: dict[str, str | None]
+    package: str | None
     needs: list[str]
     libraries: dict[str, str | None]
     engines: dict[str, _EngineThere]
@@ -153,16 +152,9 @@ def _answer(what: str, holds: bool, finding: str, way_out: str) -> CheckedPoint:
 
 
 def _points(python: str, environment: _Environment, *, imports: bool) -> Iterator[CheckedPoint]:
-    package, core = environment.packages[PACKAGE], environment.packages[CORE]
-    install = f"{python} -m pip install {CHECKOUT if core is None else CORE_CHECKOUT}"
-    version = package or (core and f"{CORE} {core}")
+    install = f"{python} -m pip install {CHECKOUT}"
+    version = environment.package
     yield _answer(PACKAGE, version is not None, version or "not installed", install)
-    if package is not None and core is not None:
-        way_out = (
-            f"{python} -m pip uninstall {PACKAGE} {CORE}; {python} -m pip install {CORE_CHECKOUT}"
-        )
-        both = f"{PACKAGE} {package} and {CORE} {core} hold the same files"
-        yield _answer("one of its distributions", False, both, way_out)
     there = {name: each for name, each in environment.engines.items() if each.version is not None}
     if not there:
         names = " or ".join(environment.engines)

@@ -1,4 +1,4 @@
-"""The package as pip installs it: beside engines, as the core alone, with the oldest llguidance.
+"""The package as pip installs it: beside engines, without requirements, with old llguidance.
 
 `tests/engines/bounds` has, of an engine's own requirements, those of packages that are ours, too.
 """
@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.engines.plugin_check import CheckState, plugin_check
+from tests.test_packaging import plugin_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUNDS = sorted((ROOT / "tests" / "engines" / "bounds").glob("*.txt"))
-NOT_IN_CORE = ("typer", "rich", "platformdirs", "jiter", "markdown_it")
 GRAMMAR_TESTS = ("test_lark.py", "test_requested_grammar.py")
 
 pytestmark = pytest.mark.skipif(
@@ -41,36 +41,20 @@ def test_pip_finds_versions_that_suit_both(bounds: Path, tmp_path: Path) -> None
     assert {"autoparser-chat", "llguidance", "transformers"} <= chosen
 
 
-def test_a_plugin_works_where_the_core_alone_is_installed(tmp_path: Path) -> None:
-    pip("wheel", "--no-deps", "--wheel-dir", tmp_path, ROOT / ".ci" / "core")
+def test_a_plugin_works_beside_the_packages_of_its_page(tmp_path: Path) -> None:
+    pip("wheel", "--no-deps", "--wheel-dir", tmp_path, ROOT)
     venv.create(tmp_path / "venv", with_pip=True)
     python = str(tmp_path / "venv" / "bin" / "python")
-    pip("install", *tmp_path.glob("autoparser_core-*.whl"), python=python)
-    clean = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
-
-    def run(*arguments: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-        command = [python, *map(str, arguments)]
-        return subprocess.run(  # noqa: S603 - the Python of the new environment
-            command,
-            check=check,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            cwd=tmp_path,
-            env=clean,
-        )
-
-    (tmp_path / "plugin_session.py").write_bytes((ROOT / "tests/plugin_session.py").read_bytes())
-    told = run("plugin_session.py", ROOT / "fixtures/templates/j1-json-in-tags.jinja")
-    read = json.loads(told.stdout.splitlines()[-1])["read"]
+    pip("install", "--no-deps", *tmp_path.glob("*.whl"), python=python)
+    pip("install", *plugin_packages(), python=python)
+    session = [ROOT / "tests/plugin_session.py", ROOT / "fixtures/templates/j1-json-in-tags.jinja"]
+    done = subprocess.run(  # noqa: S603 - the Python of the new environment
+        [python, "-I", *session], check=True, capture_output=True, timeout=120, cwd=tmp_path
+    )
+    read = json.loads(done.stdout.splitlines()[-1])["read"]
     assert read[:2] == [["hm", ["get_weather"], False], ["hm", ["get_weather"], True]]
     points = plugin_check(python, imports=False).points
-    assert points[0].found.startswith("autoparser-core ")
-    assert [each.what for each in points if each.state is CheckState.NO] == ["an engine"]
-    look = "import importlib.util as i, sys; print([n for n in sys.argv[1:] if i.find_spec(n)])"
-    assert run("-c", look, *NOT_IN_CORE).stdout.strip() == "[]"
-    said = run("-c", "from autoparser import Renderer", check=False).stderr
-    assert "is not in autoparser-core; install autoparser-chat in its place" in said
+    assert [point.what for point in points if point.state is CheckState.NO] == ["an engine"]
 
 
 def test_grammars_load_in_the_oldest_llguidance_that_is_allowed(tmp_path: Path) -> None:

@@ -42,7 +42,6 @@ _BLOCK = re.compile(r"```console\n([\s\S]*?)```")
 _SESSION = re.compile(r"\$ (.+)\n((?:(?!\$ ).*\n)*)")
 """A command and what it prints; in that, `[…]` is what the page leaves out."""
 ELSEWHERE = {
-    "engines/core.md": "an environment with the core alone",
     "engines/probe.md": "a server that runs llama.cpp, as tests/engines/test_probe.py does",
     "engines/which-parser.md": "environments with vLLM, SGLang and llama.cpp",
     "serve.md": "a server that completes text",

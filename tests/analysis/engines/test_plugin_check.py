@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from pathlib import Path
 
@@ -176,17 +175,6 @@ def test_every_module_that_a_plugin_imports_is_a_hook(engine_name: str) -> None:
     modules = {first or second for first, second in named}
     assert modules
     assert modules <= {place.partition(":")[0] for place in HOOKS[engine_name]}
-
-
-def test_both_distributions_at_once_are_a_no(engine: Path) -> None:
-    chat = engine / "autoparser_chat-0.0.dist-info"
-    core = engine / "autoparser_core-0.0.dist-info"
-    shutil.copytree(chat, core)
-    metadata = core / "METADATA"
-    metadata.write_text(metadata.read_text("utf-8").replace("-chat", "-core"))
-    wrong = [each for each in plugin_check(imports=False).points if each.state is CheckState.NO]
-    assert [each.what for each in wrong] == ["one of its distributions"]
-    assert wrong[0].way_out.endswith("pip install path/to/autoparser/.ci/core")
 
 
 def test_no_engine_is_a_no(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
