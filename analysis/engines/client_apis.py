@@ -337,6 +337,9 @@ def _responses_tool(tool: object, place: str) -> dict[str, Any]:
         kind = tool.get("type") if is_mapping(tool) else tool
         raise ChatError(f"{kind!r} is not a function of the client's own", place=place)
     function = {name: value for name, value in tool.items() if name != "type" and value is not None}
+    if function.get("strict") is False:
+        # Clients always send it; a chat leaves it out, and templates write it into the prompt.
+        del function["strict"]
     return {"type": "function", "function": function}
 
 

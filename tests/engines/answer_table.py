@@ -53,13 +53,16 @@ class Cell:
     truth: Mapping[str, Any]
 
 
-def script_of(maker: Mapping[str, Any], thinking: str, kind: Mapping[str, Any]) -> str | None:
+def script_of(
+    maker: Mapping[str, Any], thinking: str, kind: Mapping[str, Any], reasoning: str | None = None
+) -> str | None:
     """Return an answer in the maker's words, or None where the model does not write it."""
     thought = maker["thought"].get(thinking)
     names = kind["calls"]
     if thought is None or len(names) > maker.get("most", 2):
         return None
-    begun: str = thought.replace("{}", REASONINGS[thinking])
+    said = REASONINGS[thinking] if reasoning is None else reasoning
+    begun: str = thought.replace("{}", said)
     if kind["content"]:
         begun += maker["content"]["beside" if names else "alone"].replace("{}", kind["content"])
     if not names:

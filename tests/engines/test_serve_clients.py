@@ -7,7 +7,7 @@ the tool's result, so that a result that gets lost on its way ends in another ca
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 import anthropic
@@ -16,8 +16,10 @@ import openai
 import pytest
 
 from autoparser.analysis.engines.chat_answers import event
+from autoparser.analysis.engines.client_apis import responses_request
 from tests.fixture_analyses import analyzed
 
+from .client_loops import APIS, ClientApi, prompt_tokens
 from .running_serve import RunningServe, running_backend, running_serve
 
 pytestmark = pytest.mark.engine
@@ -62,103 +64,49 @@ def url() -> Generator[RunningServe]:
         yield running
 
 
-Turn = tuple[str, str, str, list[tuple[str, object]]]
-"""Why an answer ended, its reasoning, its content, its calls."""
-FUNCTION = {"name": "get_weather", "description": "Look."}
+TOOLS = [
+    {
+        "type": "function",
+        "function": {"name": "get_weather", "description": "Look.", "parameters": SCHEMA},
+    }
+]
 
 
-def ask_chat(url: str, said: list[Any], *, streamed: bool) -> Turn:
-    """Ask as OpenAI's client of chats does; add the answer and the results of its calls."""
-    tool = {"type": "function", "function": {**FUNCTION, "parameters": SCHEMA}}
-    system = {"role": "system", "content": SYSTEM}
-    fields: Any = {"model": "m", "messages": [system, *said], "tools": [tool]}
-    with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
-        if streamed:
-            with client.chat.completions.stream(**fields) as stream:
-                choice: Any = stream.until_done().get_final_completion().choices[0]
-        else:
-            choice = client.chat.completions.create(**fields).choices[0]
-    message, calls = choice.message, choice.message.tool_calls or ()
-    said.append(message.model_dump())
-    said += [{"role": "tool", "tool_call_id": each.id, "content": RESULT} for each in calls]
-    read = [(each.function.name, json.loads(each.function.arguments)) for each in calls]
-    return choice.finish_reason, getattr(message, "reasoning_content", ""), message.content, read
-
-
-def ask_messages(url: str, said: list[Any], *, streamed: bool) -> Turn:
-    """Ask as Anthropic's client does."""
-    system = [{"type": "text", "text": SYSTEM, "cache_control": {"type": "ephemeral"}}]
-    tools = [{**FUNCTION, "input_schema": SCHEMA}]
-    fields: Any = {"max_tokens": 500, "system": system, "tools": tools}
-    fields |= {"model": "m", "messages": said}
-    with anthropic.Anthropic(base_url=url, api_key="none", max_retries=0) as client:
-        counted = client.messages.count_tokens(model="m", messages=said)
-        assert counted.input_tokens > len(QUESTION)
-        if streamed:
-            with client.messages.stream(**fields) as stream:
-                message: Any = stream.get_final_message()
-        else:
-            message = client.messages.create(**fields)
-    usage = message.usage
-    counts = (usage.input_tokens, usage.cache_read_input_tokens, usage.output_tokens)
-    assert counts == (5, 15, 9)
-    blocks = message.content
-    calls = [each for each in blocks if each.type == "tool_use"]
-    said.append({"role": "assistant", "content": [each.model_dump() for each in blocks]})
-    content = [{"type": "text", "text": RESULT}]
-    results = [
-        {"type": "tool_result", "tool_use_id": each.id, "content": content} for each in calls
-    ]
-    said.append({"role": "user", "content": results})
-    thought = "".join(each.thinking for each in blocks if each.type == "thinking")
-    text = "".join(each.text for each in blocks if each.type == "text")
-    return message.stop_reason, thought, text, [(each.name, each.input) for each in calls]
-
-
-def ask_responses(url: str, said: list[Any], *, streamed: bool) -> Turn:
-    """Ask as OpenAI's client of responses does."""
-    tool = {"type": "function", **FUNCTION, "parameters": SCHEMA, "strict": False}
-    fields: Any = {"model": "m", "instructions": SYSTEM, "input": said, "tools": [tool]}
-    with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
-        if streamed:
-            with client.responses.stream(**fields) as stream:
-                response: Any = stream.until_done().get_final_response()
-        else:
-            response = client.responses.create(**fields)
-    usage = response.usage
-    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (20, 9, 29)
-    items = {kind: [each for each in response.output if each.type == kind] for kind in KINDS}
-    said += [each.model_dump(exclude_none=True) for each in response.output]
-    said += [
-        {"type": "function_call_output", "call_id": each.call_id, "output": RESULT}
-        for each in items["function_call"]
-    ]
-    thought = "".join(each.content[0].text for each in items["reasoning"])
-    (message,) = items["message"]
-    assert message.content[0].text == response.output_text
-    calls = [(each.name, json.loads(each.arguments)) for each in items["function_call"]]
-    return response.status, thought, response.output_text, calls
-
-
-KINDS = ("reasoning", "message", "function_call")
+def counts(usage: Any) -> tuple[int, int]:
+    """Return the tokens of a prompt and of its answer, by the words of each API."""
+    found = usage.model_dump()
+    return prompt_tokens(usage), found.get("completion_tokens") or found["output_tokens"]
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize(
-    ("ask", "called", "ended"),
-    [
-        (ask_chat, "tool_calls", "stop"),
-        (ask_messages, "tool_use", "end_turn"),
-        (ask_responses, "completed", "completed"),
-    ],
-)
-def test_an_agent_comes_to_its_answer(
-    url: str, ask: Callable[..., Turn], called: str, ended: str, streamed: bool
-) -> None:
+@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+def test_an_agent_comes_to_its_answer(url: str, api: ClientApi, streamed: bool) -> None:
     said: list[Any] = [{"role": "user", "content": QUESTION}]
+    called = api.ask(url, said, TOOLS, SYSTEM, streamed=streamed)
     calls = [("get_weather", {"city": "Malmö"})]
-    assert ask(url, said, streamed=streamed) == (called, "I must look.", "Let me see.", calls)
-    assert ask(url, said, streamed=streamed) == (ended, "", ANSWER, [])
+    got = (called.ended, called.reasoning, called.content, called.calls)
+    assert got == (api.called, "I must look.", "Let me see.", calls)
+    said += [*called.said, *api.results(called.ids, [RESULT])]
+    last = api.ask(url, said, TOOLS, SYSTEM, streamed=streamed)
+    assert (last.ended, last.reasoning, last.content, last.calls) == (api.ended, "", ANSWER, [])
+    assert counts(called.usage) == counts(last.usage) == (20, 9)
+
+
+def test_tokens_of_a_prompt_are_counted_for_anthropics_client(url: str) -> None:
+    said: Any = [{"role": "user", "content": QUESTION}]
+    with anthropic.Anthropic(base_url=url, api_key="none", max_retries=0) as client:
+        counted = client.messages.count_tokens(model="m", messages=said)
+        usage = client.messages.create(model="m", messages=said, max_tokens=500).usage
+    assert counted.input_tokens > len(QUESTION)
+    assert (usage.input_tokens, usage.cache_read_input_tokens) == (5, 15)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_tool_that_is_not_strict_is_that_of_a_chat(strict: bool) -> None:
+    tool = {"type": "function", "name": "get_weather", "parameters": SCHEMA, "strict": strict}
+    request = responses_request({"input": QUESTION, "tools": [tool]})
+    function = {"name": "get_weather", "parameters": SCHEMA, **({"strict": True} if strict else {})}
+    assert list(request.tools) == [{"type": "function", "function": function}]
 
 
 def test_errors_are_exceptions_of_each_client(url: str) -> None:
