@@ -64,7 +64,7 @@ def ask_chat(
     fields: Any = {"model": "m", "messages": [*first, *said], "tools": tools, "max_tokens": MOST}
     with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
         if streamed:
-            counted = {"stream_options": {"include_usage": True}}
+            counted: Any = {"stream_options": {"include_usage": True}}
             with client.chat.completions.stream(**fields, **counted) as stream:
                 completion: Any = stream.until_done().get_final_completion()
         else:
@@ -229,7 +229,7 @@ class Loop:
         for kind in self.turns():
             script = script_of(self.maker, self.thinking, kind, THOUGHT)
             assert script is not None
-            entries = self._asking(script, dialogue, waiting)
+            entries = self._asking(script, tuple(dialogue), waiting)
             dialogue += entries
             texts = [entry.text for entry in entries]
             if waiting:
@@ -246,7 +246,7 @@ class Loop:
             ended = self.api.called if calls else self.api.ended
             meant = (ended, thought, kind["content"], calls)
             got = (turn.ended, turn.reasoning, turn.content, turn.calls)
-            prompt = self._prompt(dialogue)
+            prompt = self._prompt(tuple(dialogue))
             tokens = len(self.parrot.tokenizer.encode(prompt).ids)
             wrong = "" if got == meant else f"truth {meant}\n  got   {got}\n  "
             if tokens != prompt_tokens(turn.usage):
@@ -278,7 +278,7 @@ class Loop:
             return [ToolResult(result, name, id_) for result, (id_, name) in named]
 
         def prompt_of(text: str) -> str:
-            return self._prompt([*dialogue, *entries(text)])
+            return self._prompt((*dialogue, *entries(text)))
 
         return entries(self.parrot.padded_message(script, prompt_of))
 
