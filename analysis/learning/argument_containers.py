@@ -2,7 +2,14 @@
 
 `learn_types` learns entries by the type of their value, containers inside included, and
 `container_notation` builds the container's notation from them. `learn_argument_list` and
-`learn_enclosure` do this for the arguments of a call.
+`learn_enclosure` do this for the arguments of a call. For example the turns of two calls
+
+    f({"a": "x", "n": 1})        entries `"a": "x"` and `"n": 1`, separated by `, `
+    f({})                        brackets `{` and `}`: all arguments together are one JSON object
+
+show entries of a string and an integer: `"KEY": "VALUE"` and `"KEY": VALUE`. The quotes differ by
+type, so they belong to the string, and the entry is `"KEY": VALUE`. An object inside the arguments
+is found to be JSON; T6 concludes that the arguments are such an object too, brackets included.
 """
 
 from __future__ import annotations
@@ -56,6 +63,7 @@ def learn_types(
 ) -> TypedRows:
     """Learn the notation of entries by the type of their value, and of containers inside."""
     types = learn_typed_rows(place, entries, strings.row)
+    # Entries of an innermost container are learned, but not containers in them.
     if not depth:
         return types
     found = {
@@ -78,6 +86,7 @@ def _learn_nested(
 
     marks = place.sentinels
     rich: Json = rich_object(marks) if keyed else rich_array(marks)
+    # A value of every type, out of order: one known notation at most writes it so.
     text = site(rich)
     margin = entries.margin + entries.indent
     known = (
@@ -87,6 +96,7 @@ def _learn_nested(
     )
     if known is not None:
         return structs.replace(known.object if keyed else known.array, values=known)
+    # No notation of Python's: learn it as arguments are learned, from items of its own.
     return _learn_container(Place(site, marks, keyed), depth - 1)
 
 
@@ -116,6 +126,7 @@ def container_notation(
     entries: EntryOrder, strings: Strings, types: TypedRows, key: StringText
 ) -> ContainerNotation:
     """Build the container's notation, without the brackets around its entries."""
+    # `"K": V` is the rule, and `"K": "V"` the same with quotes that belong to the string.
     default = plain_row(types.rows)
     signs = _own_signs(types, default)
     rows = {kind: signs[kind][2] if kind in signs else row for kind, row in types.rows.items()}
@@ -134,6 +145,7 @@ def known_object(types: TypedRows) -> ValueNotation | None:
     container = types.containers.get(JsonType.OBJECT)
     values = None if container is None else container.values
     if (
+        # A container that differs from its own values' notation is not a known one.
         container is None
         or values is None
         or structs.replace(container, values=None) != values.object
@@ -154,6 +166,7 @@ def writes_alike(
     rich = {name: value for name, value in every_type(marks).items() if name.isalnum()}
     body = members.write(list(rich.items()), members.values or notation, line)
     if notation.object.indent:
+        # With an indent, `json.dumps` breaks the line after the bracket, too.
         body = f"\n{line}{body}\n{end}"
     return notation.write(rich, end) == f"{notation.object.open}{body}{notation.object.close}"
 
@@ -174,6 +187,7 @@ def _own_signs(types: TypedRows, default: Row) -> _Signs:
             found = ((*wrap, plain) for wrap, plain in wraps if wrap is not None)
             signs[kind] = next(found, ("", "", row))
     numbers = [kind for kind in NUMBERS if kind in signs]
+    # Integers and floats have one notation; two would be a coincidence of their digits.
     if len({signs[kind][:2] for kind in numbers}) > 1:
         for kind in numbers:
             del signs[kind]
@@ -185,6 +199,7 @@ def _value_notation(strings: Strings, types: TypedRows, signs: _Signs) -> ValueN
     usual = json_notation()
     text = strings.text
     if text.escape is not StringEscape.PYTHON:
+        # `repr` chooses between two quotes, so its quotes are no literals.
         opening, close, _ = signs[JsonType.STRING]
         text = structs.replace(text, open=opening, close=close)
     number = next((StringText(*signs[kind][:2]) for kind in NUMBERS if kind in signs), StringText())
@@ -210,6 +225,7 @@ def _with_shared_values(container: ContainerNotation, outer: ValueNotation) -> C
     inner = container.values
     if inner is None or inner.is_json or inner == python_notation():
         return container
+    # Equal notations refer to the outer one, so that any depth is written alike.
     plain = structs.replace(inner, array=outer.array, object=outer.object)
     if plain == outer:
         return structs.replace(container, values=None)
@@ -254,6 +270,7 @@ def learn_argument_list(observer: Observer) -> SeenArguments | None:
     one = place.strings(1)
     text = place.site(one) or ""
     as_string = observer.prober.shape.arguments_as_string
+    # The template saw JSON text; a template that parses it first would space it in its own way.
     verbatim = as_string and json.dumps(one) in text
     quoted = None if verbatim else _json_string_quotes(one, text)
     entries = learn_entries(_arguments_place(observer, quoted))
@@ -262,6 +279,7 @@ def learn_argument_list(observer: Observer) -> SeenArguments | None:
 
 def _json_string_quotes(one: Json, text: str) -> tuple[str, str] | None:
     """Find the literals around JSON text that is the content of a JSON string."""
+    # `tojson` and `json.dumps` with separators are the two spacings of encoded objects.
     for colon in (": ", ":"):
         held = json.dumps(one, separators=(",", colon))
         before, found, after = text.partition(json.dumps(held))
@@ -312,6 +330,7 @@ def learn_enclosure(observer: Observer, listed: SeenArguments, types: TypedRows)
     known, rest = known_object(types), cut.prefix + cut.suffix
     if known is not None:
         before, found, after = text.partition(known.write(one, listed.entries.margin))
+        # A call without arguments should have the empty object in their place, as `{}`.
         rest = f"{before}{known.object.empty}{after}" if found else rest
         known = known if found and _names_too(place, known, listed.entries.margin) else None
     differs = place.site({}) != rest
@@ -321,5 +340,6 @@ def learn_enclosure(observer: Observer, listed: SeenArguments, types: TypedRows)
 def _names_too(place: Place, notation: ValueNotation, margin: str) -> bool:
     """Whether the arguments' names are written as the keys of a known notation are."""
     strange: dict[str, Json] = {hostile_string(place.sentinels.keys[1]): place.sentinels.values[0]}
+    # A template may escape keys of objects inside arguments, but not the names of arguments.
     text = place.site(strange)
     return text is None or notation.write(strange, margin) in text

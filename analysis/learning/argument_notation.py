@@ -1,9 +1,14 @@
-"""Learn notations at a site: a place whose value can be chosen and whose text can be seen.
+r"""Learn notations at a site: a place whose value can be chosen and whose text can be seen.
 
 The parts: the entries of a container and their order (`learn_entries`), strings (`learn_strings`,
 from one string with every character that some notation escapes), the notations that Python itself
 writes (`known_notations`, `recognize_notation`), the keys of an object (`learn_key`), and entries
-with values of other types (`learn_typed_rows`).
+with values of other types (`learn_typed_rows`). For example a site shows, with words as sentinels,
+
+    {K1: V1}                  (K1='V1')              one entry
+    {K1: V1, K2: V2}          (K1='V1', K2='V2')     separator `, `, prefix `(`, suffix `)`
+    {K1: "V1\"V1…"}           (K1='V1"V1…')          no escape of `"`: verbatim, or Python's `repr`
+    {K1: True}                (K1=True)              the word for true is `True`
 """
 
 from __future__ import annotations
@@ -116,18 +121,22 @@ def learn_entries(place: Place) -> EntryOrder | None:
         return None
     labels = _labels_of_place(place)
     single = find_slots(one, labels)
+    # A template that drops the argument, or its key, shows no entry.
     if (RowSlot.VALUE, 0) not in single.slots or (
         place.keyed and (RowSlot.KEY, 0) not in single.slots
     ):
         return None
+    # One entry shows no separator; if the second render fails, all text counts as surroundings.
     repetition = RepeatedText(single.literals[0], "", "", "", single.literals[-1])
     order = MemberOrder.GIVEN
     two = place.site(place.strings(2))
     pair = find_slots(two, labels) if two is not None else None
     if pair is not None and len(pair.slots) == 2 * len(single.slots):
         numbers = [number for _, number in pair.slots]
+        # The first slot of the other entry; a key may be written twice in one entry.
         border = next(at for at in range(1, len(numbers)) if numbers[at] != numbers[at - 1])
         repetition = split_repetition(pair.literals[0], pair.literals[border], pair.literals[-1])
+        # Keys are given in descending order, so that sorting turns them round.
         if place.keyed and numbers[0] == 1:
             order = _learn_sorting(place)
     return EntryOrder(repetition, order)
@@ -173,6 +182,7 @@ def learn_strings(place: Place, entries: EntryOrder, key: SeenSlot | None) -> St
     if only is None:
         return None
     row = cut_at((only,) if key is None else key.cut((only,)), word, RowSlot.VALUE)
+    # Python's `repr` may choose other quotes for the hostile string, which then are not literals.
     for candidate in (row, without_equal_quotes(row)):
         if candidate is None:
             continue
@@ -227,6 +237,7 @@ def _read_guard(
     rendering: str, original: str, word: str, write_again: Callable[[str], str | None]
 ) -> StringText | None:
     """Recognize a wrapper that is written around some strings only."""
+    # CDATA, for example, is written around strings that have `<` or `&`, which it leaves alone.
     for escape in (StringEscape.VERBATIM, StringEscape.JSON):
         plain = StringText(escape=escape)
         opening, found, close = rendering.partition(plain.write(original))
@@ -235,6 +246,7 @@ def _read_guard(
         guarded = ""
         for char in _HOSTILE:
             sample = word + char + word
+            # One string for each character: which of them makes the template write the wrapper?
             if write_again(sample) == f"{opening}{plain.write(sample)}{close}":
                 guarded += char
         return StringText(escape=escape, guard=StringGuard(guarded, opening, close))
@@ -244,6 +256,7 @@ def _read_guard(
 def _read_table(rendering: str, word: str) -> StringText | None:
     """Read an escape for each character off the text between the words."""
     parts = rendering.split(word)
+    # A word is missing, or was cut: nothing can be read off between them.
     if len(parts) != len(_HOSTILE) + 2:
         return None
     edges = _stripped_edges(parts[0], parts[-1])
@@ -312,6 +325,7 @@ def recognize_notation(
 
     `margin` is the indent of the line on which the value begins.
     """
+    # One line is the usual case, also where entries of the outer container have lines.
     for step in ("", indent) if indent else ("",):
         for comma, colon in _SPACINGS:
             for notation in known_notations(comma=comma, colon=colon, indent=step):
@@ -392,6 +406,7 @@ def learn_typed_rows(place: Place, entries: EntryOrder, string_row: Row) -> Type
 
     Numbers are sentinels themselves; other values are read by the rows that are known.
     """
+    # Later types are read by the rows of earlier ones, so numbers come first.
     types = TypedRows({JsonType.STRING: string_row})
     bare = without_equal_quotes(string_row)
     for kind, value in typed_samples(place.sentinels):
@@ -400,6 +415,7 @@ def learn_typed_rows(place: Place, entries: EntryOrder, string_row: Row) -> Type
             continue
         key = place.key(kind)
         if kind in NUMBERS:
+            # A number that is written in another way, such as 4.595749e6, gives no row.
             if str(value) in text:
                 row = cut_at((text,), str(value), RowSlot.VALUE)
                 types.rows[kind] = row if key is None else cut_at(row, key, RowSlot.KEY)

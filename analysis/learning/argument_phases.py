@@ -41,7 +41,7 @@ from .prober import Finding, Sentinels, surroundings_words
 
 
 class SeenKeys(NamedTuple):
-    """What A1 learned: how the names of arguments are written."""
+    """A1's result: how the names of arguments are written."""
 
     slot: SeenSlot | None = None
     """The slot of a name in the text of an argument, or None if the text does not show it."""
@@ -51,7 +51,7 @@ class SeenKeys(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsStage:
-    """What the phases learned about arguments that a call shows."""
+    """The result of the phases on arguments, if a call shows any."""
 
     listed: SeenArguments
     """How arguments follow one another (T5), e.g. separated by `", "`."""
@@ -123,6 +123,7 @@ def examine_a1(observer: Observer, listed: SeenArguments | None) -> tuple[SeenKe
         keys = SeenKeys(learn_slot(RowSlot.KEY, name, one, two), learn_key(place))
         if one is not None and keys.slot is not None:
             conclusion = _key_words(keys.slot, cut_at((one,), value, RowSlot.VALUE))
+            # A template may treat names differently, as one that skips `id`.
             if one.replace(name, other) != two:
                 conclusion += "; what stands around them depends on them"
     evidence = observer.compare_arguments("one argument name / another", *pair)
@@ -177,6 +178,7 @@ def examine_a3(
     types = learn_types(listed.place(observer), listed.entries, strings)
     string = _one_argument(marks)
     evidence = tuple(
+        # Of two booleans `dict` keeps the last, true.
         observer.compare_arguments(f"a string / {kind}", string, {marks.typed_keys[kind]: value})
         for kind, value in dict(typed_samples(marks)).items()
     )

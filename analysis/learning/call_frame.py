@@ -1,9 +1,15 @@
 """Learn the frame of calls by sentinels: the text that opens and closes a section and a call.
 
 `learn_frame` renders turns of one, two and three calls and splits the repeated text from its
-surroundings. The module also reads generation prompts (`prompt_text`, `describe_openings`), markers
-before calls that no usual turn shows (`learn_leads`), and numbers that count calls
-(`mark_numbers`).
+surroundings. From the turn of three calls, with inner texts A, B and C,
+
+    <|assistant|><c>A</c>;<c>B</c>;<c>C</c><|end|>
+
+the text between two calls is `</c>;<c>`. What it shares with the text before the first call, `<c>`,
+opens a call; what it shares with the text after the last, `</c>`, closes it; `;` separates.
+
+The module also reads generation prompts (`prompt_text`, `describe_openings`), markers before calls
+that no usual turn shows (`learn_leads`), and numbers that count calls (`mark_numbers`).
 """
 
 from __future__ import annotations
@@ -58,6 +64,7 @@ def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str 
     If the template writes something else without it, such as the token that ends a training
     example, the common prefix is cut off, but no marker is cut in two.
     """
+    # The prompt is what `add_generation_prompt=True` adds to the same conversation.
     alone = prober.probe((prober.user,), tools=tools, setting=setting)
     prompt = prober.probe((prober.user,), tools=tools, generation=True, setting=setting)
     if not prompt.rendered:
@@ -66,6 +73,7 @@ def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str 
         return _unconditional_prompt(prober, setting) if tools else ""
     if alone.rendered and prompt.text.startswith(alone.text):
         return prompt.text[len(alone.text) :]
+    # The two differ earlier, so at least what is after the user's words belongs to the prompt.
     user = prober.sentinels.user
     end = prompt.text.rfind(user) + len(user)
     shared = len(common_prefix(prompt.text, alone.text)) if alone.rendered else end
@@ -124,6 +132,7 @@ def written_by(text: str, header: str, reasoning: MarkerBlock | None) -> PromptP
     reasoning = reasoning or _UNKNOWN
     if not text:
         return PromptProgress.NOTHING
+    # Whitespace may differ: some templates write the line break with the turn, not the prompt.
     if text == header or (text.strip() == header.strip() and header.strip()):
         return PromptProgress.HEADER
     if header.startswith(text):
@@ -131,6 +140,7 @@ def written_by(text: str, header: str, reasoning: MarkerBlock | None) -> PromptP
     head = header.strip()
     if head not in text:
         return PromptProgress.OTHER
+    # What the prompt writes after the header: an opened block, a closed one, or something else.
     rest = (text[text.rindex(head) + len(head) :] if head else text).strip()
     opening, close = reasoning.open.core, reasoning.close.core
     if opening and rest == opening:
@@ -177,6 +187,7 @@ def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
         marks, prober = observer.prober.sentinels, observer.prober
         setting: Setting = {**prober.setting, name: [marks.names[0]]}
         turn = Observer(prober.using(setting=setting)).sample(_CALLS)
+        # A list of tools may be a switch that raises, or drops the call.
         if turn.refusal or marks.names[0] not in turn.text:
             continue
         before, _, after = turn.text.partition(marks.names[0])
@@ -213,6 +224,7 @@ def mark_numbers(texts: Sequence[str]) -> tuple[str, int] | None:
         return None
     base = -1
     pieces: list[str] = []
+    # `split` puts the numbers at odd positions: `a1b2` is `a`, `1`, `b`, `2`, ``.
     for at, piece in enumerate(first):
         column = [row[at] for row in rows]
         if all(other == piece for other in column):
@@ -290,6 +302,7 @@ class CallsFrame:
         """
         cut = self.repetition
         written = self.close_of(0)
+        # A close with a number is one of a call: it cannot belong to what follows.
         if INDEX_MARK in cut.close or all(after.startswith(written) for after in afters):
             return self
         close = common_prefix(written, *afters).rstrip()
@@ -336,9 +349,11 @@ def group_calls(observer: Observer, turn: ObservedTurn, count: int) -> list[Call
     text = turn.text
     for found in re.finditer("|".join(words), text):
         spans.setdefault(words[found.group()], []).append(found.span())
+    # A call that is missing, or one too many, would give literals of other calls.
     if sorted(spans) != list(range(count)):
         return None
     cuts = [(spans[at][0][0], spans[at][-1][1]) for at in range(count)]
+    # All names first, then all arguments: there is no text of one call.
     if any(one[1] > other[0] for one, other in pairwise(cuts)):
         return None
     begins = [0] + [end for _, end in cuts[:-1]]
@@ -355,6 +370,7 @@ def learn_frame(observer: Observer) -> CallsFrame | None:
     single = group_calls(observer, one, 1)
     if single is None:
         return None
+    # Three calls show the separator twice, so that counting numbers show, too.
     limit = _learn_limit(observer)
     if limit is CallLimit.MANY:
         turn = observer.sample(_CALLS, 3)
@@ -382,6 +398,7 @@ def _learn_limit(observer: Observer) -> CallLimit:
     two = observer.sample(_CALLS, 2)
     if two.refusal:
         return CallLimit.REFUSED
+    # Which of two calls are in the text decides whether the template drops one.
     seen = {slot.at for slot in observer.pieces(two.text).slots if slot.kind in _CALL_KINDS}
     if seen == {0}:
         return CallLimit.FIRST
@@ -403,6 +420,7 @@ def _inner_texts(observer: Observer, three: list[CallGroup]) -> list[str]:
 
 
 def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | None:
+    # In the sentinels of the first call, three calls are equal, but for their numbers.
     inner = mark_numbers(_inner_texts(observer, three))
     between = mark_numbers([three[1].before, three[2].before])
     if inner is None or between is None:

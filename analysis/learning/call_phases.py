@@ -44,7 +44,7 @@ from .turn_layouts import (
 
 @dataclass(frozen=True, slots=True)
 class TurnEdges:
-    """What T3 learned: the text around the parts of a turn, whether or not it has calls."""
+    """T3's result: the text around the parts of a turn, with or without calls."""
 
     header: str
     """The beginning of every turn, e.g. `"<|assistant|>\\n"`."""
@@ -63,7 +63,7 @@ class TurnEdges:
 
 @dataclass(frozen=True, slots=True)
 class CallsStage:
-    """What T1, T2, T3, T4 and T7 learned about calls, and about the turn around them."""
+    """The result of the phases on calls: a call, and the turn around it."""
 
     edges: TurnEdges
     """The text around the parts of a turn (T3)."""
@@ -155,8 +155,10 @@ def examine_t3(
     prompts = [prompt.text for prompt in start.prompts]
     header = learn_header(observer, layouts, prompts, cut, start.beginnings)
     if start.fullest is not None and _leaves_empty(start.fullest, header, layouts):
+        # The empty block is no header: the model may write a full one in its place.
         header = start.fullest.header
     turn_end = learn_turn_end(layouts)
+    # The layouts lose the text of the calls, whose frame is known now; joints remain.
     if frame is not None:
         frame = frame.without_header(header).with_close_before(literals_after_calls(layouts))
         layouts = {presence: cut_calls(layout, frame) for presence, layout in layouts.items()}
@@ -253,6 +255,7 @@ def examine_t7(
     other = observer.turn(Message(calls=(structs.replace(call, id=marks.ids[1]),)))
     slot = learn_slot(RowSlot.ID, marks.ids[0], one.text, other.text)
     seen_id = None
+    # Only an id without a name beside it has to say which function is called.
     if slot is not None and name is None and frame is not None:
         several = frame.limit is CallLimit.MANY
         seen_id = learn_id(observer, start.suggestions, several=several)

@@ -2,7 +2,14 @@
 
 The parts: rows of ids that carry names (`learn_id`), operations on rows (`cut_at`, `match_row`,
 `read_entry`), slots found by comparing two renders (`learn_slot`), and the row of a whole call
-(`assemble_call`).
+(`assemble_call`). For example two renders of calls with different names
+
+    <call name="qkphffqx">{…}</call>
+    <call name="frnctwxr">{…}</call>
+
+show one slot for the name, and with the arguments' text the row of a call is
+
+    ('<call name="', NAME, '">', ARGUMENTS, '</call>')
 """
 
 from __future__ import annotations
@@ -51,6 +58,7 @@ def _learn_generated_ids(observer: Observer, count: int) -> tuple[Row, int] | No
     dialogue = answered_conversation(
         observer.prober, Message(calls=tuple(observer.call(at) for at in range(count)))
     )
+    # The render with ids shows where ids stand; the one without shows what the template puts there.
     given = observer.prober.probe(dialogue).text
     shaped = observer.prober.shape.messages(dialogue, marks.system)
     shown = observer.prober.text_of_messages([_without_ids(message) for message in shaped])
@@ -126,6 +134,7 @@ def _shown_parts(observer: Observer, signs: Sequence[str]) -> Iterator[Row]:
     shown = [at for at, word in enumerate(words) if word in text]
     if not shown or len(shown) == len(words):
         return
+    # `functions.NAME:0` shows the middle word; the signs beside it belong to the row.
     first, last = shown[0], shown[-1]
     before: Row = (RowSlot.ID, signs[first - 1]) if first else ()
     after: Row = (signs[last], RowSlot.ID) if last < len(signs) else ()
@@ -172,6 +181,7 @@ def quotes_around(row: Row, slot: RowSlot) -> tuple[str, str]:
 
 
 def _same_sign(before: str, after: str) -> str:
+    # A letter or a space on both sides is no quote: `a Kb` has none.
     sign = before[-1:]
     return "" if sign != after[:1] or sign.isalnum() or sign.isspace() else sign
 
@@ -233,6 +243,7 @@ def read_entry(text: str, rows: Sequence[Row], key: str | None) -> tuple[Row, st
 
 def _read_flagged_entry(text: str, rows: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
     """Read an entry whose literals name its type: rows differ in the middle of a literal."""
+    # `type="string">` and `type="number">` differ inside a literal, which the pattern leaves open.
     rows = [_with_both_literals(row, *literals_around(row, RowSlot.VALUE)) for row in rows]
     if len({row_slots(row) for row in rows}) != 1 or len({len(row) for row in rows}) != 1:
         return None
@@ -275,6 +286,7 @@ def plain_row(rows: Mapping[JsonType, Row | None]) -> Row:
     """Choose the row of values without quotes or other signs of their own."""
     string = rows[JsonType.STRING] or (RowSlot.VALUE,)
     number = rows.get(JsonType.INTEGER) or string
+    # A boolean has no quotes; a number may have some of its own.
     for kind in _PLAIN:
         row = rows.get(kind)
         if row is not None and wrap_in(number, row) is not None:
@@ -306,6 +318,7 @@ def learn_slot(slot: RowSlot, word: str, one: str | None, other: str | None) -> 
     Return None if there is none: the thing is not written, or the word comes from elsewhere. A
     text that is None was refused, and decides nothing.
     """
+    # A name that is in both renders comes from the list of tools, not from the call.
     times = (one or "").count(word) - (other or "").count(word)
     return SeenSlot(slot, word, times) if times > 0 else None
 
@@ -327,6 +340,7 @@ def assemble_call(
     opening, close = section
     call = frame.call
     around = f"{opening}{call}{close}"
+    # A single call was never separated from its surroundings, which may hold its brackets.
     if call.count(arguments_text) != 1 or frame.limit is not CallLimit.MANY:
         if around.count(arguments_text) != 1:
             return None

@@ -1,8 +1,12 @@
-"""Render the turns that the template itself writes after its generation prompts.
+r"""Render the turns that the template itself writes after its generation prompts.
 
 `render_continuations` renders messages of the battery after every prompt, under every setting,
 also after earlier turns; `with_later_openings` adds the openings that only prompts after earlier
-turns have.
+turns have:
+
+    …<|assistant|><think>\n                                 the prompt
+    …<|assistant|><think>\nHm.</think>Oslo.<|end|>          the turn of a message: it continues the
+                                                            prompt with `Hm.</think>Oslo.<|end|>`
 """
 
 from __future__ import annotations
@@ -47,8 +51,8 @@ ASKED = (
 """The messages of the battery to render; some of them continue a prompt."""
 
 ASKED_LATER = ("content", "1 call", "reasoning and 1 call")
-"""Those to render after earlier turns, too: a template that counts or remembers calls shows it in
-the first of them."""
+"""The messages to render after earlier turns, too: a template that counts or remembers calls
+writes the first of them differently."""
 
 
 class Earlier(StrEnum):
@@ -78,7 +82,7 @@ class TemplateContinuation:
     r"""The text after the prompt, e.g. `"Hm.\n</think>\n\n…<|im_end|>\n"`, or None if the
     template's turn does not continue the prompt."""
     earlier: Earlier = Earlier.NOTHING
-    """What the conversation contains before the question."""
+    """The content of the conversation before the question, e.g. a call and its result."""
     prompt: str = ""
     """The whole prompt; it ends with the opening."""
     before: str = ""
@@ -118,16 +122,19 @@ def _continuations_after(
 ) -> Iterator[TemplateContinuation]:
     for earlier in Earlier:
         turns = turns_after(format_, opening, prober, earlier, form)
+        # No call can be continued in a template without calls, or without tools.
         if earlier is Earlier.CALL and not (turns.offers and format_.calls):
             continue
         if (earlier or form) and not turns.prompted.rendered:
             # Lint checks which conversations a template accepts.
             continue
         for case in _cases_to_render(ASKED_LATER if earlier else ASKED, calls=turns.offers):
+            # Ids that carry the name have to be the template's own, or the call has no name.
             message = format_.with_naming_ids(case.message)
             dialogue = (*_earlier_messages(format_, earlier), UserMessage(QUESTION), message)
             if form is not None and form.same(dialogue, tools=turns.offers):
                 continue
+            # A refused prompt is recorded, too: the gate counts it as not asked.
             text = turns.written_turn(message).continuation if turns.prompted.rendered else None
             if form is None or text is not None:
                 yield TemplateContinuation(
@@ -180,6 +187,7 @@ def _identifying_end(continuation: TemplateContinuation, alone: str) -> str:
     If `add_generation_prompt` adds nothing, that is the last marker before it, unless `alone`, a
     conversation that ends with a user's message, ends with it as well.
     """
+    # Letters identify a prompt's end; a bare line break occurs anywhere.
     added = continuation.prompt.removeprefix(continuation.before)
     if any(map(str.isalnum, added)) and continuation.prompt != added:
         return added
@@ -203,6 +211,7 @@ def _equivalent_beginning(
                 turn = format_.write(one.message)
             except RefusedMessageError:
                 continue
+            # The text is not what the format writes, so it does not show where a turn was begun.
             if not turn.endswith(one.text):
                 return None
             begun.add(turn.removesuffix(one.text))

@@ -59,6 +59,7 @@ def find_text(text: str, word: str, start: int) -> Iterator[WordSpan]:
     """Find a text from an offset on: first where it stands as a whole word, then elsewhere."""
     places: list[WordSpan] = []
     at = text.find(word, start)
+    # A short word may be anywhere; the nearest places are the likeliest.
     while word and at >= 0 and len(places) < MOST:
         places.append(WordSpan(at, at + len(word)))
         at = text.find(word, at + 1)
@@ -82,6 +83,7 @@ def is_wordly(char: str) -> bool:
 
 def value_texts(value: Json, escape: StringEscape) -> tuple[str, ...]:
     """Return the possible spellings of an argument's value, the usual one first."""
+    # A string has one spelling under an escape; other values have spacings.
     if isinstance(value, str):
         return (StringText(escape=escape).write(value),)
     notations = (
@@ -111,6 +113,7 @@ def value_at(text: str, at: int, sign: str = "") -> tuple[Json, int] | None:
         return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         close = _CLOSERS.get(text[at], "")
+    # Each bracket that may close it is tried, the first that Python can read wins.
     for end in _closer_offsets(close, text[at : at + _LONGEST_LITERAL]) if close else ():
         if sign not in text[at : at + end]:
             continue
@@ -207,6 +210,7 @@ class ValueFrames:
         # Every suffix counts, since the front of a literal may close other values only.
         suffixes = (literal[at:] for literal in afters for at in range(len(literal)))
         ends = [fill_marks(suffix, words) + following for suffix in suffixes]
+        # Where the value may begin, then where it may end: literals of other examples decide.
         for begin in self._begins(text, start):
             for end in sorted(_end_offsets(text, begin, ends)):
                 if _may_be_value(text[begin:end], value):
@@ -307,7 +311,7 @@ class AlignedExample:
     start: int
     """The offset of the output in the text, e.g. 3 after a prompt that ends with `<a>`."""
     message: Message
-    """What the output means."""
+    """The meaning of the output."""
     parts: tuple[TurnPart, ...]
     """Its parts in the order of the text, e.g. reasoning, then calls."""
     marks: tuple[Mark, ...]
@@ -368,6 +372,7 @@ def align_message(
         wanted = [sought for part in parts for sought in _fields_of_part(part, message, guess)]
         if only_known:
             wanted = [sought for sought in wanted if not _has_unknown_spelling(sought, text)]
+        # A list, since all levels of the search draw on it.
         budget = [_STEPS]
         marks = _place_fields(text, start, wanted, budget, frames)
         if marks is not None:
@@ -436,6 +441,7 @@ def _place_fields(
     if not wanted:
         return []
     places = _possible_marks(text, start, wanted[0])
+    # `days: 3` beside `3 days`: of two places of one number the usual literal decides.
     if wanted[0].what is RowSlot.VALUE and frames is not None:
         value = wanted[0]
         framed = (

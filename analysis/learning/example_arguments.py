@@ -85,6 +85,7 @@ def own_containers(
     `outer` is the notation of values of other types there, `members` that of the arguments.
     """
     best, right = outer, 0
+    # Strings inside a container may have quotes that strings outside do not have.
     for string in _string_notations(outer.string):
         inner = replace(outer, string=string)
         found = [
@@ -93,6 +94,7 @@ def own_containers(
             if (literals := _equations_of_sample(value, text, inner))
         ]
         equations = [equation for literals in found for equation in literals]
+        # Each solution is judged by writing all samples again.
         for known in islice(_solve_equations(equations, {}), _MOST_CUTS):
             tried = _notation_from_signs(inner, known, members)
             count = sum(tried.write(value) == text for value, text in samples)
@@ -190,17 +192,20 @@ def _solve_equations(
     """Solve the equations one by one; if each has two unknowns, try every cut of one."""
     known_signs = dict(known_signs)
     while True:
+        # Equations whose signs are not all known yet.
         open_ = [
             rest for equation in equations if (rest := equation.rest(known_signs)) and rest.signs
         ]
         single = next((equation for equation in open_ if len(set(equation.signs)) == 1), None)
         if single is None:
             break
+        # `}}` for two closes is one `}` each.
         size = len(single.text) // len(single.signs)
         known_signs[single.signs[0]] = single.text[:size]
     if not open_:
         yield known_signs
         return
+    # The shortest literal has the fewest cuts.
     first = min(open_, key=lambda equation: len(equation.text))
     for size in _possible_sizes(first, known_signs):
         yield from _solve_equations(equations, {**known_signs, first.signs[0]: first.text[:size]})
@@ -237,6 +242,7 @@ def _notation_from_signs(
             _Sign.NEXT_MEMBER, known_signs.get(_Sign.NEXT_ITEM, members.separator)
         )
         seen = _Sign.MIDDLE in known_signs
+        # An object whose keys were never seen is assumed to be written as arguments are.
         row = (RowSlot.KEY, known_signs[_Sign.MIDDLE], RowSlot.VALUE) if seen else members.entry
         object_ = _container_from_signs(
             known_signs[_Sign.OPEN_OBJECT], separator, known_signs[_Sign.CLOSE_OBJECT], row
@@ -304,6 +310,7 @@ def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments |
     if not seen:
         return None
     best, right, indented = json_notation(), -1, ""
+    # A malformed example outvotes nobody: the notation of most counts.
     for notation, margin in _candidate_notations([text for _, text in seen]):
         count = sum(notation.write(value, margin) == text for value, text in seen)
         if count > right:
@@ -337,6 +344,7 @@ def _entry_by_entry(calls: Sequence[ShownCall], escape: StringEscape) -> ShownAr
     guesses = tuple(_guess_words(calls, shown, frame, escape))
     string = rows.get(JsonType.STRING) or next(iter(rows.values())) or (RowSlot.VALUE,)
     rows.setdefault(JsonType.STRING, string)
+    # Only strings were seen: other types are guessed to be written without quotes.
     if rows.keys() == {JsonType.STRING}:
         rows[JsonType.INTEGER] = without_equal_quotes(string) or string
     held = _nested_values(shown)
@@ -350,6 +358,7 @@ def _entry_by_entry(calls: Sequence[ShownCall], escape: StringEscape) -> ShownAr
     values = members.values or json_notation()
     own, written = own_containers(held, values, members)
     if written > known:
+        # The format's own notation explains more values than any of Python's.
         values = replace(values, array=own[JsonType.ARRAY], object=own[JsonType.OBJECT])
     return ShownArguments(ArgumentFormat(replace(members, values=None), values), frame, guesses)
 
@@ -362,7 +371,7 @@ def _nested_values(entries: ShownEntries) -> list[tuple[Json, str]]:
 def _guess_words(
     calls: Sequence[ShownCall], entries: ShownEntries, frame: EntryFrame, escape: StringEscape
 ) -> Iterator[str]:
-    """Yield, in words, what the examples do not show of arguments."""
+    """Yield, in words, the facts about arguments that the examples do not show."""
     if frame.guessed:
         yield "no example has a call with two arguments: what separates them"
     if JsonType.STRING not in entries.middles:

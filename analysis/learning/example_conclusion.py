@@ -3,7 +3,10 @@
 A hypothesis is an order of a call's name, id and arguments, and a style of arguments. For each,
 the examples are aligned with their messages (`example_alignment.py`), the pieces of the format are
 concluded from those that align (`example_frames.py`, `example_arguments.py`, `example_layouts.py`)
-and put together as the phases do it. The format that writes most examples exactly wins.
+and put together as the phases do it. The format that writes most examples exactly wins:
+
+    <call>look(city="Oslo", days=3)</call>        name, then arguments one by one: aligns
+                                                  arguments as one JSON object: no object, dropped
 """
 
 from __future__ import annotations
@@ -78,6 +81,7 @@ def learn_examples(
     """
     trial = _ExampleTrial(examples, [turn_text(example, base) for example in examples], base)
     best: ShownFormat | None = None
+    # The first hypothesis that writes all examples ends the search; orders and styles are many.
     for guess in _hypotheses(examples) if guesses is None else guesses:
         found = trial.under(guess)
         if found is not None and (best is None or found.rank > best.rank):
@@ -98,6 +102,7 @@ def _has_usual_escape(format_: TurnFormat) -> bool:
     if format_.calls is None:
         return True
     string = format_.calls.arguments.values.string
+    # A double quote goes with JSON's escapes, a single one with Python's.
     if string.open.endswith('"'):
         return string.escape in (StringEscape.JSON, StringEscape.JSON_ASCII)
     # Strings in Python's notation have their quotes from `repr`, not from a literal.
@@ -114,6 +119,7 @@ def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
         stop for stop in (*base.stop_strings, *(end.text.strip() for end in base.ends)) if stop
     ]
     end = next((end.text for end in base.ends if end.text.strip()), "")
+    # Servers cut the stop string off; the format needs it to end a turn.
     if end and not any(text.rstrip().endswith(stop) for stop in stops):
         text += end
     return text, len(begun)
@@ -189,6 +195,7 @@ class _ExampleTrial:
         called = any(turn.message.calls for turn in aligned.values())
         if not aligned or (guess.fields and not called):
             return None
+        # All examples together first: usually none is odd.
         best = self._judged(aligned.values())
         # An odd example is found by leaving it out: the result for the others then improves.
         for _ in range(len(aligned) // _ODD):
@@ -276,6 +283,7 @@ def _conclude_format(
     """Put the pieces together; return None if there are calls that cannot be."""
     calls = [call for example in aligned for call in shown_calls(example)]
     styled = next((example.style for example in aligned if example.message.calls), None)
+    # Arguments first: what is left of the literals around them is the frame.
     shown = None if styled is None else conclude_arguments(calls, styled)
     if calls and shown is None:
         return None
@@ -405,6 +413,7 @@ def _assemble_shown_calls(
         return None
     row = row_with_slots(framed.frame.call)
     found = replace(found, row=row)
+    # A call without arguments shows its own row, if any example has one.
     empty = [
         call for call in calls if not any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields)
     ]

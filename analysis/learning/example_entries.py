@@ -3,7 +3,12 @@
 `shown_entries` cuts arguments that are written one by one into entries and gathers the literals
 around them by the type of the value; `conclude_entry_frame` finds the opening, separator and close
 that all entries share, and the openings and closes of single types; `value_frames` gathers literals
-for values that are yet to be found.
+for values that are yet to be found. In `look(city="Oslo", days=3)`
+
+    city="Oslo",       between key and value `="`, after it `", `        a string
+    days=3             between key and value `=`, after it `)`           an integer
+
+`", ` ends with what follows other values, `, `, so `"` closes a string and `, ` separates.
 """
 
 from __future__ import annotations
@@ -84,6 +89,7 @@ class ShownEntries:
 def shown_entries(calls: Sequence[ShownCall]) -> ShownEntries:
     """Gather the literals around the arguments of calls, with their own words replaced by marks."""
     entries = _with_key_marks(list(_entries_of_calls(calls)))
+    # A wrapper of some strings must go before literals are compared: it differs by value.
     guard = _find_guard(entries)
     if guard is not None:
         entries = [_unguarded(entry, guard) for entry in entries]
@@ -157,6 +163,7 @@ def _entries_of_calls(calls: Sequence[ShownCall]) -> Iterator[ShownEntry]:
 def _with_key_marks(entries: Sequence[ShownEntry]) -> Sequence[ShownEntry]:
     """Replace the entry's own key by marks if most entries repeat it, as in `</city>`."""
     marked = [replace(entry, after=with_key_mark(entry.after, entry.key_text)) for entry in entries]
+    # A value may hold its own key by chance, so most entries have to repeat it.
     changed = sum(new.after != old.after for new, old in zip(marked, entries, strict=True))
     return marked if 2 * changed > len(entries) else entries
 
@@ -175,6 +182,7 @@ def _find_guard(entries: Sequence[ShownEntry]) -> StringGuard | None:
         for other in entries
         if other not in wrapped and entry.last == other.last and entry.after.endswith(other.after)
     }
+    # Two different wrappers, or none: then it is the type or the place that decides.
     if len(found) != 1:
         return None
     opening, close = found.pop()
@@ -193,6 +201,7 @@ def _telling_signs(wrapped_texts: Sequence[str], others: str) -> str:
     )
     telling = ""
     rest: tuple[str, ...] = tuple(wrapped_texts)
+    # As few signs as needed: the most frequent first, until every text has one.
     while rest:
         most = max(signs.values(), default=0)
         if not most:
@@ -279,6 +288,7 @@ class EntryFrame:
 
 def conclude_entry_frame(entries: ShownEntries, escape: StringEscape) -> EntryFrame:
     """Conclude the literals around entries from those that were seen."""
+    # Tags that are named for a type differ as a whole; else a quote may.
     tags = _tags_by_type(entries)
     opens = {kind: opening for kind, (opening, _) in tags.items()}
     closes = {kind: close for kind, (_, close) in tags.items()} or _closes_by_kind(entries, escape)
@@ -294,6 +304,7 @@ def conclude_entry_frame(entries: ShownEntries, escape: StringEscape) -> EntryFr
         _unopened(text.removeprefix(closes.get(kind, "")), following, opens)
         for kind, following, text in entries.pairs
     )
+    # No call has two arguments, so that nothing shows what separates them.
     if between is None:
         return EntryFrame(_guess_entry_frame(lead, tail), opens, closes, guessed=True)
     return EntryFrame(split_repetition(lead, between, tail), opens, closes)
@@ -353,6 +364,7 @@ def _closes_by_kind(entries: ShownEntries, escape: StringEscape) -> dict[JsonTyp
         others = [text for other, text in entries.betweens.items() if other is not kind]
         rest = entries.betweens.get(kind, "")
         extra = [rest[: len(rest) - len(other)] for other in others if rest.endswith(other)]
+        # The close is what this type has before the common rest: `", ` beside `, `.
         if any(extra):
             closes[kind] = max(extra, key=len)
         elif quote and texts and all(text.startswith(quote) for text in texts):
@@ -381,6 +393,7 @@ def _differing_closes(entries: ShownEntries) -> dict[JsonType, str]:
     """Find closes that differ by type, as `</text>` and `</number>`, none a suffix of another."""
     texts = set(entries.betweens.values())
     shared = common_suffix(*texts) if len(texts) > 1 else ""
+    # One type has nothing before the common rest, so closes do not differ by a word.
     if not shared.strip() or shared in texts:
         return {}
     closes = {kind: text.removesuffix(shared) for kind, text in entries.betweens.items()}

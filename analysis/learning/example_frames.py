@@ -1,7 +1,11 @@
-"""Conclude the frame of calls from examples: their opening, separator, numbers and close.
+r"""Conclude the frame of calls from examples: their opening, separator, numbers and close.
 
 `conclude_frame` gathers the literals before, between and after calls, and removes the text that the
-prompt, the header or the turn's end has. If no example has two calls, the separator is a guess.
+prompt, the header or the turn's end has. If no example has two calls, the separator is a guess:
+
+    <a><c>look()</c>\n<c>note()</c><end>    before `<a><c>`, between `</c>\n<c>`, after `</c><end>`
+
+gives the opening `<c>`, the separator `\n` and the close `</c>`.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ class ShownFrame:
     """The brackets of a list around a single call, e.g. `("[", "]")`, if only single calls were
     seen."""
     guesses: tuple[str, ...] = ()
-    """What no example shows, in words; at most the separator of calls."""
+    """The conclusions that no example shows, in words; at most the separator of calls."""
 
 
 def row_with_slots(text: str) -> Row:
@@ -60,6 +64,7 @@ def conclude_frame(
     `prompted` are texts before calls that do not belong to them: the parts of turns that prompts
     have written, with the header, and the close of reasoning.
     """
+    # A call without arguments may be written in a way of its own.
     whole = [call for call in calls if any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields)]
     inner = most_frequent(inner_text(call, shown_arguments) for call in whole)
     if inner is None:
@@ -88,6 +93,7 @@ def conclude_frame(
     if later is not None:
         frame = split_repetition(before, later.gap, _text_before_turn_end(later.only, turn_end))
         return ShownFrame(CallsFrame(frame, inner, base, later_close=later.close))
+    # A few malformed turns must not decide.
     gap = most_frequent(text for _, text in gaps)
     if gap is None:
         return _guess_separator(before, after, inner, base)
@@ -103,10 +109,11 @@ def conclude_frame(
 def without_opened_calls(
     header: str, calls: Sequence[ShownCall], shown_arguments: ShownArguments
 ) -> str:
-    r"""Remove the opening of calls from a header: the prompt has written that of the first call.
+    r"""Remove the opening of calls from a header: the prompt has written the first call's opening.
 
     After a prompt that ends in `>>>`, `look {}` and `all\nWell.>>>look {}>>>note {}` open alike.
     """
+    # If the first call of a turn begins after the prompt, later calls show its whole opening.
     firsts = [text_before_call(call, shown_arguments) for call in calls if not call.at]
     others = [text for text in firsts if not text.startswith(header)]
     others += [text for _, text in _gaps_between_calls(calls, shown_arguments)]
@@ -214,6 +221,7 @@ def _guess_separator(before: str, after: str, inner: str, base: int) -> ShownFra
     """Guess the separator of calls from turns of one, by their lines or the list around them."""
     opening, close = before.lstrip(), after.rstrip()
     wrapper = ("", "")
+    # A bracket before an object is a list's, which separates its items by commas.
     listed = re.search(r"\[\s*(?=\{|$)", opening)
     ended = list(re.finditer(r"(?:(?<=[})])|^)\s*\]", close))
     separator = "\n" if "\n" in opening + close else ""

@@ -141,6 +141,7 @@ def _possible_ends(
         yield None
         return
     text = _text_of_mark(mark)
+    # Whitespace after the core belongs to the text or to the literal: each strip says how much.
     core = mark.start + len(example.text[mark.start : mark.end].rstrip())
     for strip in EdgeStrip:
         kept = strip.right(text)[len(text.rstrip()) :]
@@ -200,6 +201,7 @@ def example_layout(
         mark.what if isinstance(mark.what, TurnPart) else TurnPart.CALLS for mark in example.marks
     ]
     between = [example.between(at) for at in range(len(example.marks) + 1)]
+    # The same view of a turn as that of renders, so that both can be merged.
     parts, literals = join_calls(places, between)
     if shown_arguments is not None and TurnPart.CALLS in parts:
         calls, at = list(shown_calls(example)), parts.index(TurnPart.CALLS)
@@ -241,6 +243,7 @@ def complete_layout(
     """
     layouts = {**template_layouts, **example_layouts}
     read = {part for layout in layouts.values() for part in layout.parts}
+    # Parts that were never seen together are put in the usual order.
     order = _usual_part_order(list(example_layouts.values()))
     joints = _usual_joints([*example_layouts.values(), *template_layouts.values()])
     unseen: dict[str, None] = {}
@@ -253,6 +256,7 @@ def complete_layout(
             continue
         literals: list[str] = []
         for pair in pairwise((_START, *(part.value for part in parts), _END)):
+            # Neighbors that some turn has beside each other are known.
             literal = joints.get(pair)
             if literal is None:
                 unseen[_unseen_words(*pair)] = None
@@ -326,6 +330,7 @@ def _guessed_joint(
         for (first, last), text in joints.items()
         if last == after and first == _START
     ]
+    # What always follows a part closes it; what always precedes one opens it.
     closing = header if before == _START else common_prefix(*left) if left else ""
     if len(left) == 1 and before != _START:
         closing = first_marker(closing)

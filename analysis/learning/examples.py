@@ -29,7 +29,7 @@ class Example:
     r"""The text after the prompt, with or without the end of the turn, e.g.
     `"<call>look(city=\"Oslo\")</call>"`."""
     message: Message
-    """What the output means: content, reasoning and calls."""
+    """The meaning of the output: content, reasoning and calls."""
     prompt: str = ""
     r"""The rendered prompt, or any tail of it, e.g. `"<|assistant|>\n<think>\n"`; empty: the
     template's default one."""
@@ -88,7 +88,7 @@ class _ExampleGiven(Struct, frozen=True):
     output: str
     """The text after the prompt."""
     message: _MessageMeant
-    """What it means."""
+    """The meaning of the output."""
     prompt: str = ""
     """The rendered prompt, or any tail of it."""
 

@@ -1,4 +1,4 @@
-"""Run the phases in their order, and assemble formats from what they learned.
+"""Run the phases in their order, and assemble formats from their results.
 
     reasoning_phases.py   R1, R3, C1             PartsStage       layouts of turns
     call_phases.py        T1, T2, T3, T4, T7     CallsStage       header, ends, calls
@@ -48,7 +48,7 @@ from .reasoning_phases import CALLS, PartsStage, PhaseInput, examine_parts, exam
 
 
 class PhaseResults(NamedTuple):
-    """What all phases learned under one setting, by the stage that learned it."""
+    """The results of all phases under one setting, by stage."""
 
     parts: PartsStage
     """Reasoning and content (R1, R3, C1)."""
@@ -86,6 +86,7 @@ def assemble_format(
     """Assemble the format of turns under these settings."""
     shape = observer.prober.shape
     form = ArgumentForm.STRING if shape.arguments_as_string else ArgumentForm.OBJECT
+    # A part that only words show is in the format, but no render confirms it.
     named, edges = results.named or NamedReasoning(), results.calls.edges
     calls, worded = _assemble_calls(observer, results), results.calls.worded
     worded_parts = set[TurnPart]() if named.confirmed else {TurnPart.REASONING}
@@ -168,6 +169,7 @@ def _assemble_arguments(marks: Sentinels, seen: ArgumentsStage) -> ArgumentForma
     listed = seen.listed
     refused = frozenset(seen.types.refused)
     members = container_notation(listed.entries, seen.strings, seen.types, seen.key_text)
+    # Arguments are one value if the brackets, and all entries, are those of a known notation.
     value = seen.enclosure.notation
     if value is None or not writes_alike(members, value, listed.entries, marks):
         value = json_notation() if listed.verbatim else None
@@ -180,6 +182,7 @@ def _assemble_arguments(marks: Sentinels, seen: ArgumentsStage) -> ArgumentForma
             encoded=listed.quoted is not None,
             verbatim=listed.verbatim,
         )
+    # Encoded arguments in an unknown notation cannot be read back.
     if listed.quoted is not None:
         return None
     # The text that encloses the entries is a part of the call.
@@ -196,6 +199,7 @@ def _with_whole_header(format_: TurnFormat) -> TurnFormat:
     first = next(iter(format_.openings), None)
     if first is None or len(texts) > 1:
         return format_
+    # If all turns go on as the only prompt does, all it has written is header.
     begun = [layout.literals[0] for layout in format_.layouts.values() if not layout.refusal]
     if not begun or not all(text.startswith(first.text) for text in begun):
         return format_
@@ -256,6 +260,7 @@ def learn_formats(prober: Prober, start: PhaseInput, showing: Setting) -> Learne
     )
     # Compared by `repr`, since `True == 1` in Python.
     asked = repr(dict(showing))
+    # The setting that shows most comes first: others are read with its markers in mind.
     main = next(group for group in groups if asked in map(repr, group.settings))
     observer = Observer(prober.using(setting=showing))
     results = run_phases(observer, start)
@@ -288,6 +293,7 @@ def format_under(
             place=None if error.line is None else f"line {error.line}",
             hint="give values that it takes",
         ) from error
+    # A setting that writes the same turns as a known one has its format.
     turns = turns_under(prober, setting)
     alike = (format_ for format_ in formats if turns_under(prober, format_.setting) == turns)
     format_ = next(alike, None)

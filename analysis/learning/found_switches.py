@@ -1,10 +1,16 @@
-"""Find the switches of a template: the variables that a caller may set, and what each changes.
+"""Find the switches of a template: the variables that callers may set, and the effect of each.
 
 Callers pass them as `chat_template_kwargs`. A variable is a switch if a value of it changes a
 render. Each variable that the syntax tree suggests is tried on several grounds (conversations with
 and without tools, with a system message, under the setting that brings reasoning into the text);
 if it acts on some of them only, the switch records that. `settings_to_learn` then combines the
-values that change a turn or its generation prompt.
+values that change a turn or its generation prompt. For example
+
+    unset                      <|user|>U<|assistant|><think>
+    enable_thinking=True       <|user|>U<|assistant|><think>               as unset: the default
+    enable_thinking=False      <|user|>U<|assistant|><think></think>       changes the prompt
+
+makes `enable_thinking` a switch of two values, and gives two settings to learn.
 """
 
 from __future__ import annotations
@@ -64,6 +70,7 @@ def settings_to_learn(
     `base` is the default setting, `showing` the one that brings reasoning into the text. If there
     are too many combinations, single values come first, then pairs.
     """
+    # Only values that change a turn or its prompt need a format of their own.
     options = [
         [
             (switch.name, value)
@@ -107,6 +114,7 @@ def turns_under(prober: Prober, setting: Setting) -> tuple[str, ...]:
         marks.keys[1]: [marks.integer, None, {marks.keys[2]: True}],
     }
     calls = (observer.call(0, typed), observer.call(1))
+    # Together they have every part, and arguments of several types.
     turns = (
         observer.turn(Message(marks.content, marks.reasoning)),
         observer.turn(Message(marks.content)),
@@ -155,7 +163,7 @@ class Ground:
         return self._probe((self.prober.user,), setting, generation=True)
 
     def views(self, setting: Setting) -> _Views:
-        """Render the conversations that show what a switch does; sample and turn are known."""
+        """Render the conversations that show the effects of a switch; sample and turn are known."""
         call = Message(calls=(sentinel_call(self.prober),))
         return _Views(
             self.prompt(setting),
@@ -210,7 +218,7 @@ _RAISED = "\0"
 
 
 class _Views(NamedTuple):
-    """The renders that show what a switch does."""
+    """The renders that show the effects of a switch."""
 
     prompt: Probe
     """The user's message with its generation prompt."""
@@ -368,6 +376,7 @@ class _Trial:
     def result(self) -> Switch | UnmovedVariable:
         """Try the values; if none of them changes anything, the variable is not a switch."""
         with_any = self._all_texts(self._any)
+        # A variable whose value is printed, such as a date, accepts any text.
         inserted = any(
             str(self._any) in text and not text.startswith(_RAISED)
             for texts in with_any
@@ -378,6 +387,7 @@ class _Trial:
         if self._flag and not inserted:
             # A variable that is only compared with words is not tried with booleans.
             raising += self._try((True, False), sightings)
+        # Objects and lists are tried last: most variables are flags or words.
         fitting = {} if inserted else self._fitting(sightings)
         if fitting and any(isinstance(value, bool) for value in raising):
             # A variable whose members are read is not a flag: nobody sends it a boolean.
@@ -398,6 +408,7 @@ class _Trial:
         moving = [texts for texts in sightings if texts != self._usual and texts not in written]
         if not inserted and not moving:
             return UnmovedVariable(self._name, bool(raising) or self._refused(with_any, self._any))
+        # The value that renders as if nothing was set is what users call the default.
         default = self._default(sightings)
         values = {
             texts: sightings[texts] for texts in sightings if texts in moving or texts == default

@@ -1,7 +1,10 @@
 """Observe assistant turns: render a message and cut out the text of its turn.
 
 The turn begins where the render of the conversation without it ends; text that the template writes
-after every conversation, and an answer that it requires after calls, is cut off.
+after every conversation, and an answer that it requires after calls, is cut off:
+
+    <|user|>U<|end|>                              the conversation without the turn
+    <|user|>U<|end|><|assistant|>C<|end|>         with it: the turn is `<|assistant|>C<|end|>`
 """
 
 from __future__ import annotations
@@ -81,6 +84,7 @@ class Observer:
         marks = self.prober.sentinels
         alone = self.prober.probe((self.prober.user,))
         full = self.prober.probe((self.prober.user, Message(marks.content)))
+        # Usually the conversation without the turn is a prefix of the one with it.
         kept = alone.text.removesuffix(self.behind)
         if alone.rendered and full.text.startswith(kept):
             return kept
@@ -89,6 +93,7 @@ class Observer:
         if alone.rendered and after.strip() and full.text.startswith(after, end):
             # An answered message may differ, as when only the last one offers the tools.
             return full.text[:end] + after
+        # The template may refuse a conversation without an answer, unless a prompt is asked for.
         prompt = self.prober.probe((self.prober.user,), generation=True)
         shared = common_prefix(full.text, alone.text if alone.rendered else prompt.text)
         end = full.text.find(marks.user) + len(marks.user)
@@ -108,14 +113,19 @@ class Observer:
             return ""
         if not full.text.startswith(alone.text):
             rest = alone.text[prefix_length(alone.text, full.text) :]
+            # Tools after the last message move behind the turn, which then has the same text after
+            # it.
             described = any(str(tool["name"]) in rest for tool in self.prober.tools)
             if described and full.text.endswith(rest):
                 return rest
+        # What follows the user's words and the turn alike may be the end of both turns, or a text
+        # after all.
         shared = common_suffix(
             alone.text.rpartition(marks.user)[2], full.text.rpartition(marks.content)[2]
         )
         if not shared.strip():
             return ""
+        # An end is written after every turn; a text behind all turns only once.
         later = self.prober.probe((self.prober.user, content, self.next_user)).text
         between = later[later.find(marks.content) : later.find(marks.next_user)]
         between = between.removeprefix(marks.content)
@@ -134,6 +144,8 @@ class Observer:
         before, behind = self.before, self.behind
         if text.startswith(before) and text.endswith(behind):
             return ObservedTurn(message, probe, text[len(before) : len(text) - len(behind)])
+        # The text before the turn was rewritten, as by a template that numbers turns: compare from
+        # the user on.
         user = self.prober.sentinels.user
         tail = before[before.rfind(user) + len(user) :]
         rest = text[text.rfind(user) + len(user) :]
@@ -146,6 +158,7 @@ class Observer:
         at = text.find(marks.answer)
         if at < 0:
             return text
+        # The end of a plain turn, searched for before the answer, shows where this turn ends.
         plain = self.prober.probe((self.prober.user, Message(marks.content))).text
         end = plain.rpartition(marks.content)[2].rstrip()
         ended = text.rfind(end, 0, at) if end else -1

@@ -65,6 +65,7 @@ _AFTER_KEY = re.compile(r"[^\w\s.,;!?]|\n| *:?=")
 
 def holds_call(text: str, offered: OfferedTools) -> bool:
     """Whether a text holds a possible call in any notation; a name alone is not a call."""
+    # A name without any of its keys is a word of a sentence.
     names = offered.names_in(text)
     for at, name in enumerate(names):
         end = names[at + 1].start if at + 1 < len(names) else len(text)
@@ -111,10 +112,12 @@ def _names_first(
     for at, name in enumerate(names):
         if name.start < last_end:
             continue
+        # The arguments of a call stand before the name of the next one.
         end = next((later.start for later in names[at + 1 :]), len(text))
         for value in objects_in(text, name.end, encoded=encoded):
             if value.start >= end:
                 break
+            # Other objects may be between: an id, a type, the wrapper itself.
             if offered.fits(name.word, value.value):
                 place = (value.start, value.end)
                 yield SightedCall(name.word, value.value, (name.start, name.end), place)
@@ -158,6 +161,7 @@ class FramedBeginning(NamedTuple):
 
 def framed_beginning(texts: Sequence[str]) -> FramedBeginning | None:
     """Find an opening that many of the texts share, and the closing in nearly all of these."""
+    # Prose begins with letters; a block has a sign in its first characters.
     heads = Counter(text[:_HEAD] for text in texts if MARKUP_SIGN.search(text[:_HEAD]))
     for head, count in heads.most_common(1):
         begun = [text for text in texts if text.startswith(head)]
@@ -174,6 +178,7 @@ def framed_beginning(texts: Sequence[str]) -> FramedBeginning | None:
 def _shared_inside(texts: Sequence[str]) -> str:
     """Return the longest text with a sign that nearly all of these contain exactly once."""
     needed = len(texts) - len(texts) // ODD
+    # A short text holds the closing and little else; the very shortest may be cut.
     base = sorted(texts, key=len)[len(texts) // ODD]
     found, end = "", 0
     for start in range(len(base)):
@@ -236,6 +241,7 @@ def restored_calls(content: str, heads: Mapping[str, str]) -> Iterator[RestoredC
         for found in re.finditer(re.escape(name[-_FRAGMENT:]), content):
             start = found.start()
             left = len(name) - _FRAGMENT
+            # The longest end of the name that is left counts.
             while left and start and content[start - 1] == name[left - 1]:
                 start, left = start - 1, left - 1
             if left:
@@ -357,6 +363,7 @@ def entry_calls(
             found, end = value
             values.setdefault(gap.sighting, {})[gap.key.word] = (found, gap.key.end + end)
     calls: list[list[SightedCall]] = [[] for _ in texts]
+    # An output with one unreadable value would show a call with a wrong argument.
     broken = {sightings[at].output for at in spoiled}
     for at, sighting in enumerate(sightings):
         if sighting.output in broken:
@@ -403,6 +410,7 @@ def _value_surroundings(gaps: Sequence[KeyGap]) -> _ValueSurroundings:
             if gap.text[:start] in surroundings.middles.values():
                 surroundings.rests.setdefault(gap.where, Counter())[gap.text[end:]] += 1
                 break
+    # Of a value that may be a string or a number, nobody knows which it is.
     strings = [gap for gap in gaps if gap.kinds == TEXT_ALONE]
     strings = strings or [gap for gap in gaps if JsonType.STRING in gap.kinds]
     surroundings.string_middle = _string_middle(strings, surroundings)

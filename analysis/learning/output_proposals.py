@@ -72,15 +72,18 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
     """
     units = [(text, edge_units(text)) for text in texts if text.strip()]
     opened = [(text, _join_leading_space(row)) for text, row in units]
+    # A block opens with the marker that most texts begin with.
     firsts = Counter(row[0] for _, row in opened if is_unit(row[0].lstrip()))
     for opening, count in firsts.most_common(1):
         begun = [(text, row[1:]) for text, row in opened if row[0] == opening]
         if count >= _FEWEST_REASONING_TEXTS and (closing := _usual_closing(begun)):
             return block_between(opening, closing, [text for text, _ in begun])
+    # No marker in brackets: a block may be JSON or a line of words.
     framed = framed_beginning([text for text, _ in units])
     if framed is not None and not _holds_whole_answers(framed, answers):
         begun_alike = [text for text, _ in units if text.startswith(framed.opening)]
         return block_between(framed.opening, framed.closing, begun_alike)
+    # The prompt may have written the opening, so that only the close shows.
     closing = _usual_closing(units)
     return block_between("", closing, [text for text, _ in units]) if closing else None
 
@@ -263,6 +266,7 @@ _ESCAPES = (
 def _calls_by_style(
     texts: Sequence[tuple[str, int]], offered: OfferedTools
 ) -> Iterator[tuple[ArgumentStyle, list[list[SightedCall]]]]:
+    # Objects first: if they explain all calls, entries are not needed.
     for name_first in (True, False):
         for encoded in (False, True):
             style = ObjectStyle(name_first, encoded)
@@ -295,11 +299,13 @@ def _proposal(
             front or "" for front, seen in zip(fronts, sighted, strict=True) if not seen.calls
         ]
         full = [front for front in fronts if front]
+        # A tokenizer's tokens decide where texts alone leave it open.
         known = markers.block(full)
         block = find_reasoning(full, answers) if known is None else block_between(*known, full)
     before = [
         None if front is None else _message_before_calls(front, block, read) for front in fronts
     ]
+    # `final\n` before every content is the name of a channel, not content.
     lead = _shared_word_line(before)
     space = _space_before_calls(sighted, before)
     examples: list[Example] = []

@@ -2,7 +2,13 @@
 
 A call's name and the keys of its arguments are words of the tools; `keys_sighted` finds them, and
 `literals_in` the values between keys that are recognized by themselves. All other text is markup,
-except an id: a word that differs in nearly every call, which `with_ids` finds.
+except an id: a word that differs in nearly every call, which `with_ids` finds. Of two outputs
+
+    <use look #c41> city: Oslo | days: 3 |
+    <use note #c97> text: Ask | days: 5 |
+
+`look`, `note` and the keys are known, `<use ` precedes every name, ` | ` and `: ` surround keys, 3
+and 5 are numbers; `c41` and `c97` vary between fields, so they are ids.
 """
 
 from __future__ import annotations
@@ -69,6 +75,7 @@ def keys_sighted(
             keys = list(offered.keys_in(name.word, text, name.end, end))
             seen.append(KeysSighted(number, text, start, name, keys, end))
     keyed = [sighting for sighting in seen if sighting.keys]
+    # The first call of a turn follows content or a section's opening, later ones a separator.
     firsts = {sighting.output: sighting for sighting in reversed(keyed)}.values()
     later = [sighting for sighting in keyed if sighting not in firsts]
     befores = tuple(
@@ -88,6 +95,7 @@ def keys_sighted(
         sighting.keys = list(
             offered.keys_in(sighting.name.word, sighting.text, sighting.name.end, sighting.end)
         )
+    # With the calls known, words inside values that look like keys can be told apart.
     _keep_true_keys(kept, offered)
     return kept
 
@@ -110,6 +118,7 @@ def _markup_of_leads(
 
     `><str ` before strings and `><val ` before others share `><`, and both are markup.
     """
+    # Tags may be named for the type of the value, and then share only their front.
     every = shared([lead.text for lead in leads], MANY)
     strings = [lead.text for lead in leads if lead.kinds == TEXT_ALONE]
     others = [lead.text for lead in leads if JsonType.STRING not in lead.kinds]
@@ -190,7 +199,7 @@ class KeyGap:
     text: str
     """E.g. `": Oslo | "`, before `days`."""
     where: str
-    """What follows, e.g. `"end"`, `"call"`, or `"key after "` and the markup before that key."""
+    """The next thing: `"end"`, `"call"`, or `"key after "` and the markup before that key."""
     kinds: frozenset[JsonType]
     """The types that the schema allows for the value."""
     escape: StringEscape
@@ -236,7 +245,7 @@ class SightedCall:
     name_at: tuple[int, int]
     """The span of the name, e.g. `(6, 10)` in `<call>look`."""
     arguments_at: tuple[int, int]
-    """The span of the arguments; if there are none, the end of the name."""
+    """The span of the arguments; without any, the end of the name, twice."""
     id_at: tuple[int, int] | None = None
     """The span of the id, or None if none was found."""
 
@@ -306,6 +315,7 @@ _ID_AT_END = re.compile(r"[\w][\w.:-]*$")
 
 def with_ids(outputs: Sequence[SightedOutput]) -> Iterator[Sequence[SightedOutput]]:
     """Yield outputs with ids between, before, after the fields, around the name; last, without."""
+    # Between two fields an id is surest, around a name least.
     for find in (_ids_between_fields, _ids_before_calls, _ids_after_calls, _ids_around_names):
         found = find(outputs)
         if found is not None:
@@ -325,6 +335,7 @@ def _ids_between_fields(outputs: Sequence[SightedOutput]) -> list[SightedOutput]
         for (_, end), (start, _) in pairwise(call.places)
         if (text := output.text[end:start])
     ]
+    # The same text in every call is markup.
     if len(set(texts)) == 1:
         return None
     before, after = shared_beginning(texts), shared_end(texts)
@@ -424,6 +435,7 @@ def _with_ids_at(outputs: Sequence[SightedOutput], place: _Place) -> list[Sighte
             if span is not None:
                 word = _with_name_mark(output.text[slice(*span)], call.name)
                 words.append(word)
+                # A word that counts calls is an index, not an id.
                 numbers.append(word in (str(at), str(at + 1)))
         found.append(replace(output, calls=tuple(calls)))
     if all(numbers) or not _mostly_differ(words, sum(len(output.calls) for output in outputs)):

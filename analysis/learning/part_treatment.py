@@ -51,6 +51,7 @@ def learn_content_parts(prober: Prober, *, calls: bool) -> ContentParts:
     """Learn the treatment of a user's content as parts; with `calls`, of a tool's result, too."""
     before = prober.meter.renders
     scene = _PartsScene(prober)
+    # Two texts without media show whether lists of parts are accepted at all.
     plain = scene.play(scene.words)
     if isinstance(plain, TemplateRenderError) or not scene.holds(plain):
         # Some templates read a user's message elsewhere when tools are offered, or need them.
@@ -195,6 +196,7 @@ def _text_of_parts(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
     if text == plain:
         return _Added(PartsOutcome.DROPPED)
     if not scene.holds(text) or not scene.holds(plain):
+        # The words moved apart, or out: where the placeholder is, cannot be said.
         return _Added(PartsOutcome.SPREAD, loses_text=scene.holds(plain))
     if prints_parts(text, parts):
         return _Added(PartsOutcome.PRINTED)
@@ -255,6 +257,7 @@ def _full_treatment(
 ) -> MediaTreatment:
     data = scene.prober.sentinels.values[2]
     part = form.part(data)
+    # A second part shows whether placeholders are counted, or written once for all.
     pair = _text_of_parts(scene, [part, part])
     repeated = _repeated_placeholder(one.added, pair.added)
     followed = _text_of_parts(replace(scene, followed=True), [part])
@@ -282,7 +285,7 @@ class _Repeated:
     number: int | None = None
     """The number of the first, e.g. 1, or None if they are not counted."""
     alone: _Texts = ()
-    """The placeholder of a single part, if it differs from those of several."""
+    """The placeholder of a single part, if it differs from the placeholders of several."""
 
     @property
     def single(self) -> str:
@@ -304,6 +307,7 @@ def _repeated_placeholder(one: str, pair: str) -> _Repeated:
     split = diff_split(one, pair)
     if split.right.strip() and not split.left and split.right.strip() in one:
         return _Repeated((split.right,))
+    # A single part may have no number: `<image>`, but `<image_1><image_2>`.
     for cut in range(1, len(pair)):
         found = _numbered_placeholder(pair[:cut], pair[cut:])
         if found is not None and one.strip() in pair[:cut]:
@@ -315,6 +319,7 @@ def _numbered_placeholder(first: str, second: str) -> _Repeated | None:
     """Return the placeholder of two parts whose texts differ only in their number."""
     start = prefix_length(first, second)
     tail = first[start:].lstrip(digits)
+    # The texts differ at a digit; other digits after it belong to the same number.
     number = first[start : len(first) - len(tail)]
     if not number or second != f"{first[:start]}{int(number) + 1}{tail}":
         return None

@@ -1,4 +1,4 @@
-"""Conversations of sentinels in plain words, for people who read what a render shows.
+"""Conversations of sentinels in plain words, for people who read the renders.
 
 A sentinel is looked for in renders, and nobody reads a conversation in it. What is shown is
 therefore rendered once more, in words of the same roles:
@@ -84,7 +84,7 @@ class PlainWords:
 
     @cached_property
     def _spellings(self) -> Mapping[str, Sequence[tuple[str, str]]]:
-        """Each sentinel with the texts that are made of it, and what they are in plain words."""
+        """Each sentinel with the texts that are made of it, each beside its text in plain words."""
         found: dict[str, Sequence[tuple[str, str]]] = {}
         known: set[str] = set()
         for sentinels, plain in zip(self._sets, _PLAIN_SETS, strict=True):
@@ -101,6 +101,7 @@ class PlainWords:
 
     def text(self, text: str) -> str:
         """Return a text in plain words; a sentinel that was altered stays as it is."""
+        # Shorter texts hold no sentinel, and keys like `role` are most of a conversation.
         if len(text) < _SHORTEST:
             return text
         known = self._short.get(text)
@@ -116,7 +117,7 @@ class PlainWords:
         return text
 
     def variables(self, variables: Mapping[str, object]) -> dict[str, object]:
-        """Return what a template is rendered with, its messages and tools in plain words."""
+        """Return a template's variables, with messages and tools in plain words."""
         tools = variables["tools"]
         if tools is not None and self._tools[0] is not tools:
             # Most conversations have the same ones, which are longer than the messages.
@@ -199,7 +200,7 @@ def _render_plainly(probe: Probe, prober: Prober) -> Probe | None:
 
 
 def _sentinel_spellings(word: str, plain: str) -> Iterator[tuple[str, str]]:
-    """Return what rules and templates make of a sentinel, the longest first."""
+    """Yield the texts that rules and templates make of a sentinel, the longest first."""
     if word.isalpha():
         sentence = sentinel_sentence(word)
         yield sentence, plain

@@ -2,7 +2,10 @@
 
 A `Prober` renders conversations of sentinels in one shape under one setting; `using` derives
 another one on the same meter. A `Probe` is one render or refusal, `Evidence` a pair of probes that
-differ in one thing, a `Finding` the conclusion of a phase from such pairs.
+differ in one thing, a `Finding` the conclusion of a phase from such pairs. For example
+
+    prober.probe((UserMessage("pkvrbnwj"),)).text                     '<|user|>pkvrbnwj<|end|>'
+    prober.probe((UserMessage("pkvrbnwj"),), generation=True).text    '…<|end|><|assistant|>'
 """
 
 from __future__ import annotations
@@ -102,6 +105,7 @@ def choose_sentinels(template_text: str) -> Sentinels:
     """Choose the first set of sentinels of which none occurs in the template."""
     haystack = template_text.lower()
     attempt = 0
+    # Eight random consonants hardly occur in a template, so a second attempt is rare.
     while True:
         sentinels = _sentinels(attempt)
         if not any(word in haystack for word in sentinels.words()):
@@ -124,6 +128,8 @@ def _sentinels(seed: int) -> Sentinels:
     firsts = source.sample(_FIRST, len(_FIRST))
     lasts = source.sample(_FIRST, len(_FIRST))
 
+    # First and last letters are used once: no two sentinels share an edge, which a diff would
+    # miscut.
     def word() -> str:
         inner = "".join(source.choices(_INNER, k=_WORD_LENGTH - 2))
         return firsts.pop() + inner + lasts.pop()
@@ -259,6 +265,8 @@ class Prober:
         self.meter = Meter()
         self._offered = offered_tools(tools, self.shape)
         self._renders: dict[_Key, Probe] = {}
+        # After a call in the history, a user's message would be refused by templates that check
+        # roles.
         self.user = self._first_message()
         """The first message of every probe after the history: a user's or a tool's."""
 
@@ -310,6 +318,7 @@ class Prober:
         chosen = self.setting if setting is None else setting
         dialogue = (*self.history, *dialogue)
         key = (_dialogue_key(dialogue), tools, generation, repr(dict(chosen)) if chosen else "")
+        # Phases ask for the same renders again and again; each is made once.
         known = self._renders.get(key)
         if known is None:
             known = self._render(dialogue, tools, generation, chosen)
@@ -355,6 +364,7 @@ class Prober:
         except TemplateLimitError:
             self.meter.beyond += 1
             raise
+        # An ASCII text needs no check, and most renders are ASCII.
         if not text.isascii():
             self._check_text(text)
         self.meter.characters += len(text)
@@ -436,7 +446,7 @@ class Evidence:
     """The second render, e.g. of a turn with one."""
 
     def __repr__(self) -> str:
-        """Return what differs, in one line."""
+        """Return the difference, in one line."""
         return f"<{type(self).__name__}: {self.difference}>"
 
     @property
@@ -460,7 +470,7 @@ class Finding:
     markers: tuple[str, ...] = ()
     """The members of the marker registry whose source is this phase, e.g. `call_separator`."""
     kind: EvidenceKind = EvidenceKind.RENDER
-    """What confirms it: renders, or words of the prompt alone."""
+    """The kind of evidence: renders, or words of the prompt alone."""
 
     def __repr__(self) -> str:
         """Return the phase and its conclusion, in one line."""

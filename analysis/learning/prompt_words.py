@@ -3,7 +3,13 @@
 The parts: markers of reasoning in generation prompts (`read_prompts`), words of a call that a field
 of the message replaces (`learn_free_words`), turns before later messages (`historic_end`,
 `learn_retention`), and tags or example calls that the prompt's words spell out
-(`find_worded_reasoning`, `find_worded_call`), which no render confirms.
+(`find_worded_reasoning`, `find_worded_call`), which no render confirms. For example the prompts
+
+    <|assistant|><think>                          thinking on
+    <|assistant|><think></think>                  thinking off
+
+continue one another: the first leaves a block open that the second closes, so `<think>` and
+`</think>` enclose reasoning, although no message of the template's shows any.
 """
 
 from __future__ import annotations
@@ -58,6 +64,7 @@ def read_prompts(
     A prompt that continues another one has opened the block that the other leaves closed. `close`
     is the text that reasoning is cut at, if it is only cut.
     """
+    # What prompts write after the header, shortest first: `<think>`, then `<think>\n\n</think>`.
     rests = sorted(
         {
             prompt.text[len(header) :].strip()
@@ -117,11 +124,13 @@ def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[Free
     fields = {
         field: f"{marks.next_user}{at}z" for at, field in enumerate(_unknown_fields(suggestions))
     }
+    # All fields in one render: few templates read any, and most reads show nothing.
     together = _render_with_fields(observer, fields)
     shown = [field for field, word in fields.items() if word in together][:_MOST_ALONE]
     found: list[FreeStretch] = []
     for field in shown:
         word = fields[field]
+        # Several fields in one render change more than one stretch, so each is rendered alone.
         free = _replaced_stretch(observer, together, word) if len(shown) == 1 else None
         free = free or _replaced_stretch(
             observer, _render_with_fields(observer, {field: word}), word
@@ -241,6 +250,7 @@ def historic_end(
     if not probe.rendered or at < 0:
         return None
     rest = text[at + len(last) :]
+    # Up to the next message's words, the text has the turn's end and the header of that message.
     following = [rest.find(word) for word in (marks.next_user, marks.answer)]
     until = min((place for place in following if place >= 0), default=-1)
     if until < 0:
@@ -253,6 +263,7 @@ def historic_end(
     if until != following[0]:
         return None
     alone = observer.prober.probe((observer.prober.user,), tools=False).text
+    # The header of a user's message is known from the first one.
     header = common_suffix(between, alone[: alone.find(marks.user)])
     if len(header) < len(between):
         return between[: len(between) - len(header)]
@@ -393,6 +404,7 @@ def find_worded_call(observer: Observer) -> WordedCall | None:
     """Search the text that tools add before the turn for tags around a JSON object."""
     prober = observer.prober
     without = prober.probe((prober.user,), tools=False)
+    # Words that only appear with tools describe how to call them.
     with_words = prober.probe((prober.user,))
     if not without.rendered or not with_words.rendered:
         return None
@@ -427,6 +439,8 @@ def _read_example_call(opening: str, inside: str, close: str) -> CallFormat | No
     body = inside.strip()
     lead, trail = inside[: inside.find(body)], inside[inside.find(body) + len(body) :]
     try:
+        # Prompts write `{"name": <function-name>, "arguments": <args-json-object>}`, which is no
+        # JSON.
         value: Json = json.loads(_PLACEHOLDER.sub('""', body))
     except ValueError:
         return None

@@ -55,10 +55,10 @@ _ORDER = (PLAIN, REASONED, Presence(reasoning=True), CALLED, Presence(True, True
 
 @dataclass(frozen=True, slots=True)
 class PhaseInput:
-    """What is known of a template before its phases run under one setting."""
+    """The facts about a template that its phases start from, under one setting."""
 
     suggestions: Suggestions
-    """What the syntax tree suggests to try, e.g. the constant `"</think>"`."""
+    """Names and constants to try, e.g. the constant `"</think>"`."""
     shows_reasoning: bool
     """Whether any turn under the setting shows reasoning."""
     shows_calls: bool
@@ -79,7 +79,7 @@ class PhaseInput:
 
 @dataclass(frozen=True, slots=True)
 class PartsStage:
-    """What R1, R3 and C1 learned about reasoning and content."""
+    """The result of R1, R3 and C1: reasoning and content."""
 
     layouts: Layouts
     """The layout of a turn for each combination of parts; a call extends from its first sentinel to
@@ -114,6 +114,7 @@ def examine_r1(
     """Find whether reasoning reaches the text, and if not, whether it is cut out of the content."""
     evidence = [observer.compare("no reasoning / reasoning", PLAIN, REASONED)]
     cut = None
+    # A template without a reasoning field may still remove reasoning that users leave in content.
     if not start.shows_reasoning:
         cut = find_cut(observer, start.suggestions)
         if cut is not None:
@@ -249,6 +250,7 @@ def examine_r2(
     def prompt(setting: Setting) -> Probe:
         return prober.probe((prober.user,), generation=True, setting=setting)
 
+    # Each setting's prompt is compared with the default's: the debugger shows what a switch adds.
     pairs = [
         Evidence(f"unset / {_setting_words(setting)}", prompt(default), prompt(setting))
         for setting in others
@@ -291,11 +293,13 @@ def _named_reasoning(
     shown = {part for layout in parts.layouts.values() for part in layout.parts}
     if start.shows_reasoning or TurnPart.REASONING in shown:
         return None
+    # Another setting shows reasoning, so its markers are known, though not written here.
     if start.fullest is not None and TurnPart.REASONING in start.fullest.shown_parts:
         block = start.fullest.reasoning
         return None if block is None else NamedReasoning(block.open.text, block.close.text)
     cut = "" if parts.cut is None else parts.cut.text
     named = read_prompts(observer, start.prompts, header, cut)
+    # Prompts come first: they are read by models, words only describe.
     if not named.close and worded_pair is not None:
         return NamedReasoning(worded_pair.open, worded_pair.close, confirmed=False)
     return named

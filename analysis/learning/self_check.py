@@ -3,7 +3,12 @@
 Every message has exactly one outcome: it is written as the template renders it, the template
 refuses it, crashes on it, it could not be rendered, or the format is wrong about it, crash or not.
 A crash is not an answer, so the messages that agents send fail if the template crashes on them,
-even if the format predicts it.
+even if the format predicts it. For example, of a template that lowers content,
+
+    the format writes       <|assistant|>Let me look.<|end|>
+    the template renders    <|assistant|>let me look.<|end|>
+
+the check fails on `content`, and names the text that changed.
 """
 
 from __future__ import annotations
@@ -129,11 +134,13 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
     crashes: list[TemplateCrash] = []
     equal = refused = not_asked = 0
     for case, differs in judge.cases():
+        # In this shape it is the same request as an earlier one, such as null and absent content.
         if not differs:
             not_asked += 1
             continue
         answer = judge.answer(case)
         failure, crash = answer.failure, answer.crash
+        # A wrong format comes first: a crash beside it is part of the failure.
         if failure is not None:
             failures.append(structs.replace(failure, crash=crash))
         elif crash is not None:
@@ -194,6 +201,7 @@ class _Judge:
 
         Each departure of its form is undone alone, then all of them together.
         """
+        # A template that takes OpenAI's form departs in nothing, and nothing is rendered.
         departures = departures_of(self.observer.prober.shape)
         forms = {
             departure: AskedForm(departure.usual, departure.wanted, 0) for departure in departures
@@ -232,9 +240,11 @@ class _Judge:
         if usual.error is not None:
             reason = form.reason or usual.error.reason
             return FormOutcome.RAISED, structs.replace(form, raised=form.raised + 1, reason=reason)
+        # Markup may differ between the forms; what users said may not be lost.
         lost = lost_text(dialogue, prober.tools, usual.text, wanted.text)
         if lost is None:
             return FormOutcome.KEPT, form
+        # Reasoning under a name that the template does not read is a finding of its own.
         bare = prober.probe(without_reasoning(dialogue), generation=generation)
         if departure.convention and usual.text == bare.text:
             return FormOutcome.UNREAD, structs.replace(form, unread=form.unread + 1)
@@ -265,6 +275,7 @@ class _Judge:
         )
         if answer.failure is None and (answer.crash is not None or not answer.refused):
             return answer
+        # The smallest failing message explains more than one with every part.
         alone = map(self._answer_alone, case.parts)
         failing = [(part.failure, part) for part in alone if part.failure is not None]
         if not failing:
@@ -314,6 +325,8 @@ class _Judge:
                 continue
             if not part.stands_in(rendering) and part.part in self._known_parts:
                 continue
+            # A text that is replaced shows, by the difference, what the template made of the first
+            # one.
             other = self.observer.turn(part.replaced)
             comparable = not (other.refusal or other.rewrites)
             now = differing_parts(text, other.text)[0].strip() if comparable else ""

@@ -3,7 +3,13 @@
 Templates disagree on arguments as object or JSON string, content as text or parts, the value of
 empty content, tools wrapped or bare, the field of reasoning. Each trial is one render; its text
 decides. `negotiate_shape` finds one after the other, each on the shape found so far: plain texts,
-tools, calls, reasoning.
+tools, calls, reasoning. For example
+
+    arguments as an object       raises: can only concatenate str (not "dict") to str
+    arguments as JSON string     <call>qkphffqx {"mcdsbpxt": "zhvwxqzm"}</call>
+
+decides for strings; then each field that the template reads is set to a word of its own, and the
+one whose word is in the text before the content carries reasoning.
 """
 
 from __future__ import annotations
@@ -143,6 +149,7 @@ def tool_shape(prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial
     if "tools" not in suggestions.names or prober.shape.tools is not ToolForm.WRAPPED:
         return prober
     names = [str(tool["name"]) for tool in prober.tools]
+    # `tool.name` is empty for a wrapped tool, whose name is `tool.function.name`.
     bare = prober.using(shape=replace(prober.shape, tools=ToolForm.BARE))
     if _prompt_shows(prober, names) or not _prompt_shows(bare, names):
         return prober
@@ -169,6 +176,7 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
     plain: Dialogue = (UserMessage(marks.user), Message(marks.content))
     failures: list[Probe] = []
     silent = recased = answers = False
+    # The plain shape first, then combinations; the first one that shows both texts wins.
     shapes = [MessageShape()]
     shapes += [
         MessageShape(system=system, user_content=user, assistant_content=assistant, tools=tools)
@@ -187,6 +195,7 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
             trials.append(ShapeTrial(what, f"raises: {probe.error}"))
             continue
         shown = [word in probe.text for word in (marks.user, marks.content)]
+        # A list that is printed shows the words, but in Python's brackets.
         if _prints_parts(candidate, probe):
             trials.append(ShapeTrial(what, "prints the list of parts, brackets and all"))
             continue
@@ -196,6 +205,7 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
         silent = True
         answers = answers or shown[1]
         low = probe.text.lower()
+        # A template that capitalizes shows the words in other letters: say so, rather than 'lost'.
         recased = recased or all(word.lower() in low for word in (marks.user, marks.content))
         trials.append(ShapeTrial(what, "drops the user's or the assistant's text"))
         if shown[0] and partial is None:
@@ -265,11 +275,13 @@ def call_shape(
     prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial]
 ) -> tuple[Prober, bool]:
     """Find the shape that shows most of a call, the plainest of equals."""
+    # Shapes are rated, since some templates show a call only in part.
     best: tuple[int, Prober] = (0, prober)
     mentioned = "tool_calls" in suggestions.fields
     for count, change in enumerate(_call_variants()):
         if count >= _FEW and not mentioned:
             break
+        # Good enough: only simple changes may improve a call whose arguments show.
         if best[0] >= _ARGUMENTS_SHOWN and (count > _FEW or "answered" in change):
             continue
         shape = replace(prober.shape, **change)
@@ -292,9 +304,11 @@ def _shown_of_call(prober: Prober) -> tuple[int, str]:
     probe = prober.probe(answered_conversation(prober, Message(calls=(call,))))
     if not probe.rendered:
         return 0, f"raises: {probe.error}"
+    # Before the user's words the tool list has the same name and keys.
     text = probe.text[probe.text.rfind(marks.user) :]
     name, argument = marks.names[0] in text, marks.values[0] in text and marks.keys[0] in text
     if name and argument:
+        # `\"key\"` inside a JSON string: the template encoded text that was encoded.
         literal = f"{marks.keys[0]}\\" in text
         return (3 if literal else 4), "shown, arguments encoded twice" if literal else "shown"
     if marks.ids[0] in text and argument:
@@ -314,6 +328,7 @@ def string_arguments(prober: Prober) -> StringArguments:
     encoded = json.dumps(dict(call.arguments))
     if not given.rendered:
         return StringArguments.RAISES
+    # The template parses the text, or asks whether it is one.
     if given.text == usual.text:
         return StringArguments.SAME
     if json.dumps(encoded)[1:-1] in given.text:
@@ -354,11 +369,13 @@ def reasoning_shape(
     """
     fields = _reasoning_fields(suggestions)
     behind: set[str] = set()
+    # Nothing set first, then all flags at once, then each flag if these raise together.
     for setting in _settings_to_try(prober, suggestions):
         for with_calls in (False, True) if calls else (False,):
             before, after = _fields_shown(prober, fields, setting, with_calls)
             if not with_calls:
                 behind |= after
+            # A field after the content is no reasoning: it may be a name, or an annotation.
             for found in before:
                 if found in behind:
                     continue
@@ -438,6 +455,7 @@ def _fields_shown(
     dialogue = answered_conversation(prober, message)
     shaped = prober.shape.messages(dialogue, marks.system)
     at = next(at for at, entry in enumerate(shaped) if entry["role"] == "assistant")
+    # Fields are many, so one render tries all of them.
     words = {_numbered_word(marks.reasoning, at): field for at, field in enumerate(fields)}
     shaped[at] = {**{field: word for word, field in words.items()}, **shaped[at]}
     try:
@@ -486,6 +504,7 @@ def _without_needless_switches(prober: Prober, with_calls: bool, base: Setting) 
     needed = dict(prober.setting)
     dialogue = answered_conversation(prober, _reasoned_message(prober, with_calls=with_calls))
     for name in [name for name in needed if name not in base]:
+        # All flags were set at once; a switch stays only if reasoning is lost without it.
         fewer = {key: value for key, value in needed.items() if key != name}
         if prober.sentinels.reasoning in prober.probe(dialogue, setting=fewer).text:
             needed = fewer
@@ -517,6 +536,7 @@ def negotiate_shape(prober: Prober, suggestions: Suggestions) -> Negotiated:
     try:
         prober = text_shape(prober, trials)
     except UnusableTemplateError as error:
+        # A refusal is meant; a crash may come from a variable that is unset.
         if error.cause is None or error.cause.refused:
             raise
         # The template may raise because it expects a variable to be set.

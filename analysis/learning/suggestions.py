@@ -90,6 +90,7 @@ def template_suggestions(template: ChatTemplate) -> Suggestions:
         return suggest_values(template.syntax_tree)
     tree = ast.parse(template.text)
     constants = text_constants(tree)
+    # Python reads fields by `message["name"]`, `get("name")` or a loop over names.
     named = (constant for constant in constants if constant.isidentifier())
     values = compared_values(tree, template.parameters)
     return Suggestions(
@@ -230,6 +231,7 @@ class _Collector:
             case nodes.Const(value=str() | int() | float()), _:
                 pass
             case _, nodes.Operand(op="in" | "notin", expr=nodes.Name(name=name)):
+                # `x in tools`: the variable is a list; `"a" in x` may be a text as well.
                 self.searched[name] = None
             case _:
                 pass
@@ -310,7 +312,7 @@ def _plain_values(values_by_repr: Mapping[str, Json], keys: Collection[str]) -> 
 
 
 class _ValueFlow:
-    """Tracks which names hold the value of a variable, and what they are compared with.
+    """Tracks which names hold the value of a variable, and the constants they are compared with.
 
     A value flows through `{% set %}`, an attribute of a namespace or a parameter of a macro.
     Scopes are not distinguished: a superfluous value costs a few renders, a missing one a format.
@@ -461,6 +463,7 @@ class _ValueFlow:
             objects = {
                 member.rpartition(".")[0] for member in members if not member.endswith(_ITEM)
             }
+            # A name may hold a member by way of several assignments.
             sources = self._sources({*variables, *members}, reached)
             for read in names:
                 for name, key in _member_splits(read):
@@ -537,6 +540,7 @@ class _ValueFlow:
         for name, members in reached.items():
             found[name] = found.get(name, set()) | members
         changed = True
+        # Names pass values to one another in a circle at worst, and sets only grow.
         while changed:
             changed = False
             for name, others in self._passing.items():
@@ -645,6 +649,7 @@ def _values_beside(values: Iterable[Json], operator: str) -> list[Json]:
     found: list[Json] = []
     for value in values:
         if isinstance(value, int) and not isinstance(value, bool):
+            # `x > 3` is true for 4 and false for 3: both sides are tried.
             found += [value + more for more in _BESIDE.get(operator, (0,))]
         else:
             found.append(value)

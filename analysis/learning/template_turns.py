@@ -205,6 +205,7 @@ def _lost_of_calls(calls: Sequence[ToolCall], usual: str, wanted: str) -> LostTe
         if _rarer((call.id,), usual, wanted):
             return LostText(call.id, "a call's id")
         for value in _leaves(dict(call.arguments)):
+            # A value's words are searched for: the text between them is escaped by the template.
             for spellings in _spellings_of_value(value):
                 if _rarer(spellings, usual, wanted):
                     return LostText(spellings[0], "a call's arguments", whole=False)
@@ -276,7 +277,7 @@ class WrittenTurn(NamedTuple):
     text: str = ""
     r"""E.g. `"<|im_start|>assistant\n<think>\n…<|im_end|>\n"`."""
     refusal: str = ""
-    """Why there is no such turn, e.g. `"the template refuses it: …"`; the text is empty then."""
+    """The reason if there is no such turn, e.g. `"the template refuses it: …"`; then no text."""
 
     @property
     def whole(self) -> str:

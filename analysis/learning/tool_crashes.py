@@ -3,7 +3,11 @@
 A tool that crashes alone is mended in one way after another: keywords that real tools may omit are
 added, then schemas that templates do not expect are simplified, then one keyword is removed. The
 first mend after which the template renders names the cause, and every other tool that it mends has
-the same cause. The tool is reported reduced to the parts without which the crash changes.
+the same cause. The tool is reported reduced to the parts without which the crash changes:
+
+    {"name": "look", "description": …, "parameters": {"properties": {"city": {"enum": …}, …}}}
+    crashes; with a type for every parameter it renders: "a parameter without type"
+    {"name": "look", "parameters": {"properties": {"city": {}}}}            the smallest such tool
 """
 
 from __future__ import annotations
@@ -74,12 +78,14 @@ def find_crashes(
     failing: dict[int, TemplateRenderError] = {
         at: error for at, tool in enumerate(tools) if (error := render([tool]).error)
     }
+    # Every tool alone renders: it is their number, or two of one name, that the template rejects.
     if not failing:
         together = _ToolMend("several tools in one request", _unchanged_tool)
         return {}, (_tool_crash(together, whole, tools, {}, None),)
     sound = {at: tool for at, tool in enumerate(tools) if at not in failing}
     crashes: list[ToolCrash] = []
     while failing:
+        # The shortest tool has the fewest possible causes.
         at = min(failing, key=lambda place: len(json.dumps(tools[place], default=str)))
         error = failing[at]
         mend = _first_mend(render, tools[at]) if len(crashes) < MOST_CAUSES else None
@@ -91,6 +97,7 @@ def find_crashes(
         else:
             mended = {place: mend.apply(tools[place]) for place in failing}
             alike = [place for place, tool in mended.items() if render([tool]).error is None]
+            # Mended tools render, so their other parts can be searched for in the prompt.
             sound |= {place: mended[place] for place in alike}
             smallest = _smallest_tool(render, tools[at], error, mend)
             named = [tools[place] for place in alike]
@@ -124,6 +131,7 @@ def _first_mend(render: RenderTools, tool: Tool) -> _ToolMend | None:
     additions = [addition for addition in _ADDITIONS if addition.apply(tool) != tool]
     plainer = [mend for mend in _PLAINER if mend.apply(tool) != tool]
     ways = [[addition] for addition in additions] + [additions] + [[mend] for mend in plainer]
+    # Additions first: a template that expects a description does not expect its absence.
     for way in (*ways, [*additions, *plainer], *([removal] for removal in _keyword_removals(tool))):
         if way and render([_joined_mends(way).apply(tool)]).error is None:
             return _joined_mends(_needed_mends(render, tool, way))
@@ -134,6 +142,7 @@ def _needed_mends(render: RenderTools, tool: Tool, way: Sequence[_ToolMend]) -> 
     """Return the mends of several together that are needed for the tool to render."""
     needed = [*way]
     for mend in way:
+        # Drop each mend that the others make unnecessary, so that the cause is not overstated.
         rest = [other for other in needed if other is not mend]
         if rest and render([_joined_mends(rest).apply(tool)]).error is None:
             needed = rest
@@ -161,6 +170,7 @@ def _smallest_tool(
         if not isinstance(less, dict) or trials >= MOST_TRIALS:
             continue
         trials += 1
+        # Smaller, but crashing alike and mended alike: still the same cause.
         if _same_error(render([less]).error, error) and render([mend.apply(less)]).error is None:
             tool = less
     return tool
@@ -175,6 +185,7 @@ def _part_paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple
         ]
     elif isinstance(value, list):
         inner += [*enumerate(value)][::-1]
+    # Whole parts before their members: a removed object takes its members with it.
     for key, _ in inner:
         yield (*path, key)
     for key, inner_value in inner:
@@ -309,6 +320,7 @@ def _keyword_removals(tool: Tool) -> list[_ToolMend]:
             sizes[keyword] = sizes.get(keyword, 0) + len(json.dumps(value))
         return schema
 
+    # A change that changes nothing visits every schema.
     _in_parameters(note)(tool)
     return [
         _keyword_removal(keyword) for keyword in sorted(sizes, key=lambda keyword: sizes[keyword])

@@ -154,6 +154,7 @@ def find_tools_in_prompt(prober: Prober, tools: Sequence[Tool]) -> ToolsInPrompt
     """Find the parts of functions that reach the generation prompt rendered with them."""
     if prober.shape.tools is ToolForm.NONE:
         return ToolsInPrompt(len(tools), taken=False)
+    # It counts renders; `next` returns how many there were.
     counter = count()
 
     def rendered(offered: Sequence[Tool]) -> RenderedTools:
@@ -250,12 +251,14 @@ class _PartSearch:
             (part.word for part in self.parts if part[:2] == (0, ("description",))),
             self._words.word(),
         )
+        # One render finds most parts: each has a word of its own by now.
         worded = self._changed([part for part in self.parts if part.word])
         worded[0] = {**worded[0], "description": sign + _SIGNS}
         text = self._render(worded).text
         folded = text.lower()
         keywords: dict[tuple[str, bool], list[_ToolPart]] = {}
         for part in self.parts:
+            # Templates may capitalize or lower names, so letters are folded.
             if not part.word or part.word not in folded:
                 if part.renames:
                     self._unnamed.add((part.tool, part.path))
@@ -313,6 +316,7 @@ class _PartSearch:
         if self._written_alike(parts):
             yield from parts
         elif len(parts) > 1:
+            # As in a binary search: halves without an effect are not divided further.
             half = len(parts) // 2
             yield from self._unread(parts[:half])
             yield from self._unread(parts[half:])
@@ -321,12 +325,14 @@ class _PartSearch:
         """Whether the render stays the same with other values in these parts."""
         changed = self._changed(parts)
         among = tuple(sorted({part.tool for part in parts}))
+        # The unchanged text of the same tools is rendered once.
         if among not in self._texts:
             self._texts[among] = self._render([self._tools[at] for at in among])
         return self._render([changed[at] for at in among]) == self._texts[among]
 
     def _folded(self, lost: Sequence[_ToolPart]) -> Iterator[LostPart]:
         """Merge parts of one kind, and parts in a place that is lost as a whole."""
+        # A place is lost as a whole if all parts below it are.
         every = Counter(place for part in self.parts for place in part.around)
         lost_places = Counter(place for part in lost for place in part.around)
         named = {

@@ -1,7 +1,14 @@
-"""Learn the layouts of turns: for every combination of parts, their order and the text between.
+r"""Learn the layouts of turns: for every combination of parts, their order and the text between.
 
 `learn_layout` observes one combination, `cut_section` separates the markers around all calls from
 the joints, `learn_turn_end` and `learn_ends` find the end of a turn, `learn_header` its beginning.
+For example the turns of content, and of content and two calls A and B,
+
+    <|assistant|>CONTENT<|end|>
+    <|assistant|>CONTENT\n<calls>AB</calls><|end|>
+
+have the layouts (content) with the literals `<|assistant|>` and `<|end|>`, and (content, calls)
+with `\n` between the two: `<calls>` precedes calls in every layout, so it opens their section.
 """
 
 from __future__ import annotations
@@ -55,10 +62,12 @@ def find_cut(observer: Observer, suggestions: Suggestions) -> Cut | None:
     if not constants:
         return None
     marks = observer.prober.sentinels
+    # One render with all constants tells whether any of them cuts something off.
     mixed = marks.content + "".join(constant + marks.content for constant in constants)
     turn = observer.turn(Message(mixed))
     if turn.refusal or turn.text.count(marks.content) == len(constants) + 1:
         return None
+    # The shortest is the marker itself, others may contain it: `</think>` in `</think>\n`.
     for constant in sorted(constants, key=len):
         cut = observer.turn(Message(f"{marks.reasoning}{constant}{marks.content}"))
         if marks.content in cut.text and marks.reasoning not in cut.text:
@@ -92,6 +101,7 @@ def join_calls(
 ) -> tuple[tuple[TurnPart, ...], tuple[str, ...]]:
     """Make one place of the many that calls have in a turn, without the literals between them."""
     before = (None, *parts[:-1])
+    # Name, id, key and value of a call are one part here.
     repeats = [part is last is TurnPart.CALLS for part, last in zip(parts, before, strict=False)]
     joined = tuple(part for part, same in zip(parts, repeats, strict=True) if not same)
     kept = (text for text, same in zip(literals, (*repeats, False), strict=True) if not same)
@@ -132,6 +142,7 @@ def _with_edges(observer: Observer, presence: Presence, layout: TurnLayout) -> T
     marks = observer.prober.sentinels
     plain = observer.sample(presence)
     if TurnPart.REASONING in layout.parts:
+        # Spaces, tabs and breaks are mixed, so that each kind of stripping leaves another rest.
         padded = replace(plain.message, reasoning=f"{_LEAD}{marks.reasoning}{_TRAIL}")
         edges = _lost_edges(plain.text, observer.turn(padded).text, marks.reasoning)
         layout = replace(layout, reasoning=edges)
@@ -182,7 +193,9 @@ def cut_section(
         afters.append(_text_before_end(after, turn_end) if at + 1 == len(layout.parts) else after)
     if not befores:
         return SectionMarkers("", "", layouts)
+    # Whatever precedes the calls, a section's opening is right before them.
     opening = common_suffix(*befores.values()).lstrip().removeprefix(header).lstrip()
+    # An empty content may be written before calls: its close is not their opening.
     close_of_content = _content_close(layouts, turn_end)
     if close_of_content and opening.startswith(close_of_content):
         opening = opening[len(close_of_content) :].lstrip()
@@ -259,6 +272,7 @@ def _empty_wrapper(
 
 def learn_turn_end(layouts: Mapping[Presence, TurnLayout]) -> str:
     """Find the end of a turn that does not depend on its last part."""
+    # The end after content and the end after calls share what is the turn's own.
     ends = {layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts}
     content = ends.get(TurnPart.CONTENT)
     if content is None:
@@ -307,11 +321,13 @@ def learn_ends(
         layout = layouts[presence]
         if layout.parts[-1:] != (part,) or not shown:
             continue
+        # A wrapper of content is closed before the turn ends: `</answer><|end|>`.
         inner, text = "", layout.literals[-1]
         if part is TurnPart.CONTENT and text.endswith(turn_end):
             inner, text = text.removesuffix(turn_end), turn_end
         end = TurnEnd(part, text, historic_end(observer, later, shown + inner, text, header))
         closer = ""
+        # No second call may follow, so a model that wrote the closer is done.
         if part is TurnPart.CALLS and frame is not None and frame.limit is not CallLimit.MANY:
             closer = _last_marker(observer, calls)
         stop = _stop_string(observer, end, closer)
@@ -357,6 +373,7 @@ def learn_header(
     `elsewhere` are the beginnings of turns under other settings, whose prompts are in `prompts`.
     `reasoning_close` is the text that reasoning is cut at, if it is only cut.
     """
+    # Every turn begins with the header, and so does an earlier turn, and what prompts have written.
     beginnings = [layout.literals[0] for layout in layouts.values() if layout.parts]
     asked = [text for text in prompts if text]
     beginnings += _prompts_like_turns(asked, beginnings, [*beginnings, *elsewhere])
@@ -364,6 +381,7 @@ def learn_header(
     if earlier is not None:
         beginnings.append(earlier)
     header = common_prefix(*beginnings) if beginnings else ""
+    # If all turns open reasoning at once, the opening looks like a part of the header.
     opened = any(
         layout.parts[:1] == (TurnPart.REASONING,) and layout.literals[0].rstrip() == header.rstrip()
         for layout in layouts.values()
