@@ -55,9 +55,9 @@ class AnswerProgress:
         self._texts.append(piece.text)
         self._ids.extend(piece.ids)
         most = self.chat.request.top_logprobs
-        for each in piece.logprobs:
+        for logprob in piece.logprobs:
             # Backends send the likeliest one, too, where none was asked for.
-            self.logprobs.append({**each, "top_logprobs": each["top_logprobs"][:most]})
+            self.logprobs.append({**logprob, "top_logprobs": logprob["top_logprobs"][:most]})
         self.count += len(piece.ids) or (piece.text != "")
         deltas = self._stream.feed(piece.text)
         if piece.end is None:

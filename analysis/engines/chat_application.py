@@ -623,4 +623,4 @@ class KeyGuard:
             for name, value in scope["headers"]
             if name in (b"authorization", b"x-api-key")
         ]
-        return any(compare_digest(each, self._key) for each in given)
+        return any(compare_digest(key, self._key) for key in given)

@@ -150,7 +150,7 @@ class ChatPreparer:
     def properties(self) -> dict[str, Json]:
         """Return what clients may know of the template, as llama-server's `/props` has it."""
         template = self._analysis.rendering
-        switches: Json = {each.name: list(each.values) for each in self._analysis.switches}
+        switches: Json = {switch.name: list(switch.values) for switch in self._analysis.switches}
         return {
             "chat_template": template.text,
             "bos_token": template.special_tokens.get("bos_token", ""),
@@ -235,7 +235,9 @@ class ChatPreparer:
             )
         if request.chat_template_kwargs:
             return None, "the request sets chat_template_kwargs"
-        answer_places = [at for at, each in enumerate(messages) if each.get("role") == "assistant"]
+        answer_places = [
+            at for at, message in enumerate(messages) if message.get("role") == "assistant"
+        ]
         new = messages[answer_places[-1] + 1 :] if answer_places else messages
         # A renderer changes its state as it bridges, so it is used by one thread at a time.
         with self._bridging:
@@ -294,13 +296,13 @@ def effort_setting(analysis: Analysis, effort: str) -> dict[str, Json]:
         return {}
     for switch in analysis.switches:
         values = {value for group in switch.groups for value in group if isinstance(value, str)}
-        known = [each for each in EFFORTS if each in values]
+        known = [level for level in EFFORTS if level in values]
         if len(known) + ("none" in values) > 1:
             if effort in values:
                 return {switch.name: effort}
             if effort in EFFORTS and known:
                 place = EFFORTS.index(effort)
-                nearest = min(known, key=lambda each: abs(EFFORTS.index(each) - place))
+                nearest = min(known, key=lambda level: abs(EFFORTS.index(level) - place))
                 return {switch.name: nearest}
     if effort == "none":
         for opening in analysis.formats.openings:

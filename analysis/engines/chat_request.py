@@ -94,7 +94,7 @@ def _assistant_message(raw_message: Mapping[str, Any]) -> Message | None:
     content = "" if raw_message.get("content") is None else _text(raw_message["content"])
     reasoning = next((raw_message[name] for name in REASONING if raw_message.get(name)), "")
     listed = raw_message.get("tool_calls") or ()
-    calls = [_call(each) for each in listed] if is_list(listed) else [None] * (listed != ())
+    calls = [_call(raw_call) for raw_call in listed] if is_list(listed) else [None] * (listed != ())
     if content is None or not isinstance(reasoning, str) or None in calls:
         return None
     return Message(content, reasoning, tuple(call for call in calls if call is not None))
@@ -340,7 +340,7 @@ class ChatRequest(Struct, frozen=True):
                 "allowed_tools has a mode, auto or required, and a list of tools",
                 place="tool_choice",
             )
-        names = [str(function_of(each).get("name")) if is_mapping(each) else "" for each in listed]
+        names = [str(function_of(tool).get("name")) if is_mapping(tool) else "" for tool in listed]
         by_name = {str(function_of(tool).get("name")): tool for tool in self.tools}
         for name in names:
             if name not in by_name:
@@ -378,7 +378,7 @@ def json_object(body: bytes) -> dict[str, Any]:
         raise ChatError(f"the body is not JSON: {one_line(str(error))}") from error
     if not is_mapping(value):
         raise ChatError("the body is not a JSON object")
-    return {name: each for name, each in value.items() if each is not None}
+    return {name: field for name, field in value.items() if field is not None}
 
 
 def without_nulls(value: Mapping[str, Any], kind: type[Struct]) -> dict[str, Any]:
@@ -389,9 +389,9 @@ def without_nulls(value: Mapping[str, Any], kind: type[Struct]) -> dict[str, Any
     """
     inner = _inner_kinds(kind)
     return {
-        name: without_nulls(each, inner[name]) if name in inner and is_mapping(each) else each
-        for name, each in value.items()
-        if each is not None
+        name: without_nulls(field, inner[name]) if name in inner and is_mapping(field) else field
+        for name, field in value.items()
+        if field is not None
     }
 
 

@@ -66,13 +66,13 @@ def messages_request(body: Mapping[str, Any]) -> ChatRequest:
     messages: list[dict[str, Any]] = []
     if body.get("system"):
         messages.append({"role": "system", "content": _text(body["system"], "system")})
-    for at, each in enumerate(listed):
-        messages += _chat_messages(each, f"messages[{at}]")
+    for at, message in enumerate(listed):
+        messages += _chat_messages(message, f"messages[{at}]")
     fields: dict[str, Any] = {name: body[name] for name in _MESSAGES_TAKEN & body.keys()}
     fields |= {"messages": messages, "max_tokens": body.get("max_tokens")}
     if body.get("tools"):
         fields["tools"] = [
-            _messages_tool(each, f"tools[{at}]") for at, each in enumerate(body["tools"])
+            _messages_tool(tool, f"tools[{at}]") for at, tool in enumerate(body["tools"])
         ]
     if body.get("tool_choice"):
         fields |= _choice(body["tool_choice"])
@@ -311,14 +311,14 @@ def responses_request(body: Mapping[str, Any]) -> ChatRequest:
     fields |= {"messages": _responses_messages(body), "max_tokens": body.get("max_output_tokens")}
     tools = body.get("tools")
     if tools:
-        fields["tools"] = [_responses_tool(each, f"tools[{at}]") for at, each in enumerate(tools)]
+        fields["tools"] = [_responses_tool(tool, f"tools[{at}]") for at, tool in enumerate(tools)]
     choice = body.get("tool_choice")
     if is_mapping(choice) and choice.get("type") == "function":
         choice = {"type": "function", "function": {"name": choice.get("name")}}
     elif is_mapping(choice) and choice.get("type") == "allowed_tools":
         listed = choice.get("tools")
         named = (
-            [_responses_tool(each, "tool_choice") for each in listed] if is_list(listed) else listed
+            [_responses_tool(tool, "tool_choice") for tool in listed] if is_list(listed) else listed
         )
         choice = {**choice, "tools": named}
     fields["tool_choice"] = choice

@@ -98,9 +98,9 @@ class LlamaEvent(Struct):
         """Return what it brings."""
         logprobs = tuple(
             token_logprob(
-                each.token, each.logprob, {top.token: top.logprob for top in each.top_logprobs}
+                token.token, token.logprob, {top.token: top.logprob for top in token.top_logprobs}
             )
-            for each in self.completion_probabilities
+            for token in self.completion_probabilities
         )
         if not self.stop:
             return CompletionPiece(self.content, self.tokens, logprobs=logprobs)

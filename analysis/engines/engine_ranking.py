@@ -119,7 +119,7 @@ class AskedText:
             "text": self.text,
             "end": self.end,
             "setting": dict(self.setting),
-            "others": [dict(each) for each in self.others],
+            "others": [dict(other) for other in self.others],
             "tools": self.tools,
         }
 
@@ -159,7 +159,9 @@ def _prompts(analysis: Analysis) -> Iterator[tuple[PromptFormat, TurnOpening]]:
     """Return the formats and their openings, the default's first, each text of a prompt once."""
     found = [analysis.begun(loose_tools())[0]]
     found += [
-        PromptFormat(format_, each) for format_ in analysis.formats for each in format_.openings
+        PromptFormat(format_, opening)
+        for format_ in analysis.formats
+        for opening in format_.openings
     ]
     seen: set[str] = set()
     for begun in found:
@@ -176,10 +178,10 @@ class _Turns:
         self._analysis, self._opening = analysis, opening
         self._format = turn_start.format
         self._others = tuple(
-            each.setting
+            other.setting
             for format_ in analysis.formats
-            for each in format_.openings
-            if each.text == opening.text and each.setting != opening.setting
+            for other in format_.openings
+            if other.text == opening.text and other.setting != opening.setting
         )
         self._turns = turns_after(turn_start.format, opening, analysis.prober())
         self._tools = loose_tools() if opening.tools and self._turns.offers else ()
@@ -268,7 +270,7 @@ class _Turns:
 
     def _call(self) -> str:
         """Return a call as the template writes it; empty where it does not write one."""
-        case = next(each for each in battery_messages() if each.title == "1 call")
+        case = next(case for case in battery_messages() if case.title == "1 call")
         found = self.text_of(case, hostile=False) if self._tools else None
         return "" if found is None else found.text.strip()
 
@@ -277,7 +279,7 @@ class _Turns:
 def _checks() -> Mapping[str, Validate]:
     """Return the checks of arguments, by the names of tools; what makes them takes seconds."""
     functions = map(function_of, loose_tools())
-    return {each["name"]: schema_validator(each["parameters"]) for each in functions}
+    return {function["name"]: schema_validator(function["parameters"]) for function in functions}
 
 
 def _allowed(call: ToolCall) -> bool:
@@ -323,12 +325,12 @@ class DeliveryScore:
     @property
     def exact(self) -> int:
         """Number of texts read exactly."""
-        return sum(each.agreement is MessageAgreement.EXACT for each in self.verdicts)
+        return sum(verdict.agreement is MessageAgreement.EXACT for verdict in self.verdicts)
 
     @property
     def right(self) -> int:
         """Number of texts read right, up to whitespace at the edges."""
-        return sum(each.right for each in self.verdicts)
+        return sum(verdict.right for verdict in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +351,7 @@ class PairScore:
     @property
     def streamed_right(self) -> int:
         """Number of texts read right in every stream."""
-        rows = zip(*(each.verdicts for each in self.streamed), strict=True)
+        rows = zip(*(score.verdicts for score in self.streamed), strict=True)
         return sum(all(verdict.right for verdict in row) for row in rows)
 
     @property
@@ -454,13 +456,15 @@ class _Ranking:
         self._process, self._texts = process, questions.texts
         self._offered = process.parsers()
         self._deliveries = [
-            each for each in TextDelivery if not each.tokens or each.tokens in self._offered.steps
+            delivery
+            for delivery in TextDelivery
+            if not delivery.tokens or delivery.tokens in self._offered.steps
         ]
         loaded = process.load(
             analysis.template,
             _likely_tokens(analysis.template) if vocabulary is None else vocabulary,
             loose_tools(),
-            [each.to_worker() for each in questions.texts],
+            [text.to_worker() for text in questions.texts],
         )
         self._chosen = loaded.auto
         self._left_out = loaded.left_out
@@ -475,7 +479,7 @@ class _Ranking:
         tools = self._best(ParserPart.CALLS, self._offered.tools, calling)
         thinkers = self._offered.reasoning * thinking
         reasoning = self._best(ParserPart.REASONING, thinkers, self._text_places)
-        pairs = [ParserPair(*each) for each in product(tools, reasoning)]
+        pairs = [ParserPair(*names) for names in product(tools, reasoning)]
         scored = sorted(map(self._score, pairs), key=_worst_last)
         return EngineRanking(
             self._offered,
@@ -543,7 +547,7 @@ class _Ranking:
                 if not verdict.right
             ]
         # The shortest text, at once before streamed.
-        failure = min(failures, key=lambda each: len(each.text), default=None)
+        failure = min(failures, key=lambda failure: len(failure.text), default=None)
         return PairScore(pair, scores[0], tuple(scores[1:]), failure)
 
 
@@ -560,7 +564,7 @@ def _worst_last(score: PairScore) -> tuple[object, ...]:
     pair = score.pair
     return (
         -score.whole.right - score.streamed_right,
-        -score.whole.exact - sum(each.exact for each in score.streamed),
+        -score.whole.exact - sum(delivery.exact for delivery in score.streamed),
         (pair.tool is not None) + (pair.reasoning is not None),
         pair.tool or "",
         pair.reasoning or "",
@@ -585,7 +589,7 @@ class EnginesTried:
     @property
     def ok(self) -> bool:
         """Whether a pair of some engine reads all texts right."""
-        return any(pair.all_right for each in self.rankings for pair in each.pairs)
+        return any(pair.all_right for ranking in self.rankings for pair in ranking.pairs)
 
 
 def try_engines(
@@ -605,5 +609,5 @@ def try_engines(
         say(f"asking {engine}")
         with EngineProcess(engine, python) as process:
             rankings.append(rank_parsers(process, analysis, asked, vocabulary))
-    hostile = sum(each.hostile for each in asked.texts)
+    hostile = sum(text.hostile for text in asked.texts)
     return EnginesTried(name, len(asked.texts), hostile, asked.not_asked, tuple(rankings))

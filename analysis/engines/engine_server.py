@@ -244,7 +244,7 @@ class ProbedChat:
 
     def body(self, model: str) -> dict[str, Json]:
         """Return the body of the request."""
-        asked: dict[str, Json] = {"messages": [dict(each) for each in self.messages]}
+        asked: dict[str, Json] = {"messages": [dict(message) for message in self.messages]}
         if model:
             asked["model"] = model
         if self.tools:
@@ -432,7 +432,7 @@ def joined_deltas(deltas: Sequence[Mapping[str, Json]]) -> ReadMessage:
                 before.name + text_of(function.get("name")),
                 before.arguments + text_of(function.get("arguments")),
             )
-    return ReadMessage(content, reasoning, tuple(calls[each] for each in sorted(calls)))
+    return ReadMessage(content, reasoning, tuple(calls[place] for place in sorted(calls)))
 
 
 class ReadPart(StrEnum):
@@ -469,7 +469,9 @@ def nearest_reading(
     """Compare with all meanings of a text; return the differences from the nearest one."""
     every = [
         tuple(
-            each for each in message_differences(ReadMessage.of(one), reading) if each.part in parts
+            difference
+            for difference in message_differences(ReadMessage.of(one), reading)
+            if difference.part in parts
         )
         for one in meanings
     ]
@@ -489,8 +491,8 @@ def _differences(meant: ReadMessage, reading: ReadMessage) -> Iterator[PartDiffe
             alike = wanted.strip() == found.strip()
             likeness = PartLikeness.EDGES if alike else PartLikeness.DIFFERENT
             yield PartDifference(part, likeness, wanted, found)
-    wanted_calls: list[Json] = [each.as_json for each in meant.calls]
-    found_calls: list[Json] = [each.as_json for each in reading.calls]
+    wanted_calls: list[Json] = [call.as_json for call in meant.calls]
+    found_calls: list[Json] = [call.as_json for call in reading.calls]
     if not same_json(wanted_calls, found_calls):
         yield PartDifference(ReadPart.CALLS, PartLikeness.DIFFERENT, wanted_calls, found_calls)
 

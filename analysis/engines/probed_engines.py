@@ -49,7 +49,7 @@ def token_ids_of(value: Json) -> list[int] | None:
     """Return a list of token ids, or None if the value is not one."""
     if not isinstance(value, list):
         return None
-    found = [each for each in value if isinstance(each, int)]
+    found = [token for token in value if isinstance(token, int)]
     return found if len(found) == len(value) else None
 
 
@@ -320,8 +320,8 @@ class SglangProbe(TokenServer, ParserEndpoints):
         calls = reply.object.get("calls")
         if not isinstance(calls, list):
             raise TextRefusedError(reply.refusal)
-        found = [each for each in calls if isinstance(each, dict)]
-        read = [ReadCall(str(each.get("name")), str(each.get("parameters"))) for each in found]
+        found = [call for call in calls if isinstance(call, dict)]
+        read = [ReadCall(str(call.get("name")), str(call.get("parameters"))) for call in found]
         return str(reply.object.get("normal_text") or ""), tuple(read)
 
 

@@ -219,7 +219,7 @@ def _other(turns: TemplateTurns, message: Message, tools: Sequence[Json]) -> Mes
     Where texts stand bare and the schema allows a text or null, `null` is either.
     """
     functions = map(function_of, tools)
-    schemas = {each["name"]: each["parameters"]["properties"] for each in functions}
+    schemas = {function["name"]: function["parameters"]["properties"] for function in functions}
 
     def as_text(call: ToolCall, key: str, value: Json) -> Json:
         refuses_texts = schema_validator(dict(schemas[call.name][key]))
@@ -227,7 +227,8 @@ def _other(turns: TemplateTurns, message: Message, tools: Sequence[Json]) -> Mes
 
     calls = tuple(
         replace(
-            call, arguments={key: as_text(call, key, each) for key, each in call.arguments.items()}
+            call,
+            arguments={key: as_text(call, key, value) for key, value in call.arguments.items()},
         )
         for call in message.calls
     )
@@ -295,7 +296,7 @@ class ProbedText:
 def _verdict(differences: Sequence[PartDifference]) -> ReadVerdict:
     if not differences:
         return ReadVerdict.EXACT
-    edges = all(each.likeness is PartLikeness.EDGES for each in differences)
+    edges = all(difference.likeness is PartLikeness.EDGES for difference in differences)
     return ReadVerdict.EDGES if edges else ReadVerdict.DIFFERENT
 
 
@@ -384,10 +385,10 @@ def _ranked(
 ) -> tuple[list[ParserScore], list[str]]:
     """Return the scores, best first, and the names that the server does not have."""
     every = [_score(name, texts, read, parts) for name in dict.fromkeys(filter(None, names))]
-    known = [each for each in every if each.right or each.different]
+    known = [score for score in every if score.right or score.different]
     # One that was given first wins where two are as good: the one that the server was started with.
-    known.sort(key=lambda each: (-each.right, -each.exact, each.refused))
-    return known, [each.name for each in every if each not in known]
+    known.sort(key=lambda score: (-score.right, -score.exact, score.refused))
+    return known, [score.name for score in every if score not in known]
 
 
 def _score(

@@ -222,7 +222,8 @@ def _read_shared(file: Path, template: ChatTemplate) -> LearnedFormat | None:
     except AutoparserError:  # cut, or of something else: it is written anew
         return None
     return SharedFormat(
-        **{each.name: getattr(found, each.name) for each in fields(found)}, source=template
+        **{member.name: getattr(found, member.name) for member in fields(found)},
+        source=template,
     )
 
 
@@ -415,7 +416,7 @@ def _tell_of_own_template() -> None:
 def _plain(value: Any) -> object:
     if isinstance(value, msgspec.Struct):
         # SGLang's native endpoints have these; converted to builtins they would lose their names.
-        return {name: _plain(each) for name, each in msgspec.structs.asdict(value).items()}
+        return {name: _plain(member) for name, member in msgspec.structs.asdict(value).items()}
     # Others have models of pydantic.
     return value.model_dump(by_alias=True) if hasattr(value, "model_dump") else value
 
@@ -551,7 +552,9 @@ class ServedFormat:
         if start == "after the reasoning" and prompt_opens_reasoning(grammar.turn):
             grammar = replace(grammar, turn=after_reasoning(grammar.turn))
         elif start == "anywhere":
-            openings = {each.text: each.setting for each in self.learned.formats.openings[::-1]}
+            openings = {
+                opening.text: opening.setting for opening in self.learned.formats.openings[::-1]
+            }
             # Nothing set is the grammar's own.
             others = filter(None, openings.values())
             turns = [self._grammar(request, setting).turn for setting in others]
@@ -641,8 +644,8 @@ def reasoning_deltas(
 
     The end is 0 in an answer without reasoning.
     """
-    thought = [each for each in deltas if each.kind is DeltaKind.REASONING]
-    others = any(each.kind not in (DeltaKind.REASONING, DeltaKind.FINISH) for each in deltas)
+    thought = [delta for delta in deltas if delta.kind is DeltaKind.REASONING]
+    others = any(delta.kind not in (DeltaKind.REASONING, DeltaKind.FINISH) for delta in deltas)
     return thought, 0 if stream.reasoning_end is None and others else stream.reasoning_end
 
 

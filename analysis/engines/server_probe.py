@@ -73,7 +73,9 @@ def server_at(client: ProbeClient, model: str = "") -> EngineServer:
     if reply.status == HTTPStatus.FORBIDDEN:
         raise client.locked(reply.status)
     listed = reply.object.get("data")
-    models = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    models = (
+        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    )
     if not reply.ok or not models:
         answer_text = one_line(reply.text, SHOWN)
         raise ProbeError(
@@ -96,9 +98,9 @@ def server_at(client: ProbeClient, model: str = "") -> EngineServer:
 def _chosen(client: ProbeClient, models: list[dict[str, Json]], model: str) -> Mapping[str, Json]:
     if not model:
         return models[0]
-    found = next((each for each in models if each.get("id") == model), None)
+    found = next((entry for entry in models if entry.get("id") == model), None)
     if found is None:
-        names = ", ".join(text_of(each.get("id")) for each in models)
+        names = ", ".join(text_of(entry.get("id")) for entry in models)
         raise ProbeError(f"serves no model {model!r}", file=client.url, hint=f"it serves {names}")
     return found
 
@@ -163,12 +165,12 @@ def _with_stream(text: ProbedText, stream: Callable[[], ReadMessage]) -> ProbedT
 
 def _message(read: ParsedMessage) -> Message:
     calls: list[ToolCall] = []
-    for each in read.tool_calls:
+    for call in read.tool_calls:
         try:
-            arguments: Json = json.loads(each.arguments)
+            arguments: Json = json.loads(call.arguments)
         except ValueError:
             arguments = None
-        calls.append(ToolCall(each.name, arguments if isinstance(arguments, dict) else {}))
+        calls.append(ToolCall(call.name, arguments if isinstance(arguments, dict) else {}))
     return Message(read.content or "", read.reasoning_content or "", tuple(calls))
 
 
@@ -191,7 +193,9 @@ class InstalledParsers:
     @classmethod
     def of_ranking(cls, ranking: EngineRanking) -> InstalledParsers:
         """Return the best pair that is not this package's plugin."""
-        own = (each for each in ranking.pairs if NAME not in (each.pair.tool, each.pair.reasoning))
+        own = (
+            score for score in ranking.pairs if NAME not in (score.pair.tool, score.pair.reasoning)
+        )
         best = next(own)
         pair, right = best.pair, best.whole.right
         return cls(pair.tool, pair.reasoning, right, best.streamed_right, best.total)
@@ -224,17 +228,17 @@ class ServerProbe:
 
     def texts_with(self, verdict: ReadVerdict) -> list[ProbedText]:
         """Return the texts with one verdict."""
-        return [each for each in self.texts if each.verdict is verdict]
+        return [text for text in self.texts if text.verdict is verdict]
 
     @property
     def prompts_differ(self) -> bool:
         """Whether any prompt differs or is refused."""
-        return any(not each.same for each in self.prompts)
+        return any(not prompt.same for prompt in self.prompts)
 
     @property
     def streams_differ(self) -> bool:
         """Whether any stream is refused or differs in more than edge whitespace."""
-        return any(each.stream_verdict in _WRONG for each in self.texts)
+        return any(text.stream_verdict in _WRONG for text in self.texts)
 
     @property
     def untested(self) -> bool:
@@ -244,8 +248,8 @@ class ServerProbe:
     def ok(self, *, edges: bool = False) -> bool:
         """Return whether all is read right, with `edges` exactly; False if no text was read."""
         passed = {ReadVerdict.EXACT} if edges else {ReadVerdict.EXACT, ReadVerdict.EDGES}
-        read = all(each.verdict in passed for each in self.texts)
-        streamed = all(each.stream_verdict in {None, *passed} for each in self.texts)
+        read = all(text.verdict in passed for text in self.texts)
+        streamed = all(text.stream_verdict in {None, *passed} for text in self.texts)
         return bool(self.texts) and read and streamed and not self.prompts_differ
 
 
@@ -274,7 +278,7 @@ def probe_server(
     else:
         blind, used = reader.blind, reader.rung
         texts, missing = _read_all(reader, known)
-        missing = [*(NotAsked(each, NO_TURN) for each in known.not_asked), *missing]
+        missing = [*(NotAsked(title, NO_TURN) for title in known.not_asked), *missing]
     scores = None
     if ranked and isinstance(server, ParserEndpoints) and used is TextRoute.GIVEN:
         scores = rank_parsers(server, known.texts, known.chat.tools)
@@ -300,11 +304,11 @@ def _read_all(
 ) -> tuple[tuple[ProbedText, ...], list[NotAsked]]:
     texts: list[ProbedText] = []
     missing: list[NotAsked] = []
-    for each in known_texts.texts:
+    for text in known_texts.texts:
         try:
-            texts.append(_read(reader, known_texts.chat, each))
+            texts.append(_read(reader, known_texts.chat, text))
         except TextNotAskedError as error:
-            missing.append(NotAsked(each.title, str(error)))
+            missing.append(NotAsked(text.title, str(error)))
     return tuple(texts), missing
 
 
@@ -312,9 +316,9 @@ def _reader(server: EngineServer, wanted: TextRoute | None, url: str) -> TextRun
     rungs: Sequence[TextRung] = server.rungs()
     if wanted is None:
         return next(iter(rungs), None)
-    found = next((each for each in rungs if each.rung is wanted), None)
+    found = next((rung for rung in rungs if rung.rung is wanted), None)
     if found is None:
-        offered = ", ".join([*(each.rung for each in rungs), TextRoute.SAMPLED])
+        offered = ", ".join([*(rung.rung for rung in rungs), TextRoute.SAMPLED])
         raise ProbeError(
             f"offers no way to have a text {wanted}", file=url, hint=f"it offers {offered}"
         )
@@ -326,7 +330,7 @@ def _read(reader: TextRung, chat: ProbedChat, known_text: KnownText) -> ProbedTe
         reading = reader.read(chat, known_text)
     except TextRefusedError as error:
         return ProbedText(known_text, None, str(error))
-    parts = [each for each in ReadPart if reader.sees_reasoning or each is not ReadPart.REASONING]
+    parts = [part for part in ReadPart if reader.sees_reasoning or part is not ReadPart.REASONING]
     read = ProbedText(
         known_text, reading, differences=nearest_reading(known_text.meanings, reading, parts)
     )
@@ -377,7 +381,7 @@ def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
     prompts = _prompt_advice(probe) if probe.prompts_differ else None
     if prompts is not None:
         yield prompts
-    read = all(each.verdict in (ReadVerdict.EXACT, ReadVerdict.EDGES) for each in probe.texts)
+    read = all(text.verdict in (ReadVerdict.EXACT, ReadVerdict.EDGES) for text in probe.texts)
     if read and not probe.streams_differ and (prompts is not None or not probe.prompts_differ):
         return
     if flags is None:

@@ -61,13 +61,13 @@ class SglangResults:
 
     def calls_of(self, deltas: Sequence[Delta]) -> Any:
         """Return deltas as text and pieces of calls; a call's index is its number."""
-        text = "".join(each.text for each in deltas if each.kind is DeltaKind.CONTENT)
+        text = "".join(delta.text for delta in deltas if delta.kind is DeltaKind.CONTENT)
         calls: list[Any] = []
-        for each in deltas:
-            if each.kind is DeltaKind.CALL:
-                calls.append(self.call(tool_index=each.index, name=each.text, parameters=""))
-            elif each.kind is DeltaKind.ARGUMENTS:
-                calls.append(self.call(tool_index=each.index, parameters=each.text))
+        for delta in deltas:
+            if delta.kind is DeltaKind.CALL:
+                calls.append(self.call(tool_index=delta.index, name=delta.text, parameters=""))
+            elif delta.kind is DeltaKind.ARGUMENTS:
+                calls.append(self.call(tool_index=delta.index, parameters=delta.text))
         return self.calls(normal_text=text, calls=calls)
 
 
@@ -278,9 +278,9 @@ class ReasoningDetector:
 
     def _reasoning_result(self, deltas: Sequence[Delta]) -> Any:
         reasoning, end = reasoning_deltas(self._running_stream(), deltas)
-        thought = "".join(each.text for each in reasoning)
+        thought = "".join(delta.text for delta in reasoning)
         if not self._read_on:
-            content = "".join(each.text for each in deltas if each.kind is DeltaKind.CONTENT)
+            content = "".join(delta.text for delta in deltas if delta.kind is DeltaKind.CONTENT)
             return self.results.reasoning(normal_text=content, reasoning_text=thought)
         self._over = end is not None
         return self.results.reasoning(
@@ -377,8 +377,8 @@ def _hold_content(sampling: dict[str, Any], serving: Any, request: Any) -> None:
     except AutoparserError as error:
         _LOG.warning("the form of an answer is left to SGLang: %s", error)
         return
-    for each in ("regex", "json_schema"):
-        sampling.pop(each, None)
+    for name in ("regex", "json_schema"):
+        sampling.pop(name, None)
     sampling["structural_tag"] = json.dumps(tag)
 
 

@@ -63,24 +63,24 @@ class VllmMessages:
         """Return deltas as one message, or None if it would be empty."""
         texts = {DeltaKind.CONTENT: "", DeltaKind.REASONING: ""}
         calls: list[Any] = []
-        for each in deltas:
-            match each.kind:
+        for delta in deltas:
+            match delta.kind:
                 case DeltaKind.CALL:
-                    function = self.delta_function(name=each.text, arguments="")
+                    function = self.delta_function(name=delta.text, arguments="")
                     calls.append(
                         self.delta_call(
-                            id=each.id, type="function", index=each.index, function=function
+                            id=delta.id, type="function", index=delta.index, function=function
                         )
                     )
-                case DeltaKind.ARGUMENTS if calls and calls[-1].index == each.index:
-                    calls[-1].function.arguments += each.text
+                case DeltaKind.ARGUMENTS if calls and calls[-1].index == delta.index:
+                    calls[-1].function.arguments += delta.text
                 case DeltaKind.ARGUMENTS:
-                    function = self.delta_function(arguments=each.text)
-                    calls.append(self.delta_call(index=each.index, function=function))
+                    function = self.delta_function(arguments=delta.text)
+                    calls.append(self.delta_call(index=delta.index, function=function))
                 case DeltaKind.FINISH:
                     pass
                 case kind:
-                    texts[kind] += each.text
+                    texts[kind] += delta.text
         thought = texts[DeltaKind.REASONING] if reasoning else ""
         if not (texts[DeltaKind.CONTENT] or thought or calls):
             return None
@@ -150,7 +150,7 @@ def _reads_ids(request: Any) -> bool:
 
 def _content_of(given: Any) -> dict[str, Any]:
     """Return what vLLM's own constraint asks of the content, as fields of a `ServedRequest`."""
-    schema, pattern, choices = (getattr(given, each, None) for each in ("json", "regex", "choice"))
+    schema, pattern, choices = (getattr(given, name, None) for name in ("json", "regex", "choice"))
     if schema is not None:
         return {"json_schema": json.loads(schema) if isinstance(schema, str) else schema}
     if getattr(given, "json_object", None):
@@ -158,7 +158,7 @@ def _content_of(given: Any) -> dict[str, Any]:
     if pattern is not None:
         return {"content_tag": {"type": "regex", "pattern": pattern}}
     if choices is not None:
-        return {"content_tag": choice_tag([constant_tag(each) for each in choices])}
+        return {"content_tag": choice_tag([constant_tag(choice) for choice in choices])}
     return {}
 
 
@@ -490,7 +490,7 @@ def log_as_server() -> None:
     errors only, so that a warning of another package shows nowhere.
     """
     log = logging.getLogger("autoparser")
-    if not any(isinstance(each, _ServerLog) for each in log.handlers):
+    if not any(isinstance(handler, _ServerLog) for handler in log.handlers):
         log.addHandler(_ServerLog())
         log.setLevel(logging.WARNING)
         log.propagate = False

@@ -186,7 +186,7 @@ def _find_function(module: ModuleType, name: str, source_name: str) -> Callable[
     function: object = getattr(module, name, None)
     if callable(function):
         return function
-    names = [each for each, value in vars(module).items() if inspect.isfunction(value)]
+    names = [member for member, value in vars(module).items() if inspect.isfunction(value)]
     raise TemplateNotFoundError(
         f"this module has no function {name!r}",
         file=source_name,
@@ -223,7 +223,9 @@ class _Adapter:
         self.prompts: dict[str, str] = {}
         parameters = self._parameters()
         self.names = list(parameters)
-        self.open = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+        self.open = any(
+            parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+        )
         fitting = [name for name in self.names if name in MESSAGES]
         self.messages = (fitting or self.names)[0]
         kind = parameters[self.messages].kind
@@ -231,8 +233,9 @@ class _Adapter:
         known = {self.messages, *_SPECIAL}
         self.switches = tuple(
             name
-            for name, each in parameters.items()
-            if name not in known and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+            for name, parameter in parameters.items()
+            if name not in known
+            and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
         )
         unknown = [name for name in given_values if name not in self.names and not self.open]
         if unknown:
@@ -321,7 +324,7 @@ class _Adapter:
             return result
         kind = type(result).__name__
         row = result if is_row(result) else ()
-        ids = [each for each in row if isinstance(each, int)]
+        ids = [token for token in row if isinstance(token, int)]
         if not is_row(result) or len(ids) < len(row):
             raise self._wrong_encoder(
                 f"the function gives a {kind}, neither a text nor token ids",

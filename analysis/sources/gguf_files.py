@@ -381,7 +381,7 @@ def _list(header: GgufHeader, key: str, kind: type[Item]) -> list[Item]:
     value = header.values.get(key, [])
     if not isinstance(value, list):
         raise _wrong(header, key, "not a list")
-    found: list[Item] = [each for each in value if isinstance(each, kind)]
+    found: list[Item] = [item for item in value if isinstance(item, kind)]
     if len(found) < len(value):
         raise _wrong(header, key, "a list of something else")
     return found

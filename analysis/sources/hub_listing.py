@@ -129,7 +129,7 @@ def _from_hub(repository: str, revision: str | None) -> HubListing:
             file=repository,
             hint="pass a local file",
         )
-    files = {each.rfilename: each.size for each in siblings}
+    files = {sibling.rfilename: sibling.size for sibling in siblings}
     for name in files:
         _check_name(name, repository)
     return HubListing(

@@ -79,21 +79,21 @@ def is_unreachable(error: BaseException) -> bool:
     status = status_of(error)
     if status is not None:
         return status >= 500  # noqa: PLR2004 - the Hub's own failures
-    return any(_class_names(each) & (NO_ANSWER | UNREACHABLE | CUT) for each in _causes(error))
+    return any(_class_names(cause) & (NO_ANSWER | UNREACHABLE | CUT) for cause in _causes(error))
 
 
 def is_cut(error: BaseException) -> bool:
     """Return whether the connection ended in the middle of a response."""
-    return any(_class_names(each) & (NO_ANSWER | CUT) for each in _causes(error))
+    return any(_class_names(cause) & (NO_ANSWER | CUT) for cause in _causes(error))
 
 
 def status_of(error: BaseException) -> int | None:
     """Return the status of the Hub's response, or None if the error is not a response."""
     from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415 - slow to import
 
-    for each in _causes(error):
-        if isinstance(each, HfHubHTTPError):
-            return each.response.status_code
+    for cause in _causes(error):
+        if isinstance(cause, HfHubHTTPError):
+            return cause.response.status_code
     return None
 
 
@@ -116,7 +116,7 @@ def _refusal_error(error: BaseException, question: HubQuestion) -> AutoparserErr
     if status is None:
         return None
     # One error may be several kinds; the narrowest comes first.
-    names = frozenset(name for each in _causes(error) for name in _class_names(each))
+    names = frozenset(name for cause in _causes(error) for name in _class_names(cause))
     revision = question.revision or "main"
     refusals: dict[str, tuple[type[AutoparserError], str, str]] = {
         "GatedRepoError": (
@@ -160,7 +160,7 @@ _BY_STATUS = {
 
 
 def _network_error(error: BaseException, question: HubQuestion) -> AutoparserError | None:
-    kinds = [_class_names(each) for each in _causes(error)]
+    kinds = [_class_names(cause) for cause in _causes(error)]
 
     def any_of(names: frozenset[str]) -> bool:
         return any(kind & names for kind in kinds)
@@ -205,14 +205,14 @@ def offline_error(question: HubQuestion) -> AutoparserError:
 def _disk_error(error: BaseException, question: HubQuestion) -> AutoparserError | None:
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
-    for each in _causes(error):
-        if isinstance(each, OSError) and each.errno in FULL | CLOSED:
-            full = each.errno in FULL
+    for cause in _causes(error):
+        if isinstance(cause, OSError) and cause.errno in FULL | CLOSED:
+            full = cause.errno in FULL
             words = "the disk is full" if full else "it may not be written to"
             return TemplateReadError(
-                f"the Hub's cache cannot be written: {words} ({each.strerror})",
+                f"the Hub's cache cannot be written: {words} ({cause.strerror})",
                 file=question.repository,
-                place=str(each.filename or constants.HF_HUB_CACHE),
+                place=str(cause.filename or constants.HF_HUB_CACHE),
                 hint="make room there, or set HF_HOME to another directory"
                 if full
                 else "set HF_HOME to a directory that may be",
@@ -314,7 +314,7 @@ def _judge_answer(response: Any) -> None:
         return
     headers = response.headers
     tags = [headers.get(name, "") for name in ("X-Linked-ETag", "ETag")]
-    for tag in (each.lstrip("W/").strip('"') for each in tags if each):
+    for tag in (raw_tag.lstrip("W/").strip('"') for raw_tag in tags if raw_tag):
         if not _SAFE_TAG.fullmatch(tag):
             raise _distrusted(f"the Hub's answer has {tag[:60]!r} as the tag of a file")
     commit = headers.get("X-Repo-Commit", "")
@@ -343,10 +343,10 @@ def _networks(host: str | None) -> set[str]:
     """Return the kinds of networks that a host's addresses are in; empty for an unknown host."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        addresses = [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+        addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
     except (OSError, ValueError):
         return set()
-    return {_network(getattr(each, "ipv4_mapped", None) or each) for each in addresses}
+    return {_network(getattr(address, "ipv4_mapped", None) or address) for address in addresses}
 
 
 def _network(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:

@@ -218,7 +218,7 @@ def template_of(source: TemplateGiven, *, name: str | None = None) -> ChatTempla
             " transformers that has a chat_template",
         )
     label = str(getattr(source, "name_or_path", "") or kind)
-    found = {each: FoundTemplate(text, label) for each, text in texts.items()}
+    found = {text_name: FoundTemplate(text, label) for text_name, text in texts.items()}
     held = FoundTemplates(found, held_special_tokens(source), None)
     return held.choose(name, label)
 
@@ -299,7 +299,7 @@ def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -
         contents = _from_header(header)
     if to is not None:
         _write(contents, to)
-    sizes = {each: len(content) for each, content in sorted(contents.items())}
+    sizes = {file_name: len(content) for file_name, content in sorted(contents.items())}
     return FetchedFiles(provenance, sizes)
 
 
@@ -312,7 +312,7 @@ def _files(listing: HubListing, source: Provenance) -> dict[str, bytes] | None:
     directory = fetch_files(listing, names, source.revision)
     if directory is None:
         return None
-    return {each: read_path(directory / each) for each in names}
+    return {name: read_path(directory / name) for name in names}
 
 
 def _from_header(header: GgufContents) -> dict[str, bytes]:

@@ -344,7 +344,7 @@ def templates_on_hub(name: HubName, revision: str | None) -> FoundTemplates:
 def template_files(listing: HubListing) -> list[str]:
     """Return the names of a listing that hold templates and their special tokens."""
     return [
-        each for each in sorted(listing.files) if each in READ_FILES or _ADDITIONAL.fullmatch(each)
+        file for file in sorted(listing.files) if file in READ_FILES or _ADDITIONAL.fullmatch(file)
     ]
 
 
@@ -359,8 +359,8 @@ def templates_in_files(listing: HubListing, source: Provenance) -> FoundTemplate
         return None
     # A path in the cache says little to a person.
     by_name = {
-        key: replace(each, file=f"{listing.repository}/{each.part}")
-        for key, each in found.by_name.items()
+        key: replace(template, file=f"{listing.repository}/{template.part}")
+        for key, template in found.by_name.items()
     }
     return replace(found, by_name=by_name)
 
@@ -370,7 +370,7 @@ def _in_file(listing: HubListing, name: str, source: Provenance) -> FoundTemplat
     if name not in listing.files:
         return None
     # Once each; the file that was named is last, and marks the revision as fetched.
-    names = [each for each in template_files(listing) if each != name]
+    names = [file for file in template_files(listing) if file != name]
     directory = fetch_files(listing, [*names, name], source.revision)
     path = None if directory is None else part_of(directory, name)
     if directory is None or path is None:
@@ -380,7 +380,7 @@ def _in_file(listing: HubListing, name: str, source: Provenance) -> FoundTemplat
     else:
         by_name = {DEFAULT_NAME: FoundTemplate(read_text(path), name)}
     file = f"{listing.repository}/{name}"
-    by_name = {key: replace(each, file=file, part=name) for key, each in by_name.items()}
+    by_name = {key: replace(template, file=file, part=name) for key, template in by_name.items()}
     return FoundTemplates(by_name, special_tokens_of(directory), source) if by_name else None
 
 
@@ -423,7 +423,7 @@ def nothing_there(listing: HubListing, name: HubName) -> TemplateNotFoundError:
             file=listing.repository,
             hint=f"give the repository alone; templates are looked for in {LOOKED_IN}",
         )
-    ggufs = sorted(each for each in listing.files if each.endswith(".gguf"))
+    ggufs = sorted(file for file in listing.files if file.endswith(".gguf"))
     if asked is not None:
         some = f"there are {', '.join(ggufs[:5])}" if ggufs else "there is none at all"
         more = f" and {len(ggufs) - 5} more" if len(ggufs) > 5 else ""  # noqa: PLR2004

@@ -185,7 +185,9 @@ def tokenizer_of_gguf(contents: GgufContents, *, segmenting: bool) -> Tokenizer:
         )
     added = contents.added
     tokens = {text: at for at, text in enumerate(contents.tokens) if at not in added}
-    merges = [(left, right) for left, _, right in (each.partition(" ") for each in contents.merges)]
+    merges = [
+        (left, right) for left, _, right in (merge.partition(" ") for merge in contents.merges)
+    ]
     return byte_level_tokenizer(tokens, merges, added, contents.file)
 
 
@@ -272,8 +274,8 @@ def _growth(normalizer: object) -> int:
         return 1
     most = 1
     inner = normalizer.get("normalizers")
-    for each in inner if is_list(inner) else []:
-        most *= _growth(each)
+    for step in inner if is_list(inner) else []:
+        most *= _growth(step)
         if most > MOST_GROWTH:
             return most
     content = normalizer.get("content")
@@ -325,10 +327,10 @@ def tokenizer_files(listing: HubListing) -> list[str]:
     """Return the names of a listing that its tokenizer is read from."""
     if TOKENIZER_FILE in listing.files:
         return [TOKENIZER_FILE]
-    ranks = sorted(each for each in listing.files if each.endswith(".tiktoken"))
+    ranks = sorted(file for file in listing.files if file.endswith(".tiktoken"))
     # What tiktoken's files lack of the added tokens is in the configuration.
     wanted = (*ranks, SENTENCEPIECE_FILE, CONFIG_FILE)
-    return [each for each in wanted if each in listing.files]
+    return [file for file in wanted if file in listing.files]
 
 
 def tokenizer_beside(

@@ -51,16 +51,16 @@ def kept_values(text: str) -> Iterator[KeptValue]:
     They are read by their name after the loop and not in it, or as an attribute of a namespace that
     has it.
     """
-    tokens = [each for each in template_tokens(text) if each.kind != "whitespace"]
-    names = {each.value for each in tokens if each.kind == "name"}
-    holder = next(each for each in _HOLDERS if each not in names)
+    tokens = [token for token in template_tokens(text) if token.kind != "whitespace"]
+    names = {token.value for token in tokens if token.kind == "name"}
+    holder = next(name for name in _HOLDERS if name not in names)
     for loop in _outermost_loops(statement_tree(text).items):
         for tag in _tags_in(loop):
-            read = [each.start for each in _read_places(tokens, tag.name)]
-            if any(tag.end < each < loop.end for each in read):
+            read = [place.start for place in _read_places(tokens, tag.name)]
+            if any(tag.end < place < loop.end for place in read):
                 # A value of the pass, which only has the name of one outside.
                 continue
-            if any(each > loop.end for each in read):
+            if any(place > loop.end for place in read):
                 yield KeptValue(tag.name, tag.start, _keeping_edits(text, loop, tag, holder))
             elif not read:
                 for space in _namespaces_with(tokens, tag.name):
@@ -102,7 +102,7 @@ def _read_places(tokens: Sequence[TemplateToken], name: str) -> Iterator[Templat
 
 def _namespaces_with(tokens: Sequence[TemplateToken], name: str) -> Iterator[str]:
     """Return the names of namespaces that have an attribute of this name."""
-    words = [each.value for each in tokens]
+    words = [token.value for token in tokens]
     attributes = set(zip(words, words[1:], words[2:], strict=False))
     for set_, space, equals, made in zip(words, words[1:], words[2:], words[3:], strict=False):
         is_made = (set_, equals, made) == ("set", "=", "namespace")
@@ -361,8 +361,8 @@ def _removals(
         elif token.kind == "string" and closer in (string_text := string_value(token.value)):
             output = whole.get((token.start, token.end))
             rest = jinja_text(string_text.replace(closer, "", 1))
-            choice = next((each for each in _choices(inside) if token in each), None)
-            if choice and rest in {text[each.start : each.end] for each in choice[::2]}:
+            choice = next((row for row in _choices(inside) if token in row), None)
+            if choice and rest in {text[string.start : string.end] for string in choice[::2]}:
                 # Both are the same now, so that there is nothing to choose.
                 yield TemplateEdit(choice[0].start, choice[2].end, rest)
             elif string_text == closer and output is not None and len(output.operands) == 1:
@@ -379,7 +379,7 @@ def _choices(
     for at, token in enumerate(tokens[1:-1], 1):
         if token.value != "else" or tokens[at + 1].kind != "string":
             continue
-        words = [each.value for each in tokens[:at]]
+        words = [token.value for token in tokens[:at]]
         asked = at - 1 - words[::-1].index("if") if "if" in words else 0
         before = tokens[asked - 1]
         if asked and before.kind == "string":

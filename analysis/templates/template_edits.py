@@ -115,7 +115,7 @@ def _take_tag(
         nested = ItemKind.NESTED
         item = TemplateItem(nested, opened.start, end, opened.word, (), bodies, opened.name)
         levels[-1].items.append(item)
-    elif word in _NESTING and not (word == "set" and any(each.value == "=" for each in inside)):
+    elif word in _NESTING and not (word == "set" and any(token.value == "=" for token in inside)):
         levels.append(_OpenTag(start, word, name, end))
     else:
         # What an attribute of a namespace is set to is not forgotten where a scope ends.
@@ -199,17 +199,19 @@ def spans_after(
     made = sorted(edits)
 
     def moved(at: int, *, last: bool) -> int:
-        before = [each for each in made if each.end < at or (last and each.end == at)]
-        inside = next((each for each in made if each.start < at < each.end), None)
+        before = [edit for edit in made if edit.end < at or (last and edit.end == at)]
+        inside = next((edit for edit in made if edit.start < at < edit.end), None)
         if inside is not None:
             at = inside.end if last else inside.start
             before = [*before, inside] if last else before
-        return at + sum(len(each.text) - (each.end - each.start) for each in before)
+        return at + sum(len(edit.text) - (edit.end - edit.start) for edit in before)
 
     places = [(moved(start, last=False), moved(end, last=True)) for start, end in spans]
-    for number, each in enumerate(made):
-        start = each.start + sum(len(it.text) - (it.end - it.start) for it in made[:number])
-        places.append((start, start + len(each.text)))
+    for number, edit in enumerate(made):
+        start = edit.start + sum(
+            len(earlier.text) - (earlier.end - earlier.start) for earlier in made[:number]
+        )
+        places.append((start, start + len(edit.text)))
     return tuple(places)
 
 
@@ -282,7 +284,7 @@ def bracket_stretches(tokens: Sequence[TemplateToken]) -> Iterator[list[Statemen
                 row.append(StatementStretch(tuple(run), before, token.value))
             yield row
             levels.pop()
-            levels[-1][1].extend([*(it for stretch in row for it in stretch.tokens), token])
+            levels[-1][1].extend([*(token for stretch in row for token in stretch.tokens), token])
         else:
             run.append(token)
     row, run, before = levels[0]

@@ -151,17 +151,17 @@ def _find_loop(node: nodes.For, within: int | None, sites: list[FoundSite]) -> N
 
 def _find_if(node: nodes.If, within: int | None, sites: list[FoundSite]) -> None:
     around = within
-    for each in (node, *node.elif_):
-        sites.append(FoundSite(StepKind.TEST, "if", each.test, around))
+    for branch in (node, *node.elif_):
+        sites.append(FoundSite(StepKind.TEST, "if", branch.test, around))
         around = len(sites) - 1
-        _find(each.test, around, sites)
-        _find_all(each.body, around, sites)
+        _find(branch.test, around, sites)
+        _find_all(branch.body, around, sites)
     _find_all(node.else_, around, sites)
 
 
 def _find_all(several: Iterable[nodes.Node], within: int | None, sites: list[FoundSite]) -> None:
-    for each in several:
-        _find(each, within, sites)
+    for child in several:
+        _find(child, within, sites)
 
 
 def placed_sites(
@@ -170,18 +170,18 @@ def placed_sites(
     """Return the same sites with their offsets in the text; `tokens` are those of the text."""
     writes = list(written_places(tokens))
     keywords = list(_keyword_places(tokens))
-    if len(writes) != sum(not each.keyword for each in sites):
+    if len(writes) != sum(not site.keyword for site in sites):
         writes = []
-    if [keyword for keyword, _ in keywords] != [each.keyword for each in sites if each.keyword]:
+    if [keyword for keyword, _ in keywords] != [site.keyword for site in sites if site.keyword]:
         keywords = []
     breaks = [at for at, character in enumerate(text) if character == "\n"]
     left = {True: iter(writes), False: iter([place for _, place in keywords])}
     placed: list[TemplateSite] = []
-    for each in sites:
-        place = next(left[not each.keyword], None)
+    for site in sites:
+        place = next(left[not site.keyword], None)
         start, end = place or (0, 0)
-        line = each.node.lineno if place is None else bisect_right(breaks, start - 1) + 1
-        placed.append(TemplateSite(each.kind, line, start, end, each.within))
+        line = site.node.lineno if place is None else bisect_right(breaks, start - 1) + 1
+        placed.append(TemplateSite(site.kind, line, start, end, site.within))
     return tuple(placed)
 
 
@@ -256,7 +256,7 @@ class TraceRecorder:
     @property
     def ended_in(self) -> tuple[OpenSite, ...]:
         """The sites under way."""
-        return tuple(OpenSite(each.site, tuple(each.values)) for each in self._open)
+        return tuple(OpenSite(opened.site, tuple(opened.values)) for opened in self._open)
 
     def enter(self, site: int) -> int:
         """Begin a site and return its number."""
@@ -286,7 +286,7 @@ class TraceRecorder:
 
     def note_output(self, text: str, buffer: object = None) -> str:
         """Record the text that a block puts out, which writes nothing of its own."""
-        joined = [each for key, each in self._joined.items() if key >= 0]
+        joined = [joined_text for key, joined_text in self._joined.items() if key >= 0]
         self._put(list(self._pieces_of(None, text, joined)), buffer)
         return text
 
@@ -388,7 +388,7 @@ def _inside(
 ) -> list[tuple[int, list[PromptPiece]]]:
     """Return the offsets of joined texts in a text, with their pieces, where unambiguous."""
     found: list[tuple[int, int, list[PromptPiece]]] = []
-    for whole, pieces in sorted(joined, key=lambda each: -len(each[0])):
+    for whole, pieces in sorted(joined, key=lambda pair: -len(pair[0])):
         # A filter may have stripped the whitespace at its edges.
         for part in dict.fromkeys((whole, whole.strip())):
             if part and text.count(part) == 1:
@@ -397,7 +397,7 @@ def _inside(
                 if all(end <= other or start >= after for other, after, _ in found):
                     found.append((start, end, _cut(pieces, whole.index(part), len(part))))
                 break
-    return [(start, pieces) for start, _, pieces in sorted(found, key=lambda each: each[0])]
+    return [(start, pieces) for start, _, pieces in sorted(found, key=lambda placed: placed[0])]
 
 
 def _cut(pieces: Iterable[PromptPiece], start: int, length: int) -> list[PromptPiece]:

@@ -215,7 +215,7 @@ def _loaded(target: nodes.Node) -> nodes.Expr:
         case nodes.Name():
             return nodes.Name(target.name, "load", lineno=target.lineno)
         case nodes.Tuple():
-            return nodes.Tuple([_loaded(each) for each in target.items], "load")
+            return nodes.Tuple([_loaded(item) for item in target.items], "load")
         case _:
             return nodes.Const(None)
 

@@ -84,11 +84,11 @@ class LookedUpTokens:
         """Return the number of a token, or those of several."""
         if isinstance(tokens, str):
             return self.vocab.add(tokens)
-        return [self.vocab.add(each) for each in tokens]
+        return [self.vocab.add(token) for token in tokens]
 
     def encode(self, text: str, *_: object, **__: object) -> list[int]:
         """Cut a text into tokens."""
-        markers = sorted((each for each in self.vocab if each.strip()), key=len, reverse=True)
+        markers = sorted((marker for marker in self.vocab if marker.strip()), key=len, reverse=True)
         if not markers:
             return [self._word(word) for word in _WORD.findall(text)]
         ids: list[int] = []
@@ -104,7 +104,7 @@ class LookedUpTokens:
         """Return the text of tokens."""
         ids = [token_ids] if isinstance(token_ids, int) else token_ids
         markers = {number: marker for marker, number in self.vocab.items()}
-        return "".join(self._texts.get(each) or markers.get(each, "") for each in ids)
+        return "".join(self._texts.get(token_id) or markers.get(token_id, "") for token_id in ids)
 
     def _word(self, word: str) -> int:
         # Far from the numbers of the markers.
@@ -149,7 +149,7 @@ class Sglang(AskedEngine):
 
     def load(self, loaded: Mapping[str, Any]) -> Reading | None:
         """Take the tools, and have SGLang look at the template for its `auto`."""
-        self.tools = [self.protocol.Tool.model_validate(each) for each in loaded["tools"]]
+        self.tools = [self.protocol.Tool.model_validate(tool) for tool in loaded["tools"]]
         self._template = None
         try:
             detection = import_module("sglang.srt.parser.template_detection")
@@ -236,7 +236,7 @@ def read_whole(thinks: Any, calls: Any, text: str) -> Reading:
     found: list[Any] = []
     if calls is not None and calls.has_tool_call(content or ""):
         content, found = calls.parse_non_stream(content)
-    return message(thought, content, [(each.name, each.parameters) for each in found])
+    return message(thought, content, [(call.name, call.parameters) for call in found])
 
 
 def read_streamed(thinks: Any, calls: Any, deltas: Iterable[str]) -> Reading:
@@ -331,7 +331,7 @@ class Vllm(AskedEngine):
             parser.set_prompt_token_ids(prompt)
             ids = [*tokenizer.encode(text), tokenizer.eos_token_id]
             thought, content, calls = parser.parse(text, request, True, ids)
-            return message(thought, content, [(each.name, each.arguments) for each in calls or ()])
+            return message(thought, content, [(call.name, call.arguments) for call in calls or ()])
 
         def streamed(parser: Any, request: Any, prompt: Any, text: str, step: int) -> Reading:
             ids = tokenizer.encode(text)
@@ -354,9 +354,9 @@ def joined_deltas(*deltas: Any) -> Reading:
     joined = JoinedMessage()
     for delta in filter(None, deltas):
         joined.add(delta.reasoning, delta.content)
-        for each in delta.tool_calls or ():
-            function = each.function
-            joined.add_call(each.index, function and function.name, function and function.arguments)
+        for call in delta.tool_calls or ():
+            function = call.function
+            joined.add_call(call.index, function and function.name, function and function.arguments)
     return joined.reading()
 
 

@@ -148,7 +148,9 @@ def _gguf(fields: Sequence[bytes], tensors: dict[str, tuple[tuple[int, ...], byt
     ]
     head = b"GGUF" + _packed("IQQ", 3, len(tensors), len(fields))
     head += b"".join(fields) + b"".join(rows)
-    return b"".join([head, bytes(-len(head) % _ALIGNED), *(each for _, each in tensors.values())])
+    return b"".join(
+        [head, bytes(-len(head) % _ALIGNED), *(numbers for _, numbers in tensors.values())]
+    )
 
 
 def _string(text: str) -> bytes:
@@ -221,7 +223,7 @@ class LlamaCpp(AskedEngine):
         """Start the server with the template. There is nothing that `auto` could choose."""
         self._server, self._tools = None, loaded["tools"]
         self._settings, self._whole = {}, {}
-        texts = list(dict.fromkeys(each["text"] for each in loaded["texts"]))
+        texts = list(dict.fromkeys(question["text"] for question in loaded["texts"]))
         with TemporaryDirectory() as folder:
             model = Path(folder) / "scripted.gguf"
             tokens = loaded["special_tokens"]
@@ -363,9 +365,9 @@ def _joined(parts: Sequence[Any]) -> Reading:
         part: Mapping[str, Any] = choice.get("message") or choice.get("delta") or {}
         joined.add(part.get("reasoning_content"), part.get("content"))
         found: Sequence[Mapping[str, Any]] = part.get("tool_calls") or ()
-        for at, each in enumerate(found):
-            function = each["function"]
-            joined.add_call(each.get("index", at), function.get("name"), function.get("arguments"))
+        for at, call in enumerate(found):
+            function = call["function"]
+            joined.add_call(call.get("index", at), function.get("name"), function.get("arguments"))
     return joined.reading()
 
 
