@@ -73,7 +73,7 @@ def engines(
 
 def _find_engines(pythons: list[str]) -> list[tuple[str, str]]:
     """Return the engines, each with its Python. Raises AutoparserError where there is none."""
-    found = [(engine, python) for python in pythons for engine in wings.engines_of(python)]
+    found = [(engine, python) for python in pythons for engine in wings.installed_engines(python)]
     if not found:
         raise AutoparserError(
             f"no engine is installed in {', '.join(pythons)}",
@@ -197,7 +197,7 @@ def _with_installed(
     if probe_result.ok() or not probe_result.texts or not ranked_here:
         return probe_result
     path = python or sys.executable
-    if record.package not in wings.engines_of(path):
+    if record.package not in wings.installed_engines(path):
         if python is None:
             return probe_result
         raise AutoparserError(

@@ -200,7 +200,7 @@ def _is_same_file(output: Path | None, source: str) -> bool:
 
 def write_file(path: Path, text: str) -> None:
     """Write a report to a file. Raises AutoparserError where that cannot be done."""
-    wings.write_file(path, text.encode("utf-8", "backslashreplace"))
+    wings.write_named_file(path, text.encode("utf-8", "backslashreplace"))
 
 
 @contextmanager

@@ -316,7 +316,7 @@ class SurveyReports:
 
     def _write(self, name: str, text: str) -> None:
         content = text.encode("utf-8", "backslashreplace")
-        wings.write_file(self.folder / name, content, _OTHER_FOLDER)
+        wings.write_named_file(self.folder / name, content, _OTHER_FOLDER)
 
 
 def report_folder(folder: Path) -> SurveyReports:

@@ -53,7 +53,10 @@ from autoparser.analysis.engines.chat_application import (
 from autoparser.analysis.engines.chat_preparer import ChatPreparer as ChatPreparer
 from autoparser.analysis.engines.chat_request import ServingLimits as ServingLimits
 from autoparser.analysis.engines.completion_backend import CompletionBackend as CompletionBackend
-from autoparser.analysis.engines.engine_process import ENGINES as ENGINES, engines_of as engines_of
+from autoparser.analysis.engines.engine_process import (
+    ENGINES as ENGINES,
+    installed_engines as installed_engines,
+)
 from autoparser.analysis.engines.engine_ranking import try_engines as try_engines
 from autoparser.analysis.engines.engine_server import (
     ProbeClient as ProbeClient,
@@ -230,7 +233,7 @@ from autoparser.analysis.sources.tokenizer_loading import (
 )
 from autoparser.analysis.sources.written_files import (
     open_log as open_log,
-    write_file as write_file,
+    write_named_file as write_named_file,
     write_whole as write_whole,
     writing as writing,
 )

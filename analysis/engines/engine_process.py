@@ -93,7 +93,7 @@ class ParserError:
 ParserAnswer = ReadMessage | ParserError
 
 
-def engines_of(python: str) -> tuple[str, ...]:
+def installed_engines(python: str) -> tuple[str, ...]:
     """Return the engines that a Python has. Raises AutoparserError if it cannot be run."""
     return tuple(python_answer(python, _FIND, ENGINES, START))
 

@@ -419,9 +419,9 @@ def joined_deltas(deltas: Sequence[Mapping[str, Json]]) -> ReadMessage:
     reasoning = content = ""
     calls: dict[int, ReadCall] = {}
     for delta in deltas:
-        content += text_of(delta.get("content"))
+        content += text_or_empty(delta.get("content"))
         # Some servers send both fields, for clients that know only one of them.
-        reasoning += next(filter(None, (text_of(delta.get(key)) for key in REASONING)), "")
+        reasoning += next(filter(None, (text_or_empty(delta.get(key)) for key in REASONING)), "")
         parts = delta.get("tool_calls")
         for at, part in enumerate(parts if isinstance(parts, list) else ()):
             call, index = _object(part), _object(part).get("index")
@@ -429,8 +429,8 @@ def joined_deltas(deltas: Sequence[Mapping[str, Json]]) -> ReadMessage:
             before = calls.get(place, ReadCall("", ""))
             function = _object(call.get("function"))
             calls[place] = ReadCall(
-                before.name + text_of(function.get("name")),
-                before.arguments + text_of(function.get("arguments")),
+                before.name + text_or_empty(function.get("name")),
+                before.arguments + text_or_empty(function.get("arguments")),
             )
     return ReadMessage(content, reasoning, tuple(calls[place] for place in sorted(calls)))
 
@@ -501,7 +501,7 @@ def _object(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def text_of(value: Json) -> str:
+def text_or_empty(value: Json) -> str:
     """Return a text, or an empty one if the value is not one."""
     return value if isinstance(value, str) else ""
 
@@ -509,7 +509,7 @@ def text_of(value: Json) -> str:
 # Chat completions as servers give them, whole and streamed.
 
 
-def choice_of(value: Mapping[str, Json]) -> Mapping[str, Json]:
+def first_choice(value: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return the first choice, or an empty one if there is none."""
     match value.get("choices"):
         case [dict() as first, *_]:
@@ -518,19 +518,19 @@ def choice_of(value: Mapping[str, Json]) -> Mapping[str, Json]:
             return {}
 
 
-def message_of(reply: ServerReply) -> ReadMessage:
+def completion_message(reply: ServerReply) -> ReadMessage:
     """Return the message of a completion. Raises TextRefusedError if it is not one."""
-    message = choice_of(reply.object).get("message") if reply.ok else None
+    message = first_choice(reply.object).get("message") if reply.ok else None
     if not isinstance(message, dict):
         raise TextRefusedError(reply.refusal)
     return client_message(message)
 
 
-def message_of_events(events: Sequence[Mapping[str, Json]] | ServerReply) -> ReadMessage:
+def streamed_message(events: Sequence[Mapping[str, Json]] | ServerReply) -> ReadMessage:
     """Return the message that a client joins from a stream. Raises TextRefusedError if refused."""
     if isinstance(events, ServerReply):
         raise TextRefusedError(events.refusal)
     for event in events:
         if "error" in event:
             raise TextRefusedError(f"in the middle of the stream: {event['error']}")
-    return joined_deltas([_object(choice_of(event).get("delta")) for event in events])
+    return joined_deltas([_object(first_choice(event).get("delta")) for event in events])

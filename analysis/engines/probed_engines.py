@@ -35,17 +35,17 @@ from .engine_server import (
     TextRefusedError,
     TextRoute,
     TextRung,
-    choice_of,
-    message_of,
-    message_of_events,
-    text_of,
+    completion_message,
+    first_choice,
+    streamed_message,
+    text_or_empty,
 )
 
 SPARE = 64
 """A model may write as many tokens as a text has bytes, and this many more."""
 
 
-def token_ids_of(value: Json) -> list[int] | None:
+def token_id_list(value: Json) -> list[int] | None:
     """Return a list of token ids, or None if the value is not one."""
     if not isinstance(value, list):
         return None
@@ -68,7 +68,7 @@ def only_text(text: str) -> str:
 
 def ended_choice(reply: ServerReply) -> Mapping[str, Json]:
     """Return the choice. Raises TextNotAskedError if the token limit cut it."""
-    choice = choice_of(reply.object)
+    choice = first_choice(reply.object)
     if choice.get("finish_reason") == "length":
         raise TextNotAskedError("its model did not come to an end")
     return choice
@@ -91,7 +91,7 @@ class TokenServer(EngineServer):
     def prompt_ids(self, chat: ProbedChat) -> list[int]:
         """Return the ids of the prompt. Raises TextRefusedError."""
         reply = self.client.post("/tokenize", self.body(chat))
-        found = token_ids_of(reply.object.get("tokens"))
+        found = token_id_list(reply.object.get("tokens"))
         if found is None:
             raise TextRefusedError(reply.refusal)
         return found
@@ -100,8 +100,8 @@ class TokenServer(EngineServer):
         """Return the text of the ids of its answer, and its reading."""
         body = {**self.greedy_body(chat, limit), "return_token_ids": True}
         reply = self.client.post(CHAT, body)
-        message = message_of(reply)
-        written = token_ids_of(ended_choice(reply).get(self.ids_field))
+        message = completion_message(reply)
+        written = token_id_list(ended_choice(reply).get(self.ids_field))
         if written is None:
             raise TextNotAskedError("it does not say which ids it wrote")
         return self.text(written), message
@@ -139,7 +139,7 @@ class VllmProbe(TokenServer):
     def ids(self, text: str) -> list[int]:
         """Return the ids of a text. Raises TextRefusedError."""
         reply = self._tokenized(text)
-        found = token_ids_of(reply.object.get("tokens"))
+        found = token_id_list(reply.object.get("tokens"))
         if not found:
             raise TextRefusedError(reply.refusal)
         return found
@@ -150,7 +150,7 @@ class VllmProbe(TokenServer):
         A grammar lets a marker be spelled as well, and spelled it is text to who reads by ids.
         """
         reply = self._tokenized(text, return_token_strs=True).object
-        ids, texts = token_ids_of(reply.get("tokens")), reply.get("token_strs")
+        ids, texts = token_id_list(reply.get("tokens")), reply.get("token_strs")
         if not ids or not isinstance(texts, list):
             return {}
         return {
@@ -191,7 +191,7 @@ class _GivenToDerenderer(TextRung):
         prompt = self._prompt(chat)
         ids = self.server.ids(known_text.text)
         response: Json = {**_chosen(ids, "stop"), "prompt_token_ids": [*prompt]}
-        return message_of(self._reply_to(chat, prompt, generate_response=response))
+        return completion_message(self._reply_to(chat, prompt, generate_response=response))
 
     def read_stream(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Have it read the ids piece by piece, each with the state that the last one gave."""
@@ -209,7 +209,7 @@ class _GivenToDerenderer(TextRung):
             if not isinstance(event, dict):
                 raise TextRefusedError(reply.refusal)
             events.append(event)
-        return message_of_events(events)
+        return streamed_message(events)
 
     def _reply_to(self, chat: ProbedChat, prompt: Sequence[int], **fields: Json) -> ServerReply:
         request: Json = self.server.body(chat)
@@ -251,7 +251,7 @@ class _ForcedByVllm(TextRung):
             "include_reasoning": False,
         }
         reply = self.server.client.post(CHAT, body)
-        message = message_of(reply)
+        message = completion_message(reply)
         ended_choice(reply)
         return message
 
@@ -279,7 +279,7 @@ class SglangProbe(TokenServer, ParserEndpoints):
         info = client.get("/server_info").object
 
         def text_field(key: str) -> str | None:
-            return text_of(info.get(key)) or None
+            return text_or_empty(info.get(key)) or None
 
         served = ServedModel(
             cls.engine,
@@ -362,15 +362,15 @@ class _ForcedByGrammar(TextRung):
         """Have it write the text, and see by the ids that it did."""
         body = {**self._body(chat, known_text.text), "return_token_ids": True}
         reply = self.server.client.post(CHAT, body)
-        written = token_ids_of(choice_of(reply.object).get(self.server.ids_field))
-        message = message_of(reply)
+        written = token_id_list(first_choice(reply.object).get(self.server.ids_field))
+        message = completion_message(reply)
         if written is None or not self.server.text(written).startswith(known_text.text):
             raise TextNotAskedError("its model did not write the text")
         return message
 
     def read_stream(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Have it write the text as a stream."""
-        return message_of_events(self.server.client.events(CHAT, self._body(chat, known_text.text)))
+        return streamed_message(self.server.client.events(CHAT, self._body(chat, known_text.text)))
 
     def _chat_without_thinking(self, chat: ProbedChat) -> ProbedChat:
         """Return the chat, without thinking where that leaves its prompt as it is."""
@@ -411,7 +411,7 @@ class LlamaProbe(EngineServer):
             cls.engine,
             model,
             version=build if isinstance(build, str) else None,
-            template=text_of(props.get("chat_template")) or None,
+            template=text_or_empty(props.get("chat_template")) or None,
             special_tokens={name: text for name, text in tokens.items() if isinstance(text, str)},
             notes=("one, which the server derives from its template",),
         )
@@ -429,9 +429,9 @@ class LlamaProbe(EngineServer):
             "temperature": 0,
             "return_tokens": True,
         }
-        ids = token_ids_of(self.client.post("/completion", completion).object.get("tokens"))
+        ids = token_id_list(self.client.post("/completion", completion).object.get("tokens"))
         reply = self.client.post(CHAT, self.greedy_body(chat, limit))
-        message = message_of(reply)
+        message = completion_message(reply)
         ended_choice(reply)
         written = self.client.post("/detokenize", {"tokens": [*(ids or ())]}).object.get("content")
         if not isinstance(written, str) or not written:
@@ -445,7 +445,7 @@ class LlamaProbe(EngineServer):
             "parse_special": True,
             "add_special": False,
         }
-        match token_ids_of(self.client.post("/tokenize", end_text).object.get("tokens")):
+        match token_id_list(self.client.post("/tokenize", end_text).object.get("tokens")):
             case [end]:
                 return (_ForcedByPrefill(self, end),)
             case _:
@@ -469,7 +469,7 @@ class _ForcedByPrefill(TextRung):
         begun = _with_answer(chat, self._answer_start(chat, known_text))
         bias: list[Json] = [[self.end, LIKELY]]
         body = {**self.server.greedy_body(begun, 4), "logit_bias": bias}
-        return message_of(self.server.client.post(CHAT, body))
+        return completion_message(self.server.client.post(CHAT, body))
 
     def _answer_start(self, chat: ProbedChat, known_text: KnownText) -> Mapping[str, Json]:
         """Return the message whose beginning is the text, to the letter.

@@ -3,7 +3,7 @@
 - `compared_prompts`: conversations, as the template renders them and as the server makes them.
 - `known_texts`: messages, as the template itself writes them after its prompt.
 - `ProbedText`: one text, and how far it was read as it is meant, at once and streamed.
-- `rank_parsers`: every parser that SGLang's server has, by the texts that it reads so.
+- `rank_served_parsers`: every parser that SGLang's server has, by the texts that it reads so.
 """
 
 from __future__ import annotations
@@ -347,7 +347,7 @@ class ParserRanking:
         return next(iter(self.reasoning), None), next(iter(self.calls), None)
 
 
-def rank_parsers(
+def rank_served_parsers(
     server: ParserEndpoints, texts: Sequence[KnownText], tools: Sequence[Json]
 ) -> ParserRanking:
     """Have every parser read every text. Raises ProbeError."""

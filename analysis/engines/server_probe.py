@@ -41,9 +41,9 @@ from .engine_server import (
     TextRung,
     client_message,
     message_differences,
-    message_of_events,
     nearest_reading,
-    text_of,
+    streamed_message,
+    text_or_empty,
 )
 from .environment_worker import NAME
 from .probed_engines import PROBES
@@ -57,7 +57,7 @@ from .probed_texts import (
     ReadVerdict,
     compared_prompts,
     known_texts,
-    rank_parsers,
+    rank_served_parsers,
 )
 
 # The engine at an address, by the owner in its list of models.
@@ -84,7 +84,7 @@ def server_at(client: ProbeClient, model: str = "") -> EngineServer:
             hint=ITSELF,
         )
     chosen = _chosen(client, models, model)
-    name, owner, root = (text_of(chosen.get(key)) for key in ("id", "owned_by", "root"))
+    name, owner, root = (text_or_empty(chosen.get(key)) for key in ("id", "owned_by", "root"))
     probe = next((probe for probe in PROBES if probe.engine.record.owner == owner), None)
     if probe is None:
         raise ProbeError(
@@ -100,7 +100,7 @@ def _chosen(client: ProbeClient, models: list[dict[str, Json]], model: str) -> M
         return models[0]
     found = next((entry for entry in models if entry.get("id") == model), None)
     if found is None:
-        names = ", ".join(text_of(entry.get("id")) for entry in models)
+        names = ", ".join(text_or_empty(entry.get("id")) for entry in models)
         raise ProbeError(f"serves no model {model!r}", file=client.url, hint=f"it serves {names}")
     return found
 
@@ -151,7 +151,7 @@ def _sampled(server: EngineServer, analysis: Analysis, chat: ProbedChat, title: 
     found = message_differences(meant, reading)
     return _with_stream(
         ProbedText(known, reading, differences=found),
-        lambda: message_of_events(server.greedy_events(chat, LIMIT)),
+        lambda: streamed_message(server.greedy_events(chat, LIMIT)),
     )
 
 
@@ -281,7 +281,7 @@ def probe_server(
         missing = [*(NotAsked(title, NO_TURN) for title in known.not_asked), *missing]
     scores = None
     if ranked and isinstance(server, ParserEndpoints) and used is TextRoute.GIVEN:
-        scores = rank_parsers(server, known.texts, known.chat.tools)
+        scores = rank_served_parsers(server, known.texts, known.chat.tools)
     return ServerProbe(
         url=url,
         served=server.served,

@@ -22,7 +22,12 @@ from autoparser.analysis.core.errors import (
     TemplateReadError,
     TemplateSyntaxError,
 )
-from autoparser.analysis.sources.local_files import MISNAMED, is_saved_format, kind_of, special_kind
+from autoparser.analysis.sources.local_files import (
+    MISNAMED,
+    file_kind,
+    is_saved_format,
+    special_kind,
+)
 from autoparser.analysis.sources.template_loading import load_templates
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside, tokenizer_file
 from autoparser.analysis.templates.chat_template import ChatTemplate
@@ -380,11 +385,11 @@ def _problem(error: AutoparserError, source: TemplateSource) -> InputProblem | N
     if isinstance(error, TemplateNotFoundError) and source.within is not None and path.is_dir():
         return None
     suffix = path.suffix.lower()
-    if isinstance(error, TemplateReadError) and suffix == ".gguf" and kind_of(path) == MISNAMED:
+    if isinstance(error, TemplateReadError) and suffix == ".gguf" and file_kind(path) == MISNAMED:
         problem = problem_of(error, source.argument)
         return replace(problem, message=f"this is a broken GGUF file: {problem.message}")
     if isinstance(error, TemplateReadError) and path.is_file() and suffix != ".json":
-        kind = kind_of(path)
+        kind = file_kind(path)
         if kind is not None:
             return InputProblem(source.argument, f"this is {kind}, not a chat template")
     return problem_of(error, source.argument)
@@ -396,7 +401,7 @@ def _no_template(target: LintTarget) -> InputProblem | None:
     if "{{" in text or "{%" in text:
         return None
     path = Path(target.path)
-    kind = kind_of(path) if path.is_file() and target.in_lines else None
+    kind = file_kind(path) if path.is_file() and target.in_lines else None
     return InputProblem(
         target.path,
         f"this is {kind or 'text'} without any Jinja in it, not a chat template",

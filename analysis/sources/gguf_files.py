@@ -321,7 +321,7 @@ class GgufContents(Struct, frozen=True):
         }
 
 
-def contents_of(window: GgufWindow) -> GgufContents:
+def gguf_contents(window: GgufWindow) -> GgufContents:
     """Read a header. Raises TemplateReadError; TemplateNotFoundError without a template."""
     header = read_header(window, _is_wanted)
     values = header.values

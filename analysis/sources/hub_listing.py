@@ -1,6 +1,6 @@
 """List the files of a model on the Hub at one commit, and read them, whole or their beginnings.
 
-    listing_of -> HubListing -> fetch_files: a directory in the cache; HubWindow: a GGUF header
+    list_repository -> HubListing -> fetch_files: a directory in the cache; hub_window: a header
 
 Contract: one request returns the commit and the names; everything is then read at that commit. The
 listing is cached in the Hub library's folder for derived files (`HF_ASSETS_CACHE`), so that a later
@@ -76,7 +76,7 @@ class HubListing(Struct, frozen=True):
     """Whether the Hub was asked; False if it could not be reached and this is from the cache."""
 
 
-def listing_of(repository: str, revision: str | None) -> HubListing:
+def list_repository(repository: str, revision: str | None) -> HubListing:
     """List the files that are used here, at the revision's current commit.
 
     If the Hub cannot be reached, use the commit of its last answer. Raises TemplateNotFoundError,

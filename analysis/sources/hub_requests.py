@@ -76,7 +76,7 @@ def failure_error(error: BaseException, question: HubQuestion) -> AutoparserErro
 
 def is_unreachable(error: BaseException) -> bool:
     """Return whether the Hub gave no useful answer, so that the cache is the fallback."""
-    status = status_of(error)
+    status = response_status(error)
     if status is not None:
         return status >= 500  # noqa: PLR2004 - the Hub's own failures
     return any(_class_names(cause) & (NO_ANSWER | UNREACHABLE | CUT) for cause in _causes(error))
@@ -87,7 +87,7 @@ def is_cut(error: BaseException) -> bool:
     return any(_class_names(cause) & (NO_ANSWER | CUT) for cause in _causes(error))
 
 
-def status_of(error: BaseException) -> int | None:
+def response_status(error: BaseException) -> int | None:
     """Return the status of the Hub's response, or None if the error is not a response."""
     from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415 - slow to import
 
@@ -112,7 +112,7 @@ def _class_names(error: BaseException) -> frozenset[str]:
 
 def _refusal_error(error: BaseException, question: HubQuestion) -> AutoparserError | None:
     """Return the error for a refusal of the Hub, or None."""
-    status = status_of(error)
+    status = response_status(error)
     if status is None:
         return None
     # One error may be several kinds; the narrowest comes first.
@@ -265,7 +265,7 @@ def _seconds_to_wait(error: Exception, usual: float) -> float | None:
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
 
     # By then the library itself has retried.
-    if isinstance(error, LocalEntryNotFoundError) or status_of(error) not in BUSY:
+    if isinstance(error, LocalEntryNotFoundError) or response_status(error) not in BUSY:
         return None
     if isinstance(error, HfHubHTTPError):
         wait_text = error.response.headers.get("Retry-After", "")

@@ -1,7 +1,7 @@
 """Read text and JSON files; every failure is an error with its place.
 
 Text is UTF-8 with the newlines of Python's text mode, as transformers opens its files. A file is
-untrusted: no more than `LARGEST` bytes of it are read, and `part_of` follows no link out of the
+untrusted: no more than `LARGEST` bytes of it are read, and `model_file` follows no link out of the
 directory that it is part of. All files from outside are opened here, so that a command knows which
 files it has read and writes over none of them (`written_files.py`).
 """
@@ -255,7 +255,7 @@ _SAFETENSORS_HEADER = 9
 """Eight bytes of a length, then the brace of a JSON object."""
 
 
-def kind_of(path: Path) -> str | None:
+def file_kind(path: Path) -> str | None:
     """Name the kind of a file by its first bytes, or by its name; return None if neither tells."""
     try:
         with open_file(path, noted=False) as file:
@@ -302,7 +302,7 @@ def _by_magic(head: bytes) -> str | None:
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
 
 
-def part_of(directory: Path, name: str) -> Path | None:
+def model_file(directory: Path, name: str) -> Path | None:
     """Return a file of a directory, or None if there is not one of this name.
 
     Raises TemplateReadError if it is a link out of the directory: whoever made the directory

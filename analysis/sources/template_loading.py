@@ -26,11 +26,11 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 
 from .gguf_files import GgufContents
-from .hub_listing import HubListing, fetch_files, listing_of
+from .hub_listing import HubListing, fetch_files, list_repository
 from .hub_requests import hub_name
 from .local_files import (
     decode_text,
-    part_of,
+    model_file,
     path_exists,
     read_json_object,
     read_path,
@@ -48,8 +48,8 @@ from .template_sources import (
     FoundTemplates,
     chosen_gguf,
     gguf_on_hub,
+    model_special_tokens,
     nothing_there,
-    special_tokens_of,
     template_files,
     templates_in_directory,
     templates_in_files,
@@ -131,7 +131,7 @@ def _found_here(source: str) -> FoundTemplates:
         return _in_json_file(source)
     # By this name the file is part of a model directory, and its neighbors are its own.
     of_model = path.name == TEMPLATE_FILE
-    special_tokens = special_tokens_of(path.parent) if of_model else {}
+    special_tokens = model_special_tokens(path.parent) if of_model else {}
     return _one_text(read_text(path), source, Provenance(SourceKind.FILE, source), special_tokens)
 
 
@@ -141,7 +141,7 @@ def _in_directory(source: str) -> FoundTemplates:
         return templates_in_directory(directory)
     except TemplateNotFoundError:
         file = chosen_gguf(path.name for path in directory.glob(f"*{GGUF}"))
-        path = None if file is None else part_of(directory, file)
+        path = None if file is None else model_file(directory, file)
         if path is None:
             raise
     return templates_in_gguf(path, Provenance(SourceKind.DIRECTORY, source), file)
@@ -163,7 +163,7 @@ def _in_json_file(source: str) -> FoundTemplates:
             hint="pass its directory or a template file",
         )
     provenance = Provenance(SourceKind.FILE, source)
-    return FoundTemplates(by_name, special_tokens_of(path.parent), provenance)
+    return FoundTemplates(by_name, model_special_tokens(path.parent), provenance)
 
 
 def _one_text(
@@ -283,7 +283,7 @@ def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -
             hint="give org/name, or org/name/file.gguf; a local path needs no fetching",
         )
     revision = name.at(revision)
-    listing = listing_of(name.repository, revision)
+    listing = list_repository(name.repository, revision)
     provenance = Provenance(
         SourceKind.HUB, name.repository, revision=revision, commit=listing.commit
     )

@@ -23,17 +23,17 @@ from autoparser.analysis.core.errors import (
 )
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 
-from .gguf_files import GgufContents, cached_window, contents_of, file_window
+from .gguf_files import GgufContents, cached_window, file_window, gguf_contents
 from .hub_listing import (
     HubListing,
     answer_file,
     fetch_files,
     hub_window,
     is_cached,
-    listing_of,
+    list_repository,
 )
 from .hub_requests import HubName
-from .local_files import cached_file, json_kind, part_of, read_json_object, read_text
+from .local_files import cached_file, json_kind, model_file, read_json_object, read_text
 from .written_files import cache_file
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ CONFIG_FILE = "tokenizer_config.json"
 MAP_FILE = "special_tokens_map.json"
 
 
-def special_tokens_of(directory: Path) -> dict[str, str]:
+def model_special_tokens(directory: Path) -> dict[str, str]:
     """Return the named special tokens of a model directory, or empty if no file names any.
 
     Raises TemplateReadError for files that cannot be read.
@@ -178,7 +178,7 @@ def special_tokens_of(directory: Path) -> dict[str, str]:
 
 
 def _object_of(directory: Path, name: str) -> Mapping[str, object]:
-    path = part_of(directory, name)
+    path = model_file(directory, name)
     return {} if path is None else read_json_object(path)
 
 
@@ -242,11 +242,11 @@ def templates_in_directory(directory: Path, source: Provenance | None = None) ->
             hint=f"it was looked for in {LOOKED_IN}: add one of them or pass a file",
         )
     source = source or Provenance(SourceKind.DIRECTORY, str(directory))
-    return FoundTemplates(by_name, special_tokens_of(directory), source)
+    return FoundTemplates(by_name, model_special_tokens(directory), source)
 
 
 def _in_json(directory: Path, name: str) -> dict[str, FoundTemplate]:
-    path = part_of(directory, name)
+    path = model_file(directory, name)
     if path is None:
         return {}
     return {key: replace(found, part=name) for key, found in templates_in_json(path).items()}
@@ -265,7 +265,7 @@ def _in_legacy_file(directory: Path) -> dict[str, FoundTemplate]:
 
 def _in_jinja_files(directory: Path) -> dict[str, FoundTemplate]:
     files = {DEFAULT_NAME: TEMPLATE_FILE} | _additional_files(directory)
-    paths = {name: (part, part_of(directory, part)) for name, part in files.items()}
+    paths = {name: (part, model_file(directory, part)) for name, part in files.items()}
     return {
         name: FoundTemplate(read_text(path), str(path), part)
         for name, (part, path) in paths.items()
@@ -309,7 +309,7 @@ def chosen_gguf(names: Iterable[str], tag: str | None = None) -> str | None:
 
 def templates_in_gguf(path: Path, source: Provenance, part: str | None = None) -> FoundTemplates:
     """Read a local file. Raises TemplateReadError, TemplateNotFoundError."""
-    return templates_of_gguf(contents_of(file_window(path)), source, part)
+    return templates_of_gguf(gguf_contents(file_window(path)), source, part)
 
 
 def templates_of_gguf(
@@ -328,7 +328,7 @@ _ADDITIONAL = re.compile(rf"{ADDITIONAL_TEMPLATES}/[^/]+\.jinja")
 
 def templates_on_hub(name: HubName, revision: str | None) -> FoundTemplates:
     """Fetch and read what a model has. Raises TemplateNotFoundError, TemplateReadError."""
-    listing = listing_of(name.repository, revision)
+    listing = list_repository(name.repository, revision)
     source = Provenance(SourceKind.HUB, name.repository, revision=revision, commit=listing.commit)
     if name.in_gguf:
         found = _in_gguf(listing, name, source)
@@ -372,7 +372,7 @@ def _in_file(listing: HubListing, name: str, source: Provenance) -> FoundTemplat
     # Once each; the file that was named is last, and marks the revision as fetched.
     names = [file for file in template_files(listing) if file != name]
     directory = fetch_files(listing, [*names, name], source.revision)
-    path = None if directory is None else part_of(directory, name)
+    path = None if directory is None else model_file(directory, name)
     if directory is None or path is None:
         return None
     if path.suffix == ".json":
@@ -381,7 +381,7 @@ def _in_file(listing: HubListing, name: str, source: Provenance) -> FoundTemplat
         by_name = {DEFAULT_NAME: FoundTemplate(read_text(path), name)}
     file = f"{listing.repository}/{name}"
     by_name = {key: replace(template, file=file, part=name) for key, template in by_name.items()}
-    return FoundTemplates(by_name, special_tokens_of(directory), source) if by_name else None
+    return FoundTemplates(by_name, model_special_tokens(directory), source) if by_name else None
 
 
 def _in_gguf(listing: HubListing, name: HubName, source: Provenance) -> FoundTemplates | None:
@@ -402,13 +402,13 @@ def _contents(listing: HubListing, file: str) -> GgufContents:
     """Read a header: of the whole file where the cache has it, else as it was cached, or anew."""
     path = is_cached(listing, file)
     if path is not None:
-        return replace(contents_of(file_window(path)), file=f"{listing.repository}/{file}")
+        return replace(gguf_contents(file_window(path)), file=f"{listing.repository}/{file}")
     answer = answer_file(listing.repository, f"{listing.commit}-{quote(file, safe='')}")
     known = cached_file(answer)
     if known is not None:
-        return contents_of(cached_window(f"{listing.repository}/{file}", known))
+        return gguf_contents(cached_window(f"{listing.repository}/{file}", known))
     window = hub_window(listing, file)
-    contents = contents_of(window)
+    contents = gguf_contents(window)
     cache_file(answer, bytes(window.content[: contents.end]))
     return contents
 

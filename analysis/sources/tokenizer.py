@@ -108,7 +108,7 @@ CONTEXT = 8
 """Tokens before an output that are decoded with it: some decoders treat the first one apart."""
 
 
-def encoding_of(tokenizer: Tokenizer, text: str, *, add_special: bool = False) -> Encoding:
+def encode_text(tokenizer: Tokenizer, text: str, *, add_special: bool = False) -> Encoding:
     """Return the tokens of a text. Raises TokenizerError, also where the library panics."""
     try:
         return tokenizer.encode(text, add_special_tokens=add_special)
@@ -134,7 +134,7 @@ class TokenText:
         return ids
 
     def _encoding(self, text: str) -> Encoding:
-        return encoding_of(self._tokenizer, text)
+        return encode_text(self._tokenizer, text)
 
     def encode(self, text: str) -> EncodedText:
         """Return the tokens of a text: together their places cover it. Raises TokenizerError."""

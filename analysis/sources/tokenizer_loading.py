@@ -22,11 +22,11 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.errors import AutoparserError, TokenizerError, is_list, is_mapping
 
-from .gguf_files import GgufContents, contents_of, file_window
-from .hub_listing import HubListing, fetch_files, listing_of
+from .gguf_files import GgufContents, file_window, gguf_contents
+from .hub_listing import HubListing, fetch_files, list_repository
 from .hub_requests import hub_name
-from .local_files import open_file, part_of, path_exists, read_json_object
-from .template_sources import CONFIG_FILE, gguf_on_hub, special_tokens_of
+from .local_files import model_file, open_file, path_exists, read_json_object
+from .template_sources import CONFIG_FILE, gguf_on_hub, model_special_tokens
 from .token_bytes import byte_letters, byte_level_tokenizer, library_complaint
 from .tokenizer import Eos, ModelTokenizer
 
@@ -132,7 +132,7 @@ def _halves(token: bytes, ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, b
 
 
 def _added(directory: Path) -> dict[int, tuple[str, bool]]:
-    path = part_of(directory, CONFIG_FILE)
+    path = model_file(directory, CONFIG_FILE)
     decoder = None if path is None else read_json_object(path).get("added_tokens_decoder")
     found: dict[int, tuple[str, bool]] = {}
     if is_mapping(decoder):
@@ -311,7 +311,7 @@ def load_tokenizer(
         raise _none_here(named)
     # A commit that was found already says more than the URL.
     revision = revision or name.revision
-    listing = listing_of(name.repository, revision)
+    listing = list_repository(name.repository, revision)
     directory = None
     if not name.in_gguf:
         directory = fetch_files(listing, tokenizer_files(listing), revision)
@@ -355,7 +355,7 @@ def tokenizer_file(directory: Path) -> Path | None:
     """Return the file of a directory that holds its tokenizer, or None if there is none."""
     ranks = sorted(path.name for path in directory.glob("*.tiktoken"))
     for name in (TOKENIZER_FILE, *ranks, SENTENCEPIECE_FILE):
-        file = part_of(directory, name)
+        file = model_file(directory, name)
         if file is not None:
             return file
     return None
@@ -364,7 +364,7 @@ def tokenizer_file(directory: Path) -> Path | None:
 def read_tokenizer(path: Path, *, segmenting: bool = True) -> Tokenizer:
     """Read the tokenizer of a file or a directory, as `load_tokenizer` does."""
     if path.suffix.lower() == ".gguf":
-        return tokenizer_of_gguf(contents_of(file_window(path)), segmenting=segmenting)
+        return tokenizer_of_gguf(gguf_contents(file_window(path)), segmenting=segmenting)
     file = tokenizer_file(path) if path.is_dir() else path
     if file is None or not path_exists(file):
         raise _none_here(str(path))
@@ -470,12 +470,12 @@ def _load(source: str | Path, *, segmenting: bool) -> ModelTokenizer:
 
 def _declared_end(directory: Path) -> Eos | None:
     """Read the end token(s) that a model's directory declares, generation's own first."""
-    return _generation_ends(directory) or special_tokens_of(directory).get("eos_token")
+    return _generation_ends(directory) or model_special_tokens(directory).get("eos_token")
 
 
 def _generation_ends(directory: Path) -> list[int]:
     """Read the ids that end generation by a model's directory."""
-    file = part_of(directory, GENERATION_FILE)
+    file = model_file(directory, GENERATION_FILE)
     declared = None if file is None else read_json_object(file).get("eos_token_id")
     return [end for end in (declared if is_list(declared) else [declared]) if isinstance(end, int)]
 

@@ -32,7 +32,7 @@ LONGEST_NAME = 200
 """Characters of a file's name that the file beside it shares; systems take 255 bytes."""
 
 
-def write_file(
+def write_named_file(
     path: Path, content: bytes, hint: str = "name a file in a directory that you may write to"
 ) -> None:
     """Write a file that a person named. Raises AutoparserError where that cannot be done.

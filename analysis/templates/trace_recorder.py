@@ -85,7 +85,7 @@ class _JinjaWords(reprlib.Repr):
 _WORDS = _JinjaWords()
 
 
-def value_words(value: object) -> str:
+def traced_value(value: object) -> str:
     """Describe a value in a bounded number of characters, without changing it.
 
     For example `{'role': 'user', 'content': 'Hi'}`, `none`, `undefined`, `<Macro>`.
@@ -266,7 +266,7 @@ class TraceRecorder:
     def note_name(self, name: int, value: Value) -> Value:
         """Record the value of a name."""
         if self._open and self._most_steps:
-            noted = SeenValue(self._names[name], value_words(value))
+            noted = SeenValue(self._names[name], traced_value(value))
             if noted not in self._open[-1].values:
                 self._open[-1].values.append(noted)
         return value
@@ -354,7 +354,7 @@ class TraceRecorder:
         if len(self.steps) >= self._most_steps:
             self.left_out += 1
         else:
-            self.steps.append(TraceStep(kind, site, value_words(value), outcome, number, values))
+            self.steps.append(TraceStep(kind, site, traced_value(value), outcome, number, values))
 
     def _put(self, pieces: list[PromptPiece], buffer: object) -> None:
         kept = self.pieces if buffer is None else self._buffers.setdefault(id(buffer), [])

@@ -47,8 +47,8 @@ from .worker_process import (
     TaskRequest,
     WorkerProcess,
     WorkerReply,
-    activity_of,
     pickle_value,
+    process_activity,
     start_process,
     unpickle_value,
 )
@@ -122,7 +122,7 @@ class TaskWorker:
         """
         if self._due is None or monotonic() < self._due:
             return False
-        seen, self._activity = self._activity, activity_of(self.pid)
+        seen, self._activity = self._activity, process_activity(self.pid)
         if self._activity is None or (self._activity == seen and not self._activity.running):
             return True
         self._due = monotonic() + START_SECONDS

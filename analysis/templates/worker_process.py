@@ -271,7 +271,7 @@ class ProcessActivity(Struct, frozen=True):
         return self.state in ("R", "D")
 
 
-def activity_of(pid: int) -> ProcessActivity | None:
+def process_activity(pid: int) -> ProcessActivity | None:
     """Return the activity of a process, or None if the system does not report it."""
     try:
         content = Path(f"/proc/{pid}/stat").read_bytes()

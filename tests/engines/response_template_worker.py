@@ -77,7 +77,7 @@ def vllm(document: Mapping[str, Any], tools: Sequence[Any]) -> Read:
             calls = [[call.name, call.arguments] for call in found or ()]
             return message({"reasoning": reasoning, "content": content, "calls": calls})
         return message(
-            worker.joined_deltas(
+            worker.joined_vllm_deltas(
                 *(
                     parser.parse_delta(piece, tokenizer.encode(piece), request, finished=not piece)
                     for piece in (*pieces(text, step), "")

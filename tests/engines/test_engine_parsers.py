@@ -18,7 +18,7 @@ from autoparser.analysis.engines.engine_process import (
     EngineProcess,
     ParserError,
     ParserPair,
-    engines_of,
+    installed_engines,
 )
 from autoparser.analysis.engines.engine_ranking import (
     TextDelivery,
@@ -35,7 +35,7 @@ PYTHONS = os.environ.get("AUTOPARSER_ENGINES", sys.executable).split(os.pathsep)
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_an_engine_answers_for_all_of_its_parsers(engine: str) -> None:
-    python = next((each for each in PYTHONS if engine in engines_of(each)), None)
+    python = next((each for each in PYTHONS if engine in installed_engines(each)), None)
     if python is None:
         pytest.skip(f"{engine} is not installed")
     analysis = analyzed(NAME)

@@ -18,7 +18,7 @@ from typing import Any
 
 from autoparser import Analysis, analyze, load_template
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.engines.engine_process import EngineProcess, engines_of
+from autoparser.analysis.engines.engine_process import EngineProcess, installed_engines
 from autoparser.analysis.engines.engine_ranking import (
     AskedTexts,
     PairScore,
@@ -40,7 +40,7 @@ def _begin(pythons: Sequence[str], known: Sequence[Record]) -> None:
     """Start the engines of some Pythons."""
     KNOWN.update((each["template"], each.get("engine")) for each in known)
     for python in pythons:
-        for engine in engines_of(python):
+        for engine in installed_engines(python):
             process = EngineProcess(engine, python)
             offered = process.parsers()
             PROCESSES[f"{offered.name} {offered.version}"] = process

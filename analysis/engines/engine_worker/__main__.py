@@ -336,7 +336,7 @@ class Vllm(AskedEngine):
         def streamed(parser: Any, request: Any, prompt: Any, text: str, step: int) -> Reading:
             ids = tokenizer.encode(text)
             deltas = [ids[at : at + step] for at in range(0, len(ids), step)]
-            return joined_deltas(
+            return joined_vllm_deltas(
                 *(
                     parser.parse_delta(
                         tokenizer.decode(given), given, request, prompt, finished=False
@@ -349,7 +349,7 @@ class Vllm(AskedEngine):
         return read
 
 
-def joined_deltas(*deltas: Any) -> Reading:
+def joined_vllm_deltas(*deltas: Any) -> Reading:
     """Return the message that vLLM's deltas are together; None is an empty delta."""
     joined = JoinedMessage()
     for delta in filter(None, deltas):
@@ -375,7 +375,7 @@ ENGINES: Mapping[str, Callable[[], AskedEngine]] = {
 }
 
 
-def answers(
+def pair_readings(
     engine: AskedEngine, loaded: Mapping[str, Any], request: Mapping[str, Any]
 ) -> Iterator[Reading]:
     """Read some of the texts by a pair of parsers."""
@@ -424,7 +424,7 @@ def main(name: str) -> None:
                 answer["auto"] = engine.load(loaded)
                 answer["left_out"] = engine.left_out(loaded)
             elif "texts" in request:
-                answer["read"] = list(answers(engine, loaded, request))
+                answer["read"] = list(pair_readings(engine, loaded, request))
             else:
                 tools, reasoning = engine.parsers()
                 named = {"tools": [*tools], "reasoning": [*reasoning], "steps": [*engine.steps]}

@@ -7,7 +7,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.sources.tokenizer import encoding_of
+from autoparser.analysis.sources.tokenizer import encode_text
 
 
 @rule("AP209")
@@ -57,5 +57,5 @@ def _added_again(subject: Subject, render: Render, token: str) -> bool:
     if subject.tokenizer is None or not render.text.startswith(token):
         return False
     number = subject.tokenizer.token_to_id(token)
-    ids = encoding_of(subject.tokenizer, render.text, add_special=True).ids
+    ids = encode_text(subject.tokenizer, render.text, add_special=True).ids
     return number is not None and ids[:2] == [number, number]

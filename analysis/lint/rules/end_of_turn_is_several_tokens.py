@@ -7,7 +7,7 @@ from autoparser.analysis.lint.lint_renders import quote_text, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_answer
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.sources.tokenizer import encoding_of
+from autoparser.analysis.sources.tokenizer import encode_text
 
 
 @rule("AP212")
@@ -16,7 +16,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if subject.tokenizer is None or subject.failure is not None:
         return
     for stop in subject.format.stop_strings:
-        tokens = encoding_of(subject.tokenizer, stop).tokens
+        tokens = encode_text(subject.tokenizer, stop).tokens
         if len(tokens) > 1:
             render = render_answer(subject)
             yield Hit(

@@ -7,7 +7,7 @@ from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import quote_text, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.sources.tokenizer import encoding_of
+from autoparser.analysis.sources.tokenizer import encode_text
 
 
 @rule("AP210")
@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     for name, token in subject.template.special_tokens.items():
         if token and token in render.text and tokenizer.token_to_id(token) is None:
-            pieces = len(encoding_of(tokenizer, token).ids)
+            pieces = len(encode_text(tokenizer, token).ids)
             yield Hit(
                 f"{name} {quote_text(token)} is not in the vocabulary and reaches the model as"
                 f" {pieces} tokens",

@@ -17,7 +17,7 @@ from autoparser.analysis.engines.engine_process import (
     EngineProcess,
     ParserError,
     ParserPair,
-    engines_of,
+    installed_engines,
 )
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
@@ -45,13 +45,13 @@ def engine(fake_engines: None) -> Iterator[EngineProcess]:
 
 def test_the_engines_of_a_python_are_found(fake_engines: None) -> None:
     del fake_engines
-    assert engines_of(sys.executable) == ("vllm", "sglang")
+    assert installed_engines(sys.executable) == ("vllm", "sglang")
 
 
 @pytest.mark.parametrize("python", ["/nowhere/python", "/bin/ls"])
 def test_what_is_no_python_is_an_error(python: str) -> None:
     with pytest.raises(AutoparserError, match="cannot be run"):
-        engines_of(python)
+        installed_engines(python)
 
 
 def test_a_python_that_is_gone_is_an_error() -> None:
