@@ -101,9 +101,13 @@ class AnsweredChat:
     """The text sent to a backend and the text it wrote, for a log."""
 
     prompt: str
+    """The rendered prompt, e.g. `"<|im_start|>user\\nHi<|im_end|>\\n"`."""
     completion: str
+    """The text that the backend wrote, markers included."""
     prompt_token_ids: tuple[int, ...] | None
+    """The ids of the prompt, e.g. `(151644, 872)`, or None without a tokenizer."""
     token_ids: tuple[int, ...] | None
+    """The ids of the completion, or None if they are not certain."""
 
 
 @dataclass(eq=False)
@@ -111,7 +115,9 @@ class BackendAnswer(ABC):
     """An answer that a backend writes, as an ASGI response with bounds."""
 
     backend: CompletionBackend
+    """The server that writes the text."""
     metrics: ServeMetrics
+    """Where the answer is counted."""
     seconds: float
     """Seconds that the answer may take."""
     leave: Callable[[], None]
@@ -119,6 +125,7 @@ class BackendAnswer(ABC):
     begun: bool = field(default=False, init=False)
     """Whether anything was sent."""
     sent_all: bool = field(default=False, init=False)
+    """Whether the last piece was sent, so that a disconnect is not a hang-up."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer; stop if the client hangs up."""
@@ -185,6 +192,7 @@ class ChatAnswer(BackendAnswer):
     answers: Sequence[AnswerProgress]
     """One a choice."""
     form: AnswerForm
+    """How the API of the request writes answers, e.g. a `ChatForm`."""
     report_answer: Callable[[AnsweredChat], None] | None
     """Called with each choice of a chat if it was answered."""
 
@@ -243,6 +251,7 @@ class PassedAnswer(BackendAnswer):
     """The backend's own answer to a completion, passed on as it comes."""
 
     body: Mapping[str, Json]
+    """The request of the client, e.g. `{"prompt": "Hi", "max_tokens": 8}`."""
     model: str
     """The name of the model in the answer; the backend's may be a path."""
 
@@ -314,7 +323,9 @@ class ServedApi:
     """An API that asks for messages: how it is read, and how its answers are written."""
 
     read: Callable[[dict[str, Any]], ChatRequest]
+    """Converts a body to a chat request, e.g. `messages_request`."""
     form: type[AnswerForm]
+    """Writes the answers, e.g. `MessagesForm`."""
 
 
 APIS = {
@@ -329,10 +340,13 @@ class ChatEndpoint:
     """Answers chats by one backend; it keeps no state between requests but its metrics."""
 
     preparer: ChatPreparer
+    """Renders prompts, and makes grammars and parsers."""
     backend: CompletionBackend
+    """The server that writes the text."""
     model: str
     """The name of the model in answers."""
     limits: ServingLimits = field(default_factory=ServingLimits)
+    """Limits on bodies, time and concurrent requests."""
     report_answer: Callable[[AnsweredChat], None] | None = None
     """Called with each chat that was answered."""
     api_key: str = ""

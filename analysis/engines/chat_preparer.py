@@ -55,10 +55,13 @@ class PreparedChat:
     """The values needed to ask a backend and to parse its output."""
 
     request: ChatRequest
+    """The request as it was read."""
     prompt: str
+    """The rendered prompt, e.g. `"<|im_start|>user\\nHi<|im_end|>\\n<|im_start|>assistant\\n"`."""
     prompt_ids: tuple[int, ...] | None
     """None without a tokenizer."""
     parser: OutputParser
+    """Parses the output, given the prompt."""
     grammar: Grammar
     """It knows the texts that end a turn, also where it holds nothing."""
     constrained: bool

@@ -235,6 +235,7 @@ class StreamOptions(Struct, frozen=True):
     """What a stream tells beside its deltas."""
 
     include_usage: bool = False
+    """Whether the last event has the token counts."""
     continuous_usage_stats: bool = False
     """Whether every event says how many tokens there are so far."""
 
@@ -243,47 +244,71 @@ class NamedSchema(Struct, frozen=True):
     """The schema of an answer in JSON."""
 
     schema: dict[str, Any]
+    """The JSON schema, e.g. `{"type": "object"}`."""
     name: str = ""
+    """Its name, which no answer depends on."""
 
 
 class ResponseFormat(Struct, frozen=True):
     """What the content of an answer has to be."""
 
     type: Literal["text", "json_object", "json_schema"]
+    """`"text"` for free text, else JSON with or without a schema."""
     json_schema: NamedSchema | None = None
+    """The schema for the type `"json_schema"`."""
 
 
 class EarlierTurn(Struct, frozen=True, forbid_unknown_fields=True):
     """The ids of the turn that the last assistant message is, as an answer gave them."""
 
     prompt_token_ids: _Ids
+    """The ids of its prompt, e.g. `(151644, 872)`."""
     token_ids: _Ids
+    """The ids of its output."""
 
 
 class ChatRequest(Struct, frozen=True):
     """A request for one assistant message, or for several."""
 
     messages: Annotated[_Objects, Meta(min_length=1)]
+    """The conversation, e.g. `({"role": "user", "content": "Hi"},)`."""
     model: str = ""
+    """The model that the client names; the answer repeats it."""
     tools: _Objects = ()
+    """The tools, e.g. `({"type": "function", "function": {"name": "get_weather"}},)`."""
     tool_choice: str | dict[str, Any] = "auto"
+    """`"auto"`, `"none"`, `"required"`, or an object that names a tool or `allowed_tools`."""
     parallel_tool_calls: bool = True
+    """Whether one answer may have several calls."""
     response_format: ResponseFormat | None = None
+    """The form of the content, or None for free text."""
     chat_template_kwargs: dict[str, Any] = {}
+    """Variables of the template, e.g. `{"enable_thinking": False}`."""
     reasoning_effort: str = ""
+    """E.g. `"low"`; it sets the switch of the template that has such values."""
     continue_final_message: bool = False
     """Whether the last message is an answer's beginning, to be continued."""
     stream: bool = False
+    """Whether the answer comes as events."""
     stream_options: StreamOptions = StreamOptions()
+    """Options of a stream."""
     n: Annotated[int, Meta(ge=1, le=128)] = 1
+    """The number of choices."""
     logprobs: bool = False
+    """Whether the answer has the log probability of each token."""
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
+    """The number of likeliest tokens listed at each place."""
 
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    """The token limit by its old name."""
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
+    """The token limit; it takes precedence over `max_tokens`."""
     min_tokens: Annotated[int, Meta(ge=0)] = 0
+    """Fewest tokens before the answer may end; 0 for no minimum."""
     stop: str | tuple[str, ...] = ()
+    """Texts that end the answer, e.g. `"\\n\\n"` or `("END", "STOP")`."""
     temperature: float | None = None
+    """Sampling parameters, passed on as they are; None leaves the backend its default."""
     top_p: float | None = None
     top_k: int | None = None
     min_p: float | None = None
@@ -291,7 +316,9 @@ class ChatRequest(Struct, frozen=True):
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     repetition_penalty: float | None = None
+    """As above; llama-server calls it `repeat_penalty`."""
     logit_bias: dict[str, float] | None = None
+    """Added to the logits of tokens, by id: `{"50256": -100.0}`."""
 
     return_token_ids: bool = False
     """Whether the answer has the ids of its prompt and of what was written."""

@@ -31,9 +31,13 @@ class CompletionEnd:
     """The finish reason of a completion and its token counts."""
 
     reason: Literal["stop", "length"]
+    """`"length"` if a token limit cut the text."""
     prompt_tokens: int = 0
+    """Tokens of the prompt; 0 if the backend does not report them."""
     completion_tokens: int = 0
+    """Tokens of the text."""
     cached_tokens: int = 0
+    """Tokens of the prompt that the backend had in its cache."""
     stop_text: str = ""
     """The text that ended it; empty where a token did, or a backend does not say."""
 
@@ -43,8 +47,11 @@ class CompletionPiece:
     """The output of a backend since the last piece."""
 
     text: str = ""
+    """The text, e.g. `"<tool_call>"`; empty for the end alone."""
     ids: tuple[int, ...] = ()
+    """Its token ids; empty if the backend does not report them."""
     end: CompletionEnd | None = None
+    """How the completion ended, or None before its end."""
     logprobs: tuple[dict[str, Any], ...] = ()
     """One object a token, as OpenAI's chat completions have them."""
 
@@ -85,14 +92,23 @@ class LlamaEvent(Struct):
     """An event of llama-server's `/completion`."""
 
     content: str
+    """The new text."""
     tokens: tuple[int, ...] = ()
+    """Its token ids; omitted for a character of several tokens until it is complete."""
     stop: bool = False
+    """Whether this is the last event."""
     stop_type: str = ""
+    """`"eos"`, `"word"` or `"limit"`; empty before the end."""
     stopping_word: str = ""
+    """The stop string that ended it, if one did."""
     tokens_evaluated: int = 0
+    """Tokens of the prompt."""
     tokens_predicted: int = 0
+    """Tokens of the text."""
     timings: _Timings | None = None
+    """Timings, which include the number of cached tokens."""
     completion_probabilities: tuple[_LikelyToken, ...] = ()
+    """The tokens with their log probabilities, if requested."""
 
     def piece(self, _: CompletionEnd | None) -> CompletionPiece:
         """Return what it brings."""
@@ -153,7 +169,9 @@ class OpenAIEvent(Struct):
     """An event of OpenAI's `/v1/completions`."""
 
     choices: tuple[_Choice, ...]
+    """The choice of the event; empty in the one that has the usage."""
     usage: _Usage | None = None
+    """The token counts, in the last event."""
 
     def piece(self, end: CompletionEnd | None) -> CompletionPiece:
         """Return what it brings; `end` is what earlier events said of the end.

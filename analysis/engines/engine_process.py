@@ -53,7 +53,9 @@ class ParserPair:
     """Names of a tool parser and a reasoning parser; None for no parser."""
 
     tool: str | None = None
+    """E.g. `"hermes"`."""
     reasoning: str | None = None
+    """E.g. `"qwen3"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,13 @@ class EngineParsers:
     """The parsers that an engine offers."""
 
     name: str
+    """The engine, e.g. `"vllm"`."""
     version: str
+    """Its version, e.g. `"0.32.0"`."""
     tools: tuple[str, ...]
+    """Names of its tool parsers, e.g. `("hermes", "mistral")`; empty if it derives one."""
     reasoning: tuple[str, ...]
+    """Names of its reasoning parsers, e.g. `("deepseek_r1", "qwen3")`."""
     steps: tuple[int, ...]
     """Possible numbers of tokens per delta in its streams."""
 
@@ -88,6 +94,7 @@ class ParserError:
     """The error of a parser instead of an answer, or how its process ended."""
 
     reason: str
+    """E.g. `"KeyError: 'name'"` or `"it hangs: no answer after 120 seconds"`."""
 
 
 ParserAnswer = ReadMessage | ParserError

@@ -94,8 +94,11 @@ class AskedText:
     """A text and what it means."""
 
     title: str
+    """The case of the battery, e.g. `"2 calls"`."""
     prompt: str
+    """The whole prompt before the text."""
     text: str
+    """The turn without its end, e.g. `"<tool_call>\\n{…}\\n</tool_call>"`."""
     opening: str
     """What the prompt ends with: all that the template writes for an answer to begin."""
     end: str
@@ -107,7 +110,9 @@ class AskedText:
     tools: bool
     """Whether tools are offered."""
     meant: Message
+    """The message that the template rendered as this text."""
     hostile: bool
+    """Whether markers or calls are quoted in it as plain text."""
     judge: ReadingJudge
     """Judges what was read of it, by the template."""
 
@@ -129,6 +134,7 @@ class AskedTexts:
     """All of them, and how many messages could not be asked about."""
 
     texts: tuple[AskedText, ...]
+    """The texts, those after the default prompt first."""
     not_asked: int
     """Messages that the template refuses or does not write after the prompt, or that no reader can
     tell from others."""
@@ -294,8 +300,11 @@ class TextDelivery(StrEnum):
     """How a text comes to a parser."""
 
     WHOLE = "at once"
+    """The text in one piece, as for an answer that is not streamed."""
     TOKENS = "a token at a time"
+    """A delta for each token."""
     BLOCKS = "several tokens at a time"
+    """A delta for each 6 tokens, as under speculative decoding."""
 
     @property
     def tokens(self) -> int:
@@ -308,10 +317,15 @@ class ParserFailure:
     """A text that was read wrong."""
 
     title: str
+    """The case of the battery, e.g. `"2 calls"`."""
     delivery: TextDelivery
+    """How the text came."""
     text: str
+    """The text that was parsed."""
     meant: Message
+    """The message that it means."""
     verdict: ReadingVerdict
+    """The first difference between the meaning and the reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +333,7 @@ class DeliveryScore:
     """The score of the texts in one delivery."""
 
     delivery: TextDelivery
+    """How the texts came."""
     verdicts: tuple[ReadingVerdict, ...]
     """The verdict on each text."""
 
@@ -338,8 +353,11 @@ class PairScore:
     """How a pair of parsers read the texts."""
 
     pair: ParserPair
+    """The parsers, e.g. `ParserPair("hermes", "qwen3")`."""
     whole: DeliveryScore
+    """The score of the texts in one piece."""
     streamed: tuple[DeliveryScore, ...]
+    """A score for each size of delta that the engine streams."""
     failure: ParserFailure | None
     """The failure with the shortest text."""
 
@@ -376,7 +394,9 @@ class ParserPart(StrEnum):
     """The part of a message that a parser reads."""
 
     CALLS = "calls"
+    """The tool calls."""
     REASONING = "reasoning"
+    """The reasoning."""
 
     def right(self, question: AskedText, answer: ParserAnswer) -> bool:
         """Return whether this part of the message was read right."""
@@ -399,8 +419,11 @@ class UnusableParser:
     """A parser that could not be asked."""
 
     part: ParserPart
+    """The part that it reads."""
     name: str
+    """Its name, e.g. `"mistral"`."""
     reason: str
+    """Why it could not be made, in the words of the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,7 +431,9 @@ class EngineRanking:
     """The ranking of one engine's parsers."""
 
     offered: EngineParsers
+    """The engine and its parsers."""
     python: str
+    """The Python of the engine, e.g. `"/opt/vllm/bin/python"`."""
     pairs: tuple[PairScore, ...]
     """The pairs, best first."""
     auto: PairScore | None
@@ -416,6 +441,7 @@ class EngineRanking:
     alike: tuple[tuple[str, ...], ...] = ()
     """Names of parsers that read every text alike; the first of them was put into pairs."""
     unusable: tuple[UnusableParser, ...] = ()
+    """The parsers that could not be made."""
     left_out: Mapping[int, str] = field(default_factory=dict[int, str])
     """The reasons why the engine cannot be asked about texts, by index of the text."""
 
@@ -579,12 +605,15 @@ class EnginesTried:
     """The rankings of all engines."""
 
     template: str
+    """The name of the template, as messages show it."""
     texts: int
+    """The number of texts."""
     hostile: int
     """Number of texts with markers or calls that are text."""
     not_asked: int
     """Number of messages without a text: see `AskedTexts`."""
     rankings: tuple[EngineRanking, ...]
+    """One for each engine and Python."""
 
     @property
     def ok(self) -> bool:

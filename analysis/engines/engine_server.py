@@ -85,7 +85,9 @@ class ServerReply:
     """What a server says to one request."""
 
     status: int
+    """The HTTP status, e.g. 200."""
     text: str
+    """The body."""
 
     @property
     def offered(self) -> bool:
@@ -239,8 +241,11 @@ class ProbedChat:
     """The conversation that a request sends, in OpenAI's form."""
 
     messages: Sequence[Mapping[str, Json]]
+    """E.g. `[{"role": "user", "content": "Hi"}]`."""
     tools: Sequence[Json] = ()
+    """The tools in the form of OpenAI; empty for none."""
     settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Variables of the template, e.g. `{"enable_thinking": False}`."""
 
     def body(self, model: str) -> dict[str, Json]:
         """Return the body of the request."""
@@ -264,7 +269,9 @@ class KnownText:
     """An answer and its meaning."""
 
     title: str
+    """The case of the battery, e.g. `"2 calls"`."""
     message: Message
+    """The message that the template rendered as this text."""
     text: str
     """The text that the template writes after its prompt, up to the end of the turn."""
     other: Message | None = None
@@ -300,8 +307,11 @@ class ServedModel:
     """A server's description of itself; None for what it does not state."""
 
     engine: ServerEngine
+    """The engine behind the address."""
     model: str = ""
+    """The name of the model in requests, e.g. `"Qwen/Qwen3-8B"`."""
     version: str | None = None
+    """E.g. `"0.32.0"`."""
     template: str | None = None
     """The text of its template."""
     template_place: str | None = None
@@ -309,10 +319,13 @@ class ServedModel:
     special_tokens: Mapping[str, str] = field(default_factory=dict[str, str])
     """The special tokens that it renders its template with."""
     tool_parser: str | None = None
+    """E.g. `"hermes"`."""
     reasoning_parser: str | None = None
+    """E.g. `"qwen3"`."""
     parsers_told: bool = False
     """Whether it states the parsers it was started with; None then means no parser."""
     notes: tuple[str, ...] = ()
+    """What else reports show of its parsers."""
 
 
 class TextRung(ABC):
@@ -346,9 +359,11 @@ class EngineServer(ABC):
     """A server of one engine, with OpenAI's chat endpoint."""
 
     client: ProbeClient
+    """Sends the requests."""
     served: ServedModel
     """The server's description of itself."""
     engine: ClassVar[ServerEngine]
+    """The engine whose servers the class asks."""
 
     @classmethod
     @abstractmethod
@@ -439,8 +454,11 @@ class ReadPart(StrEnum):
     """What of a message is compared."""
 
     REASONING = "reasoning"
+    """The reasoning, as text."""
     CONTENT = "content"
+    """The content, as text."""
     CALLS = "calls"
+    """Names and arguments of the calls, as JSON."""
 
 
 class PartLikeness(StrEnum):
@@ -449,6 +467,7 @@ class PartLikeness(StrEnum):
     EDGES = "edges"
     """The same but for whitespace at its edges."""
     DIFFERENT = "different"
+    """Another text, or other calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,7 +475,9 @@ class PartDifference:
     """A part of a message that is otherwise."""
 
     part: ReadPart
+    """The part that differs."""
     likeness: PartLikeness
+    """How much it differs."""
     meant: Json
     """The text, or the calls with their arguments."""
     came: Json

@@ -87,10 +87,13 @@ class ComparedPrompt:
     """One prompt, as the template renders it and as the server makes it."""
 
     title: str
+    """The conversation, e.g. `"a call and its result"`."""
     rendered: str
+    """The prompt that the template renders."""
     served: str | None
     """None: the server refuses."""
     refusal: str = ""
+    """Why the server refuses, in its words; else empty."""
 
     @property
     def same(self) -> bool:
@@ -166,9 +169,11 @@ class KnownTexts:
     """What a server is asked to read, and the chat in reply to which it is written."""
 
     chat: ProbedChat
+    """The request that the texts answer."""
     prompt: str
     """The template's own prompt of that chat."""
     texts: tuple[KnownText, ...]
+    """Texts with their meanings."""
     not_asked: tuple[str, ...]
     """The messages that the template refuses, or does not write after its prompt."""
 
@@ -254,10 +259,13 @@ class ReadVerdict(StrEnum):
     """How a server reads a text."""
 
     EXACT = "exact"
+    """As it is meant."""
     EDGES = "edges"
     """As it is meant but for whitespace at the edges of a part."""
     DIFFERENT = "different"
+    """As another message."""
     REFUSED = "refused"
+    """Not at all: the server answers with an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,13 +273,17 @@ class ProbedText:
     """One text, and what the server makes of it."""
 
     known_text: KnownText
+    """The text and its meaning."""
     reading: ReadMessage | None
     """None: the server refuses."""
     refusal: str = ""
+    """Why the server refuses, in its words; else empty."""
     differences: tuple[PartDifference, ...] = ()
+    """The parts in which the reading differs from the meaning."""
     streamed: ReadMessage | None = None
     """What a client puts together of the stream; None: there is none."""
     stream_refusal: str = ""
+    """Why the stream failed; else empty."""
 
     @property
     def verdict(self) -> ReadVerdict:
@@ -305,7 +317,9 @@ class NotAsked:
     """A message about whose text the server was not asked."""
 
     title: str
+    """The case of the battery, e.g. `"2 calls"`."""
     reason: str
+    """E.g. `"its model did not write the text"`."""
 
 
 PATIENCE = 3
@@ -317,10 +331,13 @@ class ParserScore:
     """How many texts one parser reads as they are meant."""
 
     name: str
+    """E.g. `"qwen25"`."""
     exact: Count
+    """Texts read as they are meant."""
     edges: Count
     """As they are meant but for whitespace at the edges of a part."""
     different: Count
+    """Texts read as another message."""
     refused: Count
     """Texts at which it fails."""
 

@@ -153,6 +153,7 @@ class SharedFormat(SavedFormat):
     """An analysis that another process made; what it did not learn is learned here."""
 
     source: ChatTemplate
+    """The template, for settings that the other process did not learn."""
 
     @cached_property
     def _analysis(self) -> Analysis:
@@ -292,6 +293,7 @@ class ServedSource:
     """What was learned of a server's template, and where it is from: it may change meanwhile."""
 
     learned: LearnedFormat
+    """The format."""
     held: object = None
     """The tokenizer's own template, if that was learned."""
     file: Path | None = None
@@ -358,8 +360,11 @@ class ServedRequest:
     """The parts of a request that decide how its answer is written and read."""
 
     tools: tuple[Mapping[str, object], ...] = ()
+    """The tools in the form of Chat Completions."""
     tool_choice: object = "auto"
+    """`"auto"`, `"none"`, `"required"`, or an object that names a tool."""
     parallel: bool = True
+    """Whether one answer may have several calls."""
     json_schema: Mapping[str, object] | None = None
     """The schema of the content."""
     content_tag: dict[str, Json] | None = None
@@ -459,7 +464,9 @@ class ServedFormat:
     """A format and its tokenizer; shared by all requests of a server."""
 
     learned: LearnedFormat
+    """The format of every setting of the template."""
     tokenizer: ModelTokenizer
+    """The tokenizer of the server, for markers by id and texts of ids."""
     choices: Mapping[str, str] = field(
         default_factory=lambda: {
             option: os.environ[name] for name, option in CHOICES.items() if os.environ.get(name)

@@ -183,12 +183,15 @@ class InstalledParsers:
     """The best parsers of an engine's own, as its installation reads a template's turns."""
 
     tool_parser: str | None
+    """E.g. `"hermes"`, or None if none reads more than no parser."""
     reasoning_parser: str | None
+    """E.g. `"qwen3"`, or None as above."""
     right: Count
     """Texts that are read as they are meant, at once."""
     streamed: Count
     """Texts that are read so in every stream."""
     texts: Count
+    """Texts that were read."""
 
     @classmethod
     def of_ranking(cls, ranking: EngineRanking) -> InstalledParsers:
@@ -211,16 +214,23 @@ class ServerProbe:
     """The results of a probe."""
 
     url: str
+    """The address, without `/v1`: `"http://127.0.0.1:8000"`."""
     served: ServedModel
+    """The server's description of itself."""
     prompts: tuple[ComparedPrompt, ...]
+    """The prompts of the template beside those of the server."""
     prompts_refused: tuple[str, ...]
     """Titles of conversations that the template itself refuses."""
     rung: TextRoute
     """How the texts came before the server's parser."""
     blind: tuple[str, ...]
+    """The differences that the route cannot see, in words."""
     texts: tuple[ProbedText, ...]
+    """The texts with the readings of the server."""
     not_asked: tuple[NotAsked, ...]
+    """The messages without a text, or whose text cannot reach the parser."""
     ranking: ParserRanking | None
+    """The scores of all parsers of the server, if it reads by each of them."""
     template_served: bool | None = None
     """Whether the server's template is the probed one; None if it does not state its text."""
     installed: InstalledParsers | None = None
@@ -368,7 +378,9 @@ class ProbeAdvice:
     """One way out, and its command."""
 
     kind: AdviceKind
+    """What the command does."""
     command: str
+    """Flags or a command line, e.g. `"--tool-call-parser hermes"`."""
 
 
 def probe_advice(probe: ServerProbe) -> tuple[ProbeAdvice, ...]:

@@ -55,9 +55,13 @@ class SglangResults:
     """SGLang's classes of a detector's results."""
 
     calls: Callable[..., Any]
+    """`StreamingParseResult` of tool detectors."""
     call: Callable[..., Any]
+    """`ToolCallItem`."""
     reasoning: Callable[..., Any]
+    """`StreamingParseResult` of reasoning detectors."""
     tag: Callable[[object], object]
+    """Converts a structural tag to the class of xgrammar."""
 
     def calls_of(self, deltas: Sequence[Delta]) -> Any:
         """Return deltas as text and pieces of calls; a call's index is its number."""
@@ -85,6 +89,7 @@ class KnownRequest:
     """A request as the hooks see it."""
 
     served: ServedRequest
+    """The request as plain values."""
     start: GrammarStart
     """Where SGLang begins to constrain its answer."""
     prompt: str | None

@@ -52,12 +52,19 @@ class VllmMessages:
     """vLLM's classes of a parser's results."""
 
     delta: Callable[..., Any]
+    """`DeltaMessage`."""
     delta_call: Callable[..., Any]
+    """`DeltaToolCall`."""
     delta_function: Callable[..., Any]
+    """`DeltaFunctionCall`."""
     call: Callable[..., Any]
+    """`ToolCall`."""
     function: Callable[..., Any]
+    """`FunctionCall`."""
     extracted: Callable[..., Any]
+    """`ExtractedToolCallInformation`."""
     constraint: Callable[..., Any]
+    """`StructuredOutputsParams`."""
 
     def delta_of(self, deltas: Iterable[Delta], *, reasoning: bool = True) -> object | None:
         """Return deltas as one message, or None if it would be empty."""

@@ -140,6 +140,7 @@ class GgufHeader(Struct, frozen=True):
     """The header that was read."""
 
     file: str
+    """The file, as errors name it."""
     values: Mapping[str, Value]
     """The values of the keys that were wanted."""
     end: int
@@ -296,6 +297,7 @@ class GgufContents(Struct, frozen=True):
     """The parts of a header that are used here."""
 
     file: str
+    """The file, as errors name it: `"org/name/model-Q4_K_M.gguf"`."""
     templates: Mapping[str | None, str]
     """By their names; the default one has the name None."""
     special_tokens: Mapping[str, str]
@@ -305,9 +307,11 @@ class GgufContents(Struct, frozen=True):
     pre: str
     """The name of the pre-tokenizer, whose rules are not in the file; empty if unnamed."""
     tokens: Sequence[str]
+    """The vocabulary by id, in the spelling of its kind: `"Ġthe"` for byte-level BPE."""
     types: Sequence[int]
     """One for each token, or none."""
     merges: Sequence[str]
+    """The merges of BPE, e.g. `"Ġ t"`; empty for other kinds."""
     end: int
     """How many bytes of the file this was read from."""
 

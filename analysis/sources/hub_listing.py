@@ -69,7 +69,9 @@ class HubListing(Struct, frozen=True):
     """The files of a model at one commit."""
 
     repository: str
+    """E.g. `"Qwen/Qwen3-8B"`."""
     commit: str
+    """The full hash of the commit, 40 hexadecimal digits."""
     files: Mapping[str, int | None]
     """By name: the size in bytes, or None if the Hub does not report it."""
     from_hub: bool = True

@@ -53,8 +53,11 @@ class HubQuestion(Struct, frozen=True):
     """A request to the Hub, as errors describe it."""
 
     repository: str
+    """E.g. `"Qwen/Qwen3-8B"`."""
     revision: str | None = None
+    """A branch, tag or commit, or None for `main`."""
     file: str | None = None
+    """E.g. `"tokenizer_config.json"`, or None if no file was requested."""
 
 
 def failure_error(error: BaseException, question: HubQuestion) -> AutoparserError:

@@ -265,6 +265,7 @@ class FetchedFiles(JsonDocument, frozen=True):
     """What was fetched."""
 
     source: Provenance
+    """The repository and the commit."""
     files: Mapping[str, Count]
     """Sizes in bytes by names."""
 

@@ -61,6 +61,7 @@ class FoundTemplates(Struct, frozen=True):
     """All templates of one source; there is at least one."""
 
     by_name: Mapping[str, FoundTemplate]
+    """E.g. `{"default": …, "tool_use": …}`."""
     special_tokens: Mapping[str, str]
     """Variables such as ``bos_token`` that each of them is rendered with."""
     source: Provenance | None

@@ -310,6 +310,7 @@ class SearchMarker(Struct, frozen=True, dict=True):
     """
 
     text: bytes
+    """The marker, e.g. `b"</think>"`."""
 
     @cached_property
     def _shorter(self) -> tuple[int, ...]:

@@ -57,6 +57,7 @@ class EncodedText(Struct, frozen=True):
     """
 
     ids: list[int]
+    """E.g. `[151644, 872, 198]`."""
     _encoding: Encoding | None
     """None: of no text."""
     _length: int
@@ -288,7 +289,9 @@ class AddedToken(Struct, frozen=True):
     """A token that stands beside the learned vocabulary."""
 
     id: int
+    """E.g. 151657."""
     text: str
+    """E.g. `"<tool_call>"`."""
     special: bool
     """Whether decoding drops it (a control token); those that are kept are text."""
     opaque: bool

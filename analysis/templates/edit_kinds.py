@@ -40,9 +40,11 @@ class KeptValue(NamedTuple):
     """A name that a loop sets, and the edits that keep its value."""
 
     name: str
+    """E.g. `"found"`."""
     at: int
     """Where the tag stands that sets it."""
     edits: tuple[TemplateEdit, ...]
+    """Edits that belong together: each alone would break the template."""
 
 
 def kept_values(text: str) -> Iterator[KeptValue]:

@@ -46,6 +46,7 @@ class TemplateSite(Struct, frozen=True):
     """A place of a template that does something."""
 
     kind: StepKind
+    """What the place does."""
     line: int
     """From 1."""
     start: int
@@ -69,6 +70,7 @@ class TraceStep(Struct, frozen=True):
     """Something that a template did."""
 
     kind: StepKind
+    """What was done."""
     site: Count
     """The number of its place."""
     words: str
@@ -85,6 +87,7 @@ class PromptPiece(Struct, frozen=True):
     """A stretch of the prompt."""
 
     text: str
+    """E.g. `"<|im_start|>user"`."""
     site: int | None
     """The number of the place that wrote it, or None if it is not known."""
     through: tuple[int, ...]
@@ -98,7 +101,9 @@ class OpenSite(Struct, frozen=True):
     """A place whose work was not done when the render ended."""
 
     site: Count
+    """The number of its place."""
     seen: tuple[SeenValue, ...]
+    """The values of its names so far."""
 
 
 class RenderTrace(Struct, frozen=True):
@@ -107,8 +112,11 @@ class RenderTrace(Struct, frozen=True):
     text: str
     """The template's text, each line of it ended by one newline."""
     sites: tuple[TemplateSite, ...]
+    """The places of the template; steps and pieces refer to them by index."""
     pieces: tuple[PromptPiece, ...]
+    """The prompt, cut where another place wrote on."""
     steps: tuple[TraceStep, ...]
+    """The steps in the order in which they were made."""
     left_out: int
     """How many more steps were made than are kept."""
     failure: TemplateRenderError | None
@@ -151,10 +159,12 @@ class SourceSpan(NamedTuple):
     """A stretch of a rendered text, and the place of the template's text that wrote it."""
 
     text: str
+    """E.g. `"user"`, written by `{{ m.role }}`."""
     start: int
     """Characters from the beginning of the template's text, each line of it ended by one newline;
     with `end` 0 where the place is not known."""
     end: int
+    """After the last character of the place."""
     line: int | None
     """From 1, or None if it is not known."""
 
@@ -163,6 +173,7 @@ class SourceMap(Struct, frozen=True):
     """A whole render, stretch by stretch."""
 
     spans: tuple[SourceSpan, ...] = ()
+    """The stretches; together their texts are the render."""
 
     def span_at(self, at: int) -> SourceSpan | None:
         """Return the stretch that holds the character at a place; None outside the render."""

@@ -73,10 +73,13 @@ class TemplateToken(NamedTuple):
     """A token of a template, as Jinja's lexer names it, and its place in the text."""
 
     kind: str
+    """E.g. `"block_begin"`, `"name"`, `"string"`, `"data"`."""
     value: str
+    """Its text, e.g. `"{%-"`."""
     start: int
     """Characters from the beginning of the text."""
     end: int
+    """After its last character."""
 
     @property
     def nesting(self) -> int:

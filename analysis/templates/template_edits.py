@@ -29,16 +29,22 @@ class ItemKind(StrEnum):
     """What a part of a template is."""
 
     TEXT = "text"
+    """Plain text of the template."""
     OUTPUT = "output"
+    """`{{ … }}`."""
     TAG = "tag"
+    """A tag without a body, e.g. `{% set x = 1 %}`."""
     NESTED = "nested"
+    """Tags with bodies between them, e.g. `{% if a %}b{% else %}c{% endif %}`."""
 
 
 class TemplateItem(Struct, frozen=True):
     """A part of a template that stands by itself; places are characters of its text."""
 
     kind: ItemKind
+    """What the part is."""
     start: int
+    """Its first character."""
     end: int
     """Without the newline that whitespace control takes after it."""
     word: str = ""
@@ -46,6 +52,7 @@ class TemplateItem(Struct, frozen=True):
     operands: tuple[tuple[int, int], ...] = ()
     """The places of what an output puts together, one after the other."""
     bodies: tuple[StatementBody, ...] = ()
+    """The bodies between its tags: `b` and `c` of the `if` above."""
     name: str = ""
     """What a loop calls the item it is at, or a tag sets."""
 
@@ -54,8 +61,11 @@ class StatementBody(Struct, frozen=True):
     """What stands between two tags that belong together, or in the whole template."""
 
     start: int
+    """Its first character."""
     end: int
+    """After its last character."""
     items: tuple[TemplateItem, ...]
+    """The parts that it consists of."""
 
 
 def all_items(body: StatementBody) -> Iterator[TemplateItem]:
@@ -172,8 +182,11 @@ class TemplateEdit(NamedTuple):
     """A stretch of a template's text, and what takes its place."""
 
     start: int
+    """The first character that is replaced."""
     end: int
+    """After the last one; `start` for an insertion."""
     text: str
+    """The replacement; empty for a removal."""
 
     @property
     def size(self) -> int:
@@ -249,9 +262,11 @@ class StatementStretch(Struct, frozen=True):
     """Tokens between two that part an expression, at one depth of brackets."""
 
     tokens: tuple[TemplateToken, ...]
+    """E.g. those of `m.role == "user"`; at least one."""
     before: str
     """What stands before it; empty at the statement's beginning."""
     after: str
+    """The token after it, e.g. `"and"`; empty at the end of the statement."""
 
     @property
     def start(self) -> int:
@@ -318,6 +333,7 @@ class FilterChain(NamedTuple):
     """A value and the operations that follow it."""
 
     start: int
+    """The first character of the value."""
     operations: tuple[tuple[int, int, str], ...]
     """The place of each, and whether it is a `|` filter, a `(` call of a method, a `[` subscript
     or a `.` attribute."""

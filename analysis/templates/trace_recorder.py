@@ -97,6 +97,7 @@ class FoundSite(Struct, frozen=True):
     """A site as the syntax tree has it."""
 
     kind: StepKind
+    """What the site does."""
     keyword: str
     """The keyword with which it begins in the text; empty for an expression that is written."""
     node: nodes.Node

@@ -100,10 +100,15 @@ class TraceableTemplate(Struct, frozen=True):
     """The code, and what its numbers mean."""
 
     text: str
+    """The source with normalized line ends, as offsets count it."""
     environment: SandboxedEnvironment
+    """The environment that the code is run in."""
     code: CodeType
+    """The compiled template, with calls of the recorder."""
     sites: tuple[TemplateSite, ...]
+    """The places by their numbers in the code."""
     names: tuple[str, ...]
+    """The names by their numbers in the code, e.g. `("m.role", "ms|length")`."""
 
 
 class _RecorderCalls(Struct, frozen=True):

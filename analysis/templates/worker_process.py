@@ -50,9 +50,13 @@ class TaskRequest(Struct, frozen=True):
     """A task: a function of a module, its arguments, and its limits."""
 
     function: Callable[..., object]
+    """A function that pickles: one of a module."""
     arguments: tuple[object, ...]
+    """Its positional arguments."""
     keywords: Mapping[str, object]
+    """Its keyword arguments."""
     limits: Limits
+    """The limits that the worker holds it to."""
     file: str | None
     """The subject of the task, as errors name it."""
 
@@ -61,6 +65,7 @@ class WorkerReply(Struct, frozen=True):
     """How a task ended."""
 
     value: object = None
+    """The pickled value that the task returned."""
     error: BaseException | None = None
     """The exception that it raised, or None if it returned a value."""
     grown: int = 0

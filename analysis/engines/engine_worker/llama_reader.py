@@ -63,6 +63,7 @@ class Script(NamedTuple):
     first: int
     """What it begins with: the end, where the text is empty."""
     length: int
+    """The number of its tokens, which are its bytes."""
 
     @property
     def tokens(self) -> range:
