@@ -1,4 +1,4 @@
-"""The HTTP server under the chat endpoint: uvicorn, with bounds on requests that do not come.
+"""Run the chat endpoint on uvicorn, with bounds on connections that send no request.
 
 uvicorn waits for the head of a request as long as a client likes, and counts who waits among its
 connections, so that a few hundred of them shut out everybody. Here a head has some seconds, and
@@ -20,13 +20,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from .chat_request import ChatError, ChatErrorKind
 
 HEAD_SECONDS = 10.0
-"""Seconds in which the head of a request has to come."""
+"""Seconds within which the head of a request has to arrive."""
 WAITING = 256
-"""Connections whose request's head has not come; beyond them the oldest is closed."""
+"""Most connections whose request head has not arrived; beyond them the oldest is closed."""
 LINGER = 1.0
-"""Seconds in which what a refused client still sends is read and discarded."""
+"""Seconds for which the rest of a refused request is read and discarded."""
 GRACE = 10
-"""Seconds that chats have to come to their end when the server is told to stop."""
+"""Seconds for running chats to finish when the server is stopped."""
 
 
 class BoundedProtocol(H11Protocol):
@@ -38,17 +38,17 @@ class BoundedProtocol(H11Protocol):
     _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start the timeout of the first request."""
         super().connection_made(transport)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """Cancel the timeout."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read what came; what does not end the head of a request does not prolong the wait."""
+        """Feed bytes to the protocol; an incomplete head does not prolong the wait."""
         if self._refused:
             return
         super().data_received(data)
@@ -78,7 +78,7 @@ class BoundedProtocol(H11Protocol):
         self._refuse(ChatError(words, ChatErrorKind.SLOW_BODY), "408 Request Timeout")
 
     def give_up(self) -> None:
-        """Close the connection, as too many wait."""
+        """Close the connection because too many are waiting."""
         self._refuse(ChatError("too many wait", ChatErrorKind.BUSY), "503 Service Unavailable")
 
     def _refuse(self, error: ChatError, status: str) -> None:
@@ -93,7 +93,7 @@ class BoundedProtocol(H11Protocol):
 
 
 def bounded_server(application: ASGIApp) -> uvicorn.Server:
-    """Return a server of an application, which is run with the sockets that it listens at."""
+    """Return a server for an application; run it with the sockets that it listens at."""
 
     class OwnProtocol(BoundedProtocol):
         waiting: ClassVar[dict[BoundedProtocol, None]] = {}

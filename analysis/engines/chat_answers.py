@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class AnswerProgress:
-    """The output of a backend so far, and what the parser read of it."""
+    """The output of a backend so far, and its parser."""
 
     def __init__(
         self, chat: PreparedChat, encode: Callable[[str], tuple[int, ...] | None], index: int = 0
@@ -42,16 +42,16 @@ class AnswerProgress:
         self.reason = "stop"
         """OpenAI's finish reason."""
         self.count = 0
-        """Tokens so far, as far as the backend says."""
+        """Tokens so far, as the backend counts them."""
         self.logprobs: list[Json] = []
-        """Of the tokens whose event was not sent yet."""
+        """Log probabilities of the tokens that are still to be sent."""
         self._stream: StreamParser = chat.parser.stream()
         self._encode = encode
         self._texts: list[str] = []
         self._ids: list[int] = []
 
     def take(self, piece: CompletionPiece) -> list[Delta]:
-        """Read a piece, and return the deltas that it adds."""
+        """Parse a piece, and return the deltas that it adds."""
         self._texts.append(piece.text)
         self._ids.extend(piece.ids)
         most = self.chat.request.top_logprobs
@@ -67,7 +67,7 @@ class AnswerProgress:
         return [*deltas, *self._finish()]
 
     def _finish(self) -> list[Delta]:
-        """End the text. A stop of the client's own cuts what it stands in, as a limit does."""
+        """Finish the parser; a stop string of the client truncates the text, as a limit does."""
         cut = self.end.reason == "length" or self._own_stop
         *deltas, finish = self._stream.finish(complete=not cut)
         reason = finish.text
@@ -81,7 +81,7 @@ class AnswerProgress:
 
     @property
     def _own_stop(self) -> bool:
-        """Whether a text ended it that the client named, and that ends no turn."""
+        """Whether a stop string of the client, which does not end a turn, ended the text."""
         stop = self.end.stop_text
         return stop in self.chat.request.stops and stop not in self.chat.grammar.stop_strings
 
@@ -97,7 +97,7 @@ class AnswerProgress:
 
     @property
     def text(self) -> str:
-        """All text that was written."""
+        """The whole output so far."""
         return "".join(self._texts)
 
     @property
@@ -124,7 +124,7 @@ class AnswerProgress:
         return fields
 
     def take_logprobs(self) -> list[Json]:
-        """Return the log probabilities that were not sent yet."""
+        """Return the log probabilities that are still to be sent, and forget them."""
         found, self.logprobs = self.logprobs, []
         return found
 
@@ -133,7 +133,7 @@ class AnswerForm(ABC):
     """How an API writes the answer to one request."""
 
     def __init__(self, request: ChatRequest, body: Mapping[str, Any], model: str) -> None:
-        """Begin an answer to a request; `body` is what the client sent."""
+        """Store the request; `body` is its JSON as the client sent it."""
         self.request = request
         self.body = body
         self.model = request.model or model
@@ -141,7 +141,7 @@ class AnswerForm(ABC):
 
     @abstractmethod
     def whole(self, answers: Sequence[AnswerProgress]) -> dict[str, Json]:
-        """Return an answer that comes at once."""
+        """Return a whole answer, for a request without `stream`."""
 
     @abstractmethod
     def opening(self) -> bytes:
@@ -149,11 +149,11 @@ class AnswerForm(ABC):
 
     @abstractmethod
     def events(self, answer: AnswerProgress, deltas: Sequence[Delta], /) -> bytes:
-        """Return the events of deltas; empty if there are none."""
+        """Return the events of deltas, or nothing without deltas."""
 
     @abstractmethod
     def closing(self, answers: Sequence[AnswerProgress]) -> bytes:
-        """Return the last events of a stream that came to its end."""
+        """Return the last events of a complete stream."""
 
     @abstractmethod
     def error(self, error: ChatError) -> bytes:
@@ -161,17 +161,17 @@ class AnswerForm(ABC):
 
     @staticmethod
     def error_body(error: ChatError) -> dict[str, Json]:
-        """Return the answer that is only an error."""
+        """Return the body of an error response."""
         return error.to_openai()
 
 
 def new_id(prefix: str) -> str:
-    """Return an id that no other object has."""
+    """Return a unique id, e.g. `"chatcmpl-5f2b…"`."""
     return f"{prefix}{uuid.uuid4().hex}"
 
 
 def event(value: Json, name: str = "") -> bytes:
-    """Return an event of a stream, with a name where its API has names."""
+    """Return a server-sent event, with its name if the API names events."""
     head = f"event: {name}\n".encode() if name else b""
     return head + b"data: " + msgspec.json.encode(value) + b"\n\n"
 
@@ -183,12 +183,12 @@ class ChatForm(AnswerForm):
     """The form of OpenAI's chat completions."""
 
     def __init__(self, request: ChatRequest, body: Mapping[str, Any], model: str) -> None:
-        """Begin an answer to a request; `body` is what the client sent."""
+        """Store the request; `body` is its JSON as the client sent it."""
         super().__init__(request, body, model)
         self._id = new_id("chatcmpl-")
 
     def whole(self, answers: Sequence[AnswerProgress]) -> dict[str, Json]:
-        """Return an answer that comes at once; of ids, what was asked for stands in its choices."""
+        """Return a whole answer, with token ids in its choices if they were requested."""
         choices: list[Json] = []
         for answer in answers:
             choice = answer.message.to_openai_choice(answer.index)
@@ -216,7 +216,7 @@ class ChatForm(AnswerForm):
         return bytes(chunks)
 
     def closing(self, answers: Sequence[AnswerProgress]) -> bytes:
-        """Return the event that tells what the answer took, if it is asked for, and the end."""
+        """Return the usage event, if it was requested, and the end of the stream."""
         beside = answers[0].beside()
         last = b""
         if beside or self.request.stream_options.include_usage:
@@ -250,7 +250,7 @@ class ChatForm(AnswerForm):
 
 
 def token_usage(answers: Sequence[AnswerProgress]) -> dict[str, Json]:
-    """Return what answers to one prompt took."""
+    """Return the `usage` of the answers to one prompt, as OpenAI counts tokens."""
     end = answers[0].end if answers else CompletionEnd("stop")
     ids = (answers[0].chat.prompt_ids if answers else None) or ()
     prompt, written = end.prompt_tokens or len(ids), sum(answer.count for answer in answers)

@@ -121,7 +121,7 @@ class BackendAnswer(ABC):
     seconds: float
     """Seconds that the answer may take."""
     leave: Callable[[], None]
-    """Called at the end in any case."""
+    """Called once the answer has ended, however it ended."""
     begun: bool = field(default=False, init=False)
     """Whether anything was sent."""
     sent_all: bool = field(default=False, init=False)
@@ -139,22 +139,22 @@ class BackendAnswer(ABC):
 
     @abstractmethod
     async def write(self, send: Send) -> None:
-        """Ask the backend, and send what it writes. Raises ChatError."""
+        """Ask the backend, and send its answer. Raises ChatError."""
 
     @abstractmethod
     def count(self, status: int) -> None:
-        """Count the answer, which has come to an end."""
+        """Count the finished answer."""
 
     @abstractmethod
     async def look_back(self) -> None:
-        """Look at what was answered; the client has it already."""
+        """Inspect the answer after the client has received it."""
 
     def error_event(self, error: ChatError) -> bytes:
-        """Return what is sent of an error after the answer has begun."""
+        """Return the error event of an answer that has begun."""
         return event(error.to_openai())
 
     def error_body(self, error: ChatError) -> dict[str, Json]:
-        """Return the answer that is only an error."""
+        """Return the body of an error response."""
         return error.to_openai()
 
     async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
@@ -197,7 +197,7 @@ class ChatAnswer(BackendAnswer):
     """Called with each choice of a chat if it was answered."""
 
     async def write(self, send: Send) -> None:
-        """Ask for all choices side by side, and send what the parser reads of them."""
+        """Request all choices concurrently, and send the parsed answers."""
         if len(self.answers) == 1:
             await self._read(self.answers[0], send)
         else:
@@ -233,7 +233,7 @@ class ChatAnswer(BackendAnswer):
                 self.report_answer(AnsweredChat(prompt[0], answer.text, prompt[1], answer.ids))
 
     async def look_back(self) -> None:
-        """Note what the parser did not read as it is meant. Schemas take a while to check."""
+        """Count outputs in other formats; checking schemas takes a while."""
         for answer in self.answers:
             await anyio.to_thread.run_sync(self.metrics.outputs.note, answer.message)
 
@@ -272,7 +272,7 @@ class PassedAnswer(BackendAnswer):
         """Count nothing: it is not a chat, and its tokens are not known."""
 
     async def look_back(self) -> None:
-        """Look at nothing: no parser has read it."""
+        """Inspect nothing: the text was not parsed."""
 
 
 def _first_error(error: Exception) -> Exception:
@@ -307,7 +307,7 @@ def _body(body: bytes, *, more: bool = True) -> dict[str, object]:
 
 
 BESIDE = 64
-"""Bodies that may be on their way beside the chats that are answered."""
+"""Request bodies that may be arriving in addition to the running chats."""
 LINGERING = 8
 """A body up to this many times the limit is read and discarded, since a client whose body is not
 read never sees the error."""
@@ -348,21 +348,21 @@ class ChatEndpoint:
     limits: ServingLimits = field(default_factory=ServingLimits)
     """Limits on bodies, time and concurrent requests."""
     report_answer: Callable[[AnsweredChat], None] | None = None
-    """Called with each chat that was answered."""
+    """Called with each answered chat."""
     api_key: str = ""
-    """The key that clients have to give; empty: none."""
+    """The key that clients have to send; empty to require none."""
     origins: Sequence[str] = ()
     """The origins whose pages may ask, as CORS has them; `*` is all."""
     running: int = field(default=0, init=False)
     """Chats that are being answered, by their choices."""
     _bodies: int = field(default=0, init=False)
-    """Bodies that are on their way."""
+    """Request bodies that are arriving."""
     _metrics: ServeMetrics = field(default_factory=ServeMetrics, init=False)
     _preparing: tuple[anyio.CapacityLimiter, anyio.CapacityLimiter] = field(
         default_factory=lambda: (anyio.CapacityLimiter(AT_ONCE), anyio.CapacityLimiter(AT_ONCE)),
         init=False,
     )
-    """How many chats are prepared at once: small ones, and large ones that they do not wait for."""
+    """Limiters of concurrent preparation, so that small requests do not wait for large ones."""
 
     def application(self) -> ASGIApp:
         """Return the application, which closes the backend's connections at its end."""
@@ -398,7 +398,7 @@ class ChatEndpoint:
         await self.backend.close()
 
     def count_running(self, more: int) -> None:
-        """Count chats that begin, or fewer where they end."""
+        """Count running chats up or down."""
         self.running += more
         self._metrics.running.set(self.running)
 
@@ -478,7 +478,7 @@ class ChatEndpoint:
         return bytes(taken)
 
     async def _complete(self, request: Request) -> ASGIApp:
-        """Pass a completion on as it is: nothing is rendered, held or parsed."""
+        """Forward a completion unchanged: nothing is rendered, constrained or parsed."""
         room = _Room(self)
         try:
             body = json_object(await self._body(request))
@@ -515,7 +515,7 @@ class ChatEndpoint:
         answer: Callable[[dict[str, Any]], Awaitable[Json]],
         form: type[AnswerForm],
     ) -> Response:
-        """Answer a question that the model has no part in."""
+        """Answer a request that needs no generation."""
         room = _Room(self)
         try:
             body = await self._body(request)
@@ -554,7 +554,7 @@ class ChatEndpoint:
 def _response_of(
     answer: Callable[[Request], Awaitable[ASGIApp]],
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint for Starlette, which calls what it returns, whatever it is."""
+    """Adapt an endpoint for Starlette, which calls whatever ASGI application it returns."""
 
     async def respond(request: Request) -> Response:
         return cast("Response", await answer(request))
@@ -582,13 +582,13 @@ GIVING_BACK = 0.5
 
 
 def return_memory() -> None:
-    """Give freed memory back to the system: glibc keeps the gigabyte of a prompt of 7 MB."""
+    """Return freed memory to the system: glibc keeps the gigabyte of a prompt of 7 MB."""
     with contextlib.suppress(TypeError, AttributeError, OSError):  # other systems give it back
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class _Room:
-    """The places that one request takes among those of an endpoint."""
+    """The share of an endpoint's capacity that one request occupies."""
 
     def __init__(self, endpoint: ChatEndpoint) -> None:
         self._endpoint = endpoint
@@ -597,7 +597,7 @@ class _Room:
         """Bytes of the request's body, once they are known."""
 
     def enter(self, places: int) -> None:
-        """Take more places. Raises ChatError if too many chats are running."""
+        """Occupy more of the capacity. Raises ChatError if too many chats are running."""
         running, limits = self._endpoint.running, self._endpoint.limits
         if places and running >= limits.requests:
             words = f"{running} chats are being answered"
@@ -606,7 +606,7 @@ class _Room:
         self._endpoint.count_running(places)
 
     def leave(self) -> None:
-        """Give all places back, and after a large body the memory, too."""
+        """Release the capacity, and after a large body the memory, too."""
         self._endpoint.count_running(-self._taken)
         self._taken = 0
         if self.body > LARGE_BODY:
@@ -615,10 +615,10 @@ class _Room:
 
 
 class KeyGuard:
-    """Lets requests through that have the server's key, and questions for its health."""
+    """Passes on requests that have the server's key, and health checks."""
 
     def __init__(self, application: ASGIApp, key: str) -> None:
-        """Guard an application."""
+        """Wrap an application."""
         self._application = application
         self._key = key.encode()
 

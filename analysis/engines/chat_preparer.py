@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 
 LONG_TEXT = 100_000
-"""Characters from which on a prompt is encoded while other threads run."""
+"""Characters of a prompt from which on encoding releases the interpreter."""
 GRAMMARS = 64
-"""Grammars that are kept once they were written, each for a set of tools."""
+"""Cached grammars, one for each set of tools."""
 _RENDER_NAMES = frozenset({"self", "messages", "tools", "add_generation_prompt"})
-"""What a render takes beside the template's switches."""
+"""Parameters of a render that are not switches of the template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ class PreparedChat:
     parser: OutputParser
     """Parses the output, given the prompt."""
     grammar: Grammar
-    """It knows the texts that end a turn, also where it holds nothing."""
+    """The grammar; its stop strings are used even if the answer is not constrained."""
     constrained: bool
-    """Whether the backend is to hold the answer to the grammar."""
+    """Whether the backend constrains the answer to the grammar."""
     bridged: str | None = None
-    """Why the prompt does not go on from the earlier turn's ids; empty where it does, None where
-    none were given."""
+    """Why the prompt does not extend the earlier turn's ids; empty if it does, None if the request
+    has no earlier turn."""
     marker_tokenizer: Tokenizer | None = None
-    """Knows the ids of markers for a backend that takes them in a grammar; else None."""
+    """Resolves markers to ids for a backend whose grammars take ids; else None."""
 
 
 class ChatPreparer:
@@ -151,7 +151,7 @@ class ChatPreparer:
         return tuple(encoding.ids)
 
     def properties(self) -> dict[str, Json]:
-        """Return what clients may know of the template, as llama-server's `/props` has it."""
+        """Return the public properties of the template, as llama-server's `/props` has them."""
         template = self._analysis.rendering
         switches: Json = {switch.name: list(switch.values) for switch in self._analysis.switches}
         return {
@@ -226,7 +226,7 @@ class ChatPreparer:
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[object] | None,
     ) -> tuple[tuple[tuple[int, ...] | None, str] | None, str | None]:
-        """Return a prompt that goes on from the earlier turn's ids, or why there is none."""
+        """Return a prompt that extends the ids of the earlier turn, or the reason why it cannot."""
         earlier = request.continues
         if earlier is None:
             return None, None

@@ -1,4 +1,4 @@
-"""Read a chat request in OpenAI's form, its messages, its errors, and the events of backends.
+"""Read a chat request in OpenAI's form, shape its messages, and word errors for its client.
 
 Contract: null stands for a parameter that is left out, and unknown parameters are ignored with a
 line in the log, as engines do. Messages, tools and schemas are checked where they are read. No
@@ -50,7 +50,7 @@ REASONING = ("reasoning_content", "reasoning")
 def shaped_messages(
     messages: Sequence[Mapping[str, Any]], shape: MessageShape
 ) -> list[Mapping[str, Any]]:
-    """Return the messages as the template takes them."""
+    """Return the messages in the shape that the template takes."""
     names: dict[str, str] = {}
     shaped: list[Mapping[str, Any]] = []
     for given in messages:
@@ -68,7 +68,7 @@ def shaped_messages(
 
 
 def shaped_tools(tools: Iterable[Mapping[str, Any]], shape: MessageShape) -> list[Json]:
-    """Return the tools as the template takes them."""
+    """Return the tools in the shape that the template takes."""
     functions = map(function_of, tools)
     return [
         shape.tool({name: value for name, value in function.items() if value is not None})
@@ -155,7 +155,7 @@ class ChatErrorKind(Enum):
 
 
 class ChatError(AutoparserError):
-    """A chat request is not answered, or not to its end."""
+    """A chat request cannot be answered, or its answer broke off."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class ChatError(AutoparserError):
         return {"error": self.fields()}
 
     def fields(self) -> dict[str, Json]:
-        """Return what an OpenAI endpoint says of an error."""
+        """Return the members of OpenAI's error object."""
         words = self.message if self.hint is None else f"{self.message}; {self.hint}"
         return {
             "message": without_paths(words),
@@ -232,12 +232,12 @@ _Ids = Annotated[tuple[int, ...], Meta(description="a list of token ids")]
 
 
 class StreamOptions(Struct, frozen=True):
-    """What a stream tells beside its deltas."""
+    """Token counts in a stream, next to its deltas."""
 
     include_usage: bool = False
     """Whether the last event has the token counts."""
     continuous_usage_stats: bool = False
-    """Whether every event says how many tokens there are so far."""
+    """Whether each event has the token counts so far."""
 
 
 class NamedSchema(Struct, frozen=True):
@@ -250,7 +250,7 @@ class NamedSchema(Struct, frozen=True):
 
 
 class ResponseFormat(Struct, frozen=True):
-    """What the content of an answer has to be."""
+    """The required form of the content."""
 
     type: Literal["text", "json_object", "json_schema"]
     """`"text"` for free text, else JSON with or without a schema."""
@@ -259,7 +259,7 @@ class ResponseFormat(Struct, frozen=True):
 
 
 class EarlierTurn(Struct, frozen=True, forbid_unknown_fields=True):
-    """The ids of the turn that the last assistant message is, as an answer gave them."""
+    """The token ids of the last assistant message and its prompt, from an earlier answer."""
 
     prompt_token_ids: _Ids
     """The ids of its prompt, e.g. `(151644, 872)`."""
@@ -321,23 +321,23 @@ class ChatRequest(Struct, frozen=True):
     """Added to the logits of tokens, by id: `{"50256": -100.0}`."""
 
     return_token_ids: bool = False
-    """Whether the answer has the ids of its prompt and of what was written."""
+    """Whether the answer includes the token ids of its prompt and its output."""
     continues: EarlierTurn | None = None
-    """What the last assistant message was, in ids: the new prompt then begins with them."""
+    """The last assistant message as token ids, which the new prompt then extends."""
 
     @property
     def limit(self) -> int | None:
-        """How many tokens the answer may have; None where nothing is said."""
+        """The token limit of the answer, or None if the request has none."""
         return self.max_completion_tokens or self.max_tokens
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """The texts that end the answer, beside those of the format."""
+        """The client's own stop strings."""
         return (self.stop,) if isinstance(self.stop, str) else self.stop
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """The schema of the content. Raises ChatError where one is announced and missing."""
+        """The schema of the content, or None for free text. Raises ChatError if it is missing."""
         wanted = self.response_format
         if wanted is None or wanted.type == "text":
             return None
@@ -376,7 +376,7 @@ class ChatRequest(Struct, frozen=True):
         return (offered, mode) if offered else (self.tools, "none")
 
     def sampling(self) -> dict[str, Json]:
-        """Return how tokens are chosen, by the names that backends share."""
+        """Return the sampling parameters that have the same name in all backends."""
         return {name: value for name in _SAMPLING if (value := getattr(self, name)) is not None}
 
 
@@ -394,11 +394,11 @@ _BOOKKEEPING = {
     *("user", "metadata", "store", "service_tier", "safety_identifier", "verbosity"),
     *("prompt_cache_key", "prompt_cache_retention", "modalities"),
 }
-"""Parameters that no answer depends on here; they are ignored without a line."""
+"""Parameters without an effect on the answer; they are ignored silently."""
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """Read a body; what is null in it is left out. Raises ChatError unless it is an object."""
+    """Decode a body without its null members. Raises ChatError unless it is an object."""
     try:
         value = msgspec.json.decode(body)
     except (ValueError, RecursionError) as error:
@@ -434,7 +434,7 @@ def _inner_kinds(kind: type[Struct]) -> Mapping[str, type[Struct]]:
 
 
 def chat_request(value: Mapping[str, Any]) -> ChatRequest:
-    """Read the object of a request. Raises ChatError, which names the place in it."""
+    """Read a decoded request. Raises ChatError, which names the member."""
     value = without_nulls(value, ChatRequest)
     ignore_fields(value.keys() - _BOOKKEEPING - set(ChatRequest.__struct_fields__))
     try:

@@ -1,4 +1,4 @@
-"""The APIs beside chat completions: requests read as chat requests, answers written in their form.
+"""Translate Anthropic's messages and OpenAI's responses to chat requests, and answers back.
 
     Anthropic's /v1/messages: system, messages of blocks, tools with input_schema
     OpenAI's /v1/responses: instructions, input of items, tools without `function`
@@ -113,7 +113,7 @@ def _choice(choice: object) -> dict[str, Any]:
 
 
 def _chat_messages(message: object, place: str) -> Iterator[dict[str, Any]]:
-    """Return a message as a chat has it: results of tools come before the text beside them."""
+    """Return a message in chat form; tool results precede the text next to them."""
     if not is_mapping(message) or not isinstance(message.get("role"), str):
         raise ChatError("this message has no role", place=place)
     content = message.get("content")
@@ -138,7 +138,7 @@ def _chat_messages(message: object, place: str) -> Iterator[dict[str, Any]]:
 
 
 def _add_block(said: dict[str, Any], kind: str, block: Mapping[str, Any], where: str) -> None:
-    """Add what the model thought or called to its message."""
+    """Add a block of reasoning or a call to the assistant message."""
     if kind == "thinking":
         thought = said.get("reasoning_content", "")
         said["reasoning_content"] = thought + _text(block.get("thinking"), where)
@@ -164,7 +164,7 @@ class MessagesForm(AnswerForm):
     """The form of Anthropic's messages."""
 
     def __init__(self, request: ChatRequest, body: Mapping[str, Any], model: str) -> None:
-        """Begin an answer to a request; `body` is what the client sent."""
+        """Store the request; `body` is its JSON as the client sent it."""
         super().__init__(request, body, model)
         self._id = new_id("msg_")
         self._block = -1
@@ -173,7 +173,7 @@ class MessagesForm(AnswerForm):
         """The type of the open block, and which call it is."""
 
     def whole(self, answers: Sequence[AnswerProgress]) -> dict[str, Json]:
-        """Return an answer that comes at once."""
+        """Return a whole answer, for a request without `stream`."""
         (answer,) = answers
         message = answer.message
         blocks: list[Json] = []
@@ -271,7 +271,7 @@ def _call_block(call_id: str, name: str, arguments: Json) -> Json:
 
 
 def _object(arguments: str) -> Json:
-    """Return the arguments of a call, or none of one that was cut: clients carry out objects."""
+    """Return the arguments of a call; `{}` for a truncated one, since clients execute objects."""
     try:
         value: Json = json.loads(arguments)
     except ValueError:
@@ -442,14 +442,14 @@ _ECHOED: Mapping[str, Json] = {
     "reasoning": None,
     "metadata": {},
 }
-"""What a response repeats of its request, and what stands there if it was not said."""
+"""Fields that a response repeats from its request, with their defaults."""
 
 
 class ResponsesForm(AnswerForm):
     """The form of OpenAI's responses."""
 
     def __init__(self, request: ChatRequest, body: Mapping[str, Any], model: str) -> None:
-        """Begin an answer to a request; `body` is what the client sent."""
+        """Store the request; `body` is its JSON as the client sent it."""
         super().__init__(request, body, model)
         self._id = new_id("resp_")
         self._number = -1
@@ -457,7 +457,7 @@ class ResponsesForm(AnswerForm):
         self._output: list[Json] = []
 
     def whole(self, answers: Sequence[AnswerProgress]) -> dict[str, Json]:
-        """Return an answer that comes at once: what a stream would end with."""
+        """Return a whole answer, equal to the end of its stream."""
         (answer,) = answers
         message = answer.message
         texts = {"reasoning": message.reasoning_content, "message": message.content}

@@ -1,4 +1,4 @@
-"""The server that completes text: how it is asked, and what it answers piece by piece.
+"""Request completions from a server, and decode the pieces of its answer.
 
 llama-server is asked at its own `/completion`, where ids, counts and what was cached come along;
 the others at OpenAI's `/v1/completions`.
@@ -39,12 +39,12 @@ class CompletionEnd:
     cached_tokens: int = 0
     """Tokens of the prompt that the backend had in its cache."""
     stop_text: str = ""
-    """The text that ended it; empty where a token did, or a backend does not say."""
+    """The stop string that ended it; empty if a token did, or if the backend does not report it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionPiece:
-    """The output of a backend since the last piece."""
+    """The output of a backend since the previous piece."""
 
     text: str = ""
     """The text, e.g. `"<tool_call>"`; empty for the end alone."""
@@ -53,17 +53,17 @@ class CompletionPiece:
     end: CompletionEnd | None = None
     """How the completion ended, or None before its end."""
     logprobs: tuple[dict[str, Any], ...] = ()
-    """One object a token, as OpenAI's chat completions have them."""
+    """An object for each token, as in OpenAI's chat completions."""
 
 
 LEAST_LOGPROB = -9999.0
-"""Stands for the logarithm of 0, which JSON cannot say."""
+"""Replaces the logarithm of 0, which JSON cannot express."""
 
 
 def token_logprob(
     token: str, logprob: float | None, others: Mapping[str, float | None]
 ) -> dict[str, Any]:
-    """Return what a chat completion says of a token; `others` are the likeliest in its place."""
+    """Return a token's entry in `logprobs`; `others` are the likeliest tokens at its place."""
 
     def described(text: str, value: float | None) -> dict[str, Json]:
         least = LEAST_LOGPROB if value is None else max(value, LEAST_LOGPROB)
@@ -111,7 +111,7 @@ class LlamaEvent(Struct):
     """The tokens with their log probabilities, if requested."""
 
     def piece(self, _: CompletionEnd | None) -> CompletionPiece:
-        """Return what it brings."""
+        """Return the event as a piece of the completion."""
         logprobs = tuple(
             token_logprob(
                 token.token, token.logprob, {top.token: top.logprob for top in token.top_logprobs}
@@ -150,9 +150,9 @@ class _Choice(Struct):
     token_ids: tuple[int, ...] | None = None
     logprobs: _Logprobs | None = None
     stop_reason: str | int | None = None
-    """vLLM's word for what ended it."""
+    """The stop string or the id of the token that ended it, in vLLM."""
     matched_stop: str | int | None = None
-    """SGLang's."""
+    """The same in SGLang."""
 
 
 class _Cached(Struct):
@@ -174,7 +174,7 @@ class OpenAIEvent(Struct):
     """The token counts, in the last event."""
 
     def piece(self, end: CompletionEnd | None) -> CompletionPiece:
-        """Return what it brings; `end` is what earlier events said of the end.
+        """Return the event as a piece; `end` is the end that earlier events announced.
 
         The reason comes in one event, and what the answer took in a later one.
         """
@@ -196,10 +196,10 @@ class OpenAIEvent(Struct):
 
 
 SHOWN = 300
-"""Characters of the backend's own words that are shown."""
+"""Most characters of a backend's own message that are shown."""
 CONNECT = 20.0
-"""Seconds in which it has to take a connection: one whose queue is full drops some, and the system
-asks again after 1, 3, 7 and 15 seconds."""
+"""Seconds for connecting: a server whose queue is full drops some attempts, and the system tries
+again after 1, 3, 7 and 15 seconds."""
 _DATA = "data:"
 _DONE = "[DONE]"
 
@@ -216,7 +216,7 @@ class CompletionBackend:
         connections: int = 256,
         key: str = "",
     ) -> None:
-        """Ask the server at this address, with or without `/v1`; close it when done.
+        """Connect to the server at this address, with or without `/v1`; close it when done.
 
         `key` is what it wants as a bearer's token.
         """
@@ -239,7 +239,7 @@ class CompletionBackend:
         await self._client.aclose()
 
     async def healthy(self) -> bool:
-        """Whether it says that it is well, within a second."""
+        """Return whether the server reports that it is healthy, within a second."""
         try:
             answer = await self._client.get(f"{self.url}/health", timeout=1.0)
         except httpx2.HTTPError:
@@ -250,7 +250,7 @@ class CompletionBackend:
     async def open_completion(
         self, chat: PreparedChat, index: int = 0
     ) -> AsyncGenerator[AsyncIterator[CompletionPiece]]:
-        """Ask for a completion, and give its pieces as they come. Raises ChatError.
+        """Request a completion, and yield its pieces as they arrive. Raises ChatError.
 
         `index` is the number of the choice, which moves the seed. The connection is closed with
         the block, which tells the server to stop.
@@ -264,7 +264,7 @@ class CompletionBackend:
     async def pass_on(
         self, body: Mapping[str, Json], model: str
     ) -> AsyncGenerator[tuple[str, AsyncIterator[bytes]]]:
-        """Ask for a completion by OpenAI's API; give the answer's type and its bytes as they come.
+        """Forward a request in OpenAI's form; yield the content type and the bytes as they arrive.
 
         `model` is put in the place of the name that the backend says. Raises ChatError.
         """
@@ -300,7 +300,7 @@ class CompletionBackend:
 
     @asynccontextmanager
     async def _asked(self, path: str, body: Mapping[str, Json]) -> AsyncGenerator[httpx2.Response]:
-        """Send a request, and give its answer, which is no refusal. Raises ChatError."""
+        """Send a request, and yield the successful response. Raises ChatError."""
         try:
             async with self._client.stream(
                 "POST",
@@ -316,7 +316,7 @@ class CompletionBackend:
             raise self._lost(error) from error
 
     def check(self, request: ChatRequest) -> None:
-        """Raise ChatError for what this server cannot do."""
+        """Raise ChatError for a parameter that this server does not have."""
         if request.min_tokens and self._native:
             raise ChatError("llama-server knows no least number of tokens", place="min_tokens")
 
@@ -325,7 +325,7 @@ class CompletionBackend:
         return self.engine.record.own_completion
 
     async def _text(self, prompt: str) -> str:
-        """Return a prompt without what the server writes before each text by itself."""
+        """Return a prompt without the token that the server prepends to each text."""
         if not self._native:
             return prompt
         if self._leading is None:
@@ -369,7 +369,7 @@ class CompletionBackend:
         return {**body, **self.engine.record.completion_fields}
 
     async def _pieces(self, answer: httpx2.Response) -> AsyncIterator[CompletionPiece]:
-        """Read the events; raises ChatError where they stop before the end."""
+        """Decode the events. Raises ChatError if they break off before the end."""
         end: CompletionEnd | None = None
         written = 0
         async for line in _lines(answer):
@@ -398,7 +398,7 @@ class CompletionBackend:
             raise self._refusal(200, data) from None
 
     def _refusal(self, status: int, error_text: str) -> ChatError:
-        """Return the error of a backend that does not want a request."""
+        """Return the error of a backend that refuses a request."""
         try:
             words = str(_decoded(error_text, dict[str, Any])["error"]["message"])
         except (msgspec.DecodeError, LookupError, TypeError):
@@ -436,7 +436,7 @@ class _Tokens(msgspec.Struct):
 
 
 LARGEST = 32_000_000
-"""Bytes of a line of an answer and of one that is not a stream, and characters of all its text."""
+"""Most bytes of a line and of a whole answer, and most characters of its text."""
 
 
 def _too_large() -> ChatError:
@@ -454,7 +454,7 @@ async def _whole_body(answer: httpx2.Response) -> bytes:
 
 
 async def _lines(answer: httpx2.Response) -> AsyncIterator[str]:
-    """Read the lines of a stream of events. Raises ChatError for one that is too long.
+    """Yield the lines of an event stream. Raises ChatError for one that is too long.
 
     They end at a line feed alone. httpx2's own lines end at U+2028 and its like, too, which may
     stand in a model's text and in the grammar that llama-server repeats.

@@ -29,9 +29,9 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.worker_pool import ClosedAtExit, python_answer
 
 ENGINES = tuple(engine.record.package for engine in ServerEngine)
-"""The packages whose parsers can be asked."""
+"""The modules of engines that a Python may have."""
 START = 300.0
-"""Seconds to import an engine: engines import much, and a disk may be slow."""
+"""Seconds for importing an engine, from a slow disk, too."""
 TEXT = 5.0
 """Seconds of CPU time for one text."""
 ANSWER = 120.0
@@ -116,7 +116,7 @@ class EngineProcess(ClosedAtExit):
         text_seconds: float = TEXT,
         answer_seconds: float = ANSWER,
     ) -> None:
-        """Store the limits: `text_seconds` of CPU time for one text, `answer_seconds` for all."""
+        """Store the limits: `text_seconds` of CPU time for each text, `answer_seconds` for all."""
         self.engine, self.python = engine, python
         self._text_seconds, self._answer_seconds = text_seconds, answer_seconds
         self._running: _Running | None = None

@@ -1,4 +1,4 @@
-"""Rank the parsers of an engine by how many of a template's turns they read right.
+"""Rank the parsers of an engine by the number of a template's turns that they read right.
 
 Contract: each parser is tried alone first, a tool parser by calls only, a reasoning parser by
 reasoning only. The best of both kinds, and no parser of a kind, are combined into pairs, which are
@@ -65,7 +65,7 @@ _ANSWER = "Nothing is to be done."
 def hostile_messages(
     markers: Sequence[str], reasoning_end: str, call: str
 ) -> Iterator[BatteryCase]:
-    """Return the messages for a template's markers; `call` is a call as it writes one.
+    """Yield messages that quote a template's markers; `call` is a call as it writes one.
 
     Which of them can be told from other messages at all is for the caller to find out.
     """
@@ -91,7 +91,7 @@ THOUGHT = "Let me see."
 
 @dataclass(frozen=True, slots=True)
 class AskedText:
-    """A text and what it means."""
+    """A text and its meaning."""
 
     title: str
     """The case of the battery, e.g. `"2 calls"`."""
@@ -100,13 +100,13 @@ class AskedText:
     text: str
     """The turn without its end, e.g. `"<tool_call>\\n{…}\\n</tool_call>"`."""
     opening: str
-    """What the prompt ends with: all that the template writes for an answer to begin."""
+    """The generation prompt at the end of the prompt, e.g. `"<|im_start|>assistant\\n"`."""
     end: str
-    """What ended the turn, and is not in the text."""
+    """The end of the turn, which the text does not include, e.g. `"<|im_end|>"`."""
     setting: Mapping[str, Json]
-    """The template's variables that are set."""
+    """The variables of the template, e.g. `{"enable_thinking": False}`."""
     others: tuple[Mapping[str, Json], ...]
-    """Other settings of them under which the prompt ends alike."""
+    """Other settings with the same generation prompt."""
     tools: bool
     """Whether tools are offered."""
     meant: Message
@@ -114,10 +114,10 @@ class AskedText:
     hostile: bool
     """Whether markers or calls are quoted in it as plain text."""
     judge: ReadingJudge
-    """Judges what was read of it, by the template."""
+    """Judges readings of the text, by the template."""
 
     def to_worker(self) -> dict[str, Json]:
-        """Return what a parser is told."""
+        """Return the text in the form of the worker's requests."""
         return {
             "prompt": self.prompt,
             "opening": self.opening,
@@ -131,17 +131,17 @@ class AskedText:
 
 @dataclass(frozen=True, slots=True)
 class AskedTexts:
-    """All of them, and how many messages could not be asked about."""
+    """The texts, and the number of messages without one."""
 
     texts: tuple[AskedText, ...]
     """The texts, those after the default prompt first."""
     not_asked: int
-    """Messages that the template refuses or does not write after the prompt, or that no reader can
-    tell from others."""
+    """Messages that the template refuses or does not write after the prompt, and hostile ones that
+    no reader can tell from others."""
 
 
 def asked_texts(analysis: Analysis) -> AskedTexts:
-    """Return the turns after every prompt.
+    """Return the turns after each generation prompt.
 
     After the default one these are the whole battery and hostile messages, after each of the others
     some messages of the battery.
@@ -201,7 +201,7 @@ class _Turns:
         )
 
     def cases(self, *, whole: bool) -> Iterator[tuple[BatteryCase, bool]]:
-        """Return the messages, and of each whether it is hostile."""
+        """Yield the messages, each with whether it is hostile."""
         for case in battery_messages():
             if (whole or case.title in ASKED) and (self._tools or not case.message.calls):
                 yield case, False
@@ -215,7 +215,7 @@ class _Turns:
                     yield case, True
 
     def text_of(self, case: BatteryCase, *, hostile: bool) -> AskedText | None:
-        """Return the text of a message; None where it cannot be asked about."""
+        """Return the text of a message, or None if the template or no reader has one."""
         if not self._turns.prompted.rendered:
             return None
         message, text = self._fitting(self._format.with_naming_ids(case.message))
@@ -242,7 +242,7 @@ class _Turns:
         )
 
     def _fitting(self, message: Message) -> tuple[Message, str | None]:
-        """Return a message that goes on from the prompt, and its text; None where none does.
+        """Return a message that continues the prompt, and its text, or None if none does.
 
         A prompt that opens the reasoning asks for some, one that closes it for none.
         """
@@ -268,14 +268,14 @@ class _Turns:
         return self._judge.judge(message, read).right
 
     def _stopped(self, text: str) -> tuple[str, str]:
-        """Cut off what ends the turn, and return it."""
+        """Return a turn without its end, and the end."""
         for end in self._ends:
             if text.rstrip().endswith(end):
                 return text.rstrip().removesuffix(end), end
         return text, ""
 
     def _call(self) -> str:
-        """Return a call as the template writes it; empty where it does not write one."""
+        """Return a call as the template writes it, or empty if it writes none."""
         case = next(case for case in battery_messages() if case.title == "1 call")
         found = self.text_of(case, hostile=False) if self._tools else None
         return "" if found is None else found.text.strip()
@@ -283,7 +283,7 @@ class _Turns:
 
 @cache
 def _checks() -> Mapping[str, Validate]:
-    """Return the checks of arguments, by the names of tools; what makes them takes seconds."""
+    """Return validators of arguments by tool name; making them takes seconds."""
     functions = map(function_of, loose_tools())
     return {function["name"]: schema_validator(function["parameters"]) for function in functions}
 
@@ -297,7 +297,7 @@ def _allowed(call: ToolCall) -> bool:
 
 
 class TextDelivery(StrEnum):
-    """How a text comes to a parser."""
+    """How a text is passed to a parser."""
 
     WHOLE = "at once"
     """The text in one piece, as for an answer that is not streamed."""
@@ -308,7 +308,7 @@ class TextDelivery(StrEnum):
 
     @property
     def tokens(self) -> int:
-        """Number of tokens in a delta; 0 if there are no deltas."""
+        """Number of tokens in a delta; 0 for a text in one piece."""
         return {TextDelivery.WHOLE: 0, TextDelivery.TOKENS: 1, TextDelivery.BLOCKS: 6}[self]
 
 
@@ -387,7 +387,7 @@ def _judged(question: AskedText, answer: ParserAnswer) -> ReadingVerdict:
 
 _IN_BRACKETS = re.compile(r"<[^<>\s]{1,40}>|\[[^\[\]\s]{1,40}\]")
 TRIED = 4
-"""Number of parsers of a kind that are combined with those of the other."""
+"""Most parsers of each kind that are combined into pairs."""
 
 
 class ParserPart(StrEnum):
@@ -416,7 +416,7 @@ class ParserPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnusableParser:
-    """A parser that could not be asked."""
+    """A parser that could not be made."""
 
     part: ParserPart
     """The part that it reads."""
@@ -439,11 +439,11 @@ class EngineRanking:
     auto: PairScore | None
     """The pair that the engine's `auto` chooses by the template, or None if it has no `auto`."""
     alike: tuple[tuple[str, ...], ...] = ()
-    """Names of parsers that read every text alike; the first of them was put into pairs."""
+    """Names of parsers with equal readings; the first of them was put into pairs."""
     unusable: tuple[UnusableParser, ...] = ()
     """The parsers that could not be made."""
     left_out: Mapping[int, str] = field(default_factory=dict[int, str])
-    """The reasons why the engine cannot be asked about texts, by index of the text."""
+    """Why the engine cannot read a text, by index of the text."""
 
     @property
     def engine(self) -> str:

@@ -40,11 +40,11 @@ from .chat_request import REASONING
 
 
 SHOWN = 200
-"""Characters of a server's own words that are shown."""
+"""Most characters of a server's own message that are shown."""
 LARGEST = 32_000_000
 """Bytes of an answer; `/server_info` and a prompt's ids are far below."""
 _NOT_THERE = (403, 404, 405, 501)
-"""A server may forbid an endpoint that it was not started with."""
+"""Statuses of an absent endpoint; a server may forbid one that it was not started with."""
 
 
 class ProbeError(AutoparserError):
@@ -82,7 +82,7 @@ def _is_this_machine(host: str) -> bool:
 
 @dataclass(frozen=True)
 class ServerReply:
-    """What a server says to one request."""
+    """The response of a server to one request."""
 
     status: int
     """The HTTP status, e.g. 200."""
@@ -91,17 +91,17 @@ class ServerReply:
 
     @property
     def offered(self) -> bool:
-        """Whether there is such an endpoint."""
+        """Whether the server has the endpoint."""
         return self.status not in _NOT_THERE
 
     @property
     def ok(self) -> bool:
-        """Whether it does what was asked, and says so in JSON."""
+        """Whether the request succeeded, with a JSON object."""
         return self.status == HTTPStatus.OK and isinstance(self.value, dict)
 
     @cached_property
     def value(self) -> Json:
-        """Its JSON; None where it is not JSON."""
+        """The decoded body, or None if it is not JSON."""
         try:
             value: Json = json.loads(self.text)
         except ValueError:
@@ -110,12 +110,12 @@ class ServerReply:
 
     @property
     def object(self) -> Mapping[str, Json]:
-        """Its JSON object; an empty one where it is not one."""
+        """The decoded body if it is an object, else an empty one."""
         return self.value if isinstance(self.value, dict) else {}
 
     @property
     def refusal(self) -> str:
-        """Why it does not do what was asked, in its own words."""
+        """Why the server refuses, in its own words."""
         error = self.object.get("error", self.object.get("message", self.object.get("detail")))
         words = error.get("message") if isinstance(error, dict) else error
         cause = words if isinstance(words, str) else self.text
@@ -123,13 +123,13 @@ class ServerReply:
 
 
 class ProbeClient(ClosedAtExit):
-    """One server, and how it is asked; a context that closes its connections."""
+    """Sends requests to one server; a context manager that closes its connections."""
 
     def __init__(self, url: str, *, timeout: float, key: str = "") -> None:
-        """Ask the server at a checked address; each request may take `timeout` seconds."""
+        """Prepare requests to a checked address, each of at most `timeout` seconds."""
         self.url = url
         self.requests = 0
-        """How many were sent."""
+        """Number of requests sent."""
         self._timeout = timeout
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         # No connection is used twice: a server may close one just as it is asked again, after it
@@ -145,15 +145,15 @@ class ProbeClient(ClosedAtExit):
         self._client.close()
 
     def get(self, path: str) -> ServerReply:
-        """Ask for what is there. Raises ProbeError."""
+        """Send a GET request. Raises ProbeError."""
         return self._reply_to("GET", path, None)
 
     def post(self, path: str, body: Mapping[str, Json]) -> ServerReply:
-        """Ask for something to be done. Raises ProbeError."""
+        """Send a POST request. Raises ProbeError."""
         return self._reply_to("POST", path, body)
 
     def events(self, path: str, body: Mapping[str, Json]) -> list[Mapping[str, Json]] | ServerReply:
-        """Ask for a stream, and return its events, or the refusal. Raises ProbeError."""
+        """Request a stream; return its events, or the refusal. Raises ProbeError."""
         reply = self._reply_to("POST", path, {**body, "stream": True})
         if reply.status != HTTPStatus.OK:
             return reply
@@ -275,11 +275,11 @@ class KnownText:
     text: str
     """The text that the template writes after its prompt, up to the end of the turn."""
     other: Message | None = None
-    """Other meanings: the template writes the same text for them, and the schemas allow them."""
+    """Another message that the template writes as the same text, if the schemas allow it."""
 
     @property
     def meanings(self) -> tuple[Message, ...]:
-        """All messages that a reader may give."""
+        """All messages that are right readings."""
         return (self.message,) if self.other is None else (self.message, self.other)
 
 
@@ -288,23 +288,23 @@ class TextRefusedError(Exception):
 
 
 class TextNotAskedError(Exception):
-    """A text cannot reach the server's parser unchanged; the message is the reason."""
+    """The text cannot reach the server's parser unchanged; the message is the reason."""
 
 
 class TextRoute(StrEnum):
     """How a text came before the server's parser."""
 
     GIVEN = "given"
-    """The server is handed the text, and nothing is generated."""
+    """The server is sent the text, and nothing is generated."""
     FORCED = "forced"
     """The model is made to write the text."""
     SAMPLED = "sampled"
-    """The model writes what it likes; what it wrote is asked for beside."""
+    """The model writes freely, and its raw output is requested as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A server's description of itself; None for what it does not state."""
+    """A server's description of itself; a field is None if the server does not state it."""
 
     engine: ServerEngine
     """The engine behind the address."""
@@ -325,7 +325,7 @@ class ServedModel:
     parsers_told: bool = False
     """Whether it states the parsers it was started with; None then means no parser."""
     notes: tuple[str, ...] = ()
-    """What else reports show of its parsers."""
+    """Remarks about its parsers, e.g. `("one, which the server derives from its template",)`."""
 
 
 class TextRung(ABC):
@@ -333,7 +333,7 @@ class TextRung(ABC):
 
     rung: ClassVar[TextRoute]
     blind: ClassVar[tuple[str, ...]]
-    """The differences that it cannot see, in words."""
+    """The differences that it cannot detect, in words."""
     sees_reasoning: ClassVar[bool] = True
     """Whether the server returns the reasoning."""
     streams: ClassVar[bool] = False
@@ -451,7 +451,7 @@ def joined_deltas(deltas: Sequence[Mapping[str, Json]]) -> ReadMessage:
 
 
 class ReadPart(StrEnum):
-    """What of a message is compared."""
+    """The parts of a message that are compared."""
 
     REASONING = "reasoning"
     """The reasoning, as text."""
@@ -462,17 +462,17 @@ class ReadPart(StrEnum):
 
 
 class PartLikeness(StrEnum):
-    """How far a part is what was meant."""
+    """How much a part differs from the meaning."""
 
     EDGES = "edges"
-    """The same but for whitespace at its edges."""
+    """Equal except for whitespace at its edges."""
     DIFFERENT = "different"
     """Another text, or other calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartDifference:
-    """A part of a message that is otherwise."""
+    """A part of a message that differs from its meaning."""
 
     part: ReadPart
     """The part that differs."""
@@ -531,7 +531,7 @@ def text_or_empty(value: Json) -> str:
 
 
 def first_choice(value: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return the first choice, or an empty one if there is none."""
+    """Return the first choice, or an empty one without choices."""
     match value.get("choices"):
         case [dict() as first, *_]:
             return first

@@ -1,4 +1,4 @@
-"""Count and log outputs of a server that its format does not read as they are meant.
+"""Count and log outputs of a server that are not in its format.
 
     OutputWatch.note(message)  ->  a counter for each kind, and one line in the log for a kind
 
@@ -23,14 +23,14 @@ _LOG = logging.getLogger("autoparser")
 KEEPS_LOOKING = 3
 """Outputs in another format after which there is a line: a model may write one by accident."""
 _MOST_LOGGED = 256
-"""Lines about schemas in a process; tools of requests have no end."""
+"""Most lines about schemas in a process; there may be any number of tools."""
 
 
 class OutputWatch:
     """Counts the outputs of one process; the metrics are Prometheus' where that is installed."""
 
     def __init__(self, registry: object | None = None) -> None:
-        """Start at zero; `registry` is that of the metrics, by default the process's own."""
+        """Start at zero; `registry` holds the metrics, by default the global one."""
         self.foreign = 0
         """Outputs that call a tool in another format."""
         self.schema_errors = 0
@@ -78,7 +78,7 @@ class OutputWatch:
 
 
 def _breaches(call: ParsedCall) -> tuple[SchemaBreach, ...]:
-    """Return what `call.schema_errors` has, within bounds: the schema is a client's."""
+    """Return the schema violations of a call, within bounds: the schema is a client's."""
     if call.schema is None:
         return ()
     try:
@@ -88,7 +88,7 @@ def _breaches(call: ParsedCall) -> tuple[SchemaBreach, ...]:
 
 
 def _counter(name: str, words: str, registry: object | None) -> Callable[[], Any]:
-    """Return what counts by one, a metric if Prometheus' client is installed."""
+    """Return a function that increments a counter, a metric if Prometheus is installed."""
     try:
         from prometheus_client import REGISTRY, Counter  # noqa: PLC0415 - engines may have none
     except ImportError:

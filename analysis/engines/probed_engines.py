@@ -1,4 +1,4 @@
-"""The servers of vLLM, SGLang and llama.cpp: how each is asked, and what it answers.
+"""Ask the servers of vLLM, SGLang and llama.cpp for prompts and readings.
 
 What they have in common is in `engine_server`. A text comes before a server's parser
 
@@ -42,11 +42,11 @@ from .engine_server import (
 )
 
 SPARE = 64
-"""A model may write as many tokens as a text has bytes, and this many more."""
+"""Tokens that a model may write in addition to the bytes of a text."""
 
 
 def token_id_list(value: Json) -> list[int] | None:
-    """Return a list of token ids, or None if the value is not one."""
+    """Return token ids, or None for anything else."""
     if not isinstance(value, list):
         return None
     found = [token for token in value if isinstance(token, int)]
@@ -54,7 +54,7 @@ def token_id_list(value: Json) -> list[int] | None:
 
 
 def text_in(reply: ServerReply, key: str) -> str:
-    """Return a text of a reply. Raises TextRefusedError if it has none."""
+    """Return a text member of a reply. Raises TextRefusedError if it is missing."""
     found = reply.object.get(key)
     if not isinstance(found, str):
         raise TextRefusedError(reply.refusal)
@@ -62,7 +62,7 @@ def text_in(reply: ServerReply, key: str) -> str:
 
 
 def only_text(text: str) -> str:
-    """Return the grammar of one text; the escapes of JSON's strings are among those of EBNF's."""
+    """Return a grammar of one text; EBNF has all escapes of JSON strings."""
     return f"root ::= {json.dumps(text, ensure_ascii=False)}"
 
 
@@ -75,7 +75,7 @@ def ended_choice(reply: ServerReply) -> Mapping[str, Json]:
 
 
 class TokenServer(EngineServer):
-    """A server that returns the token ids of a prompt and of an answer, and their text."""
+    """A server that returns token ids of prompts and answers, and the text of ids."""
 
     ids_field: ClassVar[str]
     """The field of a choice that has the ids of the answer."""
@@ -112,9 +112,9 @@ class TokenServer(EngineServer):
 
 DERENDER = f"{CHAT}/derender"
 LIKELIER, MOST = 5.0, 100.0
-"""How much likelier a character makes a token, as the logarithm of its odds, and vLLM's limit."""
+"""Bias for each character of a token, in log odds, and vLLM's maximum."""
 CHUNKS = 24
-"""Pieces of a stream; the derenderer reads all that came before with each of them."""
+"""Most pieces of a stream; the derenderer reads all earlier ones again with each."""
 
 
 class VllmProbe(TokenServer):
@@ -187,14 +187,14 @@ class _GivenToDerenderer(TextRung):
     _prompts: dict[str, list[int]] = field(default_factory=dict[str, list[int]], compare=False)
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
-        """Have it read the ids of the text at once."""
+        """Send all ids of the text."""
         prompt = self._prompt(chat)
         ids = self.server.ids(known_text.text)
         response: Json = {**_chosen(ids, "stop"), "prompt_token_ids": [*prompt]}
         return completion_message(self._reply_to(chat, prompt, generate_response=response))
 
     def read_stream(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
-        """Have it read the ids piece by piece, each with the state that the last one gave."""
+        """Send the ids piece by piece, each with the state that the last reply returned."""
         ids, prompt = self.server.ids(known_text.text), self._prompt(chat)
         step = -(-len(ids) // CHUNKS)
         events: list[Mapping[str, Json]] = []
@@ -241,7 +241,7 @@ class _ForcedByVllm(TextRung):
     )
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
-        """Have it write the text, and end where the grammar does."""
+        """Constrain the model to the text, which ends with the grammar."""
         # A plugin may put reasoning before a choice or a pattern, and leaves a grammar as it is.
         grammar: Json = {"grammar": only_text(known_text.text)}
         body: dict[str, Json] = {
@@ -262,7 +262,7 @@ class _ForcedByVllm(TextRung):
 SEPARATE = "/separate_reasoning"
 PARSE = "/parse_function_call"
 NO_THINKING: dict[str, Json] = {"enable_thinking": False, "thinking": False}
-"""What SGLang looks at in `chat_template_kwargs` before a grammar holds from the first token on."""
+"""Values in `chat_template_kwargs` with which SGLang applies a grammar from the first token."""
 
 
 class SglangProbe(TokenServer, ParserEndpoints):
@@ -274,7 +274,7 @@ class SglangProbe(TokenServer, ParserEndpoints):
 
     @classmethod
     def at_client(cls, client: ProbeClient, model: str, root: str | None) -> Self:
-        """Ask what it was started with."""
+        """Ask for the parsers that it was started with."""
         del root
         info = client.get("/server_info").object
 
@@ -359,7 +359,7 @@ class _ForcedByGrammar(TextRung):
     _chats: dict[str, ProbedChat] = field(default_factory=dict[str, ProbedChat], compare=False)
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
-        """Have it write the text, and see by the ids that it did."""
+        """Constrain the model to the text, and check its ids."""
         body = {**self._body(chat, known_text.text), "return_token_ids": True}
         reply = self.server.client.post(CHAT, body)
         written = token_id_list(first_choice(reply.object).get(self.server.ids_field))
@@ -369,11 +369,11 @@ class _ForcedByGrammar(TextRung):
         return message
 
     def read_stream(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
-        """Have it write the text as a stream."""
+        """Constrain the model to the text, streamed."""
         return streamed_message(self.server.client.events(CHAT, self._body(chat, known_text.text)))
 
     def _chat_without_thinking(self, chat: ProbedChat) -> ProbedChat:
-        """Return the chat, without thinking where that leaves its prompt as it is."""
+        """Return the chat with thinking off, if that leaves its prompt unchanged."""
         if chat.key not in self._chats:
             off = replace(chat, settings={**NO_THINKING, **chat.settings})
             same = self.server.prompt_ids(off) == self.server.prompt_ids(chat)
@@ -392,7 +392,7 @@ class _ForcedByGrammar(TextRung):
 
 MARK = "x"
 LIKELY = 1000
-"""Added to the end's logit; no other token comes near it."""
+"""Bias on the end token, with which it is certain to follow."""
 
 
 class LlamaProbe(EngineServer):
@@ -418,11 +418,11 @@ class LlamaProbe(EngineServer):
         return cls(client, served)
 
     def prompt(self, chat: ProbedChat) -> str:
-        """Return what `/apply-template` renders."""
+        """Return the render of `/apply-template`."""
         return text_in(self.client.post("/apply-template", self.body(chat)), "prompt")
 
     def sample_chat(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
-        """Have the prompt completed, and the chat answered: both take the likeliest tokens."""
+        """Complete the prompt, and answer the chat: greedy, so both write the same."""
         completion: dict[str, Json] = {
             "prompt": self.prompt(chat),
             "n_predict": limit,
@@ -439,7 +439,7 @@ class LlamaProbe(EngineServer):
         return written, message
 
     def rungs(self) -> Sequence[TextRung]:
-        """Return the one that forces, if its end is one token."""
+        """Return the route by prefilling, if the end of a turn is one token."""
         end_text: dict[str, Json] = {
             "content": self.served.special_tokens.get("eos_token", ""),
             "parse_special": True,
@@ -465,14 +465,14 @@ class _ForcedByPrefill(TextRung):
     )
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
-        """Have it go on with the text, and end."""
+        """Prefill the answer with the text, and let it end."""
         begun = _with_answer(chat, self._answer_start(chat, known_text))
         bias: list[Json] = [[self.end, LIKELY]]
         body = {**self.server.greedy_body(begun, 4), "logit_bias": bias}
         return completion_message(self.server.client.post(CHAT, body))
 
     def _answer_start(self, chat: ProbedChat, known_text: KnownText) -> Mapping[str, Json]:
-        """Return the message whose beginning is the text, to the letter.
+        """Return the partial message that the server renders as the text, exactly.
 
         The server writes the markup around reasoning itself, so that what follows it is cut off
         where the server has it end. Raises TextNotAskedError.
@@ -495,7 +495,7 @@ class _ForcedByPrefill(TextRung):
 
 
 def _with_answer(chat: ProbedChat, answer_start: Mapping[str, Json]) -> ProbedChat:
-    """Return a chat that ends with what an assistant has begun."""
+    """Return the chat with the beginning of an assistant message at its end."""
     return replace(chat, messages=[*chat.messages, {"role": "assistant", **answer_start}])
 
 

@@ -1,4 +1,4 @@
-"""What a server is asked, and what it makes of it: prompts, texts of known meaning, parsers.
+"""Collect prompts and texts of known meaning for a probe, and judge a server's readings.
 
 - `compared_prompts`: conversations, as the template renders them and as the server makes them.
 - `known_texts`: messages, as the template itself writes them after its prompt.
@@ -79,19 +79,19 @@ DIALOGUES: Mapping[str, tuple[str, Dialogue, bool]] = {
         True,
     ),
 }
-"""By their titles: the system message, the rest, whether tools are offered."""
+"""By title: the system message, the other messages, and whether tools are offered."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedPrompt:
-    """One prompt, as the template renders it and as the server makes it."""
+    """A prompt as the template and as the server render it."""
 
     title: str
     """The conversation, e.g. `"a call and its result"`."""
     rendered: str
     """The prompt that the template renders."""
     served: str | None
-    """None: the server refuses."""
+    """The prompt of the server, or None if it refuses."""
     refusal: str = ""
     """Why the server refuses, in its words; else empty."""
 
@@ -102,7 +102,7 @@ class ComparedPrompt:
 
     @property
     def parting(self) -> int:
-        """The character at which they part."""
+        """The offset of the first difference."""
         return prefix_length(self.rendered, self.served or "")
 
 
@@ -139,7 +139,7 @@ def _rendered(
     *,
     tools: bool,
 ) -> str | None:
-    """Return the template's prompt; None where it refuses, or crashes."""
+    """Return the template's prompt, or None if it raises."""
     shape = replace(analysis.shape, system=bool(system))
     functions = [*map(function_of, loose_tools())] if tools else []
     given: Mapping[str, Any] = settings
@@ -161,12 +161,12 @@ ASKED = (
     "an argument that is JSON in a string",
     "a call without arguments",
 )
-"""Of the messages of every self-check; more are asked below."""
+"""Cases of the self-check; `_cases` adds more."""
 
 
 @dataclass(frozen=True)
 class KnownTexts:
-    """What a server is asked to read, and the chat in reply to which it is written."""
+    """Texts of known meaning, and the chat that they answer."""
 
     chat: ProbedChat
     """The request that the texts answer."""
@@ -219,7 +219,7 @@ def _cases(analysis: Analysis, turns: TemplateTurns) -> Iterator[BatteryCase]:
 
 
 def _other(turns: TemplateTurns, message: Message, tools: Sequence[Json]) -> Message | None:
-    """Return the message with texts for other values, where the template writes it the same.
+    """Return the message with texts in place of other values, if the template writes it alike.
 
     Where texts stand bare and the schema allows a text or null, `null` is either.
     """
@@ -259,9 +259,9 @@ class ReadVerdict(StrEnum):
     """How a server reads a text."""
 
     EXACT = "exact"
-    """As it is meant."""
+    """As the known message."""
     EDGES = "edges"
-    """As it is meant but for whitespace at the edges of a part."""
+    """As the known message, except for whitespace at the edges of a part."""
     DIFFERENT = "different"
     """As another message."""
     REFUSED = "refused"
@@ -270,36 +270,36 @@ class ReadVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProbedText:
-    """One text, and what the server makes of it."""
+    """A text and the server's readings of it."""
 
     known_text: KnownText
     """The text and its meaning."""
     reading: ReadMessage | None
-    """None: the server refuses."""
+    """The server's reading of the whole text, or None if it refuses."""
     refusal: str = ""
     """Why the server refuses, in its words; else empty."""
     differences: tuple[PartDifference, ...] = ()
     """The parts in which the reading differs from the meaning."""
     streamed: ReadMessage | None = None
-    """What a client puts together of the stream; None: there is none."""
+    """The message that a client joins from the stream, or None if there was no stream."""
     stream_refusal: str = ""
     """Why the stream failed; else empty."""
 
     @property
     def verdict(self) -> ReadVerdict:
-        """How far it is read as it is meant, at once."""
+        """The verdict on the whole answer."""
         return ReadVerdict.REFUSED if self.reading is None else _verdict(self.differences)
 
     @property
     def stream_verdict(self) -> ReadVerdict | None:
-        """How far its stream is the answer at once; None: that was not compared."""
+        """The verdict on the stream compared with the whole answer, or None without a stream."""
         if self.stream_refusal:
             return ReadVerdict.REFUSED
         return None if self.streamed is None else _verdict(self.stream_differences)
 
     @property
     def stream_differences(self) -> tuple[PartDifference, ...]:
-        """What the stream has otherwise than the answer at once."""
+        """The differences between the stream and the whole answer."""
         if self.reading is None or self.streamed is None:
             return ()
         return message_differences(self.reading, self.streamed)
@@ -314,7 +314,7 @@ def _verdict(differences: Sequence[PartDifference]) -> ReadVerdict:
 
 @dataclass(frozen=True, slots=True)
 class NotAsked:
-    """A message about whose text the server was not asked."""
+    """A message whose text the server did not read."""
 
     title: str
     """The case of the battery, e.g. `"2 calls"`."""
@@ -323,27 +323,27 @@ class NotAsked:
 
 
 PATIENCE = 3
-"""A parser that fails at the first texts, content, reasoning and calls among them, is given up."""
+"""Failures after which a parser is given up, if all texts so far failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParserScore:
-    """How many texts one parser reads as they are meant."""
+    """The verdicts on one parser, counted."""
 
     name: str
     """E.g. `"qwen25"`."""
     exact: Count
     """Texts read as they are meant."""
     edges: Count
-    """As they are meant but for whitespace at the edges of a part."""
+    """Texts that differ only in whitespace at the edges of a part."""
     different: Count
     """Texts read as another message."""
     refused: Count
-    """Texts at which it fails."""
+    """Texts that it fails to read."""
 
     @property
     def right(self) -> int:
-        """As they are meant, whitespace at edges aside."""
+        """Texts read right, up to whitespace at the edges."""
         return self.exact + self.edges
 
 
@@ -352,22 +352,22 @@ class ParserRanking:
     """The parsers of a server, the best first."""
 
     reasoning: tuple[ParserScore, ...]
-    """By the reasoning alone."""
+    """Reasoning parsers, by the reasoning alone."""
     calls: tuple[ParserScore, ...]
-    """By content and calls, in what the best parser of reasoning leaves."""
+    """Tool parsers, by content and calls of the text without its reasoning."""
     unknown: tuple[str, ...]
-    """Names that were asked for, and that the server refuses whatever the text."""
+    """Names that the server refuses for every text."""
 
     @property
     def best(self) -> tuple[ParserScore | None, ParserScore | None]:
-        """The best one of each: reasoning, calls."""
+        """The best reasoning parser and the best tool parser."""
         return next(iter(self.reasoning), None), next(iter(self.calls), None)
 
 
 def rank_served_parsers(
     server: ParserEndpoints, texts: Sequence[KnownText], tools: Sequence[Json]
 ) -> ParserRanking:
-    """Have every parser read every text. Raises ProbeError."""
+    """Rank the parsers of a server by their readings. Raises ProbeError."""
     served = server.served
     listed: Mapping[str, Sequence[str]] = yaml.safe_load(server.listed.read_text("utf-8"))
 
@@ -391,7 +391,7 @@ def rank_served_parsers(
 
 
 Reading = Callable[[KnownText, str], ReadMessage]
-"""What a parser of this name reads of a text."""
+"""Returns the reading of a text by the parser of this name."""
 
 
 def _ranked(

@@ -73,7 +73,7 @@ _LOG = logging.getLogger(__name__)
 
 
 TEMPLATE_VARIABLE = "AUTOPARSER_TEMPLATE"
-"""Names the template in any form that `load_template` accepts; it has precedence."""
+"""Variable that names the template, as `load_template` takes it; it has precedence."""
 
 CHOICES = {
     "AUTOPARSER_FORGIVE": "forgive",
@@ -142,7 +142,7 @@ def analyze_isolated(template: ChatTemplate) -> Analysis:
 
 
 CACHE_VARIABLE = "AUTOPARSER_CACHE"
-"""Names the folder in which analyses are shared; if it is empty, none are."""
+"""Variable that names the folder of shared analyses; empty to share none."""
 
 UNUSED = 30 * 24 * 3600.0
 """Seconds after which a shared analysis is removed when another one is written."""
@@ -150,7 +150,7 @@ UNUSED = 30 * 24 * 3600.0
 
 @dataclass(frozen=True, repr=False)
 class SharedFormat(SavedFormat):
-    """An analysis that another process made; what it did not learn is learned here."""
+    """An analysis by another process; further settings are learned here."""
 
     source: ChatTemplate
     """The template, for settings that the other process did not learn."""
@@ -161,7 +161,7 @@ class SharedFormat(SavedFormat):
 
     @property
     def gate(self) -> Gate:
-        """What becomes of the template's own texts; the shared file does not hold it."""
+        """The gate, which the shared file does not hold."""
         return self._analysis.gate
 
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> PromptFormat:
@@ -183,7 +183,7 @@ def _cache_folder() -> Path | None:
 
 
 def _engine_stamp() -> str | None:
-    """Return by what one sees that the engine, or what renders for it, is another one.
+    """Return a text that changes with the files of the engine or of what renders.
 
     The times of its files do, on one machine; to read all of them takes as long as some analyses.
     None if they cannot be seen, as in an archive.
@@ -198,7 +198,7 @@ def _engine_stamp() -> str | None:
 
 @lru_cache(maxsize=4)
 def learn_shared(template: ChatTemplate) -> LearnedFormat:
-    """Return the analysis of a template, or what another process wrote of it.
+    """Return the analysis of a template, possibly made by another process.
 
     Raises AutoparserError as `analyze` does; a cache that cannot be used is none.
     """
@@ -241,7 +241,7 @@ def _learn_and_share(file: Path, template: ChatTemplate) -> LearnedFormat:
 
 @contextmanager
 def _alone(lock: Path) -> Generator[None]:
-    """Let one process at a time learn; where there is no lock, each of them learns and writes."""
+    """Let one process at a time learn; without locks, each of them learns and writes."""
     try:
         import fcntl  # noqa: PLC0415 - not on Windows, where no engine runs
 
@@ -260,7 +260,7 @@ def _alone(lock: Path) -> Generator[None]:
 
 
 FORMAT_VARIABLE = "AUTOPARSER_FORMAT"
-"""Names a saved format; with it no template is read or rendered."""
+"""Variable that names a saved format; then no template is read or rendered."""
 
 
 @cache
@@ -290,7 +290,7 @@ _loaded = lru_cache(maxsize=4)(load_format)
 
 @dataclass
 class ServedSource:
-    """What was learned of a server's template, and where it is from: it may change meanwhile."""
+    """The format of a server, and its source, which may change while the server runs."""
 
     learned: LearnedFormat
     """The format."""
@@ -299,10 +299,10 @@ class ServedSource:
     file: Path | None = None
     """The file that was read instead."""
     stamp: tuple[int, int] | None = field(init=False)
-    """By what one sees that the file is another one."""
+    """Modification time and size, which show that the file has changed."""
 
     def __post_init__(self) -> None:
-        """See the file as it is now."""
+        """Store the present state of the file."""
         self.stamp = self._file_stamp()
 
     def _file_stamp(self) -> tuple[int, int] | None:
@@ -313,7 +313,7 @@ class ServedSource:
         return None if found is None else (found.st_mtime_ns, found.st_size)
 
     def has_other_template(self, tokenizer: object) -> bool:
-        """Return whether the tokenizer's own template was learned, and is another one now.
+        """Return whether the learned template of the tokenizer has been replaced.
 
         A copy of the tokenizer without any has none that an engine would render by.
         """
@@ -321,7 +321,7 @@ class ServedSource:
         return self.file is None and bool(held) and held != self.held
 
     def tell_of_changes(self) -> None:
-        """Log, once, that the file is another one: the engine, too, goes on with what it read."""
+        """Log once that the file has changed; the plugin, like the engine, keeps its content."""
         stamp = self._file_stamp()
         if stamp != self.stamp:
             self.stamp = stamp
@@ -357,7 +357,7 @@ def learn_served(tokenizer: object) -> ServedSource:
 
 @dataclass(frozen=True)
 class ServedRequest:
-    """The parts of a request that decide how its answer is written and read."""
+    """The parts of a request that determine how its answer is written and read."""
 
     tools: tuple[Mapping[str, object], ...] = ()
     """The tools in the form of Chat Completions."""
@@ -368,7 +368,7 @@ class ServedRequest:
     json_schema: Mapping[str, object] | None = None
     """The schema of the content."""
     content_tag: dict[str, Json] | None = None
-    """What else the content has to be, as a part of a structural tag."""
+    """Another form of the content, as a part of a structural tag: `{"type": "regex", …}`."""
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
     """The request's `chat_template_kwargs`; the format uses those that are its switches."""
 

@@ -119,7 +119,7 @@ QUESTIONS: Mapping[str, tuple[str, bool]] = {
 }
 """By title: the user message, and whether tools are offered."""
 LIMIT = 1000
-"""Most tokens of an answer."""
+"""Most tokens of a sampled answer."""
 SAMPLED_BLIND = (
     "what was meant: this package's own reading of the text stands for it",
     "all that the model did not happen to write",
@@ -156,7 +156,7 @@ def _sampled(server: EngineServer, analysis: Analysis, chat: ProbedChat, title: 
 
 
 def _with_stream(text: ProbedText, stream: Callable[[], ReadMessage]) -> ProbedText:
-    """Return a text with what a client joins from its stream, or the refusal."""
+    """Return a text with the message of its stream, or the refusal."""
     try:
         return replace(text, streamed=stream())
     except TextRefusedError as error:
@@ -180,16 +180,16 @@ _WRONG = (ReadVerdict.DIFFERENT, ReadVerdict.REFUSED)
 
 @dataclass(frozen=True, slots=True)
 class InstalledParsers:
-    """The best parsers of an engine's own, as its installation reads a template's turns."""
+    """The best parsers of an installed engine, ranked by a template's turns."""
 
     tool_parser: str | None
     """E.g. `"hermes"`, or None if none reads more than no parser."""
     reasoning_parser: str | None
     """E.g. `"qwen3"`, or None as above."""
     right: Count
-    """Texts that are read as they are meant, at once."""
+    """Texts read right in one piece."""
     streamed: Count
-    """Texts that are read so in every stream."""
+    """Texts read right in every stream."""
     texts: Count
     """Texts that were read."""
 
@@ -218,11 +218,11 @@ class ServerProbe:
     served: ServedModel
     """The server's description of itself."""
     prompts: tuple[ComparedPrompt, ...]
-    """The prompts of the template beside those of the server."""
+    """The prompts as the template and as the server render them."""
     prompts_refused: tuple[str, ...]
     """Titles of conversations that the template itself refuses."""
     rung: TextRoute
-    """How the texts came before the server's parser."""
+    """The route by which the texts reached the server's parser."""
     blind: tuple[str, ...]
     """The differences that the route cannot see, in words."""
     texts: tuple[ProbedText, ...]
@@ -234,7 +234,7 @@ class ServerProbe:
     template_served: bool | None = None
     """Whether the server's template is the probed one; None if it does not state its text."""
     installed: InstalledParsers | None = None
-    """The best of the engine's own parsers, where its installation was asked, too."""
+    """The best parsers of the installed engine, if they were ranked."""
 
     def texts_with(self, verdict: ReadVerdict) -> list[ProbedText]:
         """Return the texts with one verdict."""
@@ -252,7 +252,7 @@ class ServerProbe:
 
     @property
     def untested(self) -> bool:
-        """Whether no text could be asked about and no prompt differs: there is no verdict."""
+        """Whether the probe has no verdict: no text was read, and no prompt differs."""
         return not self.texts and not self.prompts_differ
 
     def ok(self, *, edges: bool = False) -> bool:
@@ -272,7 +272,7 @@ def probe_server(
     rung: TextRoute | None = None,
     ranked: bool = True,
 ) -> ServerProbe:
-    """Compare the prompts, then have the server read texts of known meaning.
+    """Compare prompts, then have the server read texts of known meaning.
 
     `rung` chooses a way other than the most certain; if the server offers none, the model is
     sampled. Raises ProbeError.
@@ -353,7 +353,7 @@ def _read(reader: TextRung, chat: ProbedChat, known_text: KnownText) -> ProbedTe
 
 
 class AdviceKind(StrEnum):
-    """A way out."""
+    """The kinds of advice."""
 
     TEMPLATE = "template"
     """Serve the template that was probed, or probe the one that is served."""
@@ -375,10 +375,10 @@ class AdviceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProbeAdvice:
-    """One way out, and its command."""
+    """An advice and its command."""
 
     kind: AdviceKind
-    """What the command does."""
+    """The purpose of the command."""
     command: str
     """Flags or a command line, e.g. `"--tool-call-parser hermes"`."""
 

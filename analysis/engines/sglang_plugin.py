@@ -39,7 +39,7 @@ from .served_format import (
 )
 
 NAME = "autoparser"
-"""What `--tool-call-parser` and `--reasoning-parser` are given."""
+"""The name of both parsers, for `--tool-call-parser` and `--reasoning-parser`."""
 
 SWITCHES = ("thinking", "enable_thinking")
 """The switches of reasoning whose values SGLang 0.5.23 reads in a request for a detector."""
@@ -100,7 +100,7 @@ class RequestTools(list[object]):
     """The tools of a request, which SGLang hands to a detector of calls, and the request."""
 
     def __init__(self, tools: Sequence[object], known: KnownRequest) -> None:
-        """Keep the request with its tools."""
+        """Store the request."""
         super().__init__(tools)
         self.known = known
 
@@ -133,7 +133,7 @@ class ToolDetector:
         return self._served_format.caller.may_hold_call(text)
 
     def detect_and_parse(self, text: str, tools: Sequence[object]) -> Any:
-        """Read a whole text."""
+        """Parse a whole text."""
         parser = self._parser(tools)
         message = self._served_format.cut_message(parser, text) or parser.parse(text)
         process_watch().note(message)
@@ -144,12 +144,12 @@ class ToolDetector:
         return self.results.calls(normal_text=message.content or "", calls=calls)
 
     def parse_streaming_increment(self, new_text: str, tools: Sequence[object]) -> Any:
-        """Read what has come since."""
+        """Parse the next piece."""
         self._text += new_text
         return self.results.calls_of(self._running_stream(tools).feed(new_text))
 
     def finish(self, tools: Sequence[object]) -> Any:
-        """Give what was held back until the end."""
+        """Return the text that was held back until the end."""
         cut = self._served_format.cut_message(self._parser(tools), self._text)
         stream = self._running_stream(tools)
         deltas = stream.finish(complete=cut is None)
@@ -211,7 +211,7 @@ class ReasoningDetector:
         force_reasoning: bool | None = None,
         **others: Any,
     ) -> None:
-        """Take the server's tokenizer; `force_reasoning` is what SGLang infers of the request."""
+        """Load the format; `force_reasoning` is what SGLang infers from the request."""
         self._served_format = served_format(tokenizer)
         self._read_on = tool_call_parser_active
         self._served = ServedRequest(settings=self._request_settings(force_reasoning))
@@ -230,7 +230,7 @@ class ReasoningDetector:
         self._over = False
 
     def _default_mode(self) -> str | None:
-        """Return which requests have open reasoning, in SGLang's words, or None for none of them.
+        """Return the requests with open reasoning, in SGLang's terms, or None for none of them.
 
         SGLang asks where it infers no switch from the template itself, and knows two names of one.
         """
@@ -242,14 +242,14 @@ class ReasoningDetector:
         return next((f"explicit_{name}" for name in SWITCHES if {name: True} in opening), None)
 
     def _request_settings(self, opened: bool | None) -> Mapping[str, object]:
-        """Return settings whose prompt opens reasoning, or leaves it, as that of the request."""
+        """Return a setting whose prompt opens reasoning if the request's prompt does."""
         if opened is None:
             return {}
         nothing: Mapping[str, object] = {}
         return next(iter(self._served_format.settings_that_open(reasoning=opened)), nothing)
 
     def know(self, request: object) -> None:
-        """Read on by a request whose prompt is known; it decides, whatever SGLang infers."""
+        """Use the request's own prompt in place of what SGLang infers."""
         prompt = getattr(request, "_response_parser_prefix", None)
         if prompt:
             self._served = served_request(request, settings=_settings_of(request))
@@ -265,7 +265,7 @@ class ReasoningDetector:
         return self._stream
 
     def detect_and_parse(self, text: str) -> Any:
-        """Read a whole text."""
+        """Parse a whole text."""
         found = self.parse_streaming_increment(text)
         rest = self.finish()
         thought = found.reasoning_text + rest.reasoning_text
@@ -275,7 +275,7 @@ class ReasoningDetector:
         return self.results.reasoning(normal_text=normal, reasoning_text=thought)
 
     def parse_streaming_increment(self, new_text: str) -> Any:
-        """Read what has come since; what a tool detector reads on comes as it is."""
+        """Parse the next piece; text for a tool detector is passed on unchanged."""
         if self._over:
             return self.results.reasoning(normal_text=new_text)
         self._text += new_text
@@ -293,7 +293,7 @@ class ReasoningDetector:
         )
 
     def finish(self) -> Any:
-        """Give what was held back until the end; nothing after the reasoning is."""
+        """Return the text that was held back until the end; empty after the reasoning."""
         if self._over or self._stream is None:
             return self.results.reasoning()
         return self._reasoning_result(self._stream.finish())
@@ -323,7 +323,7 @@ def _start_of(serving: Any) -> GrammarStart:
 
 
 def opens_reasoning(original: Callable[..., bool], serving: Any, request: Any) -> bool:
-    """Answer for SGLang whether a request's prompt opens reasoning, whose end it then waits for.
+    """Return whether a request's prompt opens reasoning, whose end SGLang then waits for.
 
     SGLang infers it from words in the template and two names of switches.
     """
@@ -352,7 +352,7 @@ def know_tools(tools: Sequence[object], serving: Any, request: Any) -> Sequence[
 
 
 def know_prompt(result: tuple[Any, Any], serving: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
-    """Keep the prompt's end where detectors find it, and hold the content by a tag."""
+    """Store the prompt's end for the detectors, and constrain the content by a tag."""
     asked, request = result
     if NAME in (serving.tool_call_parser, serving.reasoning_parser):
         text, ids = asked.text, asked.input_ids
@@ -366,7 +366,7 @@ def know_prompt(result: tuple[Any, Any], serving: Any, *_: Any, **__: Any) -> tu
 
 
 def _hold_content(sampling: dict[str, Any], serving: Any, request: Any) -> None:
-    """Have the content of an answer held by a tag that has the reasoning before it.
+    """Constrain the content of an answer by a tag that has the reasoning before it.
 
     SGLang would hold the answer from its first token on where the prompt has not opened the
     reasoning, and right from the marker on where it has: then no reasoning, or no line break.

@@ -42,7 +42,7 @@ from .served_format import (
 )
 
 NAME = "autoparser"
-"""What `--tool-call-parser` and `--reasoning-parser` are given."""
+"""The name of both parsers, for `--tool-call-parser` and `--reasoning-parser`."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -156,7 +156,7 @@ def _reads_ids(request: Any) -> bool:
 
 
 def _content_of(given: Any) -> dict[str, Any]:
-    """Return what vLLM's own constraint asks of the content, as fields of a `ServedRequest`."""
+    """Return vLLM's own constraint of the content as fields of a `ServedRequest`."""
     schema, pattern, choices = (getattr(given, name, None) for name in ("json", "regex", "choice"))
     if schema is not None:
         return {"json_schema": json.loads(schema) if isinstance(schema, str) else schema}
@@ -170,7 +170,7 @@ def _content_of(given: Any) -> dict[str, Any]:
 
 
 class _ServedParser:
-    """What the parsers of a request hold: the format, the settings, the prompt, the stream.
+    """The state that all parsers of a request share: format, settings, prompt, stream.
 
     A parser comes before vLLM's own class in the class order and calls its constructor.
     """
@@ -385,7 +385,7 @@ class ReasoningHalf(_ServedParser):
     def is_reasoning_end_streaming(
         self, input_ids: Sequence[int], delta_ids: Iterable[int]
     ) -> bool:
-        """Return whether reasoning has ended with the last ids; the cost is that of these only.
+        """Return whether the last ids end the reasoning; the cost is that of these ids.
 
         vLLM also asks about fewer ids than before, when it rejects ids that it had guessed.
         """
@@ -491,7 +491,7 @@ def register() -> None:
 
 
 def log_as_server() -> None:
-    """Make lines of the server's log of what this package logs.
+    """Send this package's log records to the log of the server.
 
     vLLM gives a handler to its own logger alone, and the root of a running server (0.32) takes
     errors only, so that a warning of another package shows nowhere.
@@ -507,7 +507,7 @@ class _ServerLog(logging.Handler):
     """Hands records to vLLM's logger, whatever its handlers are by then."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Let vLLM's handlers write it."""
+        """Pass the record to vLLM's handlers."""
         logging.getLogger("vllm").handle(record)
 
 
@@ -516,7 +516,7 @@ def _attribute(module: str, name: str) -> Any:
 
 
 def _compose_whole(messages: VllmMessages) -> None:
-    """Let vLLM's manager put the whole parser in front of a pair of ours."""
+    """Make vLLM's manager put the whole parser in front of a pair of ours."""
     try:
         manager = _attribute("vllm.parser.parser_manager", "ParserManager")
     except (ImportError, AttributeError):

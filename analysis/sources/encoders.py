@@ -144,7 +144,7 @@ def _load_again(
 
 
 def _import_module(place: str, source_name: str) -> ModuleType:
-    """Import a module, by its path or its name; what it prints goes to standard error."""
+    """Import a module by path or name, with its standard output sent to standard error."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             if place.endswith(".py"):
@@ -206,7 +206,7 @@ def _source_of(path: str, source_name: str) -> str:
 
 
 class _Adapter:
-    """Calls a function with what a template would be rendered with."""
+    """Calls an encoder with the variables of a render."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class _Adapter:
         return parameters
 
     def _stand_ins(self, names: Sequence[str], text: str) -> dict[str, object]:
-        """Return a value to what must be given: the first that the module itself mentions."""
+        """Return a value for each required parameter, the first that it is compared with."""
         mentioned = compared_values(ast.parse(text), names)
         for name in names:
             if name not in mentioned:
@@ -347,7 +347,7 @@ def _is_answered(messages: Sequence[object]) -> bool:
 
 
 def _with_tools(messages: list[object], tools: object) -> list[object]:
-    """Put tools into the system message, which is made where there is none."""
+    """Put tools into the system message, a new one if necessary."""
     first = messages[0] if messages else None
     if is_mapping(first) and first.get("role") in SYSTEM_ROLES:
         return [{**first, TOOLS: tools}, *messages[1:]]

@@ -25,7 +25,7 @@ from .local_files import open_file, reading
 
 
 LARGEST_HEADER = 64 << 20
-"""Bytes of a header. A vocabulary of 260,000 tokens with its merges has about 12 million."""
+"""Most bytes of a header. A vocabulary of 260,000 tokens with its merges has about 12 million."""
 
 FIRST_PART = 1 << 20
 LARGEST_PART = 8 << 20
@@ -65,7 +65,7 @@ class GgufWindow:
 
 
 def file_window(path: Path) -> GgufWindow:
-    """Open the beginning of a local file. Raises TemplateReadError if there is none."""
+    """Open the beginning of a local file. Raises TemplateReadError if it cannot be read."""
 
     def fetch(start: int, stop: int) -> bytes:
         with reading(path), open_file(path) as stream:
@@ -214,7 +214,7 @@ class _HeaderReader:
             self.pass_by(struct.calcsize(f"<{self.scalar(kind)}"))
 
     def array(self, depth: int) -> tuple[int, int]:
-        """Read what an array is of, and how many there are."""
+        """Read the item type and the length of an array."""
         start = self.at
         if depth >= DEEPEST:
             raise self.wrong("arrays are nested too deep", start)
@@ -288,7 +288,7 @@ SPECIAL_TOKENS = {
     "cls_token_id": "cls_token",
     "mask_token_id": "mask_token",
 }
-"""Names of templates' variables by the ends of the keys."""
+"""Variables of templates by the end of the key."""
 
 CONTROL, USER_DEFINED = 3, 4
 
@@ -309,7 +309,7 @@ class GgufContents(Struct, frozen=True):
     tokens: Sequence[str]
     """The vocabulary by id, in the spelling of its kind: `"Ġthe"` for byte-level BPE."""
     types: Sequence[int]
-    """One for each token, or none."""
+    """The type of each token, e.g. 3 for a control token; empty if the file has no types."""
     merges: Sequence[str]
     """The merges of BPE, e.g. `"Ġ t"`; empty for other kinds."""
     end: int

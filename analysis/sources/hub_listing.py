@@ -61,7 +61,7 @@ LONGEST_NAME = 1024
 MOST_FILES = 100_000
 
 _COMMIT_LINE = 256
-"""Bytes of a file that holds a commit; more is not one."""
+"""Most bytes of a cached file that holds a commit."""
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -73,7 +73,7 @@ class HubListing(Struct, frozen=True):
     commit: str
     """The full hash of the commit, 40 hexadecimal digits."""
     files: Mapping[str, int | None]
-    """By name: the size in bytes, or None if the Hub does not report it."""
+    """Size in bytes by name, or None if the Hub does not report it."""
     from_hub: bool = True
     """Whether the Hub was asked; False if it could not be reached and this is from the cache."""
 
@@ -340,7 +340,7 @@ class _RemoteFile:
         self.url: str = self.hub.hf_hub_url(listing.repository, file, revision=listing.commit)
 
     def fetch(self, start: int, stop: int) -> bytes:
-        """Request a part; if the connection is cut, keep what was received and request the rest."""
+        """Request a part; after a broken connection, request only the missing bytes."""
         got = bytearray()
         for wait in (*WAITS, None):
             try:

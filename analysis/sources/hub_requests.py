@@ -1,8 +1,8 @@
-"""Read names and URLs of models on the Hub, retry requests, and turn failures into errors.
+"""Read names and URLs of models on the Hub, retry requests, and translate failures to errors.
 
 An error is one line that says what to do. The HTTP library below `huggingface_hub` has changed
-twice (requests, httpx, httpx2) and is not a dependency of this package: its exceptions are
-recognized by the names of their classes.
+twice (requests, httpx, httpx2) and need not be the one that this package uses itself (httpx2), so
+its exceptions are recognized by the names of their classes.
 
 A URL names a model, and it may name a revision and a file:
 
@@ -479,24 +479,24 @@ _OF_FILES = (
 
 
 class HubName(Struct, frozen=True):
-    """A model on the Hub, and what of it is meant."""
+    """A model on the Hub, or one of its files."""
 
     repository: str
-    """Such as ``org/name``."""
+    """E.g. `"Qwen/Qwen3-8B"`."""
     file: str | None = None
-    """A file of it that holds templates; None for the repository's own choice."""
+    """A file with templates, or None to choose by the repository's files."""
     tag: str | None = None
-    """A part of a GGUF file's name; None as above."""
+    """A part of a GGUF file's name, e.g. `"Q4_K_M"`, or None."""
     revision: str | None = None
     """The branch, tag or commit of a URL, or None if the name has none."""
 
     @property
     def in_gguf(self) -> bool:
-        """Whether a GGUF file is meant."""
+        """Whether the name is of a GGUF file."""
         return self.tag is not None or (self.file or "").endswith(GGUF)
 
     def at(self, revision: str | None) -> str | None:
-        """Return the revision that is meant. Raises AutoparserError if two are."""
+        """Return the requested revision. Raises AutoparserError if the URL names another one."""
         if revision is not None and self.revision not in (None, revision):
             raise AutoparserError(
                 f"the URL names the revision {self.revision!r}, but {revision!r} was asked for",

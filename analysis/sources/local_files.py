@@ -31,7 +31,7 @@ LARGEST = 64 << 20
 TEMPLATE_HINT = "pass a template, or a directory of a model"
 
 pipe_seconds: ContextVar[float | None] = ContextVar("pipe_seconds", default=None)
-"""The ``--timeout`` of a command that reads and writes files outside of its workers."""
+"""The ``--timeout`` of a command that reads and writes files in its own process."""
 
 
 def read_bounded(stream: BinaryIO, file: str, hint: str = TEMPLATE_HINT) -> bytes:
@@ -68,13 +68,12 @@ def read_path(path: Path, hint: str = TEMPLATE_HINT, *, noted: bool = True) -> b
 
 
 read_files: ContextVar[set[tuple[int, int]] | None] = ContextVar("read_files", default=None)
-"""Device and number of each file that a command has read, such as `{(2049, 131)}`; a link has
-those of its file. None in a program that uses the package: there, its author decides what is
-written over."""
+"""Device and inode of each file that a command has read, e.g. `{(2049, 131)}`; for a link, those of
+its target. None outside of a command: a program decides itself what to overwrite."""
 
 
 def file_identity(file: Path | int) -> tuple[int, int] | None:
-    """Return device and number of a file or a descriptor, or None if there is no file."""
+    """Return device and inode of a regular file or descriptor, or None for anything else."""
     try:
         found = os.stat(file)  # noqa: PTH116 - of a descriptor, too
     except (OSError, ValueError):
@@ -83,14 +82,14 @@ def file_identity(file: Path | int) -> tuple[int, int] | None:
 
 
 def note_read(file: Path | int) -> None:
-    """Remember that this command has read a file, by its path or an open descriptor."""
+    """Record that this command has read a file, by its path or an open descriptor."""
     known, found = read_files.get(), file_identity(file)
     if known is not None and found is not None:
         known.add(found)
 
 
 def pipe_patience() -> float | None:
-    """Return for how many seconds the other end of a pipe is waited for, or None for ever.
+    """Return the seconds to wait for the other end of a pipe, or None for ever.
 
     It is ``--timeout``: nothing else ends a task that only waits, since its limits are of
     processor time.
@@ -138,7 +137,7 @@ def _too_large(file: str, hint: str) -> TemplateReadError:
 
 
 def open_file(path: Path, *, noted: bool = True) -> BinaryIO:
-    """Open a file to be read; a named pipe that nobody writes to is empty, not waited for.
+    """Open a file for reading; a named pipe without a writer is empty, and does not block.
 
     What a shell puts in the place of ``<(command)`` is such a pipe, with somebody who writes.
     Raises OSError.
@@ -166,7 +165,7 @@ def _size(stream: BinaryIO) -> int:
 
 
 def cached_file(path: Path, largest: int = LARGEST) -> bytes | None:
-    """Return what was cached as this file, or None if there is nothing that can be read.
+    """Return the content of a cached file, or None if it cannot be read.
 
     Others may have put anything there: only a regular file is read, and none beyond a size.
     """
@@ -189,7 +188,7 @@ HOME = Path(__file__).parents[1]
 
 
 def files_below(directory: str | Path, depth: int = 99) -> Iterator[str]:
-    """Return the files of a directory and of those in it, to a depth."""
+    """Yield the files below a directory, down to a depth."""
     try:
         with os.scandir(directory) as entries:
             found = [*entries]
@@ -206,10 +205,10 @@ def files_below(directory: str | Path, depth: int = 99) -> Iterator[str]:
 
 
 _HEAD = 64
-"""Bytes at the beginning of a file that tell its kind."""
+"""Bytes at the beginning of a file that show its kind."""
 
 MISNAMED = "a GGUF file that is not named .gguf"
-"""What a file that is one is called where its name does not say so."""
+"""The kind of a GGUF file with another suffix."""
 
 _MAGIC: Mapping[bytes, str] = {
     b"version https://git-lfs": "a Git LFS pointer, whose file was not fetched",
@@ -256,7 +255,7 @@ _SAFETENSORS_HEADER = 9
 
 
 def file_kind(path: Path) -> str | None:
-    """Name the kind of a file by its first bytes, or by its name; return None if neither tells."""
+    """Name the kind of a file by its first bytes or its name; None if neither shows it."""
     try:
         with open_file(path, noted=False) as file:
             head = file.read(_HEAD)
@@ -281,7 +280,7 @@ _SPECIAL: Mapping[Callable[[int], bool], str] = {
 
 
 def special_kind(path: Path) -> str | None:
-    """Name what is neither a file nor a directory, without reading it; None of all else."""
+    """Name the kind of a special file without reading it, or None for any other path."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -290,7 +289,7 @@ def special_kind(path: Path) -> str | None:
 
 
 def binary_kind(content: bytes) -> str | None:
-    """Name the kind of what is no text, by its first bytes, or None if it may be meant as text."""
+    """Name the kind of binary content by its first bytes, or None if it may be text."""
     head = content[:_HEAD]
     known = _by_magic(head)
     if b"\0" not in head or known in _TEXTS:
@@ -303,7 +302,7 @@ def _by_magic(head: bytes) -> str | None:
 
 
 def model_file(directory: Path, name: str) -> Path | None:
-    """Return a file of a directory, or None if there is not one of this name.
+    """Return a file of a directory by name, or None if it does not exist.
 
     Raises TemplateReadError if it is a link out of the directory: whoever made the directory
     would choose what is read here. A snapshot in the Hub's cache is made of links into that
@@ -412,17 +411,17 @@ def json_kind(value: object) -> str:
 _LARGEST_FORMAT = 64 << 20
 """Bytes of a file that may be one."""
 _FORMAT_HEAD = 4096
-"""Bytes by which a file of anything else is told."""
+"""Bytes of a file's head, which are enough to rule out a saved format."""
 
 
 def is_format_file(value: object) -> bool:
-    """Whether decoded JSON says that it is a saved format, of any version."""
+    """Return whether decoded JSON is a saved format, of any version."""
     schema = value.get("schema") if is_mapping(value) else None
     return isinstance(schema, str) and schema.startswith(SAVED_FORMATS)
 
 
 def is_format_text(content: bytes) -> bool:
-    """Whether the content of a file is a saved format, of any version."""
+    """Return whether the content of a file is a saved format, of any version."""
     if content.lstrip()[:1] != b"{" or SAVED_FORMATS.encode() not in content:
         return False
     try:
@@ -435,7 +434,7 @@ def is_format_text(content: bytes) -> bool:
 
 
 def is_saved_format(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names a file that holds a saved format, whatever its name and version."""
+    """Return whether a path names a saved format, whatever its name and version."""
     try:
         file = Path(path)
         if not file.is_file() or file.stat().st_size > _LARGEST_FORMAT:

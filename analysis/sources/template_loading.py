@@ -185,7 +185,7 @@ class HoldsTemplate(Protocol):
 
     @property
     def chat_template(self) -> object:
-        """A text, or texts by their names, or None if there is none."""
+        """A template, templates by name, or None."""
         ...
 
 
@@ -234,7 +234,7 @@ def is_template_text(text: str) -> bool:
 
 
 def held_special_tokens(holder: object) -> dict[str, str]:
-    """Return the special tokens of a tokenizer, or of a processor's, by their names."""
+    """Return the special tokens of a tokenizer, or of a processor's tokenizer, by name."""
     held: object = getattr(holder, "special_tokens_map", None)
     if held is None:
         held = getattr(getattr(holder, "tokenizer", None), "special_tokens_map", None)
@@ -262,16 +262,16 @@ _PLAIN_NAME = re.compile(r"\w[\w.\- ]{0,99}")
 
 
 class FetchedFiles(JsonDocument, frozen=True):
-    """What was fetched."""
+    """The fetched files."""
 
     source: Provenance
     """The repository and the commit."""
     files: Mapping[str, Count]
-    """Sizes in bytes by names."""
+    """Size in bytes by name, e.g. `{"chat_template.jinja": 4116}`."""
 
 
 def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -> FetchedFiles:
-    """Fetch what a model on the Hub has of templates and tokenizers, into the Hub's cache.
+    """Fetch the templates and tokenizer of a model on the Hub into the Hub's cache.
 
     ``to`` is a new directory to write it to, too, whole or not at all. Raises
     TemplateNotFoundError, TemplateReadError, and AutoparserError where it cannot be written.
@@ -336,7 +336,7 @@ def _from_header(header: GgufContents) -> dict[str, bytes]:
 
 
 def _write(contents: Mapping[str, bytes], to: Path) -> None:
-    """Write files to a new directory: beside it first, and then into its place."""
+    """Write files to a new directory, built beside it and then moved into place."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise AutoparserError(
             "there is something already", file=str(to), hint="name a new or an empty directory"

@@ -1,4 +1,4 @@
-"""Templates of a source, held by name with their special tokens, and those of a model on the Hub.
+"""Find the templates and special tokens of a directory, a JSON or GGUF file, or a model on the Hub.
 
 A model on the Hub gives them from its files, or from the header of a GGUF file of it.
 """
@@ -63,9 +63,9 @@ class FoundTemplates(Struct, frozen=True):
     by_name: Mapping[str, FoundTemplate]
     """E.g. `{"default": …, "tool_use": …}`."""
     special_tokens: Mapping[str, str]
-    """Variables such as ``bos_token`` that each of them is rendered with."""
+    """Variables of their renders, e.g. `{"bos_token": "<s>"}`."""
     source: Provenance | None
-    """Where they are from; its file is that of the template that is chosen. None: a program holds
+    """Where they come from; `choose` adds the file of the chosen template. None if a program holds
     them."""
 
     def choose(self, name: str | None, source: str) -> ChatTemplate:
@@ -296,7 +296,7 @@ _OF_IMAGES = re.compile(r"(?:^|/)mmproj|-mmproj", re.IGNORECASE)
 
 
 def chosen_gguf(names: Iterable[str], tag: str | None = None) -> str | None:
-    """Choose a file, by a part of its name where one is given; return None if there is none."""
+    """Return the first GGUF file, with `tag` in its name if given, or None."""
     fitting = sorted(
         name
         for name in names
@@ -328,7 +328,7 @@ _ADDITIONAL = re.compile(rf"{ADDITIONAL_TEMPLATES}/[^/]+\.jinja")
 
 
 def templates_on_hub(name: HubName, revision: str | None) -> FoundTemplates:
-    """Fetch and read what a model has. Raises TemplateNotFoundError, TemplateReadError."""
+    """Fetch and read the templates of a model. Raises TemplateNotFoundError, TemplateReadError."""
     listing = list_repository(name.repository, revision)
     source = Provenance(SourceKind.HUB, name.repository, revision=revision, commit=listing.commit)
     if name.in_gguf:
@@ -394,13 +394,13 @@ def _in_gguf(listing: HubListing, name: HubName, source: Provenance) -> FoundTem
 
 
 def gguf_on_hub(listing: HubListing, name: HubName) -> GgufContents | None:
-    """Read the header of the GGUF file that is meant; return None if there is none."""
+    """Read the header of the requested GGUF file; return None without one."""
     file = name.file or chosen_gguf(listing.files, name.tag)
     return None if file is None or file not in listing.files else _contents(listing, file)
 
 
 def _contents(listing: HubListing, file: str) -> GgufContents:
-    """Read a header: of the whole file where the cache has it, else as it was cached, or anew."""
+    """Read a header from the cached file, the cached header, or the Hub."""
     path = is_cached(listing, file)
     if path is not None:
         return replace(gguf_contents(file_window(path)), file=f"{listing.repository}/{file}")
@@ -415,7 +415,7 @@ def _contents(listing: HubListing, file: str) -> GgufContents:
 
 
 def nothing_there(listing: HubListing, name: HubName) -> TemplateNotFoundError:
-    """Return the error that there is no template, and where it was looked for."""
+    """Return the error that a repository has no template, with the places searched."""
     asked = name.file or name.tag
     if asked is not None and not name.in_gguf:
         return TemplateNotFoundError(

@@ -153,16 +153,16 @@ def opaque_json(text: str, ids: Collection[int]) -> str:
 
 
 _MOST = 8192
-"""Texts whose pieces are remembered; names of tools are among them, ever new ones."""
+"""Most texts whose pieces are cached; names of tools are among them."""
 
 
 class OpaqueTokens(Struct, frozen=True, dict=True):
-    """The tokens of a tokenizer that are not text in a grammar; without any, all is text."""
+    """Special tokens that a grammar refers to by id; by default there are none."""
 
     ids: Mapping[str, int] = field(default_factory=dict[str, int])
-    """By their texts."""
+    """Ids by text, e.g. `{"<tool_call>": 151657}`."""
     eos: frozenset[int] = frozenset()
-    """The ids that end an answer, as far as the tokenizer says so."""
+    """The ids that end an answer, if the tokenizer names them."""
 
     @cached_property
     def _known_pieces(self) -> dict[str, Sequence[str | int]]:
@@ -221,7 +221,7 @@ def byte_letters() -> list[str]:
 
 
 def token_spelling(tokenizer: Tokenizer) -> Callable[[str], bytes] | None:
-    """Return what reads the bytes of a token off its name, or None for another decoder.
+    """Return a decoder from a token's name to its bytes, or None for other decoders.
 
     llguidance reads them by the same two rules, but only after a second in which it loads the
     whole vocabulary; a server asks for a few tokens at a time.
@@ -304,7 +304,7 @@ class TokenIndex:
 
 
 class SearchMarker(Struct, frozen=True, dict=True):
-    """A marker that is searched for (Knuth, Morris, Pratt); ``matched`` is how much stands so far.
+    """A marker to search for (Knuth, Morris, Pratt); ``matched`` is the length found so far.
 
     The search forgets nothing that could still become the marker, and looks at each byte once.
     """
@@ -314,7 +314,7 @@ class SearchMarker(Struct, frozen=True, dict=True):
 
     @cached_property
     def _shorter(self) -> tuple[int, ...]:
-        """For each matched length: the next shorter one that fits the same end of the text."""
+        """For each matched length, the next shorter prefix that is a suffix of it."""
         table = [0] * (len(self.text) + 1)
         length = 0
         for place in range(1, len(self.text)):
@@ -343,7 +343,7 @@ class SearchMarker(Struct, frozen=True, dict=True):
         return matched, None
 
     def overshooting(self, matched: int, index: TokenIndex) -> Iterator[tuple[int, bytes]]:
-        """Return the tokens that end the marker and go on beyond it, each with what comes then.
+        """Yield the tokens that complete the marker and continue, each with its rest.
 
         ``matched`` bytes of the marker stand before the token.
         """

@@ -49,7 +49,7 @@ class FastTokenizer(Protocol):
 
 
 class EncodedText(Struct, frozen=True):
-    """The tokens of a text, in the order of the text: their ids, and what each of them is for.
+    """The tokens of a text in order, with their ids and offsets.
 
     A character that makes several tokens is the place of each of them; whitespace that a
     tokenizer leaves out of a token's place belongs to the token after it. Places are looked up
@@ -59,18 +59,18 @@ class EncodedText(Struct, frozen=True):
     ids: list[int]
     """E.g. `[151644, 872, 198]`."""
     _encoding: Encoding | None
-    """None: of no text."""
+    """The library's encoding, or None for an empty text."""
     _length: int
-    """Of the text."""
+    """Length of the text."""
     _first: int = 0
-    """How many tokens of the encoding stand before these."""
+    """Number of tokens of the encoding before the first of these."""
 
     def start(self, at: int) -> int:
-        """Return the place of a token's first character."""
+        """Return the offset of a token's first character."""
         return min(self._place(at)[0], self.end(at - 1)) if at + self._first else 0
 
     def end(self, at: int) -> int:
-        """Return the place after a token's last character."""
+        """Return the offset after a token's last character."""
         return self._length if at == len(self.ids) - 1 else self._place(at)[1]
 
     def _place(self, at: int) -> tuple[int, int]:
@@ -78,7 +78,7 @@ class EncodedText(Struct, frozen=True):
         return found or (self._length, self._length)
 
     def ending_by(self, place: int) -> int:
-        """Count the tokens that end at this place or before it."""
+        """Count the tokens that end at this offset or before it."""
         if place >= self._length or self._encoding is None:
             return len(self.ids)
         covering = self._encoding.char_to_token(place)
@@ -87,11 +87,11 @@ class EncodedText(Struct, frozen=True):
         return max(0, covering - self._first)
 
     def starting_before(self, place: int) -> int:
-        """Count the tokens that start before this place."""
+        """Count the tokens that start before this offset."""
         return bisect_left(range(len(self.ids)), place, key=self.start)
 
     def behind(self, place: int) -> EncodedText:
-        """Return the tokens that end after a place in the text; their own places stay."""
+        """Return the tokens that end after an offset; their own offsets stay the same."""
         first = self.ending_by(place)
         return replace(self, ids=self.ids[first:], _first=self._first + first)
 
@@ -106,7 +106,8 @@ class EncodedText(Struct, frozen=True):
 
 
 CONTEXT = 8
-"""Tokens before an output that are decoded with it: some decoders treat the first one apart."""
+"""Tokens before an output that are decoded with it: some decoders treat the first token of a text
+differently."""
 
 
 def encode_text(tokenizer: Tokenizer, text: str, *, add_special: bool = False) -> Encoding:
@@ -118,7 +119,7 @@ def encode_text(tokenizer: Tokenizer, text: str, *, add_special: bool = False) -
 
 
 class TokenText:
-    """Turns text into ids with their places, and ids into text."""
+    """Encodes text to ids with offsets, and decodes ids to text."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         """Use a tokenizer as it is; it need not be one that llguidance takes."""
@@ -170,7 +171,7 @@ class TokenText:
         return None if token is None else self.single(token)
 
     def gives_back(self, encoded: EncodedText, text: str, before: Sequence[int]) -> bool:
-        """Whether the tokens of a text, after others, are decoded to that text."""
+        """Return whether the tokens of a text, after others, decode to that text."""
         return self._byte_level or self.decode(encoded.ids, before) == text
 
     @cached_property
@@ -286,29 +287,29 @@ _lock = Lock()
 
 
 class AddedToken(Struct, frozen=True):
-    """A token that stands beside the learned vocabulary."""
+    """A token that was added to the learned vocabulary."""
 
     id: int
     """E.g. 151657."""
     text: str
     """E.g. `"<tool_call>"`."""
     special: bool
-    """Whether decoding drops it (a control token); those that are kept are text."""
+    """Whether decoding drops it, as a control token; others are text."""
     opaque: bool
     """Whether llguidance reaches it by ``<[id]>`` alone, never through its text."""
 
 
 class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
-    """A tokenizer as everything here asks it; made by `tokenizer_of`, shared by all requests."""
+    """A tokenizer with all that is derived from it; made by `tokenizer_of`, shared by requests."""
 
     hf: Tokenizer
-    """As it was given; it encodes text with its added tokens."""
+    """The tokenizer as given; it encodes text with its added tokens."""
     eos: Eos | None = None
-    """What ends an answer, as it was named; None: what llguidance makes of the usual names."""
+    """The tokens that end an answer, as given, or None to use llguidance's guess."""
     width: int | None = None
     """The width of the model's logits, where it is known."""
     file: str | None = None
-    """What it was read from."""
+    """The file that it was read from, or None."""
 
     @cached_property
     def opaque(self) -> OpaqueTokens:
@@ -318,7 +319,7 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
 
     @cached_property
     def text(self) -> TokenText:
-        """Texts as its tokens with their places, and back."""
+        """The encoder of texts to tokens with offsets, and back."""
         return TokenText(self.hf)
 
     @cached_property
@@ -385,7 +386,7 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
 
     @cached_property
     def ll(self) -> LLTokenizer:
-        """llguidance's; it encodes text without the opaque tokens (see ``opaque.py``).
+        """The tokenizer in llguidance, which encodes text without opaque tokens (`opaque_json`).
 
         The same one is loaded once in a process. Raises ``TokenizerError``.
         """

@@ -52,7 +52,7 @@ LONGEST_TOKEN = 1024
 
 
 def is_tiktoken(path: Path) -> bool:
-    """Whether the file begins with a line of ranks."""
+    """Return whether the file begins with a line of ranks."""
     try:
         with open_file(path, noted=False) as stream:
             line = stream.readline(2 * LONGEST_TOKEN)
@@ -116,7 +116,7 @@ def _entry(line: bytes) -> tuple[bytes, int] | None:
 
 
 def _halves(token: bytes, ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
-    """Return the last merge that makes a token; none where lower ranks do not lead to it."""
+    """Yield the last merge of a token, if lower ranks lead to one."""
     parts = [token[at : at + 1] for at in range(len(token))]
     limit = ranks[token]
     while len(parts) > 2:  # noqa: PLR2004 - two parts are the merge
@@ -156,7 +156,7 @@ def _wrong(path: Path, words: str, line: int | None) -> TokenizerError:
 
 
 BYTE_LEVEL = "gpt2"
-"""What GGUF calls byte-level BPE of any model."""
+"""GGUF's name of byte-level BPE, whatever the model."""
 
 GPT2_RULES = ("gpt-2", "gpt2")
 """Names of GPT-2's own rule to cut text into words, which the tokenizers library has built in."""
@@ -269,7 +269,7 @@ def _check_growth(tokenizer: Tokenizer, path: Path) -> None:
 
 
 def _growth(normalizer: object) -> int:
-    """Return how many characters one may become, at most."""
+    """Return the most characters that one character may become."""
     if not is_mapping(normalizer):
         return 1
     most = 1
@@ -336,7 +336,7 @@ def tokenizer_files(listing: HubListing) -> list[str]:
 def tokenizer_beside(
     source: str, file_of: Callable[[Path], Path | None] | None = None
 ) -> str | None:
-    """Return what to load for the tokenizer of the model that a source is of; None without any.
+    """Return the source of the tokenizer that belongs to a template's source, or None.
 
     That is the source itself for a GGUF file and a model on the Hub, else a file of its
     directory, or of the directory that it is in. `file_of` is `tokenizer_file`, or one that
@@ -352,7 +352,7 @@ def tokenizer_beside(
 
 
 def tokenizer_file(directory: Path) -> Path | None:
-    """Return the file of a directory that holds its tokenizer, or None if there is none."""
+    """Return the tokenizer file of a directory, or None if it has none."""
     ranks = sorted(path.name for path in directory.glob("*.tiktoken"))
     for name in (TOKENIZER_FILE, *ranks, SENTENCEPIECE_FILE):
         file = model_file(directory, name)
@@ -399,9 +399,9 @@ def tokenizer_of(
     vocab_size: int | None = None,
     segmenting: bool = False,
 ) -> ModelTokenizer:
-    """Make a tokenizer that can be asked anything of what somebody has; nothing is computed yet.
+    """Adapt any tokenizer to a `ModelTokenizer`, whose properties are computed when needed.
 
-    Of the same object it is the same one each time.
+    The same object gives the same `ModelTokenizer` each time.
 
     ``source`` is a ``tokenizers.Tokenizer``, a fast tokenizer of transformers (anything with a
     ``backend_tokenizer``), what this has made, or what `load_tokenizer` loads: a path, a directory,

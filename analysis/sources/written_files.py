@@ -26,16 +26,16 @@ from autoparser.analysis.core.errors import FULL, AutoparserError
 from .local_files import file_identity, pipe_patience, read_files, read_text
 
 PIPE_INTERVAL = 0.02
-"""Seconds between two looks at a pipe that nobody reads yet."""
+"""Seconds between two attempts at a pipe without a reader."""
 
 LONGEST_NAME = 200
-"""Characters of a file's name that the file beside it shares; systems take 255 bytes."""
+"""Characters of a file's name that its temporary file repeats; systems allow 255 bytes."""
 
 
 def write_named_file(
     path: Path, content: bytes, hint: str = "name a file in a directory that you may write to"
 ) -> None:
-    """Write a file that a person named. Raises AutoparserError where that cannot be done.
+    """Write a file that a person named. Raises AutoparserError if that fails.
 
     A terminal or a pipe is written to, not replaced.
     """
@@ -50,7 +50,7 @@ def write_named_file(
 
 @contextmanager
 def writing(path: Path, hint: str) -> Generator[None]:
-    """Turn an OSError of writing a file into an AutoparserError with this way out."""
+    """Translate an OSError of writing a file to an AutoparserError with this hint."""
     try:
         yield
     except OSError as error:
@@ -133,14 +133,14 @@ def cache_file(path: Path, content: bytes) -> None:
 
 
 def _new_file(folder: Path, prefix: str, suffix: str) -> tuple[BinaryIO, Path]:
-    """Create a file of a name that no other has; its mode is that of the process' new files."""
+    """Create a file under a unique name, with the mode of the process' new files."""
     # Not by `tempfile`, whose files nobody else may read: this one becomes the person's own.
     path = folder / f"{prefix}{secrets.token_hex(8)}{suffix}"
     return path.open("xb"), path
 
 
 def _write_pipe(path: Path, content: bytes) -> None:
-    """Write into a named pipe. Raises AutoparserError where nobody reads it in time."""
+    """Write into a named pipe. Raises AutoparserError if it has no reader in time."""
     seconds = pipe_patience()
     ends = None if seconds is None else monotonic() + seconds
     descriptor: int | None = None
@@ -170,7 +170,7 @@ def _write_pipe(path: Path, content: bytes) -> None:
 
 
 def write_fault(fault: BaseException) -> Path | None:
-    """Write the traceback of a fault of this program to a new file; None if there is no place.
+    """Write the traceback of an internal error to a new file; None if that is not possible.
 
     It holds no argument of the command, which may be a key.
     """

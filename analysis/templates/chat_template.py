@@ -148,16 +148,17 @@ class ChatTemplate:
     """Variables such as ``bos_token`` of every render, unless a switch overrides them."""
 
     name: str | None = None
-    """Its name among a model's templates, such as ``default``, or None if it has none."""
+    """Its name among a model's templates, e.g. `"default"`, or None."""
 
     origin: str | None = None
-    """Where it came from, as errors name it: a path, ``-``; None for text given directly."""
+    """Where it came from, as errors name it, e.g. `"model/chat_template.jinja"`; None for text
+    given directly."""
 
     source: Provenance | None = None
     """Where it came from, in full; None for text given directly."""
 
     sandbox: SandboxKind = SandboxKind.IMMUTABLE
-    """Where it runs; the mutable sandbox may render what that of transformers refuses."""
+    """The sandbox of its renders; the mutable one allows changes that transformers' refuses."""
 
     def __repr__(self) -> str:
         """Return where it came from and its length, in one line."""
@@ -221,7 +222,7 @@ class ChatTemplate:
         return self._run(self._compiled.template, variables)
 
     def source_map(self, variables: Mapping[str, object]) -> SourceMap:
-        """Render as `render_prepared` does, and return which place of the template wrote what.
+        """Render as `render_prepared` does, and return the origin of each stretch of text.
 
         Raises TemplateSyntaxError, TemplateRenderError.
         """
@@ -255,7 +256,7 @@ class ChatTemplate:
 
     @cached_property
     def marks_generation(self) -> bool:
-        """Whether it holds ``{% generation %}``, transformers' mark of what the model writes."""
+        """Whether it has ``{% generation %}`` blocks, which mark the model's own text."""
         return any(
             isinstance(block.call.node, nodes.ExtensionAttribute)
             for block in self.syntax_tree.find_all(nodes.CallBlock)

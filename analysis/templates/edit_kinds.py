@@ -1,4 +1,4 @@
-"""Find edits of a template by syntax alone, which add text, keep values, or move text.
+"""Find edits of a template by syntax alone that add text, keep values, or move text.
 
 `adding_edits` gives tests and values a fallback. For example
 `{% if m.calls is defined %}{{ m.text + x|trim }}{% endif %}` gives `{% if m.calls %}`,
@@ -42,13 +42,13 @@ class KeptValue(NamedTuple):
     name: str
     """E.g. `"found"`."""
     at: int
-    """Where the tag stands that sets it."""
+    """The offset of the tag that sets it."""
     edits: tuple[TemplateEdit, ...]
     """Edits that belong together: each alone would break the template."""
 
 
 def kept_values(text: str) -> Iterator[KeptValue]:
-    """Return the values that loops set and that are read elsewhere, each with its edits.
+    """Yield the values that loops set and that are read elsewhere, each with its edits.
 
     They are read by their name after the loop and not in it, or as an attribute of a namespace that
     has it.
@@ -75,7 +75,7 @@ _HOLDERS = tuple(f"held{'_' * count}" for count in range(1, 99))
 
 
 def _outermost_loops(items: Sequence[TemplateItem]) -> Iterator[TemplateItem]:
-    """Return the loops, the outermost alone: what is set in an inner one is lost in both."""
+    """Yield the outermost loops: a value set in an inner one is lost in both."""
     for item in items:
         if item.word == "for":
             yield item
@@ -94,7 +94,7 @@ def _tags_in(loop: TemplateItem) -> Iterator[TemplateItem]:
 
 
 def _read_places(tokens: Sequence[TemplateToken], name: str) -> Iterator[TemplateToken]:
-    """Return where a name is read: not as an attribute, an argument's name, or what is set."""
+    """Yield the places where a name is read, not set or used as an attribute or keyword."""
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if token.kind != "name" or token.value != name or before.value in (".", "set", "for"):
             continue
@@ -137,7 +137,7 @@ def _keeping_edits(
 
 
 def _tag_end(text: str, tag: TemplateItem) -> str:
-    """Return what ends a tag: with it the whitespace after an addition goes or stays as before."""
+    """Return the end of a tag, so that an addition leaves the whitespace after it unchanged."""
     return "-%}" if text.endswith("-%}", 0, tag.end) else "%}"
 
 
@@ -166,7 +166,7 @@ def adding_edits(text: str) -> tuple[TemplateEdit, ...]:
 
 
 def _values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
-    """Let a field be missing, or be a string already; let a part be cut only where it is there."""
+    """Yield edits that allow a field to be missing or a string, and guard cuts of it."""
     whole = {
         (stretch.start, stretch.end)
         for row in bracket_stretches(tokens)
@@ -191,7 +191,7 @@ def _values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit
 
 
 def _bare_values(text: str, chain: FilterChain) -> Iterator[TemplateEdit]:
-    """Leave out a filter, and let the value be missing, or be what is no string."""
+    """Yield edits that convert a filter's value to a string, or allow it to be missing."""
     for start, end, kind in chain.operations:
         value = text[chain.start : start].rstrip()
         if kind == "|":
@@ -210,7 +210,7 @@ def _path_end(chain: FilterChain) -> int:
 
 
 def _guarded_cuts(text: str, chain: FilterChain) -> Iterator[TemplateEdit]:
-    """Leave a value alone that lacks what an operation on it looks for."""
+    """Yield edits that skip an operation if the value lacks the text that it looks for."""
     for at, (start, end, kind) in enumerate(chain.operations):
         inside = [*template_tokens("{{" + text[start:end] + "}}")]
         words = [token.value for token in inside if token.kind == "string"]
@@ -230,11 +230,11 @@ _TESTS = {
     ("is", "undefined"): "not ",
     ("is", "not", "defined"): "not ",
 }
-"""Tests whether a field is there, and what asks whether it holds something."""
+"""Tests of a field's presence, and the prefix of a test of its value."""
 
 
 def _presence(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
-    """Ask whether a field holds something, where it is asked whether it is there."""
+    """Yield edits that test the value of a field instead of its presence."""
     values = [token.value.lower() for token in tokens]
     for chain in filter_chains(tokens):
         end = chain.operations[-1][1]
@@ -262,7 +262,7 @@ def _value_end(tokens: Sequence[TemplateToken], at: int) -> int:
 
 
 def also_compared(text: str, known_text: str, other: str) -> tuple[TemplateEdit, ...]:
-    """Return the edits by which each comparison with the string `known_text` takes `other`, too."""
+    """Return the edits that make each comparison with `known_text` accept `other`, too."""
     found: list[TemplateEdit] = []
     pair_text = f"[{jinja_text(known_text)}, {jinja_text(other)}]"
     for tokens in statement_spans(template_tokens(text)):
@@ -278,7 +278,7 @@ def also_compared(text: str, known_text: str, other: str) -> tuple[TemplateEdit,
 
 
 def replaced_value(text: str, known_text: str, other: str) -> tuple[TemplateEdit, ...]:
-    """Return the edits by which a field whose text is `other` is taken for `known_text`."""
+    """Return the edits that treat a field with the text `other` as `known_text`."""
     found: list[TemplateEdit] = []
     for tokens in statement_spans(template_tokens(text)):
         for chain in filter_chains(tokens):
@@ -292,7 +292,7 @@ def replaced_value(text: str, known_text: str, other: str) -> tuple[TemplateEdit
 
 
 def asking_also(text: str, name: str) -> Iterator[TemplateEdit]:
-    """Ask for a variable, too, in every condition."""
+    """Yield edits that add a variable to a condition."""
     for tokens in statement_spans(template_tokens(text)):
         for start, end in condition_places(tokens):
             yield TemplateEdit(start, end, f"({text[start:end]}) and {name}")
@@ -308,7 +308,7 @@ def asking_also(text: str, name: str) -> Iterator[TemplateEdit]:
 
 
 def items_after_all(text: str) -> Iterator[TemplateItem]:
-    """Return what follows the last loop that is in nothing else, but for tags by themselves."""
+    """Yield the items after the last top-level loop, except for single tags."""
     items = statement_tree(text).items
     loops = [at for at, item in enumerate(items) if item.word == "for"]
     for item in items[loops[-1] + 1 :] if loops else ():
@@ -317,7 +317,7 @@ def items_after_all(text: str) -> Iterator[TemplateItem]:
 
 
 def after_all_messages(text: str) -> Iterator[TemplateEdit]:
-    """Leave out what follows the last loop, or the `else` of it."""
+    """Yield edits that remove an item after the last loop, or its `else`."""
     for item in items_after_all(text):
         yield TemplateEdit(item.start, item.end, "")
         if item.word == "if" and len(item.bodies) > 1:
@@ -325,7 +325,7 @@ def after_all_messages(text: str) -> Iterator[TemplateEdit]:
 
 
 def after_its_loop(text: str, closer: str) -> Iterator[tuple[TemplateEdit, ...]]:
-    """Return the edits, to be made together, that move a text out of a loop; inner loops first."""
+    """Yield sets of edits that each move a text out of a loop; inner loops first."""
     tokens = template_tokens(text)
     for loop in _all_loops(statement_tree(text)):
         inside = [token for token in tokens if loop.start <= token.start and token.end <= loop.end]
@@ -354,7 +354,7 @@ def _all_loops(body: StatementBody) -> Iterator[TemplateItem]:
 def _removals(
     text: str, loop: TemplateItem, inside: list[TemplateToken], closer: str
 ) -> Iterator[TemplateEdit]:
-    """Remove a text from all that a loop writes."""
+    """Yield the edits that remove a text from the output of a loop."""
     whole = {(left, right): item for item in _outputs(loop) for left, right in item.operands}
     for token in inside:
         if token.kind == "data" and closer in token.value:
@@ -395,7 +395,7 @@ def _outputs(item: TemplateItem) -> Iterator[TemplateItem]:
 
 
 def _iterated_text(text: str, inside: list[TemplateToken]) -> str:
-    """Return what a loop goes through."""
+    """Return the expression that a loop iterates over."""
     first = next(at for at, token in enumerate(inside) if token.value == "in")
     last = next(at for at, token in enumerate(inside) if token.kind == "block_end")
     return text[inside[first].end : inside[last].start].strip()

@@ -1,4 +1,4 @@
-"""A chat template whose renders happen in a worker process.
+"""Render a chat template in a worker process, or by a Python function in its place.
 
 Contract: the same texts and the same errors as without, and TemplateLimitError for a render that
 is beyond a limit; a render that lost its worker is a TemplateRenderError, and the next one has
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 REFUSALS = (AssertionError, NotImplementedError, ValueError)
-"""What code raises to refuse its input, rather than by mistake."""
+"""Exceptions by which code refuses its input, rather than by mistake."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class EncodedTemplate(ChatTemplate):
     """An encoder: ``text`` is the source of its module."""
 
     encode: Callable[[Mapping[str, object]], str] = field(kw_only=True, compare=False, repr=False)
-    """From the variables of a render to the prompt."""
+    """Returns the prompt for the variables of a render."""
 
     parameters: tuple[str, ...] = ()
-    """Its parameters that are neither messages, tools nor ``add_generation_prompt``."""
+    """Its other parameters, which are switches, e.g. `("thinking_mode",)`."""
 
     path: str = ""
     """The file that holds its source."""
@@ -65,10 +65,10 @@ class EncodedTemplate(ChatTemplate):
     maker: tuple[Callable[..., EncodedTemplate], tuple[object, ...]] = field(
         kw_only=True, compare=False, repr=False
     )
-    """What makes it again in another process."""
+    """A function and its arguments that load it again in another process."""
 
     def render_prepared(self, variables: Mapping[str, object]) -> str:
-        """Encode; the variables are those of `ChatTemplate.render_prepared`."""
+        """Encode the messages, given the variables of `ChatTemplate.render_prepared`."""
         try:
             # What it prints must not stand among what is reported.
             with contextlib.redirect_stdout(sys.stderr):
@@ -80,15 +80,15 @@ class EncodedTemplate(ChatTemplate):
         raise failure
 
     def render_generation(self, variables: Mapping[str, object]) -> str:
-        """Encode: an encoder marks nothing."""
+        """Encode without marks: an encoder has no generation blocks."""
         return self.render_prepared(variables)
 
     def source_map(self, variables: Mapping[str, object]) -> SourceMap:
-        """Encode: which line of the code wrote what is not known, so all is of the first."""
+        """Encode, and attribute all text to the first line, since the origin is unknown."""
         return SourceMap((SourceSpan(self.render_prepared(variables), 0, 0, 1),))
 
     def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
-        """Encode: which place of the code wrote what is not known."""
+        """Encode, as one piece of unknown origin."""
         failure = None
         try:
             text = self.render_prepared(variables)
@@ -98,7 +98,7 @@ class EncodedTemplate(ChatTemplate):
 
     @cached_property
     def marks_generation(self) -> bool:
-        """Never: the mark is Jinja's."""
+        """False: generation blocks exist in Jinja only."""
         return False
 
     @cached_property
@@ -107,11 +107,11 @@ class EncodedTemplate(ChatTemplate):
 
     @property
     def syntax_tree(self) -> nodes.Template:
-        """An empty one: there is no Jinja, so nothing that reads it finds anything."""
+        """An empty tree, since an encoder is not Jinja."""
         return self._tree
 
     def check_syntax(self) -> None:
-        """Do nothing: Python has read it."""
+        """Do nothing: Python has parsed it."""
 
     def _failure(self, error: BaseException) -> TemplateRenderError:
         words = str(error).strip() or type(error).__name__
@@ -137,11 +137,11 @@ class EncodedTemplate(ChatTemplate):
 
 
 COMPILED = 8
-"""Templates that a worker keeps compiled."""
+"""Most compiled templates that a worker caches."""
 
 
 class _Source(NamedTuple):
-    """A template as it travels to a worker, which keeps what it compiles by this."""
+    """A template as a worker receives it, and the key of its compiled form."""
 
     text: str
     file: str
@@ -153,10 +153,10 @@ class IsolatedTemplate(ChatTemplate):
     """A chat template that renders in a worker."""
 
     limits: Limits = DEFAULT_LIMITS
-    """What one render may take; to `analyze`, what the analysis may."""
+    """Limits of each render; for `analyze`, of the whole analysis."""
 
     original: ChatTemplate | None = None
-    """The template that it stands for, where that is more than a text in Jinja."""
+    """The encoder that it represents, or None for a template in Jinja."""
 
     def render_prepared(self, variables: Mapping[str, object]) -> str:
         """Render in a worker; the variables must pickle. Otherwise as `ChatTemplate` does."""
@@ -167,15 +167,15 @@ class IsolatedTemplate(ChatTemplate):
         return cast("str", self._in_worker("render_generation", variables))
 
     def source_map(self, variables: Mapping[str, object]) -> SourceMap:
-        """Render in a worker, and tell which place wrote what. Otherwise as `ChatTemplate` does."""
+        """Render in a worker, with the origin of the text. Otherwise as `ChatTemplate` does."""
         return cast("SourceMap", self._in_worker("source_map", variables))
 
     def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
-        """Render in a worker, and tell what happened. Otherwise as `ChatTemplate` does."""
+        """Render in a worker, with a trace. Otherwise as `ChatTemplate` does."""
         return cast("RenderTrace", self._in_worker("step_through", variables))
 
     def check_syntax(self) -> None:
-        """Compile in a worker; raises TemplateSyntaxError where Jinja cannot."""
+        """Compile in a worker. Raises TemplateSyntaxError if Jinja cannot."""
         if self.original is None:
             self._run_task("check_syntax")
 

@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 
 class SandboxKind(StrEnum):
-    """The sandboxes of Jinja."""
+    """Jinja's sandboxes."""
 
     IMMUTABLE = "immutable"
-    """That of transformers: what changes a list, a dictionary or a set raises."""
+    """The sandbox of transformers: changing a list, a dictionary or a set raises."""
     MUTABLE = "mutable"
-    """The same, but such changes are made."""
+    """The same, but such changes are allowed."""
 
 
 class TemplateRefusal(TemplateError):
-    """The template called ``raise_exception``; the first argument is what it said."""
+    """The template called ``raise_exception``; the first argument is its message."""
 
 
 class GenerationTag(Extension):

@@ -1,12 +1,10 @@
-"""What happened in one render: who wrote each piece, what was tested, and with which values.
+"""Values that describe one render: its pieces with their origin, its tests, loops and values.
 
-Contract: the texts of `RenderTrace.pieces` put together are the prompt, up to where the render
-ended. Values are words already, of a bounded length; what a template holds stands in them as it is.
+Contract: the texts of `RenderTrace.pieces` join to the prompt, up to the place where the render
+ended. Values are described in a bounded number of characters; their text is not escaped.
 
-Which place of a template's text wrote each stretch of a render.
-
-A view of the pieces that a `TraceRecorder` notes: what a macro or a block `set` writes is of the
-place that puts it out. For example
+`SourceMap` is a shorter view of the same pieces: text that a macro or a block `set` writes is
+attributed to the place that outputs it. For example
 
     {% for m in messages %}<{{ m.role }}>{% endfor %}
 
@@ -28,59 +26,59 @@ from autoparser.analysis.core.errors import TemplateRenderError
 
 
 class StepKind(StrEnum):
-    """What a place of a template does."""
+    """The actions of a template's places."""
 
     WRITE = "write"
-    """It writes a text, or the value of an expression."""
+    """Writes a text, or the value of an expression."""
     TEST = "test"
-    """It decides: an `if`, an `elif`, the `if` inside an expression or of a loop."""
+    """Tests a condition: `if`, `elif`, the `if` of an expression or a loop."""
     LOOP = "loop"
-    """It begins a loop."""
+    """Begins a loop."""
     PASS = "pass"  # noqa: S105 - one of a loop's
-    """It goes once through a loop's body."""
+    """Runs the body of a loop once."""
     SET = "set"
-    """It sets a variable."""
+    """Sets a variable."""
 
 
 class TemplateSite(Struct, frozen=True):
     """A place of a template that does something."""
 
     kind: StepKind
-    """What the place does."""
+    """The action of the place."""
     line: int
     """From 1."""
     start: int
-    """Characters from the beginning of the text, each line of it ended by one newline."""
+    """Offset in the source with line ends of one newline."""
     end: int
-    """After its last character; as `start` where the place is not known."""
+    """After its last character; equal to `start` if the place is unknown."""
     within: int | None
-    """The number of the test or the loop that decides whether it runs; None: nothing does."""
+    """The index of the test or loop that decides whether it runs, or None at the top level."""
 
 
 class SeenValue(Struct, frozen=True):
-    """What a name stood for when it was asked for."""
+    """The value of a name when it was read."""
 
     name: str
-    """As a template spells it: ``message.role``."""
+    """The name as the template spells it, e.g. `"message.role"`."""
     words: str
-    """Its value."""
+    """Its value in few words, e.g. `"'user'"`."""
 
 
 class TraceStep(Struct, frozen=True):
-    """Something that a template did."""
+    """One action of a template."""
 
     kind: StepKind
-    """What was done."""
+    """The action."""
     site: Count
-    """The number of its place."""
+    """The index of its place."""
     words: str
-    """What came of it: the value that was written, tested or set; of a pass what the loop is at."""
+    """The value that was written, tested or set; for a pass, the item of the loop."""
     held: bool | None
-    """Whether a test held, or None if nothing was tested."""
+    """The outcome of a test, or None for any other step."""
     number: Count
-    """Of a pass, which of its loop, from 1; else 0."""
+    """The number of a pass within its loop, from 1; else 0."""
     seen: tuple[SeenValue, ...]
-    """What its names stood for, in the order in which they were asked for."""
+    """The values of its names, in the order of reading."""
 
 
 class PromptPiece(Struct, frozen=True):
@@ -89,19 +87,19 @@ class PromptPiece(Struct, frozen=True):
     text: str
     """E.g. `"<|im_start|>user"`."""
     site: int | None
-    """The number of the place that wrote it, or None if it is not known."""
+    """The index of the place that wrote it, or None if unknown."""
     through: tuple[int, ...]
-    """Numbers of the places that put out what was written elsewhere, the last one first: those of
-    ``{{ macro() }}``, of ``{{ text }}`` after ``{% set text %}…``."""
+    """The places that output text written elsewhere, the last one first: those of ``{{ macro()
+    }}``, or of ``{{ text }}`` after ``{% set text %}…``."""
     after: int
-    """How many steps had been made when it was written."""
+    """The number of steps before it was written."""
 
 
 class OpenSite(Struct, frozen=True):
     """A place whose work was not done when the render ended."""
 
     site: Count
-    """The number of its place."""
+    """The index of its place."""
     seen: tuple[SeenValue, ...]
     """The values of its names so far."""
 
@@ -118,19 +116,19 @@ class RenderTrace(Struct, frozen=True):
     steps: tuple[TraceStep, ...]
     """The steps in the order in which they were made."""
     left_out: int
-    """How many more steps were made than are kept."""
+    """The number of further steps, which are not kept."""
     failure: TemplateRenderError | None
-    """Why the render ended before its time; None: it did not."""
+    """The error that ended the render, or None if it is complete."""
     ended_in: tuple[OpenSite, ...]
-    """What was at work when it failed, the innermost last."""
+    """The places under way when it failed, the innermost last."""
 
     @property
     def prompt(self) -> str:
-        """What was written."""
+        """The rendered text."""
         return "".join(piece.text for piece in self.pieces)
 
     def source(self, site: int) -> str:
-        """Return the text of a place; the empty text where it is not known."""
+        """Return the source of a place, or empty if its place is unknown."""
         place = self.sites[site]
         return self.text[place.start : place.end]
 
@@ -161,8 +159,7 @@ class SourceSpan(NamedTuple):
     text: str
     """E.g. `"user"`, written by `{{ m.role }}`."""
     start: int
-    """Characters from the beginning of the template's text, each line of it ended by one newline;
-    with `end` 0 where the place is not known."""
+    """Offset in the source with line ends of one newline; 0, as `end`, if the place is unknown."""
     end: int
     """After the last character of the place."""
     line: int | None
@@ -176,12 +173,12 @@ class SourceMap(Struct, frozen=True):
     """The stretches; together their texts are the render."""
 
     def span_at(self, at: int) -> SourceSpan | None:
-        """Return the stretch that holds the character at a place; None outside the render."""
+        """Return the stretch at an offset of the render, or None outside of it."""
         here = bisect_right([*accumulate(len(span.text) for span in self.spans)], at)
         return self.spans[here] if at >= 0 and here < len(self.spans) else None
 
     def line_at(self, at: int) -> int | None:
-        """Return the template's line that wrote the character at a place of the render.
+        """Return the template's line that wrote the character at an offset of the render.
 
         None outside the render, and where it is not known.
         """
@@ -195,7 +192,7 @@ class SourceMap(Struct, frozen=True):
 
 
 def source_map(pieces: Sequence[PromptPiece], sites: Sequence[TemplateSite]) -> SourceMap:
-    """Put together what the same place put out, one piece after the other."""
+    """Join consecutive pieces that the same place output."""
     spans: list[SourceSpan] = []
     for number, several in groupby(pieces, _putting_out):
         text = "".join(piece.text for piece in several)

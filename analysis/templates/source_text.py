@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 _LACKING = re.compile(r"t_\d+$")
-"""What Jinja calls the function that it compiles to stand for a filter or test that there is not:
-its frame is of no line of the template, that of its caller is."""
+"""Name of the function that Jinja compiles in place of a missing filter or test: its frame has no
+line of the template, but its caller's frame does."""
 
 
 def failure_line(error: BaseException) -> int | None:
@@ -55,11 +55,11 @@ def failure_line(error: BaseException) -> int | None:
 
 
 _LINES: WeakKeyDictionary[Template, Sequence[tuple[int, int]]] = WeakKeyDictionary()
-"""The lines of a template, and those of its code: Jinja reads them anew at each question."""
+"""The lines of a template by those of its code, which Jinja computes at each request."""
 
 
 def _line_of(template: Template, code_line: int) -> int:
-    """Answer as Jinja's `get_corresponding_lineno` does."""
+    """Return the line as Jinja's `get_corresponding_lineno` does."""
     lines = _LINES.get(template)
     if lines is None:
         lines = _LINES[template] = template.debug_info
@@ -77,7 +77,7 @@ class TemplateToken(NamedTuple):
     value: str
     """Its text, e.g. `"{%-"`."""
     start: int
-    """Characters from the beginning of the text."""
+    """Offset of its first character."""
     end: int
     """After its last character."""
 
@@ -122,7 +122,7 @@ def _tokens(text: str) -> Iterator[TemplateToken]:
 
 
 def written_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[int, int]]:
-    """Return the places of what a template writes: its plain texts and `{{ … }}`, in their order.
+    """Yield the places of a template's outputs: its plain texts and `{{ … }}`, in order.
 
     For example `Hi {{ name }}!` writes at (0, 3), (3, 13) and (13, 14).
     """
@@ -170,7 +170,7 @@ def _constants(node: ast.expr) -> Iterator[Constant]:
 
 
 def mentioned_fields(tree: ast.AST) -> tuple[str, ...]:
-    """Return the names by which it asks for members: ``m["x"]``, ``m.get("x")``, ``m.x``."""
+    """Return the names of the members that it reads: ``m["x"]``, ``m.get("x")``, ``m.x``."""
     found: dict[str, None] = {}
     for node in ast.walk(tree):
         match node:
@@ -219,13 +219,13 @@ def template_comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 PASSED = ("messages", "tools", "documents", "add_generation_prompt")
-"""Variables that every render passes itself."""
+"""Variables of every render, which are not switches."""
 
 _WORDS: dict[str, Json] = {"True": True, "False": False, "None": None}
 
 
 def variable_value(text: str) -> Json:
-    """Return the value that a text stands for: JSON, Python's and YAML's words, else the text."""
+    """Return the value of a text: JSON, or Python's and YAML's constants, else the text."""
     try:
         value: Json = json.loads(text)
     except ValueError:
@@ -234,7 +234,7 @@ def variable_value(text: str) -> Json:
 
 
 NEWLINE = re.compile(r"\r\n|\r|\n")
-"""What Jinja counts as the end of a line."""
+"""A line end in Jinja."""
 
 LEXER_POSITION = re.compile(r" at (\d+)$")
 """How Jinja's lexer ends its messages: a position in the text, lines ended by one newline."""
@@ -282,7 +282,7 @@ def source_excerpt(text: str, line: int, column: int | None) -> str:
 
 
 def _parser_position(environment: Environment, text: str) -> int | None:
-    """Parse again, counting; return where the token begins that the parser stopped at."""
+    """Parse again; return the offset of the token at which the parser stopped."""
     start = 0
 
     def counted() -> Iterator[tuple[int, str, str]]:

@@ -1,4 +1,4 @@
-"""Stretches of a template's text, what takes their place, and statements and values in them."""
+"""Parse a template into statements and values, and edit stretches of its text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .source_text import TemplateToken, closing_bracket, template_tokens
 
 
 class ItemKind(StrEnum):
-    """What a part of a template is."""
+    """The kinds of parts of a template."""
 
     TEXT = "text"
     """Plain text of the template."""
@@ -39,26 +39,26 @@ class ItemKind(StrEnum):
 
 
 class TemplateItem(Struct, frozen=True):
-    """A part of a template that stands by itself; places are characters of its text."""
+    """A part of a template at one level; offsets are characters of its text."""
 
     kind: ItemKind
-    """What the part is."""
+    """The kind of the part."""
     start: int
     """Its first character."""
     end: int
     """Without the newline that whitespace control takes after it."""
     word: str = ""
-    """By which a tag begins."""
+    """The first word of a tag, e.g. `"for"`."""
     operands: tuple[tuple[int, int], ...] = ()
-    """The places of what an output puts together, one after the other."""
+    """The places of the operands of an output: of `'a'` and `x` in `{{ 'a' + x }}`."""
     bodies: tuple[StatementBody, ...] = ()
     """The bodies between its tags: `b` and `c` of the `if` above."""
     name: str = ""
-    """What a loop calls the item it is at, or a tag sets."""
+    """The variable of a loop, or the variable that a tag sets."""
 
 
 class StatementBody(Struct, frozen=True):
-    """What stands between two tags that belong together, or in the whole template."""
+    """The part between two tags of a statement, or the whole template."""
 
     start: int
     """Its first character."""
@@ -69,7 +69,7 @@ class StatementBody(Struct, frozen=True):
 
 
 def all_items(body: StatementBody) -> Iterator[TemplateItem]:
-    """Return every item of a body, and after each those of the bodies in it."""
+    """Yield the items of a body, each before those within it."""
     for item in body.items:
         yield item
         for inner in item.bodies:
@@ -81,7 +81,7 @@ class _OpenTag(Struct):
     word: str
     name: str
     body_start: int
-    """Where the body begins that is being read."""
+    """The start of the open body."""
     items: list[TemplateItem] = field(default_factory=list[TemplateItem])
     bodies: list[StatementBody] = field(default_factory=list[StatementBody])
 
@@ -153,11 +153,11 @@ def _items(tokens: Sequence[TemplateToken]) -> Iterator[tuple[ItemKind, list[Tem
 _BINDING_LESS = frozenset(
     {"if", "else", "and", "or", "not", "in", "is", "==", "!=", "<", ">", "<=", ">=", "-", ","}
 )
-"""What is put together before these is but a part of what they work on."""
+"""Operators that bind less tightly than `~`: an operand before them is only a part of theirs."""
 
 
 def _operands(inside: Sequence[TemplateToken]) -> list[tuple[int, int]]:
-    """Return the places of the texts that an expression puts together; its own for none."""
+    """Return the places of the operands that an expression concatenates; its own if it does not."""
     if not inside:
         return []
     if inside[0].value == "(" and closing_bracket(inside) == len(inside) - 1:
@@ -179,7 +179,7 @@ def _operands(inside: Sequence[TemplateToken]) -> list[tuple[int, int]]:
 
 
 class TemplateEdit(NamedTuple):
-    """A stretch of a template's text, and what takes its place."""
+    """A stretch of a template's text and its replacement."""
 
     start: int
     """The first character that is replaced."""
@@ -190,7 +190,7 @@ class TemplateEdit(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Characters that are taken away or written."""
+        """Number of characters removed and inserted."""
         return self.end - self.start + len(self.text)
 
     def overlaps(self, other: TemplateEdit) -> bool:
@@ -208,7 +208,7 @@ def apply_edits(text: str, edits: Iterable[TemplateEdit]) -> str:
 def spans_after(
     edits: Iterable[TemplateEdit], spans: Iterable[tuple[int, int]] = ()
 ) -> tuple[tuple[int, int], ...]:
-    """Return where in the edited text the edits stand, and what stood at these places before."""
+    """Return the places of the edits, and the new places of `spans`, in the edited text."""
     made = sorted(edits)
 
     def moved(at: int, *, last: bool) -> int:
@@ -246,7 +246,7 @@ def in_newlines(text: str) -> str:
 
 
 def statement_spans(tokens: Sequence[TemplateToken]) -> Iterator[list[TemplateToken]]:
-    """Return what stands within each `{% … %}` and `{{ … }}`, without its whitespace."""
+    """Yield the tokens within each `{% … %}` and `{{ … }}`, without whitespace."""
     inside: list[TemplateToken] | None = None
     for token in tokens:
         if token.kind in ("block_begin", "variable_begin"):
@@ -259,12 +259,12 @@ def statement_spans(tokens: Sequence[TemplateToken]) -> Iterator[list[TemplateTo
 
 
 class StatementStretch(Struct, frozen=True):
-    """Tokens between two that part an expression, at one depth of brackets."""
+    """Tokens between two separators of an expression, at one depth of brackets."""
 
     tokens: tuple[TemplateToken, ...]
-    """E.g. those of `m.role == "user"`; at least one."""
+    """At least one token, e.g. the three of `role == "user"`."""
     before: str
-    """What stands before it; empty at the statement's beginning."""
+    """The token before it, e.g. `"if"`; empty at the beginning of the statement."""
     after: str
     """The token after it, e.g. `"and"`; empty at the end of the statement."""
 
@@ -309,7 +309,7 @@ def bracket_stretches(tokens: Sequence[TemplateToken]) -> Iterator[list[Statemen
 
 
 def join_stretches(row: Sequence[StatementStretch]) -> Iterator[list[StatementStretch]]:
-    """Put stretches together that `and` and `or` join."""
+    """Yield the groups of stretches that `and` and `or` join."""
     number = 0
 
     def group(stretch: StatementStretch) -> int:
@@ -322,7 +322,7 @@ def join_stretches(row: Sequence[StatementStretch]) -> Iterator[list[StatementSt
 
 
 def condition_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[int, int]]:
-    """Return the places of the conditions of a statement, those within its values, too."""
+    """Yield the places of the conditions of a statement, including those within values."""
     for row in bracket_stretches(tokens):
         for side in join_stretches(row):
             if side[0].before in ("if", "elif"):
@@ -335,12 +335,12 @@ class FilterChain(NamedTuple):
     start: int
     """The first character of the value."""
     operations: tuple[tuple[int, int, str], ...]
-    """The place of each, and whether it is a `|` filter, a `(` call of a method, a `[` subscript
-    or a `.` attribute."""
+    """Start, end and kind of each: a `|` filter, a `(` method call, a `[` subscript, or a `.`
+    attribute."""
 
 
 def filter_chains(tokens: Sequence[TemplateToken]) -> Iterator[FilterChain]:
-    """Return every value that operations follow, those within brackets, too."""
+    """Yield every value with operations after it, including those within brackets."""
     at = 0
     while at < len(tokens):
         token = tokens[at]
@@ -371,7 +371,7 @@ _WORDS = frozenset(
 
 
 def _operation(tokens: Sequence[TemplateToken], at: int) -> tuple[int, str]:
-    """Return where the operation at a token ends, and what it is, or empty if there is none."""
+    """Return the end of the operation at a token, and its kind, empty for no operation."""
     value, follows = tokens[at].value, at + 1 < len(tokens)
     if value == "[":
         return closing_bracket(tokens, at) + 1, "["
@@ -394,7 +394,7 @@ def _operation(tokens: Sequence[TemplateToken], at: int) -> tuple[int, str]:
 
 
 def default_edit(setting: Mapping[str, Json]) -> TemplateEdit:
-    """Return the edit that gives switches another default; a value that is given stays."""
+    """Return the edit that sets other defaults of switches; a given value stays."""
     lines = (
         f"{{% set {name} = {name}|default({_jinja_literal(value)}) %}}\n"
         for name, value in setting.items()
@@ -410,7 +410,7 @@ def _jinja_literal(value: Json) -> str:
 
 
 def template_edits(text: str) -> tuple[TemplateEdit, ...]:
-    """Return every such edit of a template, in the order of their places, each once."""
+    """Return every edit of these kinds, in order, without duplicates."""
     found = (
         edit
         for tokens in statement_spans(template_tokens(text))
@@ -420,7 +420,7 @@ def template_edits(text: str) -> tuple[TemplateEdit, ...]:
 
 
 def _conditions(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
-    """Leave out one side of an `and` or `or`; let a whole condition be true or false."""
+    """Yield edits that drop one side of an `and` or `or`, or fix a condition's value."""
     yield from one_sided(tokens)
     for start, end in condition_places(tokens):
         for value in ("true", "false"):
@@ -428,7 +428,7 @@ def _conditions(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
 
 
 def one_sided(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
-    """Leave out one side of an `and` or `or`."""
+    """Yield edits that drop one side of an `and` or `or`."""
     for row in bracket_stretches(tokens):
         for at, stretch in enumerate(row):
             if stretch.before in ("and", "or") and at:
@@ -438,7 +438,7 @@ def one_sided(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
 
 
 def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
-    """Leave out neighboring operations on a value, or for a string alone; take the first item."""
+    """Yield edits that drop operations, also for strings alone, or take the first item."""
     for chain in filter_chains(tokens):
         for first, (start, end, kind) in enumerate(chain.operations):
             subscript = text[start:end] if kind == "[" else ""
@@ -467,20 +467,20 @@ def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Template
 # in it. An edit of a tag belongs to the body around the tag.
 
 REACHED = "autoparser_reached"
-"""What the template calls at the beginning of each body, and what it sets to what comes of it."""
+"""The function that the template calls at the beginning of each body."""
 
 
 class ReachedBodies:
     """The bodies of one template."""
 
     def __init__(self, template: ChatTemplate) -> None:
-        """Look at a template that Jinja can read, whose lines end in one newline."""
+        """Find the bodies of a valid template whose lines end in one newline."""
         self._template = template
         items = all_items(statement_tree(template.text))
         self._bodies = [body for item in items for body in item.bodies]
 
     def around(self, edits: Sequence[TemplateEdit]) -> frozenset[int | None]:
-        """Return the innermost body that each edit stands in; None for the whole template."""
+        """Return the innermost body around each edit; None for the whole template."""
         return frozenset(map(self._around, edits))
 
     def _around(self, edit: TemplateEdit) -> int | None:
@@ -492,7 +492,7 @@ class ReachedBodies:
         return min(holding, default=(0, None))[1]
 
     def of(self, variables: Mapping[str, object], text: str | None) -> frozenset[int | None]:
-        """Return what a conversation reaches that renders to a text, or to none."""
+        """Return the bodies that a conversation reaches; `text` is its render, or None."""
         found: set[int | None] = {None}
         try:
             written = self._telling.render_prepared({**variables, REACHED: found.add})
@@ -511,7 +511,7 @@ class ReachedBodies:
         )
 
     def _call(self, number: int) -> TemplateEdit:
-        """Call at the beginning of a body, by a tag that does to the text what that before does."""
+        """Return the edit that reports a body, by a tag with the whitespace control before it."""
         at = self._bodies[number].start
         control = self._template.text[at - 3]
         closing = f"{control if control in '-+' else ''}%}}"

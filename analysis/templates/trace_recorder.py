@@ -36,7 +36,7 @@ from .source_text import TemplateToken, written_places
 
 
 LONGEST_STRING = 160
-"""Characters of a text that are kept; a longer one is cut in the middle."""
+"""Most characters of a described text; a longer one is cut in the middle."""
 
 DEEPEST = 2
 MOST_ITEMS = 6
@@ -54,7 +54,7 @@ class _JinjaWords(reprlib.Repr):
         self.maxlist = self.maxtuple = self.maxdict = MOST_ITEMS
 
     def repr1(self, x: object, level: int) -> str:
-        """Return the words of a value."""
+        """Describe a value."""
         if x is None:
             return "none"
         if isinstance(x, bool):
@@ -97,13 +97,13 @@ class FoundSite(Struct, frozen=True):
     """A site as the syntax tree has it."""
 
     kind: StepKind
-    """What the site does."""
+    """The action of the site."""
     keyword: str
     """The keyword with which it begins in the text; empty for an expression that is written."""
     node: nodes.Node
     """The expression written, the test, the loop, or the assignment."""
     within: int | None
-    """The number of the test or the loop around it."""
+    """The index of the test or loop around it, or None at the top level."""
 
 
 def found_sites(tree: nodes.Template) -> tuple[FoundSite, ...]:
@@ -168,7 +168,7 @@ def _find_all(several: Iterable[nodes.Node], within: int | None, sites: list[Fou
 def placed_sites(
     text: str, tokens: Sequence[TemplateToken], sites: Sequence[FoundSite]
 ) -> tuple[TemplateSite, ...]:
-    """Return the same sites with their offsets in the text; `tokens` are those of the text."""
+    """Return the sites with their offsets in the text, whose tokens are `tokens`."""
     writes = list(written_places(tokens))
     keywords = list(_keyword_places(tokens))
     if len(writes) != sum(not site.keyword for site in sites):

@@ -28,7 +28,7 @@ from .trace_recorder import FoundSite, TraceRecorder, found_sites, placed_sites
 
 
 def seen_parts(node: nodes.Node) -> Iterator[tuple[nodes.Expr, str]]:
-    """Return the names in an expression with what is asked of them, and what is compared.
+    """Yield the names, attributes and compared values of an expression, with their spelling.
 
     For example `m.role`, `ms|length` and `ms` of `m.role == 'a' and ms|length > 2`. What is called
     is not among them, but what it is called on.
@@ -93,11 +93,11 @@ def spell_expression(node: nodes.Node | None) -> str:
 
 
 RECORDER = "autoparser_recorder"
-"""What the compiled code calls the recorder; names of a template get a prefix from Jinja."""
+"""The recorder's name in the compiled code; Jinja prefixes all names of a template."""
 
 
 class TraceableTemplate(Struct, frozen=True):
-    """The code, and what its numbers mean."""
+    """The compiled code, and the places and names that its numbers refer to."""
 
     text: str
     """The source with normalized line ends, as offsets count it."""
@@ -112,15 +112,15 @@ class TraceableTemplate(Struct, frozen=True):
 
 
 class _RecorderCalls(Struct, frozen=True):
-    """What is written before an expression in the compiled code, by the expression's identity."""
+    """Calls that are written around expressions, by the identity of the expression."""
 
     before: Mapping[int, str]
     writes: Mapping[int, int]
-    """The numbers of the places that write."""
+    """The index of the place, for an expression that writes."""
 
 
 class _RecordingGenerator(CodeGenerator):
-    """Writes the calls of the recorder around what they are about."""
+    """Generates code with calls of the recorder."""
 
     def __init__(self, calls: _RecorderCalls, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -129,7 +129,7 @@ class _RecordingGenerator(CodeGenerator):
         self._buffer: str | None = None
 
     def visit(self, node: nodes.Node, *arguments: Any, **keywords: Any) -> Any:
-        """Write a node, inside the calls about it."""
+        """Generate a node inside the calls of the recorder."""
         before = self._calls.before.get(id(node), "")
         if before:
             self.write(before)
@@ -139,7 +139,7 @@ class _RecordingGenerator(CodeGenerator):
         return result
 
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802 - Jinja's name
-        """Write its texts and expressions one by one."""
+        """Generate its texts and expressions one by one."""
         for child in node.nodes:
             self._writing, self._buffer = self._calls.writes[id(child)], frame.buffer
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
@@ -158,12 +158,12 @@ class _RecordingGenerator(CodeGenerator):
         self.write(f", {frame.buffer})")
 
     def start_write(self, frame: Frame, node: nodes.Node | None = None) -> None:
-        """Begin to put out what a block has written: a call, a filter, a recursive loop."""
+        """Begin the output of a block's text: of a call, a filter, or a recursive loop."""
         super().start_write(frame, node)
         self.write(f"{RECORDER}.note_output(")
 
     def end_write(self, frame: Frame) -> None:
-        """End it."""
+        """End the output."""
         self.write(f", {frame.buffer})")
         super().end_write(frame)
 
@@ -231,7 +231,7 @@ def render_traced(
     render: Callable[[Callable[[], Any]], object],
     most_steps: int,
 ) -> RenderTrace:
-    """Render, and tell what happened; without any steps, who wrote what alone.
+    """Render, and return the trace; with no steps allowed, only the origin of the text.
 
     `render` gets what starts the render, and takes its pieces; what it raises as a
     TemplateRenderError is the end of the trace.

@@ -1,4 +1,4 @@
-"""The limits of a task in a worker, the clocks that hold it to them, and what is beyond them.
+"""Hold a task in a worker to limits of time, memory and output.
 
 Contract: time is processor time of the worker, of all its threads, so that a machine under load,
 a command that waits for its standard input and one that was stopped for a while are not cut. A
@@ -37,16 +37,16 @@ MEGABYTE = 1_000_000
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a task may take. The defaults are an order above what real templates need."""
+    """Resource limits of a task. The defaults are ten times what real templates need."""
 
     render_seconds: float | None = 5.0
     """Processor time of one render, in seconds; compiling the template is held to it, too."""
     seconds: float | None = 60.0
     """Processor time of the whole task, in seconds."""
     pipe_seconds: float | None = None
-    """Seconds that the other end of a named pipe is waited for; None stands for `seconds`."""
+    """Seconds to wait for the other end of a named pipe; None to use `seconds`."""
     memory: int | None = 1000 * MEGABYTE
-    """Bytes that the worker may take on top of what it has when the task begins."""
+    """Bytes that the worker may allocate after the task has begun."""
     characters: int | None = 10_000_000
     """Characters of one render's text."""
 
@@ -62,17 +62,17 @@ NO_LIMITS = Limits(render_seconds=None, seconds=None, memory=None, characters=No
 
 
 class LimitReached(BaseException):
-    """A render is beyond a limit. No Exception: Jinja swallows those here and there."""
+    """A render exceeds a limit. Not an Exception, since Jinja suppresses some of those."""
 
     def __init__(self, limit: LimitKind, words: str) -> None:
         super().__init__(limit, words)
         self.limit = limit
         self.words = words
-        """What was too much, as in "it takes more than 10 seconds"."""
+        """The exceeded limit in words, e.g. `"it takes more than 10 seconds"`."""
 
 
 class TaskLimitReached(BaseException):
-    """The whole task is beyond its time. Not to be taken for the end of one render."""
+    """The whole task exceeds its time; distinct from the end of one render."""
 
 
 # The words of errors about limits and about workers that died.
@@ -87,12 +87,12 @@ _OPTIONS = {
 
 
 def raise_limit_hint(limit: LimitKind) -> str:
-    """Return how to go beyond a limit."""
+    """Return the hint that names the option of a limit."""
     return f"if it needs more, raise the limit with {_OPTIONS[limit]}"
 
 
 def limit_error(limit: LimitKind, limits: Limits, file: str | None) -> TaskLimitError:
-    """Return the error of a task that went beyond a limit."""
+    """Return the error of a task that exceeded a limit."""
     return TaskLimitError(limit, _too_much(limit, limits), file=file, hint=raise_limit_hint(limit))
 
 
@@ -109,14 +109,14 @@ def _too_much(limit: LimitKind, limits: Limits) -> str:
 
 
 def memory_words(most: int | None) -> str:
-    """Describe a task that takes more memory than is allowed, or than there is."""
+    """Describe a task that exceeds the allowed memory, or the machine's if that is None."""
     if most is None:
         return "it takes more memory than there is"
     return f"it takes more than {most / MEGABYTE:g} MB of memory"
 
 
 def death_error(status: int, limits: Limits, file: str | None) -> AutoparserError:
-    """Return the error of a task whose worker ended with this exit code, as `subprocess` has it."""
+    """Return the error of a task whose worker ended with this exit code."""
     name = _signal_name(status)
     if name == "SIGPROF":
         return limit_error(LimitKind.RENDER_TIME, limits, file)
@@ -134,7 +134,7 @@ def death_error(status: int, limits: Limits, file: str | None) -> AutoparserErro
 
 
 def silence_error(seconds: float, file: str | None) -> AutoparserError:
-    """Return the error of a task whose worker was killed since it did not answer."""
+    """Return the error of a task whose worker did not answer and was killed."""
     return TaskLimitError(
         LimitKind.TASK_TIME,
         f"its worker gave no answer in {seconds:.3g} s and was killed",
@@ -174,7 +174,7 @@ def data_bytes() -> int | None:
 
 @contextmanager
 def bound_memory(more: int | None, has: int | None) -> Generator[None]:
-    """Let this process take so many bytes more than it has; what is beyond is a MemoryError.
+    """Limit the memory that this process may allocate; beyond it Python raises MemoryError.
 
     `has` is what `data_bytes` said.
     """
@@ -199,25 +199,25 @@ def bound_memory(more: int | None, has: int | None) -> Generator[None]:
 Piece = TypeVar("Piece")
 
 TICK = 0.02
-"""Seconds between two looks at the clock."""
+"""Seconds between two checks of the clock."""
 
 GRACE = 0.5
-"""Seconds that a render may go on after its end was due before the worker is killed."""
+"""Seconds that a render may exceed its limit before the worker is killed."""
 
 FIRST_PIECES = 64
-"""Pieces of a text that are counted together at first; more and more as the text grows."""
+"""Pieces of a text that are counted together at first; the batch doubles each time."""
 
 _current: RenderGuard | None = None
 
 
 def current_guard() -> RenderGuard | None:
-    """Return the guard of the task that runs here; None outside of workers."""
+    """Return the guard of the running task, or None outside of workers."""
     return _current
 
 
 @contextmanager
 def hold_to_limits(limits: Limits, has: int | None, parent: int) -> Generator[RenderGuard]:
-    """Hold what runs inside to the limits. Only for a worker's main thread: it sets signals.
+    """Hold the block to the limits. Only for a worker's main thread: it sets signals.
 
     `has` is what `data_bytes` said of this process, `parent` the number of the process that started
     it: without that one, the task ends.
@@ -233,7 +233,7 @@ def hold_to_limits(limits: Limits, has: int | None, parent: int) -> Generator[Re
 
 
 class RenderGuard:
-    """What is being rendered, since when, and what it may still take."""
+    """The clock of a task: its present render, and the limits."""
 
     def __init__(self, limits: Limits, parent: int) -> None:
         self.limits = limits
@@ -247,7 +247,7 @@ class RenderGuard:
         self._kill_after = None if seconds is None else seconds + GRACE
 
     def collect(self, pieces: Iterable[Piece], length: Callable[[Piece], int]) -> list[Piece]:
-        """Return the pieces that a render writes, of this length each. Raises LimitReached."""
+        """Return the pieces of a render, measured by `length`. Raises LimitReached."""
         most = self.limits.characters
         # No context manager: this is all that a worker adds to a render, thousands of times.
         self.begin()
@@ -258,7 +258,7 @@ class RenderGuard:
 
     @contextmanager
     def rendering(self) -> Generator[None]:
-        """Count what runs inside as one render."""
+        """Count the block as one render."""
         self.begin()
         try:
             yield
@@ -267,24 +267,24 @@ class RenderGuard:
 
     @property
     def memory_reached(self) -> LimitReached:
-        """What a render is ended by where Python finds no more memory."""
+        """The exception for a render in which Python runs out of memory."""
         return LimitReached(LimitKind.MEMORY, memory_words(self.limits.memory))
 
     def begin(self) -> None:
-        """Begin a render."""
+        """Start the clock of a render."""
         self._renders += 1
         if self._kill_after is not None and sys.platform != "win32":
             signal.setitimer(signal.ITIMER_PROF, self._kill_after)
         self._rendering = True
 
     def end(self) -> None:
-        """End the render; once more does no harm, as where a limit was reached on the way here."""
+        """Stop the clock of a render; harmless if it is stopped already."""
         self._rendering = False
         if self._kill_after is not None and sys.platform != "win32":
             signal.setitimer(signal.ITIMER_PROF, 0)
 
     def tick(self) -> None:
-        """Look at the clock. Raises LimitReached, TaskLimitReached."""
+        """Check the clock. Raises LimitReached, TaskLimitReached."""
         if os.getppid() != self._parent:
             # Nobody is left who waits for this, and nobody who would end it.
             os._exit(1)
@@ -355,6 +355,6 @@ def _clocks(guard: RenderGuard) -> Generator[None]:
 
 
 def usual_jobs() -> int:
-    """Return how many processes are worth while: one for each processor that this one may use."""
+    """Return the default number of processes: one for each processor that this one may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

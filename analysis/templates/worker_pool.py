@@ -62,7 +62,7 @@ from .worker_process import (
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
 LOADED_MACHINE = 10.0
-"""The multiple of a task's processor time after which its worker is checked for being stuck."""
+"""Multiple of a task's processor time after which its worker is checked for being stuck."""
 
 TIDY_SECONDS = 1.0
 """Seconds that a worker at a terminal has to end by itself after an interrupt."""
@@ -106,16 +106,16 @@ class TaskWorker:
 
     @property
     def file(self) -> str | None:
-        """What its task is about; None between tasks."""
+        """The subject of its task, or None between tasks."""
         return None if self._request is None else self._request.file
 
     @property
     def due(self) -> float | None:
-        """When to check whether it is stuck, by the monotonic clock, or None if it may wait."""
+        """When to check whether it is stuck, by the monotonic clock, or None for no check."""
         return self._due
 
     def stuck(self) -> bool:
-        """Whether it is due, does nothing, and has done nothing since the last check.
+        """Return whether it is overdue and has been inactive since the last check.
 
         A machine under load makes a worker late: that is not a reason to end it, and its own clocks
         count what it computes. If the system does not report its activity, being due is enough.
@@ -235,7 +235,7 @@ class ClosedAtExit(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End everything that it has begun."""
+        """Release all resources."""
 
 
 Item = TypeVar("Item")
@@ -316,7 +316,7 @@ class WorkerPool(ClosedAtExit):
         waiting: Iterable[tuple[int, Item]],
         name: Callable[[Item], str] | None,
     ) -> bool:
-        """Return the next item to a worker; False where there is none."""
+        """Submit the next item to an idle worker; return False if there are no more items."""
         for at, item in waiting:
             worker = self._idle.popleft()
             if not worker.idle:
@@ -330,7 +330,7 @@ class WorkerPool(ClosedAtExit):
         return False
 
     def _collect(self, outcomes: dict[int, TaskOutcome[Value]]) -> None:
-        """Wait for answers, or for the first that is overdue."""
+        """Wait for answers, or until the first is overdue."""
         dues = [worker.due for _, worker in self._busy.values() if worker.due is not None]
         ready = wait(list(self._busy), None if not dues else max(0, min(dues) - monotonic()))
         for connection, (at, worker) in list(self._busy.items()):
@@ -351,7 +351,7 @@ def _outcome(worker: TaskWorker) -> TaskOutcome[Any]:
 
 
 def can_take_task(worker: TaskWorker) -> bool:
-    """Whether it can take another task; one that has grown too large is ended."""
+    """Return whether it can take another task; one that has grown too large is ended."""
     if worker.alive and worker.grown > GROWN_TOO_LARGE:
         worker.close()
     return worker.alive
@@ -364,7 +364,7 @@ KEPT = 4
 """Idle workers that are kept."""
 
 _idle: list[TaskWorker] = []
-"""Each is taken out before it is used, which lists do in one step: threads never share one."""
+"""Workers are taken out before use, in one atomic step of a list: threads never share one."""
 
 
 def run_task(
@@ -375,7 +375,7 @@ def run_task(
     terminal: bool = False,
     **keywords: object,
 ) -> Value:
-    """Run a function of a module in a worker, and give its value; `file` is what errors name.
+    """Run a function of a module in a worker and return its value; `file` names it in errors.
 
     With `terminal` the worker is a new one that reads and prints where this process does. Raises
     what the function raises, TaskLimitError for a task that is beyond its limits, WorkerDiedError

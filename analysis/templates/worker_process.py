@@ -47,7 +47,7 @@ from .worker_limits import (
 
 
 class TaskRequest(Struct, frozen=True):
-    """A task: a function of a module, its arguments, and its limits."""
+    """A function with its arguments and limits."""
 
     function: Callable[..., object]
     """A function that pickles: one of a module."""
@@ -62,14 +62,14 @@ class TaskRequest(Struct, frozen=True):
 
 
 class WorkerReply(Struct, frozen=True):
-    """How a task ended."""
+    """The outcome of a task."""
 
     value: object = None
     """The pickled value that the task returned."""
     error: BaseException | None = None
     """The exception that it raised, or None if it returned a value."""
     grown: int = 0
-    """Bytes of data that the worker has more than when it began to serve, or 0 if unknown."""
+    """Bytes by which the worker has grown since it began to serve, or 0 if unknown."""
 
 
 def pickle_value(value: object) -> bytes:
@@ -142,7 +142,7 @@ def serve_tasks(connection: Connection, parent: int, *, interruptible: bool = Fa
 
 
 def release_files(keep: int, *, output: bool) -> None:
-    """Let go of the files that a fork shares with its parent, except for the pipe `keep`.
+    """Close the files that a fork shares with its parent, except for the pipe `keep`.
 
     Each number stays in use, for the null device: an object of the parent's that still refers to it
     could otherwise close another file. Standard error is kept, and with `output` all three standard
@@ -189,7 +189,7 @@ def _open_files() -> list[int]:
 
 
 def _answer(content: bytes, has: int | None, parent: int) -> WorkerReply:
-    """Run one task; an exception becomes part of the answer."""
+    """Run one task; an exception is returned in the answer."""
     file: str | None = None
     limits = Limits()
     try:
@@ -229,7 +229,7 @@ def _note_traceback(error: BaseException) -> None:
 
 
 def _pickle_reply(reply: WorkerReply, grown: int) -> bytes:
-    """Pickle an answer; an error that cannot be pickled is told in its words."""
+    """Pickle an answer; an error that cannot be pickled becomes a RuntimeError with its message."""
     try:
         return pickle_value(WorkerReply(reply.value, reply.error, grown))
     except Exception as fault:  # noqa: BLE001 - pickling runs code of the error's class
@@ -330,7 +330,7 @@ class _ForkedProcess:
 
 
 def start_process(*, terminal: bool = False) -> tuple[WorkerProcess, Connection]:
-    """Start a process that serves; return it and this end of its pipe.
+    """Start a worker process; return it and this end of its pipe.
 
     With `terminal` it has the standard files of this one and takes interrupts as this one does;
     else it reads nothing, prints nothing, and an interrupt leaves it alone.
@@ -346,7 +346,7 @@ def start_process(*, terminal: bool = False) -> tuple[WorkerProcess, Connection]
 
 @contextmanager
 def _without_interrupts() -> Generator[None]:
-    """Hold back interrupts, also of what is started, until it has said what becomes of them."""
+    """Block interrupts, also in the started process, until it has set its own handling."""
     if sys.platform == "win32":
         yield
         return
@@ -389,7 +389,7 @@ def _start_fork(here: Connection, there: Connection, terminal: bool) -> WorkerPr
 
 
 def _flush() -> None:
-    """Write out what is buffered, so that it is not written twice."""
+    """Flush the standard streams, so that the fork does not write their buffers again."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()

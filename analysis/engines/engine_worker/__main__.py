@@ -1,4 +1,4 @@
-"""Answers questions about texts until nothing more comes.
+"""Read texts by an engine's parsers, as requested on standard input.
 
     python -c PROGRAM sglang
 
@@ -40,11 +40,11 @@ class Vocabulary(dict[str, int]):
     """A vocabulary in which every marker that is looked up is one token."""
 
     def add(self, text: str) -> int:
-        """Return the number of a text, a new one where it has none."""
+        """Return the id of a text, a new one for a new text."""
         return self.setdefault(text, len(self) + 1)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the number of a text."""
+        """Return the id of a text."""
         del default
         return self.add(key)
 
@@ -56,7 +56,7 @@ class Vocabulary(dict[str, int]):
 
 
 class LookedUpTokens:
-    """A tokenizer for which what a parser looks up is a token, and words are cut small.
+    """A tokenizer that has any token that a parser looks up, and cuts words small.
 
     A parser looks up the markers of its own format, and refuses a model whose tokenizer lacks them.
     Which of them the model has, its template does not say; so none is refused here.
@@ -81,7 +81,7 @@ class LookedUpTokens:
     get_added_vocab = get_vocab
 
     def convert_tokens_to_ids(self, tokens: Any) -> Any:
-        """Return the number of a token, or those of several."""
+        """Return the id of a token, or the ids of several."""
         if isinstance(tokens, str):
             return self.vocab.add(tokens)
         return [self.vocab.add(token) for token in tokens]
@@ -114,7 +114,7 @@ class LookedUpTokens:
 
 
 class KnownTokens:
-    """The tokenizer that an engine's `auto` looks at, as far as it is known."""
+    """The tokenizer that SGLang's `auto` inspects, as far as it is known."""
 
     def __init__(self, vocabulary: Sequence[str], template: str) -> None:
         self._vocabulary = {token: at for at, token in enumerate(vocabulary)}
@@ -144,11 +144,11 @@ class Sglang(AskedEngine):
         self._template: Any = None
 
     def parsers(self) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the names that its command line takes."""
+        """Return the names that its command line accepts."""
         return list(self.calling.ToolCallParserEnum), list(self.thinking.DetectorMap)
 
     def load(self, loaded: Mapping[str, Any]) -> Reading | None:
-        """Take the tools, and have SGLang look at the template for its `auto`."""
+        """Store the tools, and ask SGLang for the parsers that its `auto` chooses."""
         self.tools = [self.protocol.Tool.model_validate(tool) for tool in loaded["tools"]]
         self._template = None
         try:
@@ -166,7 +166,7 @@ class Sglang(AskedEngine):
         }
 
     def forced(self, reasoning: str, request: Any, detector: Any) -> bool | None:
-        """Whether the server would take the answer to begin with reasoning; None: it cannot say."""
+        """Return whether SGLang assumes open reasoning, or None if it cannot be asked."""
         if self._template is None:
             return None
         with suppress(ImportError):
@@ -183,12 +183,12 @@ class Sglang(AskedEngine):
     def reader(
         self, tool: str | None, reasoning: str | None
     ) -> Callable[[Mapping[str, Any], int], Reading]:
-        """Make what reads a text by two parsers."""
+        """Return the reader of a pair of parsers."""
         return SglangPair(self, tool, reasoning).read
 
 
 class SglangPair:
-    """A parser of reasoning and one of calls; each answer has its own, since they have a state."""
+    """A reasoning parser and a tool parser, made for each answer, since they have a state."""
 
     def __init__(self, engine: Sglang, tool: str | None, reasoning: str | None) -> None:
         self._engine, self._tool, self._reasoning = engine, tool, reasoning
@@ -260,7 +260,7 @@ def read_streamed(thinks: Any, calls: Any, deltas: Iterable[str]) -> Reading:
 
 
 def _passed(calls: Any, text: str, *, ended: bool) -> list[tuple[str, Sequence[Any]]]:
-    """Return the content and the calls in what is not reasoning."""
+    """Return content and calls of the text outside of reasoning."""
     if calls is None:
         return [(text, [])]
     found = [calls.parse_stream_chunk(text)] if text else []
@@ -268,7 +268,7 @@ def _passed(calls: Any, text: str, *, ended: bool) -> list[tuple[str, Sequence[A
 
 
 def _not_yet_sent(detector: Any) -> tuple[int, str]:
-    """Return what of the last call's arguments SGLang's server sends at the end of a stream."""
+    """Return the last call's unsent arguments, which SGLang sends at the end of a stream."""
     known: Sequence[Any] = getattr(detector, "prev_tool_call_arr", None) or ()
     sent: Sequence[str] = getattr(detector, "streamed_args_for_tool", None) or ()
     at = len(known) - 1
@@ -297,14 +297,14 @@ class Vllm(AskedEngine):
         return tools.list_registered(), reasoning.list_registered()
 
     def load(self, loaded: Mapping[str, Any]) -> Reading | None:
-        """Take the tools; vLLM has no `auto`."""
+        """Store the tools; vLLM has no `auto`."""
         self._tools = loaded["tools"]
         return None
 
     def reader(
         self, tool: str | None, reasoning: str | None
     ) -> Callable[[Mapping[str, Any], int], Reading]:
-        """Make the parser of each answer anew, since it has a state."""
+        """Return a reader that makes a parser for each answer, since parsers have a state."""
         tokenizer = LookedUpTokens()
         served = None
         if tool or reasoning:
@@ -350,7 +350,7 @@ class Vllm(AskedEngine):
 
 
 def joined_vllm_deltas(*deltas: Any) -> Reading:
-    """Return the message that vLLM's deltas are together; None is an empty delta."""
+    """Join vLLM's deltas to a message; None is an empty delta."""
     joined = JoinedMessage()
     for delta in filter(None, deltas):
         joined.add(delta.reasoning, delta.content)
@@ -361,7 +361,7 @@ def joined_vllm_deltas(*deltas: Any) -> Reading:
 
 
 class TookTooLong(BaseException):
-    """A text took too long; engines that catch every Exception do not catch this."""
+    """Raised if a text takes too long; not an Exception, since engines catch those."""
 
 
 def _give_up(*_: object) -> None:
@@ -378,7 +378,7 @@ ENGINES: Mapping[str, Callable[[], AskedEngine]] = {
 def pair_readings(
     engine: AskedEngine, loaded: Mapping[str, Any], request: Mapping[str, Any]
 ) -> Iterator[Reading]:
-    """Read some of the texts by a pair of parsers."""
+    """Yield the readings of a pair of parsers, one for each requested text."""
     read = engine.reader(request["tool"], request["reasoning"])
     for at in request["texts"]:
         given = partial(read, loaded["texts"][at], request["tokens"])
@@ -386,7 +386,7 @@ def pair_readings(
 
 
 def read_limited(read: Callable[[], Reading], seconds: float) -> Reading:
-    """Return what is read, or why nothing is."""
+    """Return the reading, or the error."""
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         return read()
@@ -399,7 +399,7 @@ def read_limited(read: Callable[[], Reading], seconds: float) -> Reading:
 
 
 def version(name: str) -> str:
-    """Return an engine's version, as it was installed or as it says itself."""
+    """Return an engine's version, by its metadata or its module."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -407,7 +407,7 @@ def version(name: str) -> str:
 
 
 def main(name: str) -> None:
-    """Answer until nothing more comes."""
+    """Answer requests until standard input ends."""
     logging.disable(logging.CRITICAL)
     # Whatever an engine prints, in Python or below it, is not an answer.
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What is asked of an engine, and the form of its answers."""
+"""Define the interface of an engine in the worker, and the form of readings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Reading = Mapping[str, Any]
 
 
 class AskedEngine(ABC):
-    """An engine whose parsers are asked about texts."""
+    """An engine whose parsers read texts."""
 
     name: str
     steps: Sequence[int] = (1, 6)
@@ -24,10 +24,10 @@ class AskedEngine(ABC):
 
     @abstractmethod
     def load(self, loaded: Mapping[str, Any]) -> Reading | None:
-        """Store the tools of the request; return what `auto` chooses, or None if it has none."""
+        """Store the tools; return the choice of `auto`, or None if the engine has no `auto`."""
 
     def left_out(self, loaded: Mapping[str, Any]) -> Mapping[int, str]:
-        """Return the reasons why it cannot be asked about texts, by index of the text."""
+        """Return why the engine cannot read a text, by index of the text."""
         del loaded
         return {}
 

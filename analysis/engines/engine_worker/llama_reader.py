@@ -1,16 +1,15 @@
-"""llama.cpp's own parser, which it makes of a template: what its server answers is what it reads.
+"""Have llama.cpp read texts: its server parses the output of a scripted model.
 
-There is nothing to choose, and no function of the package xllamacpp parses a text. But its server
-runs in this process, and a model that writes the texts makes it answer with its reading of each.
+No parser can be chosen, and no function of the package xllamacpp parses a text. But its server runs
+in this process, and answers with its reading of the text that its model has written.
 
-A model that writes given texts and nothing else, as a GGUF file: a server must have some model.
-
-Its vocabulary is the bytes and the special tokens that a template reads, and one more token for
-each byte of each text. Such a token makes the next one of its text certain, and all other tokens
-make none likelier than another. So whichever token comes first decides all that follows:
+The model is a GGUF file that writes given texts and nothing else. Its vocabulary has the bytes, the
+special tokens of the template, and one token for each byte of each text. Such a token makes the
+next one of its text certain; after any other token, all are equally likely. So the first token
+determines the whole text:
 
     script  «hi»     «h» -> «i» -> the end
-    prompt  …        all alike, but for what the request says itself: its bias on the first «h»
+    prompt  …        equally likely, except for the bias that the request sets on the first «h»
 
 A row of the last matrix is a token's code, which is random; a row of the first is the code of what
 follows the token, so that their product is greatest there. The layer between them adds nothing.
@@ -36,7 +35,7 @@ from urllib.parse import urlsplit
 from .asked_engine import USER, AskedEngine, JoinedMessage, Reading
 
 _WIDTH = 128
-"""Numbers of a code: that of the next token is multiplied to this, no other to much of it."""
+"""Length of a code. Its product with itself is large, with any other code small."""
 _UINT32, _INT32, _FLOAT32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9
 _UNKNOWN, _CONTROL, _BYTE = 2, 3, 6
 _ALIGNED = 32
@@ -44,7 +43,7 @@ _NUMBER = 4
 """Bytes of a number."""
 CONTEXT = 65_536
 BIAS = 0.2 * _WIDTH
-"""On a script's first token: more than nothing, and less than what follows a token."""
+"""Bias on a script's first token: wins at the start, loses to the successor of a token."""
 
 
 def _packed(form: str, *values: float) -> bytes:
@@ -61,7 +60,7 @@ class Script(NamedTuple):
     """The tokens of one text."""
 
     first: int
-    """What it begins with: the end, where the text is empty."""
+    """Its first token; the end token for an empty text."""
     length: int
     """The number of its tokens, which are its bytes."""
 
@@ -94,7 +93,7 @@ def _byte(byte: int) -> str:
 
 
 def _tensors(tokens: int, follows: dict[int, int]) -> dict[str, tuple[tuple[int, ...], bytes]]:
-    """Return shapes and numbers, by name."""
+    """Return shape and content of each tensor by name."""
     random = Random(0)
     codes = [
         b"".join(_EIGHT[byte] for byte in random.randbytes(_WIDTH // 8)) for _ in range(tokens)
@@ -176,7 +175,7 @@ def _array(key: str, kind: int, values: Sequence[bytes]) -> bytes:
 
 
 SECONDS = 60
-"""For one answer."""
+"""Seconds for one answer."""
 SHOWN = 20
 """Characters of a text before the place where the grammar refuses it."""
 _CHAT = "/v1/chat/completions"
@@ -204,7 +203,7 @@ class LlamaCpp(AskedEngine):
 
     name = "llama.cpp"
     steps = (1,)
-    """Its stream comes a token at a time, and a token is a byte here."""
+    """It streams token by token, and a token is a byte here."""
 
     def __init__(self) -> None:
         self._package = import_module("xllamacpp")
@@ -214,7 +213,7 @@ class LlamaCpp(AskedEngine):
         self._scripts: dict[str, Script] = {}
         self._settings: dict[str, Mapping[str, Any] | None] = {}
         self._whole: dict[tuple[str, str], Sequence[Any]] = {}
-        """The answers that came at once."""
+        """Whole answers by text and setting."""
 
     def parsers(self) -> tuple[Sequence[str], Sequence[str]]:
         """Return no names: none can be chosen."""
@@ -236,7 +235,7 @@ class LlamaCpp(AskedEngine):
         return None
 
     def left_out(self, loaded: Mapping[str, Any]) -> Mapping[int, str]:
-        """Return the texts after prompts that its server does not render, and what it renders.
+        """Return why the server does not render the prompt of a text, by index of the text.
 
         It may set variables by itself, so that a setting may give the prompt of another.
         """
@@ -250,7 +249,7 @@ class LlamaCpp(AskedEngine):
         return found
 
     def _setting(self, question: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Return the first setting whose prompt ends as that of the text; None: none does.
+        """Return the first setting with the generation prompt of the text, or None.
 
         Where its server refuses to render, that is what it answers to the text.
         """
@@ -267,14 +266,14 @@ class LlamaCpp(AskedEngine):
     def reader(
         self, tool: str | None, reasoning: str | None
     ) -> Callable[[Mapping[str, Any], int], Reading]:
-        """Return what reads a text; there are no parsers to put together."""
+        """Return the reader by the server's own parser; there is nothing to choose."""
         del tool, reasoning
         if self._server is None:
             raise ValueError("its server does not start with the template")
         return self._read
 
     def _read(self, question: Mapping[str, Any], step: int) -> Reading:
-        """Have the text written, and return the answer. Raises ValueError where it is not."""
+        """Return the reading of a text. Raises ValueError if the model cannot write it."""
         key = question["text"], _key(question)
         if key not in self._whole:
             self._whole[key] = self._answer(question, {"logprobs": True, "top_logprobs": 1})
@@ -311,14 +310,14 @@ class LlamaCpp(AskedEngine):
 
 
 def _key(question: Mapping[str, Any]) -> str:
-    """Return what the setting of a request is decided by."""
+    """Return a key of the fields that determine the setting of a request."""
     return json.dumps(
         [question["opening"], question["setting"], question["others"], question["tools"]]
     )
 
 
 def _posted(connection: HTTPConnection, path: str, body: Mapping[str, Any]) -> HTTPResponse:
-    """Return the answer of the server. Raises ValueError with what it refuses it by."""
+    """Return the server's response. Raises ValueError with the reason of a refusal."""
     connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
     response = connection.getresponse()
     if response.status != HTTPStatus.OK:
@@ -331,7 +330,7 @@ def _refusal(answer: Mapping[str, Any]) -> str:
 
 
 def _events(response: HTTPResponse) -> Iterator[Mapping[str, Any]]:
-    """Return the parts of a stream. Raises ValueError where an error ends it."""
+    """Yield the parts of a stream. Raises ValueError if an error ends it."""
     for line in response:
         _, found, event_text = line.decode().partition(": ")
         if not found or event_text.strip() == "[DONE]":
@@ -343,7 +342,7 @@ def _events(response: HTTPResponse) -> Iterator[Mapping[str, Any]]:
 
 
 def _refused(text: str, parts: Sequence[Any]) -> str:
-    """Say where something else was written than the text; nothing where that is not so."""
+    """Return where the output departs from the text, or empty if it does not."""
     written = b""
     for choice in _choices(parts):
         logprobs: Mapping[str, Any] = choice.get("logprobs") or {}
@@ -360,7 +359,7 @@ def _refused(text: str, parts: Sequence[Any]) -> str:
 
 
 def _joined(parts: Sequence[Any]) -> Reading:
-    """Return the message of an answer, or of the parts of one."""
+    """Join the parts of an answer to a message."""
     joined = JoinedMessage()
     for choice in _choices(parts):
         part: Mapping[str, Any] = choice.get("message") or choice.get("delta") or {}
