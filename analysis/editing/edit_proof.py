@@ -25,7 +25,8 @@ from autoparser.analysis.lint.lint_renders import Render, in_plain_words
 from autoparser.analysis.lint.rule import FaultKind, MendedFault
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.analysis.templates.template_edits import ReachedBodies, TemplateEdit
+from autoparser.analysis.templates.reached_bodies import ReachedBodies
+from autoparser.analysis.templates.template_edits import TemplateEdit
 
 from .proof_conversations import ProofConversation, ProofRenders, proof_conversations
 

@@ -24,13 +24,13 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import is_list
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.encoded_template import EncodedTemplate
-from autoparser.analysis.templates.environment import undeclared_names
-from autoparser.analysis.templates.source_text import (
-    PASSED,
+from autoparser.analysis.templates.encoder_source import (
     compared_values,
     mentioned_fields,
     text_constants,
 )
+from autoparser.analysis.templates.environment import undeclared_names
+from autoparser.analysis.templates.source_text import PASSED
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.core.text_alignment import common_suffix
 from autoparser.analysis.templates.encoded_template import REFUSALS, EncodedTemplate
-from autoparser.analysis.templates.source_text import compared_values, variable_value
+from autoparser.analysis.templates.encoder_source import compared_values
+from autoparser.analysis.templates.source_text import variable_value
 
 from .local_files import decode_text, read_path
 from .tokenizer_loading import load_tokenizer

@@ -32,11 +32,12 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.core.provenance import Provenance
 
 from .environment import MarkedGenerationTag, SandboxKind, TemplateRefusal, chat_environment
+from .limit_errors import raise_limit_hint
 from .render_trace import RenderTrace, SourceMap, source_map
 from .source_text import failure_line, find_column, source_excerpt
 from .trace_recorder import MOST_STEPS
 from .traced_render import TraceableTemplate, compile_traced, render_traced
-from .worker_limits import LimitReached, RenderGuard, current_guard, raise_limit_hint
+from .worker_limits import LimitReached, RenderGuard, current_guard
 
 if TYPE_CHECKING:
     from types import CodeType

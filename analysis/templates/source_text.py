@@ -6,11 +6,10 @@ counting how far the parser had come; if that disagrees with Jinja's line, there
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError
@@ -134,68 +133,6 @@ def written_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[int, int]]
             begun = token.start
         elif token.kind == "variable_end":
             yield begun, token.end
-
-
-# Words in the source of an encoder: they suggest what to try, and decide nothing.
-
-
-Constant: TypeAlias = str | int | float | bool
-
-
-def compared_values(tree: ast.AST, names: Collection[str]) -> Mapping[str, tuple[Constant, ...]]:
-    """Return the constants that each of these names is compared with, or annotated by."""
-    found: dict[str, dict[str, Constant]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Compare):
-            sides = [node.left, *node.comparators]
-            constants = [value for side in sides for value in _constants(side)]
-            compared = [side.id for side in sides if isinstance(side, ast.Name)]
-        elif isinstance(node, ast.arg) and isinstance(node.annotation, ast.Subscript):
-            # Literal and the like hold their values in brackets.
-            constants = list(_constants(node.annotation.slice))
-            compared = [node.arg]
-        else:
-            continue
-        for name in compared:
-            if name in names:
-                found.setdefault(name, {}).update({repr(value): value for value in constants})
-    return {name: tuple(values.values()) for name, values in found.items() if values}
-
-
-def _constants(node: ast.expr) -> Iterator[Constant]:
-    items = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
-    for item in items:
-        if isinstance(item, ast.Constant) and isinstance(item.value, str | int | float):
-            yield item.value
-
-
-def mentioned_fields(tree: ast.AST) -> tuple[str, ...]:
-    """Return the names of the members that it reads: ``m["x"]``, ``m.get("x")``, ``m.x``."""
-    found: dict[str, None] = {}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Subscript(slice=ast.Constant(value=str() as name)):
-                found[name] = None
-            case ast.Call(
-                func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), *_]
-            ):
-                found[name] = None
-            case ast.Attribute(attr=name):
-                found[name] = None
-            case _:
-                pass
-    return tuple(found)
-
-
-def text_constants(tree: ast.AST) -> tuple[str, ...]:
-    """Return its text constants, each once."""
-    return tuple(
-        dict.fromkeys(
-            node.value
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        )
-    )
 
 
 # The comments of a template, which Jinja leaves out of every render.

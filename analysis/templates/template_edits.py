@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from difflib import SequenceMatcher
 from enum import StrEnum
-from functools import cached_property
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import TemplateRenderError, TemplateSyntaxError
 
-from .chat_template import ChatTemplate
 from .source_text import TemplateToken, closing_bracket, template_tokens
 
 # A template's text as a tree of what it writes and what decides whether that is written.
@@ -454,65 +450,3 @@ def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Template
             if kind == "|":
                 kept = f"({value} if {value} is string else {whole})"
                 yield TemplateEdit(chain.start, end, kept)
-
-
-# Which bodies a render reaches.
-#
-# An edit of a part that a conversation does not reach needs no render. The text between two tags
-# that belong together is reached if the first of them allows it. Of
-#
-#     {% if a %}{{ x }}{% else %}{{ y }}{% endif %}
-#
-# a conversation without `a` reaches the second body alone, and an edit of `{{ x }}` changes nothing
-# in it. An edit of a tag belongs to the body around the tag.
-
-REACHED = "autoparser_reached"
-"""The function that the template calls at the beginning of each body."""
-
-
-class ReachedBodies:
-    """The bodies of one template."""
-
-    def __init__(self, template: ChatTemplate) -> None:
-        """Find the bodies of a valid template whose lines end in one newline."""
-        self._template = template
-        items = all_items(statement_tree(template.text))
-        self._bodies = [body for item in items for body in item.bodies]
-
-    def around(self, edits: Sequence[TemplateEdit]) -> frozenset[int | None]:
-        """Return the innermost body around each edit; None for the whole template."""
-        return frozenset(map(self._around, edits))
-
-    def _around(self, edit: TemplateEdit) -> int | None:
-        holding = (
-            (body.end - body.start, number)
-            for number, body in enumerate(self._bodies)
-            if body.start <= edit.start and edit.end <= body.end
-        )
-        return min(holding, default=(0, None))[1]
-
-    def of(self, variables: Mapping[str, object], text: str | None) -> frozenset[int | None]:
-        """Return the bodies that a conversation reaches; `text` is its render, or None."""
-        found: set[int | None] = {None}
-        try:
-            written = self._telling.render_prepared({**variables, REACHED: found.add})
-        except (TemplateRenderError, TemplateSyntaxError):
-            written = None
-        if written != text:
-            # It minds being asked.
-            return frozenset((None, *range(len(self._bodies))))
-        return frozenset(found)
-
-    @cached_property
-    def _telling(self) -> ChatTemplate:
-        text = self._template.text
-        return replace(
-            self._template, text=apply_edits(text, map(self._call, range(len(self._bodies))))
-        )
-
-    def _call(self, number: int) -> TemplateEdit:
-        """Return the edit that reports a body, by a tag with the whitespace control before it."""
-        at = self._bodies[number].start
-        control = self._template.text[at - 3]
-        closing = f"{control if control in '-+' else ''}%}}"
-        return TemplateEdit(at, at, f"{{% set {REACHED}_ = {REACHED}({number}) {closing}")

@@ -35,11 +35,10 @@ from msgspec import Struct
 
 from autoparser.analysis.core.errors import AutoparserError, fault_error
 
+from .limit_errors import death_error, silence_error
 from .worker_limits import (
     DEFAULT_LIMITS,
     Limits,
-    death_error,
-    silence_error,
     usual_jobs,
 )
 from .worker_process import (

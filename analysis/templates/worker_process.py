@@ -31,13 +31,13 @@ from msgspec import Struct
 
 from autoparser.analysis.core.errors import LimitKind
 
+from .limit_errors import limit_error
 from .worker_limits import (
     LimitReached,
     Limits,
     TaskLimitReached,
     data_bytes,
     hold_to_limits,
-    limit_error,
 )
 
 # Messages between a worker and its parent: pickled values.

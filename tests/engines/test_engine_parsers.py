@@ -14,17 +14,14 @@ import pytest
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import ReadMessage
 from autoparser.analysis.core.message_battery import loose_tools
+from autoparser.analysis.engines.asked_texts import asked_texts
 from autoparser.analysis.engines.engine_process import (
     EngineProcess,
     ParserError,
     ParserPair,
     installed_engines,
 )
-from autoparser.analysis.engines.engine_ranking import (
-    TextDelivery,
-    asked_texts,
-    rank_parsers,
-)
+from autoparser.analysis.engines.engine_ranking import TextDelivery, rank_parsers
 from tests.fixture_analyses import analyzed
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]

@@ -22,7 +22,8 @@ from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
-from autoparser.analysis.templates.template_edits import ReachedBodies, TemplateEdit
+from autoparser.analysis.templates.reached_bodies import ReachedBodies
+from autoparser.analysis.templates.template_edits import TemplateEdit
 from tests.analysis.history.test_bridge import spied
 from tests.case_tables import load_cases
 from tests.lanes import sampled
