@@ -8,7 +8,7 @@ What it takes is read from its signature. The messages go to the parameter ``mes
 ``conversation``, else to the first one. ``tools`` and ``add_generation_prompt`` go to the
 parameters of these names. Without a parameter for tools they are put where such modules look
 for them, into the first message: a system message, which is made where there is none. Without
-one for the generation prompt, `encoder_prompt` finds what the function writes unasked, and it is
+one for the generation prompt, `generation_prompt` finds what the function writes unasked, and it is
 taken off where none was asked for. All else that a render sets goes to the parameter of its
 name. A parameter that must be given and is not has the first value that the module compares it
 with.
