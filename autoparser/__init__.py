@@ -1,6 +1,6 @@
 """A debugger for chat templates.
 
-The public API: the names that `__init__.pyi` imports, and those of its modules `errors`, `formats`,
+The public API: the names that are imported below, and those of the modules `errors`, `formats`,
 `grammar`, `lint`, `parsing`, `render` and `roundtrip`. Each is imported when it is first used, so
 that a program which needs one does not wait for all.
 
@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from .lazy_names import stub_names
+from .lazy_names import lazy_imports
 from .shown import Presenter, present_by
 
 __version__ = "0.1.0"
@@ -34,4 +34,75 @@ def _presenter() -> Presenter:
 
 present_by(_presenter)
 
-__getattr__, __dir__ = stub_names(__name__)
+if TYPE_CHECKING:
+    from autoparser.analysis.analysis import Analysis as Analysis, analyze as analyze
+    from autoparser.analysis.core.conversation import (
+        Json as Json,
+        Message as Message,
+        ToolCall as ToolCall,
+    )
+    from autoparser.analysis.core.errors import AutoparserError as AutoparserError
+    from autoparser.analysis.core.turn_format import TurnFormat as TurnFormat
+    from autoparser.analysis.export.response_template import response_template as response_template
+    from autoparser.analysis.formats.learned_format import LearnedFormat as LearnedFormat
+    from autoparser.analysis.formats.saved_format import (
+        SavedFormat as SavedFormat,
+        load_format as load_format,
+    )
+    from autoparser.analysis.grammar.request_grammar import Grammar as Grammar
+    from autoparser.analysis.history.renderer import (
+        AsyncRenderer as AsyncRenderer,
+        Renderer as Renderer,
+    )
+    from autoparser.analysis.history.round_trips import (
+        RoundTrip as RoundTrip,
+        round_trip as round_trip,
+    )
+    from autoparser.analysis.history.training_template import training_template as training_template
+    from autoparser.analysis.learning.examples import Example as Example
+    from autoparser.analysis.learning.outputs import LoggedOutput as LoggedOutput
+    from autoparser.analysis.parsing.output_parser import (
+        OutputParser as OutputParser,
+        StreamParser as StreamParser,
+    )
+    from autoparser.analysis.parsing.parsed_message import (
+        Delta as Delta,
+        ParsedCall as ParsedCall,
+        ParsedMessage as ParsedMessage,
+        Status as Status,
+    )
+    from autoparser.analysis.parsing.text_tape import Span as Span, SpanKind as SpanKind
+    from autoparser.analysis.sources.encoders import load_encoder as load_encoder
+    from autoparser.analysis.sources.template_loading import (
+        fetch as fetch,
+        load_template as load_template,
+    )
+    from autoparser.analysis.sources.token_bytes import OpaqueTokens as OpaqueTokens
+    from autoparser.analysis.sources.tokenizer_loading import load_tokenizer as load_tokenizer
+    from autoparser.analysis.teaching.example_learning import (
+        TaughtFormat as TaughtFormat,
+        learn as learn,
+    )
+    from autoparser.analysis.teaching.output_learning import (
+        InferredFormat as InferredFormat,
+        learn_outputs as learn_outputs,
+    )
+    from autoparser.analysis.templates.chat_template import ChatTemplate as ChatTemplate
+    from autoparser.analysis.templates.encoded_template import isolated as isolated
+    from autoparser.analysis.templates.worker_limits import Limits as Limits
+    from autoparser.analysis.templates.worker_pool import (
+        TaskOutcome as TaskOutcome,
+        WorkerPool as WorkerPool,
+    )
+
+    from . import (
+        errors as errors,
+        formats as formats,
+        grammar as grammar,
+        lint as lint,
+        parsing as parsing,
+        render as render,
+        roundtrip as roundtrip,
+    )
+else:
+    __getattr__, __dir__ = lazy_imports(__name__)

@@ -1,10 +1,29 @@
 """Details of parsing: call ids, options of a request, where reasoning ends.
 
-The names stand in `parsing.pyi`; each is imported when it is first used.
+Each name is imported when it is first used.
 """
 
 from __future__ import annotations
 
-from .lazy_names import stub_names
+from typing import TYPE_CHECKING
 
-__getattr__, __dir__ = stub_names(__name__)
+from .lazy_names import lazy_imports
+
+if TYPE_CHECKING:
+    from autoparser.analysis.formats.output_explanation import (
+        DeviationExplanation as DeviationExplanation,
+        OutputReading as OutputReading,
+        explain_output as explain_output,
+    )
+    from autoparser.analysis.parsing.marker_tokens import (
+        ReasoningEnd as ReasoningEnd,
+        ReasoningState as ReasoningState,
+    )
+    from autoparser.analysis.parsing.message_collector import CallIds as CallIds
+    from autoparser.analysis.parsing.turn_request import (
+        ParserOptions as ParserOptions,
+        RequestOptions as RequestOptions,
+    )
+    from autoparser.analysis.sources.tokenizer_loading import tokenizer_of as tokenizer_of
+else:
+    __getattr__, __dir__ = lazy_imports(__name__)

@@ -1,10 +1,24 @@
 """Prompts as token ids: their owners, bridges to the next turn, training samples.
 
-The names stand in `render.pyi`; each is imported when it is first used.
+Each name is imported when it is first used.
 """
 
 from __future__ import annotations
 
-from .lazy_names import stub_names
+from typing import TYPE_CHECKING
 
-__getattr__, __dir__ = stub_names(__name__)
+from .lazy_names import lazy_imports
+
+if TYPE_CHECKING:
+    from autoparser.analysis.history.history_renders import (
+        BridgeRefusal as BridgeRefusal,
+        RefusalReason as RefusalReason,
+    )
+    from autoparser.analysis.history.prompt_tokens import RenderedTokens as RenderedTokens
+    from autoparser.analysis.history.turn_response import (
+        CallTokens as CallTokens,
+        TrainingSample as TrainingSample,
+        TrajectoryStep as TrajectoryStep,
+    )
+else:
+    __getattr__, __dir__ = lazy_imports(__name__)

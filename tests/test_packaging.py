@@ -67,14 +67,9 @@ def imported_modules(file: Path) -> Iterator[str]:
 
 
 def imported(*folders: str) -> set[str]:
-    """Name the distributions of all that is imported by a statement, also by one of a stub."""
-    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py*")]
-    modules = {
-        name.partition(".")[0]
-        for file in files
-        if file.suffix in (".py", ".pyi")
-        for name in imported_modules(file)
-    }
+    """Name the distributions of all that is imported by a statement."""
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    modules = {name.partition(".")[0] for file in files for name in imported_modules(file)}
     distributions = packages_distributions()
     return {
         normal(distributions.get(module, [module])[0])

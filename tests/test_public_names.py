@@ -33,7 +33,7 @@ def test_a_public_name_is_there(name: str) -> None:
     home = getattr(autoparser, module) if module else autoparser
     assert getattr(home, last) is not None
     assert last in dir(home)
-    assert last in getattr(home, "__all__")  # noqa: B009 - the stub, which types it, has none
+    assert last in getattr(home, "__all__")  # noqa: B009 - type checkers see none
 
 
 def test_no_page_of_the_docs_names_a_private_module() -> None:

@@ -133,7 +133,7 @@ def test_no_module_hides_a_report_of_its_name() -> None:
         assert not isinstance(getattr(autoparser.reports, name), ModuleType)
 
 
-def test_every_name_of_the_wings_is_where_the_stub_says() -> None:
+def test_every_name_of_the_wings_is_at_its_home() -> None:
     homes = name_homes("autoparser.cli.wings")
     used = {
         name
