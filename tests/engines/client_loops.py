@@ -199,7 +199,7 @@ TURNS: Sequence[Mapping[str, Any]] = (
     {"content": "Two rooms.", "calls": []},
 )
 THOUGHT = "I must look."
-BEHIND = 100
+BEHIND = 150
 """Tokens that a prompt may have behind its last message."""
 
 
