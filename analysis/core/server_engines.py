@@ -6,7 +6,8 @@ A record has all names of an engine, and how its server is recognized, started a
 To support another engine, add a record here, and
 
 - for `probe`, a class of its server in `engines/probed_engines.py`;
-- for `engines`, a reader by its parsers in `engines/engine_worker/`.
+- for `engines`, a reader by its parsers in `engines/engine_worker/`;
+- for a plugin, its module, and how it is checked in `engines/environment_worker.py`.
 
 `decode --server`, `serve` and the options of all commands need nothing but the record.
 """

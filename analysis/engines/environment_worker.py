@@ -1,8 +1,8 @@
-"""What an environment has of engines and plugins, as one line of JSON: run by its own Python.
+"""Print the engines and plugins of an environment as a line of JSON; run by its own Python.
 
-Contract: it is passed as a text to another Python, which may have none of this package's packages,
-so that it imports the standard library alone, and an engine only with `--import`. What engines
-print goes to standard error.
+Contract: its text is passed to another Python, which may lack this package and its requirements,
+so it imports the standard library alone, and an engine only with `--import`. The output of engines
+goes to standard error.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module, metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 PACKAGE = "autoparser-chat"
 NAME = "autoparser"
-GROUPS = {"vllm": "vllm.general_plugins", "sglang": "sglang.srt.plugins"}
-ALLOWED = {"vllm": "VLLM_PLUGINS", "sglang": "SGLANG_PLUGINS"}
-"""Variables that name the plugins that alone are loaded."""
 LIBRARIES = ("llguidance", "xgrammar", "transformers")
 
 
@@ -34,80 +31,72 @@ _SGLANG_TOOLS = "sglang.srt.function_call.base_format_detector:BaseFormatDetecto
 _SGLANG_THOUGHTS = "sglang.srt.parser.reasoning_parser"
 _SGLANG_THINKER = f"{_SGLANG_THOUGHTS}:BaseReasoningFormatDetector"
 _SGLANG_CHAT = "sglang.srt.entrypoints.openai.serving_chat:OpenAIServingChat"
-HOOKS: Mapping[str, Mapping[str, str]] = {
-    "vllm": {
-        "vllm.plugins:load_general_plugins": "",
-        "vllm.tool_parsers:ToolParserManager.register_module": "name module",
-        "vllm.tool_parsers:ToolParserManager.get_tool_parser": "name",
-        "vllm.reasoning:ReasoningParserManager.register_module": "name module",
-        "vllm.reasoning:ReasoningParserManager.get_reasoning_parser": "name",
-        f"{_VLLM_TOOLS}.__init__": "tokenizer tools",
-        f"{_VLLM_TOOLS}.adjust_request": "request",
-        f"{_VLLM_TOOLS}.extract_tool_calls": "model_output request",
-        f"{_VLLM_TOOLS}.extract_tool_calls_streaming": f"{_TEXTS} {_IDS} request",
-        f"{_VLLM_TOOLS}.supports_required_and_named": "",
-        f"{_VLLM_TOOLS}.engine_based_streaming": "",
-        f"{_VLLM_THOUGHTS}.__init__": "tokenizer",
-        f"{_VLLM_THOUGHTS}.adjust_request": "request",
-        f"{_VLLM_THOUGHTS}.adjust_initial_state_from_prompt": "prompt_token_ids",
-        f"{_VLLM_THOUGHTS}.is_reasoning_end": "input_ids",
-        f"{_VLLM_THOUGHTS}.is_reasoning_end_streaming": "input_ids delta_ids",
-        f"{_VLLM_THOUGHTS}.extract_content_ids": "input_ids",
-        f"{_VLLM_THOUGHTS}.count_reasoning_tokens": "token_ids",
-        f"{_VLLM_THOUGHTS}.extract_reasoning": "model_output request",
-        f"{_VLLM_THOUGHTS}.extract_reasoning_streaming": f"{_TEXTS} {_IDS}",
-        f"{_VLLM_THOUGHTS}.has_engine_confirmed_reasoning_end": "",
-        # There is no public way to the whole answer; docs/engines/vllm-proposal.md asks for one.
-        "vllm.parser.parser_manager:ParserManager._compose_parser": (
-            "tool_parser_name reasoning_parser_name"
-        ),
-        f"{_VLLM_WHOLE}.adjust_request": "request",
-        f"{_VLLM_WHOLE}.is_reasoning_end": "input_ids",
-        f"{_VLLM_WHOLE}.set_prompt_token_ids": "prompt_token_ids",
-        f"{_VLLM_WHOLE}.parse": "model_output request enable_auto_tools model_output_token_ids",
-        f"{_VLLM_WHOLE}.parse_delta": (
-            "delta_text delta_token_ids request prompt_token_ids finished"
-        ),
-        f"{_VLLM_MESSAGES}:DeltaMessage": "content reasoning tool_calls",
-        f"{_VLLM_MESSAGES}:DeltaToolCall": "id type index function",
-        f"{_VLLM_MESSAGES}:DeltaFunctionCall": "name arguments",
-        f"{_VLLM_MESSAGES}:ToolCall": "id function",
-        f"{_VLLM_MESSAGES}:FunctionCall": "id name arguments",
-        f"{_VLLM_MESSAGES}:ExtractedToolCallInformation": "tools_called tool_calls content",
-        "vllm.sampling_params:StructuredOutputsParams": "structural_tag",
-    },
-    "sglang": {
-        "sglang.srt.plugins:load_plugins": "",
-        "sglang.srt.function_call.core_types:StreamingParseResult": "normal_text calls",
-        "sglang.srt.function_call.core_types:ToolCallItem": "tool_index name parameters",
-        "sglang.srt.function_call.function_call_parser:FunctionCallParser.ToolCallParserEnum": "",
-        f"{_SGLANG_TOOLS}.detect_and_parse": "text tools",
-        f"{_SGLANG_TOOLS}.parse_streaming_increment": "new_text tools",
-        f"{_SGLANG_TOOLS}.finish": "tools",
-        f"{_SGLANG_TOOLS}.has_tool_call": "text",
-        f"{_SGLANG_TOOLS}.structure_info": "",
-        f"{_SGLANG_TOOLS}.supports_structural_tag": "",
-        f"{_SGLANG_TOOLS}.parses_required_natively": "",
-        f"{_SGLANG_TOOLS}.get_structural_tag": (
-            "tools tool_choice thinking_mode parallel_tool_calls"
-        ),
-        f"{_SGLANG_THOUGHTS}:ReasoningParser.DetectorMap": "",
-        f"{_SGLANG_THOUGHTS}:StreamingParseResult": "normal_text reasoning_text",
-        f"{_SGLANG_THINKER}.__init__": "think_start_token think_end_token reasoning_default",
-        f"{_SGLANG_THINKER}.detect_and_parse": "text",
-        f"{_SGLANG_THINKER}.parse_streaming_increment": "new_text",
-        f"{_SGLANG_THINKER}.finish": "",
-        "sglang.srt.plugins.hook_registry:HookRegistry.register": "target hook hook_type",
-        f"{_SGLANG_CHAT}._get_reasoning_from_request": "request",
-        f"{_SGLANG_CHAT}._process_messages": "request",
-        f"{_SGLANG_CHAT}._effective_tools": "request",
-        f"{_SGLANG_CHAT}._convert_to_internal_request": "request",
-        f"{_SGLANG_THOUGHTS}:ReasoningParser.__init__": "model_type force_reasoning request",
-        "xgrammar:StructuralTag.model_validate": "",
-    },
+_VLLM_HOOKS = {
+    "vllm.plugins:load_general_plugins": "",
+    "vllm.tool_parsers:ToolParserManager.register_module": "name module",
+    "vllm.tool_parsers:ToolParserManager.get_tool_parser": "name",
+    "vllm.reasoning:ReasoningParserManager.register_module": "name module",
+    "vllm.reasoning:ReasoningParserManager.get_reasoning_parser": "name",
+    f"{_VLLM_TOOLS}.__init__": "tokenizer tools",
+    f"{_VLLM_TOOLS}.adjust_request": "request",
+    f"{_VLLM_TOOLS}.extract_tool_calls": "model_output request",
+    f"{_VLLM_TOOLS}.extract_tool_calls_streaming": f"{_TEXTS} {_IDS} request",
+    f"{_VLLM_TOOLS}.supports_required_and_named": "",
+    f"{_VLLM_TOOLS}.engine_based_streaming": "",
+    f"{_VLLM_THOUGHTS}.__init__": "tokenizer",
+    f"{_VLLM_THOUGHTS}.adjust_request": "request",
+    f"{_VLLM_THOUGHTS}.adjust_initial_state_from_prompt": "prompt_token_ids",
+    f"{_VLLM_THOUGHTS}.is_reasoning_end": "input_ids",
+    f"{_VLLM_THOUGHTS}.is_reasoning_end_streaming": "input_ids delta_ids",
+    f"{_VLLM_THOUGHTS}.extract_content_ids": "input_ids",
+    f"{_VLLM_THOUGHTS}.count_reasoning_tokens": "token_ids",
+    f"{_VLLM_THOUGHTS}.extract_reasoning": "model_output request",
+    f"{_VLLM_THOUGHTS}.extract_reasoning_streaming": f"{_TEXTS} {_IDS}",
+    f"{_VLLM_THOUGHTS}.has_engine_confirmed_reasoning_end": "",
+    # There is no public way to the whole answer; docs/engines/vllm-proposal.md asks for one.
+    "vllm.parser.parser_manager:ParserManager._compose_parser": (
+        "tool_parser_name reasoning_parser_name"
+    ),
+    f"{_VLLM_WHOLE}.adjust_request": "request",
+    f"{_VLLM_WHOLE}.is_reasoning_end": "input_ids",
+    f"{_VLLM_WHOLE}.set_prompt_token_ids": "prompt_token_ids",
+    f"{_VLLM_WHOLE}.parse": "model_output request enable_auto_tools model_output_token_ids",
+    f"{_VLLM_WHOLE}.parse_delta": ("delta_text delta_token_ids request prompt_token_ids finished"),
+    f"{_VLLM_MESSAGES}:DeltaMessage": "content reasoning tool_calls",
+    f"{_VLLM_MESSAGES}:DeltaToolCall": "id type index function",
+    f"{_VLLM_MESSAGES}:DeltaFunctionCall": "name arguments",
+    f"{_VLLM_MESSAGES}:ToolCall": "id function",
+    f"{_VLLM_MESSAGES}:FunctionCall": "id name arguments",
+    f"{_VLLM_MESSAGES}:ExtractedToolCallInformation": "tools_called tool_calls content",
+    "vllm.sampling_params:StructuredOutputsParams": "structural_tag",
 }
-"""What the plugins use of each engine or put in its place: the parameters that it takes, by its
-place. A release of the engine that moves one is seen here first."""
+_SGLANG_HOOKS = {
+    "sglang.srt.plugins:load_plugins": "",
+    "sglang.srt.function_call.core_types:StreamingParseResult": "normal_text calls",
+    "sglang.srt.function_call.core_types:ToolCallItem": "tool_index name parameters",
+    "sglang.srt.function_call.function_call_parser:FunctionCallParser.ToolCallParserEnum": "",
+    f"{_SGLANG_TOOLS}.detect_and_parse": "text tools",
+    f"{_SGLANG_TOOLS}.parse_streaming_increment": "new_text tools",
+    f"{_SGLANG_TOOLS}.finish": "tools",
+    f"{_SGLANG_TOOLS}.has_tool_call": "text",
+    f"{_SGLANG_TOOLS}.structure_info": "",
+    f"{_SGLANG_TOOLS}.supports_structural_tag": "",
+    f"{_SGLANG_TOOLS}.parses_required_natively": "",
+    f"{_SGLANG_TOOLS}.get_structural_tag": ("tools tool_choice thinking_mode parallel_tool_calls"),
+    f"{_SGLANG_THOUGHTS}:ReasoningParser.DetectorMap": "",
+    f"{_SGLANG_THOUGHTS}:StreamingParseResult": "normal_text reasoning_text",
+    f"{_SGLANG_THINKER}.__init__": "think_start_token think_end_token reasoning_default",
+    f"{_SGLANG_THINKER}.detect_and_parse": "text",
+    f"{_SGLANG_THINKER}.parse_streaming_increment": "new_text",
+    f"{_SGLANG_THINKER}.finish": "",
+    "sglang.srt.plugins.hook_registry:HookRegistry.register": "target hook hook_type",
+    f"{_SGLANG_CHAT}._get_reasoning_from_request": "request",
+    f"{_SGLANG_CHAT}._process_messages": "request",
+    f"{_SGLANG_CHAT}._effective_tools": "request",
+    f"{_SGLANG_CHAT}._convert_to_internal_request": "request",
+    f"{_SGLANG_THOUGHTS}:ReasoningParser.__init__": "model_type force_reasoning request",
+    "xgrammar:StructuralTag.model_validate": "",
+}
 
 _UNTOLD = "its detectors are told of no request and infer whether the prompt opens reasoning"
 WITHOUT: Mapping[str, str] = {
@@ -126,14 +115,32 @@ WITHOUT: Mapping[str, str] = {
 """The hooks that a plugin can do without, and the effect of a missing one."""
 
 
+class EnginePlugin(NamedTuple):
+    """What this package's plugin needs of an engine, and how its registration is checked there."""
+
+    group: str
+    """The group of its entry points, e.g. `"vllm.general_plugins"`."""
+    allowed: str
+    """The variable that restricts which plugins are loaded, e.g. `"VLLM_PLUGINS"`."""
+    hooks: Mapping[str, str]
+    """By place, e.g. `"vllm.reasoning:ReasoningParserManager.register_module"`, the parameters
+    that the plugin passes there. If a release of the engine moves one, the check reports it."""
+    registered: Callable[[], dict[str, bool]]
+    """Loads the plugins, and returns whether the engine has the names of both parsers."""
+    own_prompts: Callable[[], list[str]]
+    """Returns the kinds of models whose prompts the engine renders without the template."""
+    own_prompts_words: str
+    """Those kinds in words, and who reads their answers."""
+
+
 def moved_hooks(engine: str) -> dict[str, str | None]:
     """Return the hooks that an installed engine does not have as the plugin expects them.
 
-    The value is what the engine is like without the hook, or None where nothing works then. It has
-    to be asked before the engine's plugins are loaded, since ours are in the place of some.
+    The value is the effect of the missing hook, or None if nothing works without it. Call this
+    before the engine's plugins are loaded, since ours replaces some hooks.
     """
     moved: dict[str, str | None] = {}
-    for place, parameters in HOOKS[engine].items():
+    for place, parameters in PLUGINS[engine].hooks.items():
         lacking = _lacking(place, parameters.split())
         if lacking:
             moved[f"{place} ({lacking})"] = WITHOUT.get(place)
@@ -154,34 +161,34 @@ def _lacking(place: str, parameters: list[str]) -> str:
         taken = inspect.signature(found).parameters
     except (TypeError, ValueError):
         return "not callable"
-    if any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
         return ""
     absent = [name for name in parameters if name not in taken]
     return f"no parameter {', '.join(absent)}" if absent else ""
 
 
-def version_of(name: str) -> str | None:
-    """Return the installed version."""
+def installed_version(name: str) -> str | None:
+    """Return the installed version of a distribution, or None."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
 
 
-def needs_of(name: str) -> list[str]:
-    """Return what a distribution requires, without the extras."""
+def requirements(name: str) -> list[str]:
+    """Return the requirements of a distribution, without its extras."""
     try:
-        return [each for each in metadata.requires(name) or [] if "extra ==" not in each]
+        return [need for need in metadata.requires(name) or [] if "extra ==" not in need]
     except metadata.PackageNotFoundError:
         return []
 
 
-def points_of(group: str) -> list[dict[str, str]]:
+def entry_points(group: str) -> list[dict[str, str]]:
     """Return the entry points of this package's name, with their distributions."""
     found = metadata.entry_points(group=group, name=NAME)
     return [
-        {"value": each.value, "package": each.dist.name if each.dist is not None else ""}
-        for each in found
+        {"value": point.value, "package": point.dist.name if point.dist is not None else ""}
+        for point in found
     ]
 
 
@@ -216,9 +223,6 @@ def _knows(get: Callable[[str], object]) -> bool:
         return False
 
 
-REGISTERED = {"vllm": registered_in_vllm, "sglang": registered_in_sglang}
-
-
 def vllm_without_template() -> list[str]:
     """Return the tokenizer modes whose prompts vLLM renders by code of its own."""
     registry: Any = import_module("vllm.renderers.registry")
@@ -232,21 +236,43 @@ def sglang_without_template() -> list[str]:
     return sorted(adapters._BUILDERS)  # noqa: SLF001 - there is no public list
 
 
-WITHOUT_TEMPLATE = {"vllm": vllm_without_template, "sglang": sglang_without_template}
+PLUGINS: Mapping[str, EnginePlugin] = {
+    "vllm": EnginePlugin(
+        "vllm.general_plugins",
+        "VLLM_PLUGINS",
+        _VLLM_HOOKS,
+        registered_in_vllm,
+        vllm_without_template,
+        "but for models of gpt-oss, by Harmony, and the tokenizer modes {}; the plugin reads"
+        " their answers where the tokenizer is a fast one; docs/engines/vllm.md",
+    ),
+    "sglang": EnginePlugin(
+        "sglang.srt.plugins",
+        "SGLANG_PLUGINS",
+        _SGLANG_HOOKS,
+        registered_in_sglang,
+        sglang_without_template,
+        "but for models of the encodings {}, whose answers it reads itself, too;"
+        " docs/engines/sglang.md",
+    ),
+}
+"""The engines that load the plugin, by module."""
 
 
 def describe_environment(imports: bool) -> dict[str, Any]:
-    """Return what there is; with `imports`, whether the names are registered."""
+    """Describe the environment; with `imports`, also whether the names are registered."""
     # An engine's distributions may have other names than its module.
     distributions = metadata.packages_distributions()
     engines: dict[str, Any] = {}
-    for engine, group in GROUPS.items():
-        version = version_of(engine)
+    for engine, plugin in PLUGINS.items():
+        version = installed_version(engine)
         facts: dict[str, Any] = {
             "version": version,
-            "needs": [need for name in distributions.get(engine, ()) for need in needs_of(name)],
-            "points": points_of(group),
-            "allowed": os.environ.get(ALLOWED[engine]),
+            "needs": [
+                need for name in distributions.get(engine, ()) for need in requirements(name)
+            ],
+            "points": entry_points(plugin.group),
+            "allowed": os.environ.get(plugin.allowed),
             "registered": None,
             "moved": {},
             "own_prompts": [],
@@ -255,23 +281,23 @@ def describe_environment(imports: bool) -> dict[str, Any]:
         if imports and version:
             try:
                 facts["moved"] = moved_hooks(engine)
-                facts["registered"] = REGISTERED[engine]()
+                facts["registered"] = plugin.registered()
                 with suppress(ImportError, AttributeError):
-                    facts["own_prompts"] = WITHOUT_TEMPLATE[engine]()
+                    facts["own_prompts"] = plugin.own_prompts()
             except BaseException as error:  # noqa: BLE001 - an engine may fail in any way
                 facts["failure"] = f"{type(error).__name__}: {error}"
         engines[engine] = facts
     return {
         "python": ".".join(map(str, sys.version_info[:3])),
-        "package": version_of(PACKAGE),
-        "needs": needs_of(PACKAGE),
-        "libraries": {name: version_of(name) for name in LIBRARIES},
+        "package": installed_version(PACKAGE),
+        "needs": requirements(PACKAGE),
+        "libraries": {name: installed_version(name) for name in LIBRARIES},
         "engines": engines,
     }
 
 
 def main(imports: bool) -> None:
-    """Print it where nothing else is printed."""
+    """Print the description where an engine cannot print."""
     # A server's command does not look into the current folder, which may hold a checkout.
     sys.path[:] = [path for path in sys.path if path]
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -1,4 +1,7 @@
-"""Whether an environment's engines find the plugins, and whether its versions fit."""
+"""Check that the engines of an environment find the plugins, and that versions fit.
+
+plugin_check("venv/bin/python").points[0]  ->  autoparser-chat: yes, 0.3.0
+"""
 
 from __future__ import annotations
 
@@ -15,37 +18,29 @@ from msgspec import Struct, ValidationError, convert
 from packaging.requirements import InvalidRequirement, Requirement
 
 from autoparser.analysis.core.errors import AutoparserError, one_line
+from autoparser.analysis.core.server_engines import ParserFlags
 
-from .environment_worker import ALLOWED, GROUPS, HOOKS, NAME, PACKAGE
+from .environment_worker import NAME, PACKAGE, PLUGINS
 
 WORKER = Path(__file__).with_name("environment_worker.py")
-OURS = {engine: f"autoparser.analysis.engines.{engine}_plugin:register" for engine in GROUPS}
+OURS = {engine: f"autoparser.analysis.engines.{engine}_plugin:register" for engine in PLUGINS}
 CHECKOUT = "path/to/autoparser"
-"""What pip installs while no package index has it."""
-OWN_PROMPTS = {
-    "vllm": (
-        "but for models of gpt-oss, by Harmony, and the tokenizer modes {}; the plugin reads"
-        " their answers where the tokenizer is a fast one; docs/engines/vllm.md"
-    ),
-    "sglang": (
-        "but for models of the encodings {}, whose answers it reads itself, too;"
-        " docs/engines/sglang.md"
-    ),
-}
-"""Which models' prompts an engine renders without the template, and who reads their answers."""
+"""The argument of pip while no package index has this package."""
 SHOWN = 300
-"""Characters of what a failing Python says."""
+"""Most characters of a failing Python's output that are shown."""
 
 
 class CheckState(StrEnum):
-    """What came of one question."""
+    """The outcomes of a question."""
 
     YES = "yes"
+    """It works."""
     NO = "no"
+    """It does not work, and `way_out` names a remedy."""
     PARTLY = "partly"
-    """It works, and does less than it could."""
+    """It works with restrictions."""
     UNKNOWN = "unknown"
-    """It was not asked, or does not matter here."""
+    """It was not checked, or does not apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +48,28 @@ class CheckedPoint:
     """One question about an environment, and its answer."""
 
     what: str
+    """The question, e.g. `"vllm finds the plugin"`."""
     state: CheckState
+    """The outcome."""
     found: str
+    """The finding, e.g. `"no entry point in vllm.general_plugins"`."""
     way_out: str = ""
-    """Action for a no or a partly; else empty."""
+    """The remedy for a no or a partly, e.g. a command; else empty."""
 
 
 @dataclass(frozen=True)
 class PluginCheck:
-    """All questions about one environment."""
+    """The check of one environment."""
 
     python: str
-    """Its interpreter."""
+    """Its interpreter, e.g. `"venv/bin/python"`."""
     points: tuple[CheckedPoint, ...]
+    """The questions in the order of the report."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is a no."""
-        return all(each.state is not CheckState.NO for each in self.points)
+        """Whether no outcome is a no."""
+        return all(point.state is not CheckState.NO for point in self.points)
 
 
 class _PointThere(Struct):
@@ -102,9 +101,9 @@ class _Environment(Struct):
 def plugin_check(
     python: str | None = None, *, imports: bool = True, timeout: float = 300.0
 ) -> PluginCheck:
-    """Ask an interpreter, else the one that runs this; with `imports`, engines are imported there.
+    """Check an interpreter's environment, by default this one's; with `imports` import its engines.
 
-    Raises AutoparserError for what is not a Python, or does not answer in time.
+    Raises AutoparserError if it is not a Python, or does not answer in time.
     """
     python = python or sys.executable
     found = _environment_of(python, imports=imports, timeout=timeout)
@@ -141,7 +140,7 @@ def _environment_of(python: str, *, imports: bool, timeout: float) -> _Environme
 
 
 def _one_line(text: str) -> str:
-    """Return what a Python said in one line, without its line ends and tabs."""
+    """Return the output of a Python in one line, without line ends and tabs."""
     return one_line(" ".join(text.split()), SHOWN)
 
 
@@ -155,17 +154,19 @@ def _points(python: str, environment: _Environment, *, imports: bool) -> Iterato
     install = f"{python} -m pip install {CHECKOUT}"
     version = environment.package
     yield _answer(PACKAGE, version is not None, version or "not installed", install)
-    there = {name: each for name, each in environment.engines.items() if each.version is not None}
+    there = {
+        name: facts for name, facts in environment.engines.items() if facts.version is not None
+    }
     if not there:
         names = " or ".join(environment.engines)
         way_out = f"name the Python of {names}: --python"
         yield _answer("an engine", False, "none is installed", way_out)
-    for engine, each in environment.engines.items():
-        if each.version is None:
+    for engine, facts in environment.engines.items():
+        if facts.version is None:
             yield CheckedPoint(engine, CheckState.UNKNOWN, "not installed")
             continue
-        yield CheckedPoint(engine, CheckState.YES, each.version)
-        yield from _of_engine(engine, each, install, imports=imports)
+        yield CheckedPoint(engine, CheckState.YES, facts.version)
+        yield from _of_engine(engine, facts, install, imports=imports)
     yield from _llguidance(environment, there)
 
 
@@ -174,8 +175,8 @@ def _of_engine(
 ) -> Iterator[CheckedPoint]:
     yield _entry_point(engine, engine_facts, install)
     if engine_facts.allowed is not None:
-        named = NAME in [each.strip() for each in engine_facts.allowed.split(",")]
-        variable = ALLOWED[engine]
+        named = NAME in [name.strip() for name in engine_facts.allowed.split(",")]
+        variable = PLUGINS[engine].allowed
         yield CheckedPoint(
             f"{variable} lets it load",
             CheckState.YES if named or not engine_facts.allowed else CheckState.NO,
@@ -191,19 +192,20 @@ def _of_engine(
     else:
         yield _hooks(engine, engine_facts.moved, install)
         way_out = f"see what {engine} logs when it loads plugins; {install} --upgrade"
-        for option, what in (("--tool-call-parser", "calls"), ("--reasoning-parser", "reasoning")):
+        flags = ParserFlags()
+        for option, what in ((flags.tools, "calls"), (flags.reasoning, "reasoning")):
             known = bool(engine_facts.registered and engine_facts.registered.get(what))
             words = "registered" if known else "not registered"
             yield _answer(f"{engine} {option} {NAME}", known, words, way_out)
         if engine_facts.own_prompts:
             own = ", ".join(engine_facts.own_prompts)
             # It depends on the model, which an environment does not name.
-            words = OWN_PROMPTS[engine].format(own)
+            words = PLUGINS[engine].own_prompts_words.format(own)
             yield CheckedPoint(f"{engine} renders by the template", CheckState.UNKNOWN, words)
 
 
 def _hooks(engine: str, moved: Mapping[str, str | None], install: str) -> CheckedPoint:
-    """Weigh the hooks that a release has moved: without some of them the plugin does less."""
+    """Check for moved hooks: without some of them the plugin does less."""
     state = CheckState.YES
     if moved:
         state = CheckState.NO if None in moved.values() else CheckState.PARTLY
@@ -211,7 +213,7 @@ def _hooks(engine: str, moved: Mapping[str, str | None], install: str) -> Checke
     return CheckedPoint(
         f"{engine} has what the plugin hooks",
         state,
-        "; ".join(found) or f"{len(HOOKS[engine])} places",
+        "; ".join(found) or f"{len(PLUGINS[engine].hooks)} places",
         f"{install} --upgrade, or {engine} of the version that docs/engines/{engine}.md names"
         if moved
         else "",
@@ -220,14 +222,14 @@ def _hooks(engine: str, moved: Mapping[str, str | None], install: str) -> Checke
 
 def _entry_point(engine: str, engine_facts: _EngineThere, install: str) -> CheckedPoint:
     what = f"{engine} finds the plugin"
-    values = {each.value for each in engine_facts.points}
+    values = {point.value for point in engine_facts.points}
     if not values:
-        missing = f"no entry point in {GROUPS[engine]}"
+        missing = f"no entry point in {PLUGINS[engine].group}"
         return _answer(what, False, missing, f"{install} --force-reinstall")
     named = ", ".join(sorted(values))
     if values == {OURS[engine]}:
         return CheckedPoint(what, CheckState.YES, named)
-    owners = ", ".join(sorted({each.package for each in engine_facts.points}))
+    owners = ", ".join(sorted({point.package for point in engine_facts.points}))
     return _answer(
         what, False, f"{named}, of {owners}", f"{install} --upgrade, and no other package"
     )
@@ -236,9 +238,9 @@ def _entry_point(engine: str, engine_facts: _EngineThere, install: str) -> Check
 def _llguidance(
     environment: _Environment, engines: Mapping[str, _EngineThere]
 ) -> Iterator[CheckedPoint]:
-    """Hold llguidance to what this package and each engine require of it."""
+    """Check llguidance against the requirements of this package and of each engine."""
     version = environment.libraries.get("llguidance")
-    wanted = {PACKAGE: environment.needs, **{name: each.needs for name, each in engines.items()}}
+    wanted = {PACKAGE: environment.needs, **{name: facts.needs for name, facts in engines.items()}}
     held = {name: _requirement_on(needs, "llguidance") for name, needs in wanted.items()}
     if version is None:
         if any(held.values()):
@@ -256,9 +258,9 @@ def _llguidance(
 
 
 def _requirement_on(needs: list[str], name: str) -> Requirement | None:
-    for each in needs:
+    for need in needs:
         try:
-            requirement = Requirement(each)
+            requirement = Requirement(need)
         except InvalidRequirement:
             continue
         here: Any = requirement.marker

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.engines.environment_worker import HOOKS, WITHOUT
+from autoparser.analysis.engines.environment_worker import PLUGINS, WITHOUT
 from autoparser.analysis.engines.plugin_check import CheckState, PluginCheck, plugin_check
 from autoparser.analysis.engines.sglang_plugin import HOOKED
 
@@ -39,7 +39,7 @@ def load_general_plugins():
 def stubs(engine: str) -> dict[str, str]:
     """Write modules that have every hook, each class and method with its parameters."""
     classes: dict[str, dict[str, dict[str, str]]] = {}
-    for place, parameters in HOOKS[engine].items():
+    for place, parameters in PLUGINS[engine].hooks.items():
         module, _, path = place.partition(":")
         name, _, method = path.partition(".")
         methods = classes.setdefault(module, {}).setdefault(name, {})
@@ -163,18 +163,18 @@ def test_a_moved_hook_is_named_and_weighed(engine: Path) -> None:
 
 
 def test_every_hook_that_can_be_missed_is_a_hook() -> None:
-    assert WITHOUT.keys() <= {place for hooks in HOOKS.values() for place in hooks}
-    spelled = {place.replace(":", ".") for place in HOOKS["sglang"]}
+    assert WITHOUT.keys() <= {place for plugin in PLUGINS.values() for place in plugin.hooks}
+    spelled = {place.replace(":", ".") for place in PLUGINS["sglang"].hooks}
     assert HOOKED.keys() <= spelled
 
 
-@pytest.mark.parametrize("engine_name", HOOKS)
+@pytest.mark.parametrize("engine_name", PLUGINS)
 def test_every_module_that_a_plugin_imports_is_a_hook(engine_name: str) -> None:
     text = (ROOT / "analysis" / "engines" / f"{engine_name}_plugin.py").read_text("utf-8")
     named = set(re.findall(r'import_module\(\s*"([\w.]+)"|_attribute\(\s*"([\w.]+)"', text))
     modules = {first or second for first, second in named}
     assert modules
-    assert modules <= {place.partition(":")[0] for place in HOOKS[engine_name]}
+    assert modules <= {place.partition(":")[0] for place in PLUGINS[engine_name].hooks}
 
 
 def test_no_engine_is_a_no(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
