@@ -159,7 +159,7 @@ def _example(word: str, example: AnswerExample) -> Blocks:
 
 def _answers(report: DecodingReport) -> Blocks:
     drawn: Blocks = []
-    for one in report.each:
+    for one in report.judged_answers:
         drawn += heading(one.answer.name)
         pairs = [
             ("is", Text(visible("; ".join(_verdict(one.judgment))))),
@@ -315,7 +315,7 @@ def _decoded(report: DecodingReport) -> DecodedDocument:
         differences=tuple(
             DifferenceDocument(_key(each), example) for each, example in report.differences.items()
         ),
-        each=tuple(map(_answer_document, report.each)),
+        each=tuple(map(_answer_document, report.judged_answers)),
     )
 
 

@@ -242,7 +242,7 @@ class AnswerExample:
 class DecodingReport:
     """What came of all answers."""
 
-    each: tuple[JudgedAnswer, ...] = ()
+    judged_answers: tuple[JudgedAnswer, ...] = ()
     unknown_formats: tuple[str, ...] = ()
     """Formats of strings in the schemas that nothing here could assert."""
 
@@ -255,22 +255,22 @@ class DecodingReport:
     @property
     def answers(self) -> int:
         """How many there are."""
-        return len(self.each)
+        return len(self.judged_answers)
 
     @property
     def clean(self) -> int:
         """Number of answers without a fault that the template writes the same."""
-        return sum(one.judgment.clean for one in self.each)
+        return sum(judged.judgment.clean for judged in self.judged_answers)
 
     @property
     def wrong(self) -> int:
         """Number of answers with a fault."""
-        return sum(bool(one.judgment.complaints) for one in self.each)
+        return sum(bool(judged.judgment.complaints) for judged in self.judged_answers)
 
     @property
     def not_asked(self) -> int:
         """Number of answers for which the template does not show how it writes them."""
-        return sum(one.judgment.not_asked for one in self.each)
+        return sum(judged.judgment.not_asked for judged in self.judged_answers)
 
     @property
     def reformed(self) -> int:
@@ -285,62 +285,62 @@ class DecodingReport:
     @property
     def served(self) -> bool:
         """Whether a server wrote the answers."""
-        return any(one.answer.served for one in self.each)
+        return any(judged.answer.served for judged in self.judged_answers)
 
     @property
     def tokens(self) -> int | None:
         """Number of tokens of all answers, or None if a server does not report its own."""
-        lengths = [one.answer.length for one in self.each]
-        known = [each for each in lengths if each is not None]
+        lengths = [judged.answer.length for judged in self.judged_answers]
+        known = [length for length in lengths if length is not None]
         return sum(known) if len(known) == len(lengths) else None
 
     @property
     def forced(self) -> int:
         """Number of tokens that were the only ones allowed."""
-        return sum(one.answer.forced for one in self.each)
+        return sum(judged.answer.forced for judged in self.judged_answers)
 
     @property
     def calling(self) -> int:
         """Number of answers that hold calls."""
-        return sum(one.judgment.calls > 0 for one in self.each)
+        return sum(judged.judgment.calls > 0 for judged in self.judged_answers)
 
     @property
     def calls(self) -> int:
         """Number of calls in all answers."""
-        return sum(one.judgment.calls for one in self.each)
+        return sum(judged.judgment.calls for judged in self.judged_answers)
 
     @property
     def faults(self) -> Mapping[AnswerFault, int]:
         """Number of answers by fault; an answer may count more than once."""
-        found = Counter(fault for one in self.each for fault in one.judgment.faults)
+        found = Counter(fault for judged in self.judged_answers for fault in judged.judgment.faults)
         return {fault: found[fault] for fault in AnswerFault if found[fault]}
 
     @property
     def examples(self) -> Mapping[AnswerFault, AnswerExample]:
         """The first answer with each fault."""
         found: dict[AnswerFault, AnswerExample] = {}
-        for one in self.each:
-            for complaint in one.judgment.complaints:
-                example = AnswerExample(one.answer.name, complaint.detail, one.answer.text)
+        for judged in self.judged_answers:
+            for complaint in judged.judgment.complaints:
+                example = AnswerExample(judged.answer.name, complaint.detail, judged.answer.text)
                 found.setdefault(complaint.fault, example)
         return {fault: found[fault] for fault in AnswerFault if fault in found}
 
     @property
     def renderings(self) -> Mapping[MessageRendering, int]:
         """Number of answers without an earlier fault by how the template renders them."""
-        found = Counter(one.judgment.rendering for one in self.each)
-        return {each: found[each] for each in MessageRendering if found[each]}
+        found = Counter(judged.judgment.rendering for judged in self.judged_answers)
+        return {kind: found[kind] for kind in MessageRendering if found[kind]}
 
     @property
     def differences(self) -> Mapping[MessageRendering, AnswerExample]:
         """The shortest answer of each kind that is neither clean nor wrong."""
         found: dict[MessageRendering, AnswerExample] = {}
-        for one in sorted(self.each, key=lambda one: len(one.answer.text)):
-            rendering, difference = one.judgment.rendering, one.judgment.difference
-            if rendering is not None and not (one.judgment.clean or one.judgment.complaints):
-                example = AnswerExample(one.answer.name, difference, one.answer.text)
+        for judged in sorted(self.judged_answers, key=lambda judged: len(judged.answer.text)):
+            rendering, difference = judged.judgment.rendering, judged.judgment.difference
+            if rendering is not None and not (judged.judgment.clean or judged.judgment.complaints):
+                example = AnswerExample(judged.answer.name, difference, judged.answer.text)
                 found.setdefault(rendering, example)
-        return {each: found[each] for each in MessageRendering if each in found}
+        return {kind: found[kind] for kind in MessageRendering if kind in found}
 
 
 def judge_answers(
@@ -349,15 +349,15 @@ def judge_answers(
     progress: Callable[[], object] = lambda: None,
 ) -> DecodingReport:
     """Judge answers as they come; `progress` is called after each of them."""
-    each: list[JudgedAnswer] = []
+    judged: list[JudgedAnswer] = []
     for answer in answers:
         if answer.broken:
             judgment = AnswerJudgment((AnswerComplaint(AnswerFault.REFUSED, answer.broken),))
         else:
             judgment = judge.judge(answer.text, answer.tokens, ended=answer.ended)
-        each.append(JudgedAnswer(answer, judgment))
+        judged.append(JudgedAnswer(answer, judgment))
         progress()
-    return DecodingReport(tuple(each), judge.unknown_formats)
+    return DecodingReport(tuple(judged), judge.unknown_formats)
 
 
 # A request with all that is needed to write and judge answers to it.
@@ -562,7 +562,7 @@ def _texts(node: Node) -> Iterator[str]:
                 if isinstance(before, PatternNode) and isinstance(behind, LiteralNode):
                     yield behind.text
         case FreeTextNode(exits):
-            yield from (each.close for each in exits if each.prose is not None)
+            yield from (exit_.close for exit_ in exits if exit_.prose is not None)
         case PatternNode(close=close):
             yield close
         case _:

@@ -191,7 +191,7 @@ def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
     """
     for dispatch in list(_DISPATCH.finditer(text)):
         name = dispatch["name"]
-        texts = [_literal_text(each) for each in re.findall(_LITERAL, dispatch["texts"])]
+        texts = [_literal_text(literal) for literal in re.findall(_LITERAL, dispatch["texts"])]
         found = exclusion_states((), texts)
         names = [name, *(f"{name}-at-{at}" for at in range(1, len(found)))]
         first, *others = state_bodies(found, names)
@@ -201,7 +201,7 @@ def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
             f"{name}-run ::= {any_but(known)} {name}-seam",
         ]
         rules.append(f'{name}-seam ::= "" | [\\x00] [^\\x00-\U0010ffff] {name}-seam')
-        rules += [f"{each} ::= {body}" for each, body in zip(names[1:], others, strict=True)]
+        rules += [f"{name} ::= {body}" for name, body in zip(names[1:], others, strict=True)]
         text = text.replace(dispatch[0], "\n".join(rules))
         text = _closed_by_characters(text, name, opaque)
     return text
@@ -212,8 +212,10 @@ def _closed_by_characters(text: str, name: str, opaque: OpaqueTokens) -> str:
 
     def by_characters(row: re.Match[str]) -> str:
         pieces = opaque.pieces(_literal_text(row[1]))
-        texts = [[opaque.texts[each]] if isinstance(each, int) else list(each) for each in pieces]
-        return " ".join([name, *(gbnf_literal(each) for piece in texts for each in piece)])
+        texts = [
+            [opaque.texts[piece]] if isinstance(piece, int) else list(piece) for piece in pieces
+        ]
+        return " ".join([name, *(gbnf_literal(char) for piece in texts for char in piece)])
 
     return re.sub(rf"(?<![\w-]){re.escape(name)} {_LITERAL}", by_characters, text)
 

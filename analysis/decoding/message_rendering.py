@@ -66,7 +66,7 @@ def dropped_parts(text: str, parsed: ParsedMessage) -> str:
 def _differences(one: Message, other: Message) -> Iterator[str]:
     for part in ("reasoning", "content"):
         yield from _of_text(getattr(one, part), getattr(other, part), f"the {part}")
-    names, written = ([call.name for call in each.calls] for each in (one, other))
+    names, written = ([call.name for call in message.calls] for message in (one, other))
     if names != written:
         yield _of_names(names, written)
         return
@@ -135,7 +135,7 @@ def first_difference(text: str, rewritten: str) -> str:
     if text == rewritten:
         return ""
     at = prefix_length(text, rewritten)
-    here, there = (repr(each[at : at + _SHOWN]) for each in (text, rewritten))
+    here, there = (repr(side[at : at + _SHOWN]) for side in (text, rewritten))
     return f"after {text[max(0, at - _SHOWN) : at]!r} stands {here}, rendered {there}"
 
 
@@ -368,10 +368,10 @@ class AnswerRewriter:
             return lead if lead is MessageRendering.UNPROMPTED else MessageRendering.WHITESPACE
         bare = _squeezed(_markup(text, parsed, dropped))
         markup = _markup(text[:dropped] + case.turn.rest, read, dropped)
-        for each in map(_squeezed, self._ended(markup)):
-            if each == bare or (dropped and each.endswith(bare)):
+        for markup_text in map(_squeezed, self._ended(markup)):
+            if markup_text == bare or (dropped and markup_text.endswith(bare)):
                 return MessageRendering.SPELLING
-            alike = Counter(each) == Counter(bare) or any(map(_repeats, parsed.tool_calls))
+            alike = Counter(markup_text) == Counter(bare) or any(map(_repeats, parsed.tool_calls))
             if alike and self._keeps_declared_order(parsed, read):
                 return MessageRendering.SPELLING
         return MessageRendering.OTHER
@@ -384,8 +384,8 @@ class AnswerRewriter:
             schema = self._tools.get(call.name)
             declared = schema_map(schema, "properties") if isinstance(schema, dict) else {}
             orders = [
-                [name for name, _ in _pairs(each.arguments) if name in declared]
-                for each in (call, rewritten)
+                [name for name, _ in _pairs(side.arguments) if name in declared]
+                for side in (call, rewritten)
             ]
             if orders[0] != orders[1]:
                 return False

@@ -178,9 +178,9 @@ def arguments_reader(arguments: ArgumentFormat) -> ContentParser:
     if arguments.verbatim:
         return ContentParser("json", empty=False)
     found = [_whole(arguments), _dialect(arguments), _pairs(arguments)]
-    able = [each for each in found if each is not None]
+    able = [way for way in found if way is not None]
     if able:
-        return min(able, key=lambda each: each.weight)
+        return min(able, key=lambda way: way.weight)
     why = "neither JSON nor pairs that can be told apart; they come out as text"
     return ContentParser(
         "json", {"allow_non_json": True}, (ExportLimit(MessagePiece.ARGUMENTS, why),), empty=False
@@ -230,12 +230,12 @@ def _dialect(arguments: ArgumentFormat) -> ContentParser | None:
     if (values.array.open, values.array.close) != ("[", "]") or members.typed:
         return None
     number = values.number
-    if not all(_is_object(each) for each in objects) or number.open or number.close:
+    if not all(_is_object(container) for container in objects) or number.open or number.close:
         return None
     settings: dict[str, Json] = {}
-    bare = [each for each in objects if not each.key.open]
+    bare = [container for container in objects if not container.key.open]
     if bare:
-        if any(each.separator != "," for each in bare):
+        if any(container.separator != "," for container in bare):
             return None
         settings["unquoted_keys"] = True
     if text.escape is StringEscape.VERBATIM and text.open and text.close and not text.guard:
@@ -281,8 +281,8 @@ def _pairs(arguments: ArgumentFormat) -> ContentParser | None:
     )
     # Where something is not JSON, the strict way fails on the whole message.
     way, lost = min(
-        (each for each in ways if each[0] != "json" or not each[1].weight),
-        key=lambda each: each[1].weight,
+        (way for way in ways if way[0] != "json" or not way[1].weight),
+        key=lambda way: way[1].weight,
     )
     settings: dict[str, Json] = {
         "tag_pattern": any_pattern(

@@ -222,7 +222,7 @@ class TurnEnds(Struct, frozen=True):
     def stopped(self, text: str) -> str:
         """Match the part of a text that a stopped engine passes on; empty unless it ends a turn."""
         text = text.rstrip()
-        rests = [text.removesuffix(each) for each in self.texts if text.endswith(each)]
+        rests = [text.removesuffix(end) for end in self.texts if text.endswith(end)]
         return rf"{loose_pattern(min(rests, key=len).strip())}\s*\Z" if rests else ""
 
 
@@ -348,7 +348,7 @@ class TargetSurroundings(Struct, frozen=True):
     def explicit(self) -> bool:
         """Whether content is always opened, so that text outside is not content."""
         content = self.turn.content
-        opens = tuple(each.core for each in (content.open, *content.others) if each.core)
+        opens = tuple(literal.core for literal in (content.open, *content.others) if literal.core)
         texts = (joint.text.rstrip() for joint in self.between(right=[TurnPart.CONTENT]))
         return bool(content.open.core) and all(text.endswith(opens) for text in texts)
 
@@ -378,9 +378,11 @@ class TargetSurroundings(Struct, frozen=True):
         return edges == {EdgeStrip.WHITESPACE}
 
     def _edges(self, part: TurnPart, *, left: bool) -> set[EdgeStrip]:
-        layouts = [each for each in self.format.layouts.values() if part in each.parts]
-        edges = [each.reasoning if part is TurnPart.REASONING else each.content for each in layouts]
-        return {each.left if left else each.right for each in edges}
+        layouts = [layout for layout in self.format.layouts.values() if part in layout.parts]
+        edges = [
+            layout.reasoning if part is TurnPart.REASONING else layout.content for layout in layouts
+        ]
+        return {edge.left if left else edge.right for edge in edges}
 
 
 def surroundings_of(format_: TurnFormat) -> TargetSurroundings:

@@ -103,7 +103,7 @@ def response_template(
     }
     return Export(
         document,
-        tuple(each for each in (without, content_limit(around), *limits) if each is not None),
+        tuple(limit for limit in (without, content_limit(around), *limits) if limit is not None),
         needs_tools=calls is not None and calls.needs_tools,
         plain_names=calls is not None and calls.plain_names,
         dialect=dialect,
@@ -263,7 +263,7 @@ class _Tryout:
 
         self._format, self._export, self._parse = format_, export, parse
         openings = {opening.text: opening for opening in reversed(format_.openings)}
-        self._turns = [turns_after(format_, each, prober) for each in openings.values()]
+        self._turns = [turns_after(format_, opening, prober) for opening in openings.values()]
 
     def of(self, cases: Sequence[BatteryCase]) -> ExportTrial:
         """Try the messages one by one."""
@@ -373,7 +373,9 @@ def turn_prompts(format_: TurnFormat, message: Message, turn: str) -> Iterator[t
         yield earlier + text, turn[len(text) :]
     if not fitting:
         # A prompt that writes text of no turn, or one that opens a part that this turn lacks.
-        strange = (each.text for each in format_.openings if each.written is PromptProgress.OTHER)
+        strange = (
+            opening.text for opening in format_.openings if opening.written is PromptProgress.OTHER
+        )
         yield earlier + next(strange, format_.header), _behind_header(format_, turn)
     layout = format_.layouts[message.presence]
     if layout.parts[:1] != (TurnPart.REASONING,):

@@ -83,7 +83,9 @@ def content_field(around: TargetSurroundings, rest: str, *, joins: bool) -> dict
     opened may begin after some. `joins` is whether pieces of content are joined.
     """
     if around.explicit:
-        opens = any_pattern(f"{optional_pattern(rest)}{each}" for each in _content_openings(around))
+        opens = any_pattern(
+            f"{optional_pattern(rest)}{opening}" for opening in _content_openings(around)
+        )
         anchors = anchor_field("open", opens) | anchor_field(
             "close", any_pattern(_explicit_closes(around))
         )
@@ -100,10 +102,10 @@ def content_field(around: TargetSurroundings, rest: str, *, joins: bool) -> dict
 
 def _content_openings(around: TargetSurroundings) -> Iterator[str]:
     taken = "" if around.reasoning is None else around.reasoning.open.core
-    for each in (around.turn.content.open, *around.turn.content.others):
-        if each.core and each.core != taken:
-            gap = around.gap(TurnPart.CONTENT, left=True, spaces=[each.after])
-            yield f"{exact_pattern(each.core)}{gap}"
+    for opener in (around.turn.content.open, *around.turn.content.others):
+        if opener.core and opener.core != taken:
+            gap = around.gap(TurnPart.CONTENT, left=True, spaces=[opener.after])
+            yield f"{exact_pattern(opener.core)}{gap}"
 
 
 def _explicit_closes(around: TargetSurroundings) -> Iterator[str]:
@@ -116,7 +118,7 @@ def _explicit_closes(around: TargetSurroundings) -> Iterator[str]:
             yield f"{written}{exact_pattern(close)}"
         elif text.strip():
             core = text.strip()
-            end = next((each for each in around.ends if core.startswith(each)), "")
+            end = next((text for text in around.ends if core.startswith(text)), "")
             first = exact_pattern(end or TemplateLiteral.of(core).first)
             yield f"{at_most(space_at_start(text))}{first}"
         elif joint.right is TurnPart.CALLS and around.calls is not None:

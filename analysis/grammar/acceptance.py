@@ -165,7 +165,9 @@ def _argument(object_text: str) -> str:
 def _completed(before: str, refused: str, markers: Sequence[str]) -> str:
     """Return the longest marker that the refused text completes, and that was begun before it."""
     text = before + refused
-    found = [each for each in markers if text.endswith(each) and len(each) > len(refused) > 0]
+    found = [
+        marker for marker in markers if text.endswith(marker) and len(marker) > len(refused) > 0
+    ]
     return max(found, key=len, default="")
 
 

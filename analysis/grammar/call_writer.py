@@ -1,7 +1,7 @@
 """Write the calls of a turn as ways through a grammar: one per tool, as the format writes it.
 
 `CallWriter.ways` returns the calls of a turn: the head that all tools share, then a rule for one
-call of each tool (`each`), then another call or the close. The rules of the tools can be left open
+call of each tool (`call_paths`), then another call or the close. The rules of the tools can be left open
 and filled in later (`fill`).
 """
 
@@ -144,7 +144,7 @@ class CallWriter:
                 self.open[name] = first
                 paths: list[Path] = [(text, self.table.rule(name, name, lambda: NOTHING))]
             else:
-                paths = self.each(first=first)
+                paths = self.call_paths(first=first)
                 heads = [leading_text(path) for path in paths]
                 text = self.table.brancher.shared(heads) if paths else ""
                 if text:
@@ -156,10 +156,10 @@ class CallWriter:
 
     def fill(self, name: str, *, first: bool) -> None:
         """Make the rule for the text after the head of a call, left open before."""
-        behind = [_without(path, self.head) for path in self.each(first=first)]
+        behind = [_without(path, self.head) for path in self.call_paths(first=first)]
         self.table.rules_by_name[name] = self.table.brancher.branch(behind)
 
-    def each(self, *, first: bool) -> list[Path]:
+    def call_paths(self, *, first: bool) -> list[Path]:
         """Return the ways to call each tool.
 
         A tool is left out where its schema requires what the format never writes. Raises

@@ -227,7 +227,7 @@ def _with_content_in_calls_channel(frame: ChannelFrame, row: StrictRow) -> Itera
     at = _place(TurnPart.CONTENT, row)
     before = row.items[at - 1] if 0 < at < len(row.items) else ""
     for words, other in product(frame.opened, frame.called):
-        known, wanted = (f"{frame.first}{each}{frame.last}" for each in (words, other))
+        known, wanted = (f"{frame.first}{word}{frame.last}" for word in (words, other))
         if isinstance(before, str) and before.endswith(known):
             head = before.removesuffix(known) + wanted
             yield StrictRow((*row.items[: at - 1], head, *row.items[at:]), row.end)

@@ -276,8 +276,8 @@ masks are quick where a repeated choice names no rule."""
 
 def counted_digits(count: int, digits: str = DECIMAL) -> list[str]:
     """Return an expression for so many digits, none where the count is 0."""
-    each = digit_class(digits)
-    return [each] * count if count <= _WRITTEN_OUT else [f"{each}{{{count}}}"]
+    digit = digit_class(digits)
+    return [digit] * count if count <= _WRITTEN_OUT else [f"{digit}{{{count}}}"]
 
 
 def digit_class(digits: str) -> str:

@@ -216,18 +216,22 @@ class GbnfWriter:
         proses = dict.fromkeys(exit_.prose for exit_ in node.exits)
         if any(prose is not None and not prose.is_shaped for prose in proses):
             values = [exit_.then for exit_ in node.exits if exit_.prose is None and not exit_.close]
-            if any(isinstance(each, JsonValue | PatternNode) for each in _beginnings(values)):
+            if any(
+                isinstance(beginning, JsonValue | PatternNode) for beginning in _beginnings(values)
+            ):
                 raise _mixed()
         # The first complete way is taken, so no text begins like a way without text.
         taken = {exit_.close for exit_ in node.exits if exit_.prose is None}
         for prose in proses:
             exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
             if prose is None:
-                ways += [in_row(self.literal(each.close), self.node(each.then)) for each in exits]
+                ways += [
+                    in_row(self.literal(exit_.close), self.node(exit_.then)) for exit_ in exits
+                ]
                 continue
             thens: dict[str, list[str]] = {}
-            for each in exits:
-                thens.setdefault(each.close, []).append(self.node(each.then))
+            for exit_ in exits:
+                thens.setdefault(exit_.close, []).append(self.node(exit_.then))
             ends = thens.pop("", [])
             ways.append(self.text_states(prose, thens, ends, taken))
         return either_of(ways)
@@ -264,7 +268,7 @@ class GbnfWriter:
             )
         stripped = {EdgeStrip.WHITESPACE: " \n\r\t", EdgeStrip.NEWLINES: "\n"}.get(prose.left, "")
         barred = {*stripped, *(char for char in taken_chars - thens.keys() if len(char) == 1)}
-        behind = [either_of(each) for each in thens.values()]
+        behind = [either_of(then) for then in thens.values()]
         self.table.section = _SECTIONS.get(prose.part, prose.part)
         texts = kept_apart(list(thens), (*prose.exclude, *prose.forgiven))
         if texts is not None and self.is_common(prose):
@@ -417,7 +421,7 @@ def _arguments_in(node: Node) -> Iterator[FreeProse]:
     """Return the free texts of arguments in a node, each as often as one place has it."""
     if isinstance(node, FreeTextNode):
         proses = (exit_.prose for exit_ in node.exits)
-        yield from dict.fromkeys(each for each in proses if each and each.part == ARGUMENT)
+        yield from dict.fromkeys(prose for prose in proses if prose and prose.part == ARGUMENT)
     for inner in inner_nodes(node):
         yield from _arguments_in(inner)
 

@@ -45,13 +45,13 @@ def run_gate(
     by_prompt: dict[tuple[int, Earlier, bool], list[TemplateContinuation]] = {}
     own_texts: dict[tuple[int, str], str] = {}
     readers: list[_PromptReader] = []
-    for each in continuations:
-        key = (id(each.opening), each.earlier, each.form is None)
-        by_prompt.setdefault(key, []).append(each)
-        if each.form is None and each.text is not None:
-            own_texts[id(each.opening), _title(each)] = each.text
+    for continuation in continuations:
+        key = (id(continuation.opening), continuation.earlier, continuation.form is None)
+        by_prompt.setdefault(key, []).append(continuation)
+        if continuation.form is None and continuation.text is not None:
+            own_texts[id(continuation.opening), _title(continuation)] = continuation.text
     for group in by_prompt.values():
-        written = [each for each in group if each.text is not None]
+        written = [continuation for continuation in group if continuation.text is not None]
         if not written:
             continue
         wrong = _wrong(formats, group[0].opening, written, prober, readers)
@@ -65,7 +65,7 @@ def run_gate(
         else:
             usual_asked, usual_passed = usual_asked + count, usual_passed + right
             usual_faults += wrong
-    own = sum(each.form is None for each in continuations)
+    own = sum(continuation.form is None for continuation in continuations)
     every = (*faults, *usual_faults)
     return Gate(asked, passed, own - asked, every, usual_asked, usual_passed)
 
@@ -96,14 +96,14 @@ def _wrong(
     prompt = continuations[0].prompt if earlier or form else None
     reader = _reader_of(formats, tools, begun, prompt, readers)
     faults: list[GateFault] = []
-    for each in continuations:
-        text = each.text or ""
+    for continuation in continuations:
+        text = continuation.text or ""
         answers = {
             GateQuestion.ACCEPTED: reader.refusal(text),
-            GateQuestion.READ: _misread(turns, reader.parse(text), each.message, text),
+            GateQuestion.READ: _misread(turns, reader.parse(text), continuation.message, text),
         }
         faults += [
-            GateFault(question, opening.setting, _title(each), text, detail)
+            GateFault(question, opening.setting, _title(continuation), text, detail)
             for question, detail in answers.items()
             if detail
         ]
@@ -139,12 +139,18 @@ def _losses(
     continuations: Sequence[TemplateContinuation], own: Mapping[tuple[int, str], str]
 ) -> Iterator[GateFault]:
     """Find the losses where messages are sent as users do, against the template's own form."""
-    for each in continuations:
-        text = each.text or ""
-        wanted = own.get((id(each.opening), _title(replace(each, form=None))))
-        lost = None if wanted is None else lost_text((each.message,), (), text, wanted)
+    for continuation in continuations:
+        text = continuation.text or ""
+        wanted = own.get((id(continuation.opening), _title(replace(continuation, form=None))))
+        lost = None if wanted is None else lost_text((continuation.message,), (), text, wanted)
         if lost is not None:
-            yield GateFault(GateQuestion.READ, each.opening.setting, _title(each), text, str(lost))
+            yield GateFault(
+                GateQuestion.READ,
+                continuation.opening.setting,
+                _title(continuation),
+                text,
+                str(lost),
+            )
 
 
 def _title(continuation: TemplateContinuation) -> str:
@@ -154,7 +160,9 @@ def _title(continuation: TemplateContinuation) -> str:
 
 
 def _begun_turn(formats: Formats, opening: TurnOpening) -> PromptFormat:
-    owner = next(each for each in formats if any(one == opening for one in each.openings))
+    owner = next(
+        candidate for candidate in formats if any(one == opening for one in candidate.openings)
+    )
     return PromptFormat(owner, opening)
 
 

@@ -236,7 +236,7 @@ def begins_as_escape(node: Node, pattern: PatternNode) -> bool:
     if not isinstance(node, LiteralNode):
         return False
     begins = {node.text[:1], node.text.lstrip()[:1]}
-    return any(each[:1] in begins for each in pattern.escapes)
+    return any(escape[:1] in begins for escape in pattern.escapes)
 
 
 def inner_nodes(node: Node) -> Sequence[Node]:

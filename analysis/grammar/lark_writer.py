@@ -177,9 +177,9 @@ class _LarkWriter:
         """Return a writer that goes on from the rules that this one has written."""
         other = copy(self)
         # What it adds to its tables is not in those of this one.
-        for name, each in vars(self).items():
-            if type(each) in (dict, list):
-                setattr(other, name, copy(each))
+        for name, value in vars(self).items():
+            if type(value) in (dict, list):
+                setattr(other, name, copy(value))
         return other
 
     def take(self, rules: GrammarRules) -> _LarkWriter:
@@ -268,7 +268,7 @@ class _LarkWriter:
                 self.text(item.text)
                 pieces = self.opaque.pieces(item.text)
                 alike = begins_as_escape(item, before)
-                if alike and not any(isinstance(each, int) for each in pieces):
+                if alike and not any(isinstance(piece, int) for piece in pieces):
                     whole = _behind(_pattern(before), regex_escape(item.text))
                     found[-1] = self.terminal("PATTERN", whole)
                     continue
@@ -284,9 +284,11 @@ class _LarkWriter:
 
     def _text(self, text: str) -> str:
         pieces = self.opaque.pieces(text)
-        self.plain = self.plain and all(isinstance(each, int) or each.isascii() for each in pieces)
+        self.plain = self.plain and all(
+            isinstance(piece, int) or piece.isascii() for piece in pieces
+        )
         return " ".join(
-            _token(each) if isinstance(each, int) else lark_string(each) for each in pieces
+            _token(piece) if isinstance(piece, int) else lark_string(piece) for piece in pieces
         )
 
     def terminal(self, hint: str, text: str) -> str:
@@ -360,7 +362,7 @@ class _LarkWriter:
         if prose is None:
             return None
         kept_out = [*prose.exclude, *prose.forgiven]
-        exits = [each for exit_ in node.exits for each in self._opened(exit_)]
+        exits = [opened for exit_ in node.exits for opened in self._opened(exit_)]
         cuts = [self._cut(exit_.close, kept_out) for exit_ in exits]
         signs = signs_of([symbols for symbols, _ in cuts if symbols], kept_out)
         if not signs:
@@ -372,9 +374,9 @@ class _LarkWriter:
             ways.setdefault(symbols, []).append(in_row(self.text(rest), self.node(exit_.then)))
         ends = tuple(text for text in kept_out if text)
         if any(
-            isinstance(each[-1], str) and each not in thens and not each[-1].endswith(ends)
-            for each in alone
-            if each
+            isinstance(close[-1], str) and close not in thens and not close[-1].endswith(ends)
+            for close in alone
+            if close
         ):
             # A stretch of the text would go on past such a mark; it ends with an excluded text.
             return None
@@ -460,8 +462,10 @@ class _LarkWriter:
             symbols for symbols, then in thens.items() if symbols and alone.get(symbols) == then
         }
         closes = [symbols for symbols in thens if symbols]
-        not_alone = [] if prose.may_be_empty else [each for each in closes if each not in alone_too]
-        marks = [each for symbols in alone for each in symbols if isinstance(each, str)]
+        not_alone = (
+            [] if prose.may_be_empty else [close for close in closes if close not in alone_too]
+        )
+        marks = [symbol for symbols in alone for symbol in symbols if isinstance(symbol, str)]
         known = (closes, exclude, signs, not_alone, marks)
         name, found = self._stretched(*known, may_be_empty=prose.may_be_empty)
         written = [
@@ -481,9 +485,10 @@ class _LarkWriter:
         for symbols, then in alone.items():
             if symbols not in alone_too:
                 pieces = (
-                    found.marks[each] if isinstance(each, str) else [each] for each in symbols
+                    found.marks[symbol] if isinstance(symbol, str) else [symbol]
+                    for symbol in symbols
                 )
-                mark = [self._symbol(each) for piece in pieces for each in piece]
+                mark = [self._symbol(symbol) for piece in pieces for symbol in piece]
                 written.append(in_row(*mark, self._alternatives(then)))
         return self._alternatives(written)
 
@@ -527,7 +532,7 @@ class _LarkWriter:
             nothing = ['""'] if may_be_empty and not at else []
             ways = [*nothing, *map(partial(self._step, name), steps)]
             self.lines[f"{name}_{at}"] = f": {' | '.join(ways)}"
-        ends = [f"{name}_{at} {self._stretch(each)}" for at, each in found.signs.items()]
+        ends = [f"{name}_{at} {self._stretch(stretch)}" for at, stretch in found.signs.items()]
         ends += [] if may_be_empty else [self._stretch(signs)]
         self.lines[f"{name}_end"] = f": {' | '.join(ends)}"
         for at, steps in enumerate(found.closes):
@@ -549,7 +554,9 @@ class _LarkWriter:
 
     def _beside(self, node: FreeTextNode, *, quick: bool) -> str:
         """Write the opaque tokens that free text may hold, each with the text before it."""
-        prose = next((each.prose for each in node.exits if each.prose and each.prose.tokens), None)
+        prose = next(
+            (exit_.prose for exit_ in node.exits if exit_.prose and exit_.prose.tokens), None
+        )
         if prose is None:
             return ""
         text = self.terminal("TEXT", _prose(prose, quick=quick))

@@ -228,9 +228,9 @@ def kinds_told(container: ContainerNotation, row: Row) -> frozenset[JsonType] | 
     Return None if the row does not depend on the type.
     """
     rows = {kind: container.row(kind) for kind in JsonType}
-    if len({each for each in rows.values() if each is not None}) < 2:  # noqa: PLR2004 - one row
+    if len({known for known in rows.values() if known is not None}) < 2:  # noqa: PLR2004 - one row
         return None
-    return frozenset(kind for kind, each in rows.items() if each == row)
+    return frozenset(kind for kind, known in rows.items() if known == row)
 
 
 def closes_of(row: Row, container: ContainerNotation, outer: ValueNotation) -> list[str]:
@@ -301,7 +301,7 @@ class MemberRules:
         self.properties = properties if isinstance(properties, dict) else {}
         wanted = schema.get("required")
         self.required = set(map(str, wanted)) if isinstance(wanted, list) else set[str]()
-        named = [name for name, each in self.properties.items() if each is not False]
+        named = [name for name, member in self.properties.items() if member is not False]
         unwritten = {name for name in named if not writes(self.properties[name])}
         self.impossible = bool(unwritten & self.required)
         """Whether a required member has no value, or is never written by the format."""
@@ -483,7 +483,7 @@ class MemberRules:
             return self._one_or_later(at)
         # Made-up names may stand before all named members, and they continue from here.
         others = self.table.brancher.branch(
-            self._step_paths([(each, at) for each in self._entries[-1]])
+            self._step_paths([(entry, at) for entry in self._entries[-1]])
         )
         return choice_of(self._named_state(at), others)
 

@@ -352,7 +352,7 @@ def _beginnings(regex: Regex) -> list[tuple[CodePoints, Regex]]:
             for at, part in enumerate(parts):
                 behind = parts[at + 1 :]
                 found += [
-                    (each, RegexSequence((rest, *behind))) for each, rest in _beginnings(part)
+                    (points, RegexSequence((rest, *behind))) for points, rest in _beginnings(part)
                 ]
                 if shortest_match(part):
                     break
@@ -360,7 +360,7 @@ def _beginnings(regex: Regex) -> list[tuple[CodePoints, Regex]]:
         case RegexRepeat(item, least, most):
             one_less = RegexRepeat(item, max(least - 1, 0), None if most is None else most - 1)
             ways = [] if most == 0 else _beginnings(item)
-            return [(each, RegexSequence((rest, one_less))) for each, rest in ways]
+            return [(points, RegexSequence((rest, one_less))) for points, rest in ways]
         case TextAnchor():
             return []
 

@@ -373,7 +373,9 @@ class Grammar(Shown):
         Where an id that differs from call to call stands before all that tells a call, only a
         pattern does: `server_triggers` has it.
         """
-        return tuple(dict.fromkeys(each.text for each in self.server_triggers if each.text))
+        return tuple(
+            dict.fromkeys(trigger.text for trigger in self.server_triggers if trigger.text)
+        )
 
     @cached_property
     def stop_strings(self) -> tuple[str, ...]:

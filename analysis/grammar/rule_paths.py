@@ -85,12 +85,12 @@ def kept_apart(closes: Sequence[str], exclude: Sequence[str]) -> tuple[str, ...]
     >>> kept_apart(["\n\n"], [])
     """
     known = tuple(dict.fromkeys((*closes, *exclude)))
-    least = tuple(text for text in known if not any(_holds(text, each) for each in known))
+    least = tuple(text for text in known if not any(_holds(text, other) for other in known))
     for text in known:
         for close in closes:
             for length in range(1, min(len(text), len(close))):
                 before = text[:-length]
-                if text.endswith(close[:length]) and not any(each in before for each in least):
+                if text.endswith(close[:length]) and not any(inner in before for inner in least):
                     return None
     return least
 
@@ -107,7 +107,7 @@ class _Prefixes:
         self.close: dict[int, int] = {way[-1]: at for at, way in enumerate(ways)}
         """The longest close that a prefix ends with, by its index."""
         # A longer one is excluded already, and would hide that a close begins within it.
-        least = [text for text in exclude if not any(_holds(text, each) for each in exclude)]
+        least = [text for text in exclude if not any(_holds(text, other) for other in exclude)]
         self.kept_out = {self._add(text)[-1] for text in least}
         """Prefixes that end with an excluded text."""
         self.whole = frozenset(self.close)
@@ -305,7 +305,7 @@ class Brancher:
         found: list[Path] = []
         for path in paths:
             text = _behind_node(path)
-            cuts = [each for each in behind if each != text and self.begins(text, each)]
+            cuts = [longer for longer in behind if longer != text and self.begins(text, longer)]
             if cuts:
                 cut = min(cuts, key=len)
                 rest = self.branch([without_prefix(path[1:], cut)], marks)
@@ -350,21 +350,21 @@ class Brancher:
             while left:
                 group = self._closed_alike(left, marks)
                 taken = set(group)
-                left = [each for each in left if each not in taken]
+                left = [path for path in left if path not in taken]
                 groups.append((prose, group))
-        texts = [self.shared([leading_text(each) for each in group]) for _, group in groups]
+        texts = [self.shared([leading_text(path) for path in group]) for _, group in groups]
         for (prose, group), text in zip(groups, texts, strict=True):
             # The shorter of two closes that begin alike is seen first, so they have to be one exit.
             cut = min(
                 (
-                    each
-                    for (other, _), each in zip(groups, texts, strict=True)
-                    if each and text.startswith(each) and not _apart(prose, other, each)
+                    shared
+                    for (other, _), shared in zip(groups, texts, strict=True)
+                    if shared and text.startswith(shared) and not _apart(prose, other, shared)
                 ),
                 key=len,
                 default="",
             )
-            behind = [without_prefix(each, cut) if cut else each for each in group]
+            behind = [without_prefix(path, cut) if cut else path for path in group]
             yield ProseExit(prose, cut, self.branch(behind, marks))
 
     def _closed_alike(self, paths: Sequence[Path], marks: Sequence[str]) -> list[Path]:
@@ -415,7 +415,7 @@ def _alike_text(paths: Sequence[Path]) -> list[Path]:
 
 def _apart(one: FreeProse | None, other: FreeProse | None, text: str) -> bool:
     """Return whether free text cannot begin with the text that stands in its place."""
-    proses = [each for each in (one, other) if each is not None]
+    proses = [prose for prose in (one, other) if prose is not None]
     if len(proses) != 1 or proses[0].may_be_empty:
         return False
     return proses[0].left is EdgeStrip.WHITESPACE and text[0].isspace()

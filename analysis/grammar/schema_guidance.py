@@ -191,7 +191,7 @@ def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) 
             error = _refusal_error(
                 SchemaDocument.of(json.loads(schema.source_text)), whole[schema.text]
             )
-            refusing = [each.text in whole for each in schemas]
+            refusing = [asked_schema.text in whole for asked_schema in schemas]
             error.tools = tuple(dict.fromkeys(filter(None, compress(tools, refusing))))
             raise error
 

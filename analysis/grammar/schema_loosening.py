@@ -85,8 +85,8 @@ def log_loosening(loosened: tuple[Loosening, ...]) -> None:
     if not loosened:
         return
     reasons: dict[str, list[Loosening]] = {}
-    for each in loosened:
-        reasons.setdefault(each.reason, []).append(each)
+    for loosening in loosened:
+        reasons.setdefault(loosening.reason, []).append(loosening)
     reason_words = (_shortened(reason, places) for reason, places in reasons.items())
     _LOG.warning("keywords that no grammar can hold are left out: %s", "; ".join(reason_words))
 
@@ -126,17 +126,17 @@ def written_grammar(
     found |= {name: _Loosened(schema) for name, schema in tools.items() if name not in found}
     if len(seen) > _MOST_SEEN:
         seen.clear()
-    seen |= {texts[name]: each for name, each in found.items()}
+    seen |= {texts[name]: schema for name, schema in found.items()}
     return WrittenGrammar(grammar, _left_out(request, [*map(found.__getitem__, tools)]))
 
 
 def _left_out(request: LooseRequest, found: Sequence[_Loosened]) -> tuple[Loosening, ...]:
     """Return the keywords that are left out; raise where one of them has to be held."""
-    loosened = [each for each in found if each.loosened]
-    barred = [each for each in loosened if not request.may_loosen(each.loosened[0].tool)]
+    loosened = [schema for schema in found if schema.loosened]
+    barred = [schema for schema in loosened if not request.may_loosen(schema.loosened[0].tool)]
     if barred:
         raise _listed(barred)
-    return tuple(keyword for each in loosened for keyword in each.loosened)
+    return tuple(keyword for schema in loosened for keyword in schema.loosened)
 
 
 def _loosened(
@@ -165,7 +165,9 @@ class _Loosened:
 
     def of(self, tool: str) -> _Loosened:
         """Return the same of a tool with another name."""
-        return replace(self, loosened=tuple(replace(each, tool=tool) for each in self.loosened))
+        return replace(
+            self, loosened=tuple(replace(loosening, tool=tool) for loosening in self.loosened)
+        )
 
 
 _SEEN: IdentityCache[dict[str, _Loosened]] = IdentityCache(256)
@@ -225,8 +227,8 @@ def _place(schema: Json, error: SchemaError) -> str:
 
 def _listed(schemas: Sequence[_Loosened]) -> SchemaError:
     """Return one error for all keywords that cannot be held to; the first of them is explained."""
-    first, *others = (each for schema in schemas for each in schema.loosened)
-    other_words = "".join(f"; nor can {_owner(each.tool)}, {each.pointer}" for each in others)
+    first, *others = (loosening for schema in schemas for loosening in schema.loosened)
+    other_words = "".join(f"; nor can {_owner(other.tool)}, {other.pointer}" for other in others)
     hint = "leave them out" if others else schemas[0].hint or "leave it out"
     error = StrictSchemaError(
         f"{first.reason}{other_words}",

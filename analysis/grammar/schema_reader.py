@@ -90,7 +90,7 @@ class SchemaReader:
             return schema
         kinds = self.kinds(schema)
         return without_keywords(
-            schema, *(each for each in looks if _UNEVALUATED[each] not in kinds)
+            schema, *(keyword for keyword in looks if _UNEVALUATED[keyword] not in kinds)
         )
 
     def _at(self, reference: str) -> Json:
@@ -119,7 +119,7 @@ class SchemaReader:
                 beside = without_keywords(schema, union)
                 joined = [_beside(beside, self.resolved(option)) for option in options]
                 # Keywords beside one union may be joined now that the union is gone.
-                found = [self.resolved(each) for each in joined]
+                found = [self.resolved(option) for option in joined]
                 return found if len(found) > 1 else self.options(found[0])
         return [schema]
 
@@ -199,7 +199,7 @@ class SchemaReader:
         references = [*schema_references(part)] if self.document.refers else []
         if references:
             if part == self.root and all(
-                each.startswith(("#/$defs/", "#/definitions/")) for each in references
+                reference.startswith(("#/$defs/", "#/definitions/")) for reference in references
             ):
                 return _ordered(part, order)
             definitions = {**schema_map(part, "$defs"), _ROOT: self.root}
@@ -249,7 +249,9 @@ def _unheld(schema: Schema, kind: JsonType) -> Iterator[tuple[Schema, str]]:
         yield schema, "minItems"
     for part in schemas_of(schema, "allOf"):
         if isinstance(part, dict):
-            yield from ((part, each) for each in (*_UNIONS, *_BESIDE.get(kind, ())) if each in part)
+            yield from (
+                (part, union) for union in (*_UNIONS, *_BESIDE.get(kind, ())) if union in part
+            )
             yield from _unheld(part, kind)
 
 
@@ -298,7 +300,7 @@ def _ordered(schema: Json, order: MemberOrder) -> Json:
     return (
         schema
         if order is MemberOrder.GIVEN
-        else map_schemas(schema, lambda each: _arranged(each, order))
+        else map_schemas(schema, lambda inner: _arranged(inner, order))
     )
 
 

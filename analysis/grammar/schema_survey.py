@@ -133,7 +133,7 @@ impossible; to look at as many takes seconds."""
 
 def _check_choices(schema: Schema, pointer: str) -> None:
     """Raise SchemaError for unions beside unions, whose options multiply."""
-    parts = [schema, *(each for each in schemas_of(schema, "allOf") if isinstance(each, dict))]
+    parts = [schema, *(part for part in schemas_of(schema, "allOf") if isinstance(part, dict))]
     unions = (len(schemas_of(part, union)) for part in parts for union in ("anyOf", "oneOf"))
     sizes = [size for size in unions if size > 1]
     cases = prod(sizes)
@@ -307,7 +307,7 @@ def is_plain(schema: Schema) -> bool:
     keywords = frozenset(schema) - _SILENT
     if len(keywords) == 1 and keywords <= _CHOICES:
         (choice,) = keywords
-        return choice == "$ref" or any(each is not False for each in schemas_of(schema, choice))
+        return choice == "$ref" or any(option is not False for option in schemas_of(schema, choice))
     if keywords - {"type"} in _TELLS_VALUES:
         return _values_are_typed(schema)
     if not keywords <= _GROUPS:

@@ -237,7 +237,7 @@ def ensure_counted(shape: StringShape, most: int, fewest: int) -> None:
     elif any(counted_places(regex) > most for regex in shape.patterns):
         # Where lengths have become part of the pattern they are looked at first.
         is_joined = not shape.least and shape.most is None
-        lengths = [each for each in _LENGTHS if each in shape.keywords and is_joined]
+        lengths = [length for length in _LENGTHS if length in shape.keywords and is_joined]
         keyword, size = (*lengths, *shape.keywords)[0], most
     else:
         return
@@ -265,7 +265,10 @@ def string_shape(schema: Schema, pointer: str) -> StringShape:
         for keyword, source in _sources(schema, pointer)
     ]
     least, most = keyword_count(schema, "minLength") or 0, keyword_count(schema, "maxLength")
-    keywords = (*(keyword for keyword, _ in found), *(each for each in _LENGTHS if each in schema))
+    keywords = (
+        *(keyword for keyword, _ in found),
+        *(length for length in _LENGTHS if length in schema),
+    )
     shape = StringShape(tuple(regex for _, regex in found), least, most, pointer, keywords)
     for part in schemas_of(schema, "allOf"):
         if isinstance(part, dict):

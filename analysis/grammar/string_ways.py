@@ -277,11 +277,11 @@ def string_ways(
         return [
             (
                 PatternNode(
-                    regex, close=close, shape=each if has_keywords else None, escapes=escapes
+                    regex, close=close, shape=spelled if has_keywords else None, escapes=escapes
                 ),
             )
-            for (regex, close, _), each in zip(enclosed, shapes, strict=True)
-            if each is not None
+            for (regex, close, _), spelled in zip(enclosed, shapes, strict=True)
+            if spelled is not None
         ]
     inner = spelled_shape(shape, structs.replace(text, open="", close=""))
     if inner is None:
@@ -289,7 +289,7 @@ def string_ways(
     # Non-emptiness alone needs no shape.
     filled = is_filled(shape)
     prose = FreeProse(
-        tuple(dict.fromkeys(each for each in exclude if each)),
+        tuple(dict.fromkeys(filter(None, exclude))),
         left=text.edges.left,
         right=text.edges.right,
         may_be_empty=not filled,
@@ -306,7 +306,7 @@ def string_ways(
     guarded = replace(prose, exclude=(guard.close,))
     return [
         join_path(text.open, plain, text.close),
-        *(join_path(text.open, each, prose, text.close) for each in others),
+        *(join_path(text.open, other, prose, text.close) for other in others),
         join_path(text.open, guard.open, guarded, guard.close, text.close),
     ]
 
@@ -419,7 +419,7 @@ class BareValue:
 
         Raises UnheldKeywordError if none is left.
         """
-        found = [notation.write(each) for each in values if self._gives_back(each, notation)]
+        found = [notation.write(value) for value in values if self._gives_back(value, notation)]
         if values and not found:
             keyword = "const" if "const" in schema else "enum"
             raise _read_otherwise(keyword, place_of(schema, ROOT))
@@ -487,7 +487,7 @@ def _constraint_of(reader: SchemaReader, schema: Json, kind: JsonType) -> tuple[
     """Return a keyword that constrains values of a type, with its schema, or None."""
     found = reader.resolved(schema)
     if kind not in reader.kinds(found):
-        return found, next((each for each in ("type", *_OF_ALL) if each in found), "type")
+        return found, next((keyword for keyword in ("type", *_OF_ALL) if keyword in found), "type")
     options = reader.options(found)
     if len(options) > 1:
         fitting = [option for option in options if kind in reader.kinds(option)]
@@ -530,14 +530,14 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     # A text of a shape is also one of any shape, and a reader might not see which it reads.
     ways = [way for way in ways if (free := _of_any_shape(way)) == way or free not in known]
     firsts = [way[0] for way in ways if way]
-    for each in firsts:
-        if isinstance(each, FreeProse) or (isinstance(each, PatternNode) and not each.close):
-            _hold_apart(each.shape, ways)
-    if not any(isinstance(each, JsonValue) for each in firsts):
+    for item in firsts:
+        if isinstance(item, FreeProse) or (isinstance(item, PatternNode) and not item.close):
+            _hold_apart(item.shape, ways)
+    if not any(isinstance(first, JsonValue) for first in firsts):
         return distinct_paths(ways)
-    proses = [each.shape for each in firsts if isinstance(each, FreeProse)]
+    proses = [first.shape for first in firsts if isinstance(first, FreeProse)]
     # The end of such a text is seen by its escapes, with which it is read as one.
-    escaped = [each.shape for each in firsts if isinstance(each, PatternNode) and each.escapes]
+    escaped = [first.shape for first in firsts if isinstance(first, PatternNode) and first.escapes]
     shape = next(filter(None, [*proses, *escaped]), None)
     if shape is None:
         return distinct_paths(ways) if proses else _constants_in_tokens(ways, firsts)
@@ -600,8 +600,8 @@ def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path | None:
         return way
     kind = type_of(value)
     kinds = {str(kind), "number"} if kind is JsonType.INTEGER else {str(kind)}
-    values = (each for each in firsts if isinstance(each, JsonValue))
-    beside = next((each for each in values if not kinds.isdisjoint(_types(each))), None)
+    values = (first for first in firsts if isinstance(first, JsonValue))
+    beside = next((other for other in values if not kinds.isdisjoint(_types(other))), None)
     if beside is None:
         return way
     keywords = beside.schema.keys() - _ANNOTATIONS if isinstance(beside.schema, dict) else ()
@@ -610,7 +610,7 @@ def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path | None:
 
 def _types(value: JsonValue) -> list[str]:
     kind = value.schema.get("type", [*ANY]) if isinstance(value.schema, dict) else [*ANY]
-    return [str(each) for each in (kind if isinstance(kind, list) else [kind])]
+    return [str(name) for name in (kind if isinstance(kind, list) else [kind])]
 
 
 def within_floats(way: Path, closes: Sequence[str]) -> Path:
@@ -633,5 +633,5 @@ def by_its_text(item: Item, closes: Sequence[str] = ()) -> Item:
     kinds = _types(item)
     if item.schema.keys() - _SAYS_NOTHING or not set(kinds) <= _PLAIN.keys():
         return item
-    regex = "|".join(_PLAIN[each] for each in kinds)
+    regex = "|".join(_PLAIN[kind] for kind in kinds)
     return PatternNode(f"(?:{regex})", escapes=tuple(filter(None, closes)))

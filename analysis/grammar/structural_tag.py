@@ -95,7 +95,7 @@ class CallTags:
     def _alike(self, tools: Mapping[str, Json]) -> TagFormat:
         """Write one call of any of some tools as a tag: their common beginning, and the rest."""
         table = RuleTable(self.elements.tokens, names_alone=True)
-        paths = self._writer(table, tools, parallel=False).each(first=False)
+        paths = self._writer(table, tools, parallel=False).call_paths(first=False)
         begin = table.brancher.shared([leading_text(path) for path in paths])
         rests = [without_prefix(path, begin) if begin else path for path in paths]
         root = table.brancher.branch(rests)
@@ -122,7 +122,7 @@ def constant_tag(text: str) -> TagFormat:
 
 def in_row(elements: Sequence[TagFormat]) -> TagFormat:
     """Put formats one after the other, without empty texts."""
-    found: list[Json] = [each for each in elements if each != constant_tag("")]
+    found: list[Json] = [element for element in elements if element != constant_tag("")]
     match found:
         case []:
             return constant_tag("")
@@ -331,7 +331,7 @@ def _triggered(
     texts = [trigger.value for trigger in triggers if trigger.is_word]
     found = tags.single(texts) if section is None else [section]
     known = [[text for text in texts if str(tag["begin"]).startswith(text)] for tag in found]
-    if len(texts) < len(triggers) or any(len(each) != 1 for each in known):
+    if len(texts) < len(triggers) or any(len(begun) != 1 for begun in known):
         return None
     elements = tags.elements
     thought = _thought(turn, elements)

@@ -88,7 +88,7 @@ def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> st
     before: list[str] = []
     to_tell = set(exclude)
     for close in closes:
-        text = "".join(each for each in close if isinstance(each, str))
+        text = "".join(symbol for symbol in close if isinstance(symbol, str))
         before.append(text)
         # A token tells where a text ends before it.
         if isinstance(close[-1], str):
@@ -100,7 +100,7 @@ def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> st
 @lru_cache(maxsize=256)
 def _cheapest(texts: tuple[str, ...], to_tell: tuple[str, ...]) -> str | None:
     """Return the cheapest signs, cached: many requests share the texts that close."""
-    return _Signs(texts).cheapest([_possible(each) for each in to_tell])
+    return _Signs(texts).cheapest([_possible(pair) for pair in to_tell])
 
 
 def _possible(text: str) -> list[str]:
@@ -158,7 +158,7 @@ def text_until(
 
     def encoded(texts: Collection[Sequence[Symbol]]) -> list[str]:
         return [
-            "".join(each if isinstance(each, str) else tokens[each] for each in text)
+            "".join(piece if isinstance(piece, str) else tokens[piece] for piece in text)
             for text in texts
         ]
 
@@ -215,8 +215,8 @@ class _Stretch:
 
     def unlike(self, others: Iterable[_Stretch]) -> list[_Stretch]:
         """Return those of others that these include, and that have another outcome."""
-        alike = [] if self.is_whole else [each for each in others if each.end.endswith(self.end)]
-        return [each for each in alike if each.outcome != self.outcome]
+        alike = [] if self.is_whole else [other for other in others if other.end.endswith(self.end)]
+        return [other for other in alike if other.outcome != self.outcome]
 
     def regex(self, ends: Sequence[str], any_: str) -> str:
         """Write the stretches with one of some ends, of characters `any_` before it."""
@@ -303,7 +303,10 @@ class _Stretcher:
                 outcome = self._after(_START, word, end)
                 if not word or outcome != self._after(_START, word[1:], end):
                     found.append(_Stretch(word, outcome))
-            known = [(each, self._sign_regexes(each.unlike(found), signs, end)) for each in found]
+            known = [
+                (stretch, self._sign_regexes(stretch.unlike(found), signs, end))
+                for stretch in found
+            ]
             self.texts_before[signs, end] = known
         return known
 
@@ -311,9 +314,9 @@ class _Stretcher:
         """Write stretches that are not empty, each with its sign; a token is none of them."""
         sign, any_ = "" if end in self.tokens else end, any_but(signs)
         return [
-            each.regex([regex_escape(each.end + sign)], any_)
-            for each in stretches
-            if each.end + sign
+            stretch.regex([regex_escape(stretch.end + sign)], any_)
+            for stretch in stretches
+            if stretch.end + sign
         ]
 
     def _here(self, place: _Place, end: str) -> Iterator[_Stretch]:
@@ -336,35 +339,42 @@ class _Stretcher:
         """Return where the stretches after a state lead, and the terminals of those."""
         any_ = any_but(self.signs[place[0]])
         for end, token in self.tokens.items():
-            for each, but_not in self._with_lookalikes(place, end):
-                if each.outcome is None:
+            for stretch, but_not in self._with_lookalikes(place, end):
+                if stretch.outcome is None:
                     continue
-                if not each.end and each.outcome == self._after(place, "", end):
-                    yield each.outcome, "", token
-                if each.end or not each.is_whole:
-                    whole = each.regex([regex_escape(each.end)], any_) if each.end else f"{any_}+"
-                    yield each.outcome, _but(whole, but_not), token
+                if not stretch.end and stretch.outcome == self._after(place, "", end):
+                    yield stretch.outcome, "", token
+                if stretch.end or not stretch.is_whole:
+                    whole = (
+                        stretch.regex([regex_escape(stretch.end)], any_)
+                        if stretch.end
+                        else f"{any_}+"
+                    )
+                    yield stretch.outcome, _but(whole, but_not), token
         alike: dict[object, tuple[_Stretch, list[str], list[str]]] = {}
         for end in self.signs[place[0]]:
-            for each, but_not in self._with_lookalikes(place, end):
+            for stretch, but_not in self._with_lookalikes(place, end):
                 # Those of which nothing is taken away may be one terminal, and so may those that
                 # only their signs tell apart.
-                own = each.end if but_not and each.end else None
-                key = (each.outcome, each.is_whole, not each.end, own)
-                _, texts, others = alike.setdefault(key, (each, [], []))
-                texts.append(regex_escape(each.end + end))
+                own = stretch.end if but_not and stretch.end else None
+                key = (stretch.outcome, stretch.is_whole, not stretch.end, own)
+                _, texts, others = alike.setdefault(key, (stretch, [], []))
+                texts.append(regex_escape(stretch.end + end))
                 others += but_not
-        for each, texts, but_not in alike.values():
-            if each.outcome is not None:
-                yield each.outcome, _but(each.regex(texts, any_), but_not), None
+        for stretch, texts, but_not in alike.values():
+            if stretch.outcome is not None:
+                yield stretch.outcome, _but(stretch.regex(texts, any_), but_not), None
 
     def _with_lookalikes(self, place: _Place, end: str) -> Iterator[tuple[_Stretch, list[str]]]:
         """Return the stretches up to a sign or token, and the lookalikes of each."""
         signs, here = self.signs[place[0]], list(self._here(place, end))
-        for each, but_not in self._anywhere(signs, end):
-            unlike = each.unlike(here) if here else []
-            yield each, [*but_not, *self._sign_regexes(unlike, signs, end)] if unlike else but_not
-        yield from ((each, []) for each in here)
+        for stretch, but_not in self._anywhere(signs, end):
+            unlike = stretch.unlike(here) if here else []
+            yield (
+                stretch,
+                [*but_not, *self._sign_regexes(unlike, signs, end)] if unlike else but_not,
+            )
+        yield from ((stretch, []) for stretch in here)
 
 
 def _but(regex: str, but_not: Sequence[str]) -> str:
@@ -393,11 +403,11 @@ def slices_of(signs: Collection[str], edge: str = "") -> tuple[str, ...]:
     # Where two slices overlap and one of them is allowed, all of the other are looked at: so each
     # of these is within the next.
     every: list[str] = [""]
-    for each in sorted(signs, key=lambda each: (len(each), each)):
-        every.append("".join(sorted({*every[-1], *each})))
+    for sign in sorted(signs, key=lambda sign: (len(sign), sign)):
+        every.append("".join(sorted({*every[-1], *sign})))
     stretches = [
-        f"{any_but(each)}{some}"
-        for each in dict.fromkeys(reversed(every[1:]))
+        f"{any_but(barred)}{some}"
+        for barred in dict.fromkeys(reversed(every[1:]))
         # The first one is for texts of bounded length.
         for some in ("{1,30}", "+")
     ]

@@ -269,8 +269,8 @@ def _unended_calls(calls: CallFormat, ends: Sequence[str], eos: Sequence[str]) -
         return structs.replace(calls, section_close=before_end(calls.section_close, ends))
     many = calls.limit is CallLimit.MANY
     row, empty = (
-        None if each is None else _unended_row(each, eos if many else ends)
-        for each in (calls.row, calls.empty_row)
+        None if row is None else _unended_row(row, eos if many else ends)
+        for row in (calls.row, calls.empty_row)
     )
     if row == calls.row or row is None:
         return calls
@@ -415,7 +415,7 @@ class TurnRules:
         kept = tuple(
             number
             for text, number in opaque.ids.items()
-            if number not in ended and not any(text in each for each in others)
+            if number not in ended and not any(text in other for other in others)
         )
         words = FreeProse(others, tokens=kept, may_be_empty=True, part="header")
         # The first of them must not go on with the name.
@@ -515,7 +515,10 @@ class TurnRules:
         """Return the texts that end an unclosed value for a reader."""
         texts = [end.core for end in self.turn.ends]
         begins = map(FormatLiteral.of, (*self.heads, calls.section_close))
-        return [*texts, *(each.first for each in begins if FormatLiteral.of(each.first).is_marker)]
+        return [
+            *texts,
+            *(begin.first for begin in begins if FormatLiteral.of(begin.first).is_marker),
+        ]
 
     def paths(self, rows: Sequence[StrictRow], *, called: bool = False) -> list[Path]:
         """Return the ways to write rows, or rests of rows, which may be `called`: behind calls.

@@ -84,38 +84,38 @@ class MergedMembers:
         """Return the rule for all members of one of the objects; at least one is written."""
         if len(self.objects) == 1:
             return self.objects[0].begin()
-        return self._state([(each, 0) for each in range(len(self.objects))])
+        return self._state([(index, 0) for index in range(len(self.objects))])
 
     def _state(self, places: Sequence[_Place], lead: str = "") -> RuleReference:
         """Return the rule for the members from some places on, after the lead of each."""
         if len(places) == 1:
-            ((each, at),) = places
-            rules = self.objects[each]
+            ((index, at),) = places
+            rules = self.objects[index]
             return rules.led(at) if lead else rules.begin(at)
-        key = f"{[self.objects[each].key for each, _ in places]} {places} {lead}"
+        key = f"{[self.objects[index].key for index, _ in places]} {places} {lead}"
         return self.table.rule(key, "member", lambda: self._from(places, lead))
 
     def _from(self, places: Sequence[_Place], lead: str) -> Node:
         """Make the rule for the members from some places on, branched where their texts differ."""
         entries: dict[tuple[object, ...], Path] = {}
         after: dict[tuple[object, ...], list[_Place]] = {}
-        for each, at in places:
-            for entry, following in self.objects[each].steps(at):
+        for index, at in places:
+            for entry, following in self.objects[index].steps(at):
                 entry_key = tuple(map(_schema_key, entry))
                 entries.setdefault(entry_key, entry)
-                after.setdefault(entry_key, []).append((each, following))
+                after.setdefault(entry_key, []).append((index, following))
         paths: list[Path] = []
         for entry_key, found in after.items():
             entry = entries[entry_key]
             first = self.objects[found[0][0]]
             # With sorted names, several members of one object lead to the same place.
-            on = sorted({(each, at) for each, at in found if self.objects[each].goes_on(at)})
+            on = sorted({(index, at) for index, at in found if self.objects[index].goes_on(at)})
             if on:
-                leads = {self.objects[each].lead(entry) for each, _ in on}
+                leads = {self.objects[index].lead(entry) for index, _ in on}
                 next_lead = leads.pop() if len(leads) == 1 else ""
                 later = self._state(on, next_lead)
                 paths.append(join_path(*entry, first.container.separator, next_lead, later))
-            if any(self.objects[each].may_end(at) for each, at in found):
+            if any(self.objects[index].may_end(at) for index, at in found):
                 paths.append(join_path(*entry, first.close))
         return self.table.brancher.branch(
             [without_prefix(path, lead) if lead else path for path in paths]
@@ -201,7 +201,7 @@ class ValueWriter:
         fixed = self.reader.only_values(found, kinds)
         if fixed is not None:
             return distinct_paths(
-                [join_path(each) for each in bare.fixed_texts(fixed, found, notation)]
+                [join_path(text) for text in bare.fixed_texts(fixed, found, notation)]
             )
         options = self.reader.options(found)
         taken_apart = options != [found]
@@ -252,8 +252,8 @@ class ValueWriter:
         if notation.string.open:
             # The enclosure of strings counts where a value ends with its own bracket.
             exclude = (*exclude, notation.string.close)
-        each = [only for schema in schemas for only in self.reader.objects(schema)]
-        return self.one_of(each, notation.object, notation, exclude)
+        objects = [only for schema in schemas for only in self.reader.objects(schema)]
+        return self.one_of(objects, notation.object, notation, exclude)
 
     def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> list[Path]:
         """Return the way to write values of some types as JSON; empty if there are no values."""
@@ -290,8 +290,8 @@ class ValueWriter:
                 by_style.setdefault(style, set()).add(kind)
             elif kind is not JsonType.STRING:
                 ways += self._plain_ways(schema, kind, notation, exclude)
-        for each, same in by_style.items():
-            ways += self._json(schema, frozenset(same), each)
+        for style, same in by_style.items():
+            ways += self._json(schema, frozenset(same), style)
         return told_apart(ways, exclude)
 
     def _plain_ways(
@@ -343,10 +343,10 @@ class ValueWriter:
         container = notation.array
         items = schema.get("items", True)
         key = self.key("items", items, container, exclude)
-        each = self.table.rule(
+        item = self.table.rule(
             key, "item", lambda: self._item(items, container, notation, exclude, key)
         )
-        ways = [join_path(container.open, each)]
+        ways = [join_path(container.open, item)]
         if not schema.get("minItems"):
             ways.insert(0, join_path(container.empty))
         return ways
@@ -497,8 +497,8 @@ class ValueWriter:
 
         `behind` is the text that always follows it, `part` what its reader knows of it.
         """
-        each = [self._members(one, container, outer, exclude, behind, part) for one in schemas]
-        found = [*{rules.key: rules for rules in each if not rules.impossible}.values()]
+        members = [self._members(one, container, outer, exclude, behind, part) for one in schemas]
+        found = [*{rules.key: rules for rules in members if not rules.impossible}.values()]
         ways: list[Path] = []
         if any(not rules.required for rules in found):
             ways.append(join_path(container.empty, behind))
@@ -572,14 +572,22 @@ def _is_more(notation: ValueNotation, kind: JsonType, exclude: Sequence[str]) ->
 def _openings(notation: ValueNotation, kinds: frozenset[JsonType]) -> list[str]:
     """Return the beginnings of values of types, if these are always enclosed."""
     containers = [_container(notation, kind) for kind in sorted(kinds)]
-    return [each.open for each in containers if each is not None and each.open.strip()]
+    return [
+        container.open
+        for container in containers
+        if container is not None and container.open.strip()
+    ]
 
 
 def _elements(notation: ValueNotation, kinds: frozenset[JsonType]) -> list[str]:
     """Return the beginnings of the elements of values: text that holds one is read as elements."""
     containers = [_container(notation, kind) for kind in sorted(kinds)]
-    made_of = [each for each in containers if each is not None and not each.open.strip()]
-    return [opening_of(each.entry) for each in made_of if is_bare(notation.string)]
+    made_of = [
+        container
+        for container in containers
+        if container is not None and not container.open.strip()
+    ]
+    return [opening_of(container.entry) for container in made_of if is_bare(notation.string)]
 
 
 def _container(notation: ValueNotation, kind: JsonType) -> ContainerNotation | None:

@@ -289,5 +289,5 @@ def test_what_follows_free_reasoning_is_as_the_template_writes_it() -> None:
     assert report.calls > 0
     # The grammar of the whole turn does not let markers into the reasoning: free is more.
     bound = replace(asked, free_reasoning=False).judge
-    answers = [one.answer for one in report.each]
+    answers = [judged.answer for judged in report.judged_answers]
     assert any(bound.judge(each.text, each.tokens).complaints for each in answers)
