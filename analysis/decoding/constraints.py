@@ -30,7 +30,7 @@ from llguidance.gbnf_to_lark import (
 )
 
 from autoparser.analysis.core.errors import AutoparserError, is_list, is_mapping
-from autoparser.analysis.grammar.gbnf_rules import any_but, gbnf_literal
+from autoparser.analysis.grammar.gbnf_rules import class_without, gbnf_literal
 from autoparser.analysis.grammar.gbnf_writer import state_bodies
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.rule_paths import exclusion_states
@@ -64,7 +64,7 @@ _VALUES = frozenset({"const", "default", "enum", "examples", "x-guidance"})
 """Keywords that hold values, not schemas."""
 
 
-def read_schema(schema: object, place: str = "json_schema") -> dict[str, Any]:
+def schema_from_json(schema: object, place: str = "json_schema") -> dict[str, Any]:
     """Read a schema: an object, its JSON text, ``$$ANY$$``, true, or a class of pydantic.
 
     Raises ``ConstraintError`` for anything else, and for ``false``, since no answer fits it.
@@ -198,7 +198,7 @@ def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
         known = "".join(sorted({*found[0].goes, *found[0].refused}))
         rules = [
             f"{name} ::= {name}-run* ({first})",
-            f"{name}-run ::= {any_but(known)} {name}-seam",
+            f"{name}-run ::= {class_without(known)} {name}-seam",
         ]
         rules.append(f'{name}-seam ::= "" | [\\x00] [^\\x00-\U0010ffff] {name}-seam')
         rules += [f"{name} ::= {body}" for name, body in zip(names[1:], others, strict=True)]
@@ -302,8 +302,8 @@ class Constraint:
 
     @classmethod
     def json_schema(cls, schema: object, *, whitespace: Whitespace = "flexible") -> Constraint:
-        """Constrain the answer to a JSON schema (see ``read_schema`` for its forms)."""
-        made = with_whitespace(read_schema(schema), whitespace)
+        """Constrain the answer to a JSON schema (see ``schema_from_json`` for its forms)."""
+        made = with_whitespace(schema_from_json(schema), whitespace)
         return cls(ConstraintKind.JSON_SCHEMA, schema_text(made))
 
     @classmethod

@@ -24,8 +24,8 @@ from .matcher_grammar import (
     allowed_tokens,
     count_allowed,
     is_allowed,
+    mask_row,
     new_mask,
-    row_of,
 )
 
 
@@ -86,7 +86,7 @@ def masked_walks(
     if not grammars:
         return []
     mask = new_mask(len(grammars), tokenizer.mask_words)
-    rows = [row_of(mask, place) for place in range(len(grammars))]
+    rows = [mask_row(mask, place) for place in range(len(grammars))]
     written: list[list[int]] = [[] for _ in grammars]
     forced = [0] * len(grammars)
     ended: set[int] = set()

@@ -112,7 +112,7 @@ def new_mask(rows: int, words: int) -> memoryview:
     return flat.cast("B").cast("i", (rows, words))
 
 
-def row_of(mask: Any, index: int) -> MaskRow:
+def mask_row(mask: Any, index: int) -> MaskRow:
     """Return row ``index`` of a mask: ``(rows, words)`` int32, C-contiguous, on the CPU.
 
     Raises ``MaskError``.
@@ -256,7 +256,7 @@ class FreeGrammar(GrammarObject):
 
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
         """Allow every token of the vocabulary; after the end, only end tokens."""
-        row = row_of(mask, index)
+        row = mask_row(mask, index)
         if self._ended:
             allow_only(row, self.tokenizer.eos_ids)
         else:
@@ -303,7 +303,7 @@ class MatcherGrammar(FreeGrammar):
 
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
         """Write the mask of the tokens that may come next into row ``index`` of ``mask``."""
-        row = row_of(mask, index)
+        row = mask_row(mask, index)
         words = self.tokenizer.mask_words
         if row.words < words:
             raise MaskError(
@@ -480,7 +480,7 @@ class ReasoningGate(GrammarObject):
 
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
         """Write the mask of the tokens that may come next into row ``index`` of ``mask``."""
-        row = row_of(mask, index)
+        row = mask_row(mask, index)
         match self._state.phase:
             case _Phase.BOUND:
                 self._grammar.fill_vocab_mask(mask, index)

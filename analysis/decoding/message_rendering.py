@@ -130,7 +130,7 @@ def _of_text(one: str, other: str, where: str) -> Iterator[str]:
         yield f"the template writes {put!r} for {lost!r} in {where}"
 
 
-def first_difference(text: str, rewritten: str) -> str:
+def text_difference(text: str, rewritten: str) -> str:
     """Show where two texts part; empty if they are equal."""
     if text == rewritten:
         return ""
@@ -346,13 +346,13 @@ class AnswerRewriter:
         if lead is not None:
             return RenderedAgain(lead, _lead_words(lead, turn, text), rewritten)
         if dropped and self._lead(case, text[dropped:], str, whole=False):
-            shown = first_difference(text, turn.rest)
+            shown = text_difference(text, turn.rest)
             return RenderedAgain(MessageRendering.REASONING, f"{_NO_REASONING}: {shown}", rewritten)
         read = self._parser.parse(rewritten)
         found = self._reformed(case, dropped, read)
         words = message_difference(text, parsed, rewritten, read)
         return RenderedAgain(
-            found, ": ".join(filter(None, (words, first_difference(text, rewritten)))), rewritten
+            found, ": ".join(filter(None, (words, text_difference(text, rewritten)))), rewritten
         )
 
     def _reformed(self, case: _AnsweredTurn, dropped: int, read: ParsedMessage) -> MessageRendering:

@@ -27,14 +27,20 @@ from autoparser.analysis.grammar.grammar_rules import (
     PatternNode,
     RepeatNode,
     RuleReference,
-    choice_of,
-    sequence_of,
+    choice_node,
+    sequence_node,
 )
 from autoparser.analysis.grammar.lark_writer import write_embedding
 from autoparser.analysis.grammar.rule_paths import Path, RuleTable, join_path
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
-from .constraints import ConstraintError, Whitespace, lark_grammar, read_schema, with_whitespace
+from .constraints import (
+    ConstraintError,
+    Whitespace,
+    lark_grammar,
+    schema_from_json,
+    with_whitespace,
+)
 
 # A structural tag as nodes of a grammar: free text up to its close, and bound parts.
 #
@@ -152,7 +158,7 @@ class TagGrammar:
         def ways(behind: TagContinuation) -> list[Path]:
             if behind.nothing:
                 return [path for part in parts for path in part(behind)]
-            node = choice_of(*(self._branch(part(TagContinuation())) for part in parts))
+            node = choice_node(*(self._branch(part(TagContinuation())) for part in parts))
             return self.bound(node)(behind)
 
         return ways
@@ -166,8 +172,8 @@ class TagGrammar:
             node = self._branch(part(TagContinuation(last=most == 1 and behind.nothing)))
             if separator is None:
                 return self.bound(RepeatNode(node, least, most))(behind)
-            more = NOTHING if most == 1 else RepeatNode(sequence_of(LiteralNode(separator), node))
-            row = sequence_of(node, more)
+            more = NOTHING if most == 1 else RepeatNode(sequence_node(LiteralNode(separator), node))
+            row = sequence_node(node, more)
             return self.bound(row if least else RepeatNode(row, 0, 1))(behind)
 
         return ways
@@ -383,7 +389,7 @@ class _TagReader:
         return self.tag_grammar.row((self.tag_grammar.fixed((begin,)), body))
 
     def schema(self, value: object, place: str) -> Ways:
-        schema = with_whitespace(read_schema(value, place), self.whitespace)
+        schema = with_whitespace(schema_from_json(value, place), self.whitespace)
         return self.tag_grammar.bound(JsonValue(schema, style=None))
 
     def token(self, value: object, place: str) -> str:

@@ -22,7 +22,7 @@ from autoparser.analysis.decoding.answer_writers import grammar_form, grammar_te
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
-from autoparser.analysis.grammar.turn_rules import parts_of
+from autoparser.analysis.grammar.turn_rules import deciding_parts
 from autoparser.analysis.history.history_renders import BridgeRefusal, Message
 from autoparser.analysis.history.prompt_tokens import messages_of
 from autoparser.analysis.history.renderer import Renderer
@@ -207,7 +207,7 @@ class ChatPreparer:
         asked = (repr(offered), repr(request.schema), repr(options["tool_choice"]))
         # To write it takes most of the time before a first token; agents offer the same tools.
         grammar = self._grammars.of(
-            parts_of(made.turn),
+            deciding_parts(made.turn),
             (*asked, request.parallel_tool_calls),
             lambda: made,
         )

@@ -1,6 +1,6 @@
 r"""Build regular expressions from literals, as transformers' parser searches them.
 
-    TurnFormat -> joints_of -> joints; format, turn, joints -> TargetSurroundings -> patterns
+    TurnFormat -> target_joints -> joints; format, turn, joints -> TargetSurroundings -> patterns
 
 A pattern is searched for again with every piece of text that comes, as a partial match, and text
 that may still become a match is held back. An optional end is not: once the text goes on otherwise,
@@ -67,7 +67,7 @@ class TargetJoint(Struct, frozen=True):
         return not self.text.strip()
 
 
-def joints_of(format_: TurnFormat) -> tuple[TargetJoint, ...]:
+def target_joints(format_: TurnFormat) -> tuple[TargetJoint, ...]:
     """Collect the joints of every layout; whitespace at the calls' own edges is theirs."""
     calls, header = format_.calls, written_header(format_)
     before = "" if calls is None else space_at_start(calls.opening)
@@ -388,7 +388,7 @@ class TargetSurroundings(Struct, frozen=True):
 def surroundings_of(format_: TurnFormat) -> TargetSurroundings:
     """Return the surroundings in turns of a format, for which no field was made yet."""
     turn = build_expression(Formats.of(format_), ParserRequest())
-    return TargetSurroundings(format_.whole, turn, joints_of(format_.whole))
+    return TargetSurroundings(format_.whole, turn, target_joints(format_.whole))
 
 
 _NEWLINES = {EdgeStrip.WHITESPACE, EdgeStrip.NEWLINES}

@@ -80,7 +80,7 @@ class TextTokens:
     ends: frozenset[int] = frozenset()
 
 
-def tokens_of(tokenizer: ModelTokenizer) -> TextTokens:
+def text_tokens(tokenizer: ModelTokenizer) -> TextTokens:
     """Return the tokens of a model."""
     ends = frozenset(tokenizer.eos_ids)
     return TextTokens(tokenizer.ll, tokenizer.encode, tokenizer.bytes_of, ends)

@@ -1,8 +1,8 @@
 """Write the calls of a turn as ways through a grammar: one per tool, as the format writes it.
 
 `CallWriter.ways` returns the calls of a turn: the head that all tools share, then a rule for one
-call of each tool (`call_paths`), then another call or the close. The rules of the tools can be left open
-and filled in later (`fill`).
+call of each tool (`call_paths`), then another call or the close. The rules of the tools can be left
+open and filled in later (`fill`).
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def character_class(points: CodePoints) -> str:
     return f"[{_class_body(points)}]" if single is None else gbnf_literal(single)
 
 
-def any_but(characters: Iterable[str]) -> str:
+def class_without(characters: Iterable[str]) -> str:
     """Write the class of all characters but these, in their order."""
     inside = _apart([_class_character(ord(char)) for char in characters])
     return f"[^{inside}]" if inside else f"[\\x00-{chr(LAST)}]"

@@ -31,7 +31,7 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import GrammarError
 from .gbnf_patterns import RegexWriter
-from .gbnf_rules import GbnfRules, any_but, character_class, gbnf_literal
+from .gbnf_rules import GbnfRules, character_class, class_without, gbnf_literal
 from .gbnf_schemas import schema_rules
 from .grammar_rules import (
     NOTHING,
@@ -142,7 +142,7 @@ class GbnfWriter:
 
     def literal(self, text: str) -> str:
         """Write a text, its tokens by their ids: then they cannot be spelled in other tokens."""
-        return in_row(
+        return gbnf_row(
             *(
                 gbnf_literal(piece) if isinstance(piece, str) else self.token(piece)
                 for piece in self.tokens.pieces(text)
@@ -226,7 +226,7 @@ class GbnfWriter:
             exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
             if prose is None:
                 ways += [
-                    in_row(self.literal(exit_.close), self.node(exit_.then)) for exit_ in exits
+                    gbnf_row(self.literal(exit_.close), self.node(exit_.then)) for exit_ in exits
                 ]
                 continue
             thens: dict[str, list[str]] = {}
@@ -254,11 +254,11 @@ class GbnfWriter:
             # A rule of its own, close and all: llguidance reads such a rule as one; otherwise the
             # first part of the text that may be the longest decides about the others.
             closed = {
-                close: self.table.add(prose.part, in_row(text, self.literal(close)))
+                close: self.table.add(prose.part, gbnf_row(text, self.literal(close)))
                 for close in every
             }
             return either_of(
-                [in_row(closed[close], then) for close in every for then in every[close]]
+                [gbnf_row(closed[close], then) for close in every for then in every[close]]
             )
         longest = max(map(len, thens), default=0)
         if longest > _LONGEST:
@@ -275,13 +275,13 @@ class GbnfWriter:
             filled = bool(stripped) or prose.is_filled_argument
             text = self.common_text(prose.part, texts, barred, is_filled=filled)
             closes = [
-                in_row(self.close(close), then) for close, then in zip(thens, behind, strict=True)
+                gbnf_row(self.close(close), then) for close, then in zip(thens, behind, strict=True)
             ]
-            return in_row(text, either_of([*closes, *ends]))
+            return gbnf_row(text, either_of([*closes, *ends]))
         found = exclusion_states(list(thens), (*prose.exclude, *prose.forgiven))
         names = [self.table.reserve(f"{prose.part}{_after(state.read)}") for state in found]
         for name, state in zip(names, found, strict=True):
-            ways = [in_row(gbnf_literal(char), behind[at]) for char, at in state.closes.items()]
+            ways = [gbnf_row(gbnf_literal(char), behind[at]) for char, at in state.closes.items()]
             ways += _onward(state, names)
             others = _others(state)
             if not state.close_begun:
@@ -299,7 +299,7 @@ class GbnfWriter:
         first = found[0]
         ways = _onward(first, names, barred)
         if not stripped:
-            ways += [in_row(gbnf_literal(char), behind[at]) for char, at in first.closes.items()]
+            ways += [gbnf_row(gbnf_literal(char), behind[at]) for char, at in first.closes.items()]
             ways += ends
         ways.append(f"{_others(first, barred)} {names[0]}")
         return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
@@ -385,7 +385,7 @@ class GbnfWriter:
                 name = started[to] if states[to].read == state.read + char else names[to]
                 ways.append(f"{gbnf_literal(char)} {name}")
             ways += [
-                in_row(gbnf_literal(char), behind[close])
+                gbnf_row(gbnf_literal(char), behind[close])
                 for char, close in state.closes.items()
                 if closes[close] != state.read + char
             ]
@@ -414,7 +414,11 @@ def _onward(
 def _others(state: State, barred: Iterable[str] = ()) -> str:
     """Return the characters that lead from a state to the first one."""
     named = "".join(sorted({*state.closes, *state.goes, *state.refused, *barred}))
-    return any_but(named) if named.isascii() else character_class(CodePoints.among(named).inverse())
+    return (
+        class_without(named)
+        if named.isascii()
+        else character_class(CodePoints.among(named).inverse())
+    )
 
 
 def _arguments_in(node: Node) -> Iterator[FreeProse]:
@@ -502,6 +506,6 @@ def either_of(ways: Sequence[str]) -> str:
     return f"({' | '.join(different)})" if len(different) > 1 else different[0]
 
 
-def in_row(*parts: str) -> str:
+def gbnf_row(*parts: str) -> str:
     """Join parts into a sequence."""
     return " ".join(part for part in parts if part and part != '""') or '""'

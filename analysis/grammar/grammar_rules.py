@@ -199,7 +199,7 @@ Node: TypeAlias = (
 NOTHING = SequenceNode()
 
 
-def sequence_of(*items: Node) -> Node:
+def sequence_node(*items: Node) -> Node:
     """Return a sequence of nodes; nested sequences are flattened, adjacent texts joined."""
     flat: list[Node] = []
     last: Node | None = None
@@ -216,7 +216,7 @@ def sequence_of(*items: Node) -> Node:
     return flat[0] if len(flat) == 1 else SequenceNode(tuple(flat))
 
 
-def choice_of(*options: Node) -> Node:
+def choice_node(*options: Node) -> Node:
     """Return a choice of nodes without duplicates."""
     if len(options) == 1:
         return options[0]

@@ -58,9 +58,9 @@ from .grammar_rules import (
     RuleReference,
     SequenceNode,
     begins_as_escape,
-    sequence_of,
+    sequence_node,
 )
-from .regex_nodes import rust_text
+from .regex_nodes import rust_regex
 from .schema_guidance import (
     ESCAPES,
     GuidanceSchema,
@@ -74,7 +74,7 @@ from .text_stretches import (
     StretchedText,
     Symbol,
     TextStep,
-    any_but,
+    regex_without,
     signs_of,
     slices_of,
     text_until,
@@ -92,7 +92,8 @@ def grouped_ways(ways: Iterable[tuple[str, str]]) -> list[str]:
     for rest, alike in firsts.items():
         rests.setdefault(frozenset(alike), []).append(rest)
     return [
-        in_row(one_of_ways(list(firsts[alike[0]])), one_of_ways(alike)) for alike in rests.values()
+        lark_row(one_of_ways(list(firsts[alike[0]])), one_of_ways(alike))
+        for alike in rests.values()
     ]
 
 
@@ -107,7 +108,7 @@ def one_of_ways(ways: Sequence[str]) -> str:
     return f"{text}?" if len(written) < len(ways) else text
 
 
-def in_row(*parts: str) -> str:
+def lark_row(*parts: str) -> str:
     """Join parts into a sequence."""
     return " ".join(part for part in parts if part and part != NOTHING_WRITTEN) or NOTHING_WRITTEN
 
@@ -350,7 +351,7 @@ class _LarkWriter:
                 for exit_ in node.exits
             )
         beside = self._beside(node, quick=quick)
-        return [in_row(beside, self._alternatives(ways))] if beside else ways
+        return [lark_row(beside, self._alternatives(ways))] if beside else ways
 
     def _in_stretches(self, node: FreeTextNode) -> str | None:
         """Write free text that plain text closes as signs and stretches, or None if impossible.
@@ -371,7 +372,7 @@ class _LarkWriter:
         alone: dict[tuple[Symbol, ...], list[str]] = {}
         for exit_, (symbols, rest) in zip(exits, cuts, strict=True):
             ways = alone if exit_.prose is None else thens
-            ways.setdefault(symbols, []).append(in_row(self.text(rest), self.node(exit_.then)))
+            ways.setdefault(symbols, []).append(lark_row(self.text(rest), self.node(exit_.then)))
         ends = tuple(text for text in kept_out if text)
         if any(
             isinstance(close[-1], str) and close not in thens and not close[-1].endswith(ends)
@@ -403,9 +404,9 @@ class _LarkWriter:
         whole = self.terminal(
             "TEXT", _behind(_prose(prose, quick=False), regex_escape(exit_.close))
         )
-        stretch = self.terminal("STRETCH", f"/{any_but(signs)}{bounds}/")
+        stretch = self.terminal("STRETCH", f"/{regex_without(signs)}{bounds}/")
         text = self.rule("text", f"{whole} | {stretch} {self.never}")
-        return in_row(text, self.node(exit_.then))
+        return lark_row(text, self.node(exit_.then))
 
     def _opened(self, exit_: ProseExit) -> Iterator[ProseExit]:
         """Replace an exit without a close by one for each text that its node begins with.
@@ -432,7 +433,7 @@ class _LarkWriter:
                     yield from self._beginnings(option)
             case SequenceNode((first, *others)):
                 for text, then in self._beginnings(first):
-                    yield text, sequence_of(then, *others)
+                    yield text, sequence_node(then, *others)
             case _:
                 yield "", node
 
@@ -469,7 +470,7 @@ class _LarkWriter:
         known = (closes, exclude, signs, not_alone, marks)
         name, found = self._stretched(*known, may_be_empty=prose.may_be_empty)
         written = [
-            in_row(f"{name}_closed_{at}", self._alternatives(thens[symbols]))
+            lark_row(f"{name}_closed_{at}", self._alternatives(thens[symbols]))
             for at, symbols in enumerate(closes)
         ]
         # With excluded texts in stretches, llguidance does not see that any text without a sign may
@@ -479,9 +480,9 @@ class _LarkWriter:
             rest = thens[()]
             whole = [f"{name}_{at}" for at in found.signs]
             written += (
-                [in_row(self._alternatives(whole), self._alternatives(rest))] if whole else []
+                [lark_row(self._alternatives(whole), self._alternatives(rest))] if whole else []
             )
-        written.append(in_row(f"{name}_end", self._alternatives(rest)))
+        written.append(lark_row(f"{name}_end", self._alternatives(rest)))
         for symbols, then in alone.items():
             if symbols not in alone_too:
                 pieces = (
@@ -489,7 +490,7 @@ class _LarkWriter:
                     for symbol in symbols
                 )
                 mark = [self._symbol(symbol) for piece in pieces for symbol in piece]
-                written.append(in_row(*mark, self._alternatives(then)))
+                written.append(lark_row(*mark, self._alternatives(then)))
         return self._alternatives(written)
 
     def _symbol(self, symbol: Symbol) -> str:
@@ -543,10 +544,10 @@ class _LarkWriter:
     def _stretch(self, signs: str) -> str:
         """Return the terminal of any text without a sign."""
         self.signs[signs] = None
-        return self.terminal("STRETCH", f"/{any_but(signs)}+/")
+        return self.terminal("STRETCH", f"/{regex_without(signs)}+/")
 
     def _step(self, name: str, step: TextStep) -> str:
-        return in_row(
+        return lark_row(
             "" if step.origin is None else f"{name}_{step.origin}",
             self.terminal("RUN", step.terminal) if step.terminal else "",
             "" if step.token is None else _token(step.token),
@@ -579,7 +580,7 @@ class _LarkWriter:
         self.text(exit_.close)
         then = self.node(exit_.then)
         prose = exit_.prose
-        rest = then if token is None else in_row(_token(token), self.text(behind), then)
+        rest = then if token is None else lark_row(_token(token), self.text(behind), then)
         if prose is None:
             if token is not None or not exit_.close.strip():
                 return self.text(before), rest
@@ -755,7 +756,7 @@ def _shaped(shape: StringShape | None) -> str:
     if shape is None:
         return ""
     ensure_counted(shape, _COUNTED, _NEEDED)
-    return "".join(f" & /{_slashes(rust_text(regex))}/" for regex in shape.regexes)
+    return "".join(f" & /{_slashes(rust_regex(regex))}/" for regex in shape.regexes)
 
 
 def _behind(terminal: str, tail: str) -> str:

@@ -74,8 +74,8 @@ from .grammar_rules import (
     Node,
     RuleReference,
     SequenceNode,
-    choice_of,
-    sequence_of,
+    choice_node,
+    sequence_node,
 )
 from .rule_paths import Item, Path, RuleTable, join_path, without_prefix
 from .string_ways import key_path
@@ -114,7 +114,7 @@ class MemberRow:
                 before, behind = self.separator, ""
             else:
                 row.append(self._wanted(name, path, before, behind))
-        return sequence_of(*row, others, LiteralNode(self.close))
+        return sequence_node(*row, others, LiteralNode(self.close))
 
     def _wanted(self, name: str, path: Path, before: str, behind: str) -> Node:
         if self.opening:
@@ -126,7 +126,7 @@ class MemberRow:
     ) -> RuleReference:
         def make() -> Node:
             entry = self.entry(path, before, behind)
-            return entry if is_wanted else choice_of(NOTHING, entry)
+            return entry if is_wanted else choice_node(NOTHING, entry)
 
         return self.table.rule((path, is_wanted, before, behind, self.opening), name, make)
 
@@ -136,10 +136,10 @@ class MemberRow:
         if not self.opening:
             return as_node(items)
         opening = before + self.opening
-        return SequenceNode((LiteralNode(opening), *nodes_of(without_prefix(items, opening))))
+        return SequenceNode((LiteralNode(opening), *name_nodes(without_prefix(items, opening))))
 
 
-def nodes_of(path: Path) -> Iterator[Node]:
+def name_nodes(path: Path) -> Iterator[Node]:
     """Return the nodes of a path without free text."""
     for item in path:
         if isinstance(item, str):
@@ -150,7 +150,7 @@ def nodes_of(path: Path) -> Iterator[Node]:
 
 def as_node(path: Path) -> Node:
     """Return a path without free text as one node."""
-    return sequence_of(*nodes_of(path))
+    return sequence_node(*name_nodes(path))
 
 
 # The row of an entry: the texts around a value, and its close.
@@ -371,7 +371,7 @@ class MemberRules:
             return self._branched(at)
         if not self._opening:
             return self._chained(straight, at)
-        return sequence_of(LiteralNode(self._opening), self._opened(straight, at))
+        return sequence_node(LiteralNode(self._opening), self._opened(straight, at))
 
     def _in_row(self, straight: list[Path], first: int) -> Node:
         """Make the rule for the members from one on; at least one is required."""
@@ -389,8 +389,8 @@ class MemberRules:
         def make() -> Node:
             separator = self.container.separator
             around = ("", separator) if row.is_ended else (separator, "")
-            return choice_of(
-                NOTHING, sequence_of(row.entry(path, *around), self._others(row, path))
+            return choice_node(
+                NOTHING, sequence_node(row.entry(path, *around), self._others(row, path))
             )
 
         return self.table.rule((self.key, "others"), "others", make)
@@ -464,16 +464,16 @@ class MemberRules:
         ends: list[Node] = [LiteralNode(close)] if self.may_end(following) else []
         member = as_node(without_prefix(members[at], self._opening))
         if following == len(members):
-            return sequence_of(member, LiteralNode(self.close))
+            return sequence_node(member, LiteralNode(self.close))
         later = self._state(following)
         if close == self.close:
-            behind = choice_of(sequence_of(LiteralNode(separator), later), *ends)
-            one = sequence_of(member, behind)
+            behind = choice_node(sequence_node(LiteralNode(separator), later), *ends)
+            one = sequence_node(member, behind)
         else:
-            one = sequence_of(member, LiteralNode(separator), choice_of(later, *ends))
+            one = sequence_node(member, LiteralNode(separator), choice_node(later, *ends))
         if not named or self.names[at] in self.required:
             return one
-        return choice_of(one, self._opened(members, following) if self._opening else later)
+        return choice_node(one, self._opened(members, following) if self._opening else later)
 
     def _branched(self, at: int) -> Node:
         """Make the rule for the members from one on, branched where their texts differ."""
@@ -485,7 +485,7 @@ class MemberRules:
         others = self.table.brancher.branch(
             self._step_paths([(entry, at) for entry in self._entries[-1]])
         )
-        return choice_of(self._named_state(at), others)
+        return choice_node(self._named_state(at), others)
 
     def _named_state(self, at: int) -> Node:
         """Return the rule for the members from one on that begins with a named one."""
@@ -502,8 +502,8 @@ class MemberRules:
         if not named or self.names[at] in self.required or not self.goes_on(at + 1):
             return one
         if self._mixed:
-            return choice_of(one, self._named_state(at + 1)) if at + 1 < len(self.names) else one
-        return choice_of(one, self._state(at + 1))
+            return choice_node(one, self._named_state(at + 1)) if at + 1 < len(self.names) else one
+        return choice_node(one, self._state(at + 1))
 
     @cached_property
     def _heads_differ(self) -> bool:

@@ -369,13 +369,13 @@ def _beginnings(regex: Regex) -> list[tuple[CodePoints, Regex]]:
 
 
 @lru_cache(maxsize=1024)
-def rust_text(regex: Regex) -> str:
+def rust_regex(regex: Regex) -> str:
     """Write an expression without anchors for Rust, so that it matches a text as a whole."""
     return _text(regex, lambda point: f"\\x{{{point:x}}}")
 
 
 @lru_cache(maxsize=1024)
-def python_text(regex: Regex) -> str:
+def python_regex(regex: Regex) -> str:
     """Write an expression without anchors for Python's `re.fullmatch`."""
     return _text(regex, lambda point: f"\\U{point:08x}")
 

@@ -45,20 +45,20 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from autoparser.shown import Shown
 
-from .acceptance import GrammarDialect, TextAcceptance, accept_text, byte_tokens, tokens_of
+from .acceptance import GrammarDialect, TextAcceptance, accept_text, byte_tokens, text_tokens
 from .call_writer import GrammarError
 from .gbnf_writer import NO_TOKENS, SchemaTable, write_gbnf
 from .grammar_rules import GrammarRules
 from .lark_writer import LarkGrammar, write_lark
-from .schema_loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, written_grammar
+from .schema_loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, write_loosened
 from .structural_tag import TagElements, TagFormat, write_ebnf, write_structural_tag
-from .turn_rules import GrammarTrigger, parts_of, rules_of, triggers_of, without_ends
+from .turn_rules import GrammarTrigger, deciding_parts, rules_of_turn, triggers_of, without_ends
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-def after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
+def turn_after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
     """Return the turn that may follow the reasoning's closer, and the closer.
 
     Raises GrammarError for a turn that the prompt has not left in its reasoning.
@@ -141,7 +141,7 @@ class Grammar(Shown):
         For a model that thinks freely. Raises GrammarError if the prompt does not leave it in
         its reasoning.
         """
-        turn, close = after_reasoning(self.turn)
+        turn, close = turn_after_reasoning(self.turn)
         return replace(self, turn=turn), close
 
     def rules(self, opaque: OpaqueTokens | None = None) -> GrammarRules:
@@ -163,7 +163,7 @@ class Grammar(Shown):
     ) -> GrammarRules:
         if self.lazy:
             triggers_of(self.turn.strict, tuple(tools))
-        return rules_of(
+        return rules_of_turn(
             self._unended,
             tools,
             parallel=self.parallel,
@@ -191,9 +191,9 @@ class Grammar(Shown):
         opaque = opaque if opaque.ids else _ALL_TEXT
         choices = (self.parallel, self.lazy, self.loosen, self.strict, self.eos, self._is_free)
         return _WRITTEN.of(
-            (*parts_of(self.turn), opaque),
+            (*deciding_parts(self.turn), opaque),
             (repr(self.tools), repr(self.json_schema), *choices),
-            lambda: written_grammar(
+            lambda: write_loosened(
                 lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),
                 self._request("lark", opaque),
             ),
@@ -232,7 +232,7 @@ class Grammar(Shown):
     def _gbnf(self, tokens: OpaqueTokens) -> WrittenGrammar[str]:
         return self._kept(
             ("gbnf", (*tokens.ids.values(),)),
-            lambda: written_grammar(
+            lambda: write_loosened(
                 lambda tools, content: write_gbnf(
                     self._rules(tools, content, tokens), SchemaTable(), tokens
                 ),
@@ -254,7 +254,7 @@ class Grammar(Shown):
             rules = self._rules(tools, content, _ALL_TEXT, names_alone=True)
             return write_ebnf(rules, exact=request.is_exact)
 
-        return self._kept(("ebnf", ()), lambda: written_grammar(write, request))
+        return self._kept(("ebnf", ()), lambda: write_loosened(write, request))
 
     def _kept(
         self, key: _FormKey, write: Callable[[], WrittenGrammar[Text]]
@@ -315,7 +315,7 @@ class Grammar(Shown):
         if known.eos is None and ends:
             known = tokenizer_of(known, eos=ends)
         written = self.lark(known.opaque)
-        return accept_text(written, dialect, tokens_of(known), self.turn, text, markers)
+        return accept_text(written, dialect, text_tokens(known), self.turn, text, markers)
 
     def parser(self) -> OutputParser:
         """Return the parser of the same request."""
@@ -338,7 +338,7 @@ class Grammar(Shown):
         elements = TagElements(tokens, exact=request.is_exact)
         return self._kept(
             ("structural_tag", (*tokens.ids.values(),)),
-            lambda: written_grammar(
+            lambda: write_loosened(
                 lambda tools, json_schema: write_structural_tag(
                     self._unended,
                     tools,

@@ -9,7 +9,8 @@ Two ways part where they differ, unless a tokenizer has one token there:
 
     >>> brancher = Brancher(OpaqueTokens())
     >>> node = brancher.branch([("<call>a",), ("<call>b",)])
-    >>> node == sequence_of(LiteralNode("<call>"), choice_of(LiteralNode("a"), LiteralNode("b")))
+    >>> options = choice_node(LiteralNode("a"), LiteralNode("b"))
+    >>> node == sequence_node(LiteralNode("<call>"), options)
     True
     >>> brancher = Brancher(OpaqueTokens({"<call>": 7, "<calls>": 8}))
     >>> brancher.branch([("<call>",), ("<calls>",)])
@@ -40,8 +41,8 @@ from .grammar_rules import (
     PatternNode,
     ProseExit,
     RuleReference,
-    choice_of,
-    sequence_of,
+    choice_node,
+    sequence_node,
 )
 
 # Free text up to one of several texts, as states: for grammars that cannot say "any text but".
@@ -277,11 +278,11 @@ class Brancher:
             elif isinstance(first[0], str):
                 text = self.shared([str(path[0]) for path in same])
                 follows = self.branch([without_prefix(path, text) for path in same], marks)
-                options.append(sequence_of(LiteralNode(text), follows))
+                options.append(sequence_node(LiteralNode(text), follows))
             elif not isinstance(first[0], FreeProse):
                 follows = self.branch([path[1:] for path in same], marks)
-                options.append(sequence_of(first[0], follows))
-        return choice_of(*options)
+                options.append(sequence_node(first[0], follows))
+        return choice_node(*options)
 
     def _alone(self, path: Path, marks: Sequence[str]) -> Node:
         """Return the node of a path without alternatives."""
@@ -291,7 +292,7 @@ class Brancher:
                 nodes.append(self.branch([path[at:]], marks))
                 break
             nodes.append(LiteralNode(item) if isinstance(item, str) else item)
-        return sequence_of(*nodes)
+        return sequence_node(*nodes)
 
     def _cut_behind_nodes(self, paths: Sequence[Path], marks: Sequence[str]) -> Sequence[Path]:
         """Cut the text behind a node where that behind another one in its place ends.

@@ -39,7 +39,7 @@ from autoparser.analysis.core.schema_keywords import (
     without_keywords,
 )
 
-from .regex_nodes import Regex, rust_text
+from .regex_nodes import Regex, rust_regex
 from .schema_numbers import interval_of
 from .schema_options import tell_apart
 from .schema_survey import (
@@ -216,7 +216,7 @@ def has_text(shape: StringShape) -> bool:
 
 def _refusal_of(regexes: Sequence[Regex]) -> str:
     """Return why llguidance cannot match one text by all expressions; empty if it can."""
-    parts: list[Json] = [{"pattern": f"^(?:{rust_text(regex)})$"} for regex in regexes]
+    parts: list[Json] = [{"pattern": f"^(?:{rust_regex(regex)})$"} for regex in regexes]
     return "".join(schema_refusals([_AS_JSON({"type": "string", "allOf": parts})]).values())
 
 
@@ -366,7 +366,7 @@ def _patterns(schema: Schema) -> list[str]:
         )
     except UnheldKeywordError:
         return []  # Nothing leads here: what is reached was looked at.
-    return [f"^(?:{rust_text(regex)})$" for regex in shape.patterns]
+    return [f"^(?:{rust_regex(regex)})$" for regex in shape.patterns]
 
 
 def _anchored(source: str) -> str:

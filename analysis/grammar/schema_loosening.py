@@ -100,9 +100,7 @@ def _shortened(reason: str, places: Sequence[Loosening]) -> str:
 _LOG = logging.getLogger("autoparser")
 
 
-def written_grammar(
-    write: GrammarWriter[Written], request: LooseRequest
-) -> WrittenGrammar[Written]:
+def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> WrittenGrammar[Written]:
     """Write a grammar, without the keywords that it cannot be held to if it may be looser.
 
     Raises SchemaError, which names every such tool, place and keyword, and what `write` raises.

@@ -31,7 +31,7 @@ from autoparser.analysis.core.schema_keywords import (
 )
 from autoparser.analysis.core.schema_parts import SchemaContradiction, join_schemas, kinds_of
 
-from .regex_nodes import python_text
+from .regex_nodes import python_regex
 from .schema_numbers import interval_of, multiple_of
 from .schema_survey import TYPES, UNEVALUATED, unwritable_keyword
 from .string_shape import PATTERNS, UNHELD, string_shape
@@ -163,7 +163,7 @@ def _text_holds(value: str, schema: Schema) -> bool:
     shape = string_shape(schema, "#")
     if len(value) < shape.least or (shape.most is not None and len(value) > shape.most):
         return False
-    return all(re.fullmatch(python_text(regex), value) for regex in shape.patterns)
+    return all(re.fullmatch(python_regex(regex), value) for regex in shape.patterns)
 
 
 def _number_holds(value: float, schema: Schema) -> bool:

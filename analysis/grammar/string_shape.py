@@ -24,7 +24,7 @@ from .regex_nodes import (
     flat_sequence,
     intersect_rows,
     longest_match,
-    python_text,
+    python_regex,
     shortest_match,
 )
 from .regular_expressions import ANY_TEXT, PatternError, anchor_regex, parse_pattern
@@ -324,7 +324,7 @@ def _format_check(name: str) -> Callable[[str], bool]:
 
     def check(text: str) -> bool:
         regexes = string_shape({"format": name}, "#").patterns
-        return all(re.fullmatch(python_text(regex), text) for regex in regexes)
+        return all(re.fullmatch(python_regex(regex), text) for regex in regexes)
 
     return check
 

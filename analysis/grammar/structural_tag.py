@@ -120,7 +120,7 @@ def constant_tag(text: str) -> TagFormat:
     return {"type": "const_string", "value": text}
 
 
-def in_row(elements: Sequence[TagFormat]) -> TagFormat:
+def sequence_tag(elements: Sequence[TagFormat]) -> TagFormat:
     """Put formats one after the other, without empty texts."""
     found: list[Json] = [element for element in elements if element != constant_tag("")]
     match found:
@@ -243,7 +243,7 @@ class TagElements:
 
     def text(self, text: str) -> TagFormat:
         """Write a fixed text."""
-        return in_row(
+        return sequence_tag(
             [
                 constant_tag(piece) if isinstance(piece, str) else _token_tag(piece)
                 for piece in self.tokens.pieces(text)
@@ -342,7 +342,7 @@ def _triggered(
     ):
         calling = _by_token(found, texts, elements)
     optional: list[TagFormat] = [{"type": "optional", "content": thought}] if thought else []
-    return in_row([*optional, calling])
+    return sequence_tag([*optional, calling])
 
 
 def _by_token(
@@ -359,7 +359,7 @@ def _by_token(
 def _begun_by_token(tag: TagFormat, triggers: Sequence[str], elements: TagElements) -> TagFormat:
     begin = str(tag["begin"])
     first = next(trigger for trigger in triggers if begin.startswith(trigger))
-    content = in_row([elements.text(begin[len(first) :]), cast("TagFormat", tag["content"])])
+    content = sequence_tag([elements.text(begin[len(first) :]), cast("TagFormat", tag["content"])])
     return {**tag, "begin": elements.edge(first), "content": content}
 
 
@@ -399,7 +399,7 @@ class _RowTags:
             tails.setdefault((middle, tuple(before)), []).append(tuple(rest))
         return choice_tag(
             [
-                in_row([self._parted(before), *self._item_tags(middle), self._parted(after)])
+                sequence_tag([self._parted(before), *self._item_tags(middle), self._parted(after)])
                 for (middle, before), after in tails.items()
             ]
         )
@@ -411,7 +411,8 @@ class _RowTags:
             if row:
                 behind.setdefault(row[0], []).append(row[1:])
         options = [
-            in_row([*self._item_tags(first), self._parted(rest)]) for first, rest in behind.items()
+            sequence_tag([*self._item_tags(first), self._parted(rest)])
+            for first, rest in behind.items()
         ]
         some = [option for option in options if option != constant_tag("")]
         if not some:

@@ -312,7 +312,7 @@ class _Stretcher:
 
     def _sign_regexes(self, stretches: Iterable[_Stretch], signs: str, end: str) -> list[str]:
         """Write stretches that are not empty, each with its sign; a token is none of them."""
-        sign, any_ = "" if end in self.tokens else end, any_but(signs)
+        sign, any_ = "" if end in self.tokens else end, regex_without(signs)
         return [
             stretch.regex([regex_escape(stretch.end + sign)], any_)
             for stretch in stretches
@@ -337,7 +337,7 @@ class _Stretcher:
 
     def _steps(self, place: _Place) -> Iterator[tuple[_Place | _Closed, str, int | None]]:
         """Return where the stretches after a state lead, and the terminals of those."""
-        any_ = any_but(self.signs[place[0]])
+        any_ = regex_without(self.signs[place[0]])
         for end, token in self.tokens.items():
             for stretch, but_not in self._with_lookalikes(place, end):
                 if stretch.outcome is None:
@@ -406,7 +406,7 @@ def slices_of(signs: Collection[str], edge: str = "") -> tuple[str, ...]:
     for sign in sorted(signs, key=lambda sign: (len(sign), sign)):
         every.append("".join(sorted({*every[-1], *sign})))
     stretches = [
-        f"{any_but(barred)}{some}"
+        f"{regex_without(barred)}{some}"
         for barred in dict.fromkeys(reversed(every[1:]))
         # The first one is for texts of bounded length.
         for some in ("{1,30}", "+")
@@ -418,7 +418,7 @@ def slices_of(signs: Collection[str], edge: str = "") -> tuple[str, ...]:
     return (*json, *stretches, "(?s:.)+")
 
 
-def any_but(signs: Iterable[str]) -> str:
+def regex_without(signs: Iterable[str]) -> str:
     """Write any character but these, as Rust's regular expressions have it."""
     codes = "".join(f"\\x{{{ord(sign):x}}}" for sign in signs)
     return f"[^{codes}]"

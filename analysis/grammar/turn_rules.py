@@ -1,6 +1,6 @@
 """Turn a format's expression into grammar rules for one request.
 
-    TurnTree, tools, options -> rules_of -> GrammarRules
+    TurnTree, tools, options -> rules_of_turn -> GrammarRules
 
 The rules cover every row that the expression has for a strict writer. `TurnRules` makes the parts
 that do not depend on the tools, which are cached as a frame; `CallWriter` fills in the calls. A
@@ -310,12 +310,12 @@ class _RuleFrame:
 _FRAMES: IdentityCache[_RuleFrame] = IdentityCache(64)
 
 
-def parts_of(turn: TurnTree) -> tuple[object, ...]:
+def deciding_parts(turn: TurnTree) -> tuple[object, ...]:
     """Return the parts of a turn that decide its rules: they stay the same between requests."""
     return turn.strict, turn.reasoning, turn.content, turn.ends, turn.header
 
 
-def rules_of(
+def rules_of_turn(
     turn: TurnTree,
     tools: Mapping[str, Json],
     *,
@@ -339,7 +339,7 @@ def rules_of(
     if json_schema is not None or (calls is not None and not calls.head):
         frame, kept = maker.frame(lazy=lazy), None
     else:
-        owners = (*parts_of(turn), opaque)
+        owners = (*deciding_parts(turn), opaque)
         key = (parallel, lazy, free, names_alone, *maker.heads)
         frame = _FRAMES.of(owners, key, lambda: maker.frame(lazy=lazy))
         kept = frame.rules

@@ -7,8 +7,8 @@ from autoparser.analysis.decoding.matcher_grammar import (
     allowed_tokens,
     count_allowed,
     is_allowed,
+    mask_row,
     new_mask,
-    row_of,
 )
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
@@ -16,7 +16,7 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 def allowed(grammar: GrammarObject) -> list[int]:
     mask = new_mask(1, grammar.tokenizer.mask_words)
     grammar.fill_vocab_mask(mask)
-    return list(allowed_tokens(row_of(mask, 0)))
+    return list(allowed_tokens(mask_row(mask, 0)))
 
 
 def takes(grammar: GrammarObject, tokens: list[int]) -> bool:
@@ -26,7 +26,7 @@ def takes(grammar: GrammarObject, tokens: list[int]) -> bool:
     tokenizer would write it in, and the grammar takes every spelling.
     """
     mask = new_mask(1, grammar.tokenizer.mask_words)
-    row = row_of(mask, 0)
+    row = mask_row(mask, 0)
     for token in tokens:
         grammar.fill_vocab_mask(mask)
         if is_allowed(row, token):

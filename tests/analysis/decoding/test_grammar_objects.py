@@ -30,8 +30,8 @@ from autoparser.analysis.decoding.matcher_grammar import (
     GrammarObject,
     MaskError,
     allowed_tokens,
+    mask_row,
     new_mask,
-    row_of,
 )
 
 from .states import allowed, takes
@@ -197,7 +197,7 @@ def test_masks_in_numpy_and_in_plain_memory_are_alike(bytes_backend: GrammarBack
     assert numbers[1, words:].tolist() == [0, 0]
     assert (numbers[[0, 2]] == -1).all()
     assert not any(bytes(plain)[: 2 * words * 4])
-    assert list(allowed_tokens(row_of(plain, 2))) == allowed(grammar)
+    assert list(allowed_tokens(mask_row(plain, 2))) == allowed(grammar)
 
 
 @pytest.mark.parametrize(

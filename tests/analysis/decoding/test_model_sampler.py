@@ -25,7 +25,7 @@ from autoparser.analysis.decoding.mask_sampling import (
     masked_walks,
     measure_walks,
 )
-from autoparser.analysis.decoding.matcher_grammar import FreeGrammar, allowed_tokens, row_of
+from autoparser.analysis.decoding.matcher_grammar import FreeGrammar, allowed_tokens, mask_row
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
@@ -113,7 +113,7 @@ def test_the_mask_on_the_device(torch: Any, width: int, device: str) -> None:
     mask = torch.from_numpy(words)
     logits = apply_mask(torch.zeros((3, width), device=device), mask.to(device)).cpu()
     for row in range(3):
-        allowed = [token for token in allowed_tokens(row_of(words, row)) if token < width]
+        allowed = [token for token in allowed_tokens(mask_row(words, row)) if token < width]
         assert torch.isfinite(logits[row]).nonzero().flatten().tolist() == allowed
 
 

@@ -25,8 +25,8 @@ from autoparser.analysis.decoding.mask_sampling import MaskedWalk, RandomSampler
 from autoparser.analysis.decoding.matcher_grammar import (
     GrammarObject,
     is_allowed,
+    mask_row,
     new_mask,
-    row_of,
 )
 from autoparser.analysis.decoding.message_rendering import NoTurns
 from autoparser.analysis.grammar.request_grammar import Grammar
@@ -193,7 +193,7 @@ def refusal(start: GrammarObject, text: str) -> str:
                 state.fill_vocab_mask(mask)
         except ConstraintError as error:
             return f"behind {tokenizer.decode(tokens[:at])[-60:]!r}: {error}"
-        allowed = not masked or is_allowed(row_of(mask, 0), token)
+        allowed = not masked or is_allowed(mask_row(mask, 0), token)
         if not allowed or not state.try_accept(token):
             shown = f"{tokenizer.decode([token])!r} behind {tokenizer.decode(tokens[:at])[-60:]!r}"
             return f"{shown}: masked"

@@ -18,7 +18,7 @@ from autoparser.analysis.grammar.grammar_rules import (
     FreeTextNode,
     GrammarRules,
     ProseExit,
-    sequence_of,
+    sequence_node,
 )
 from autoparser.analysis.grammar.schema_guidance import ESCAPES, knows_guidance_option
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -102,7 +102,7 @@ def test_a_text_whose_line_breaks_are_stripped_has_a_first_character_that_repeat
 ) -> None:
     """With one first character llguidance finds no slice for the first mask of the text."""
     prose = FreeProse(left=edges[0], right=edges[1])
-    rules = GrammarRules(FreeTextNode((ProseExit(prose, "", sequence_of()),)), {})
+    rules = GrammarRules(FreeTextNode((ProseExit(prose, "", sequence_node()),)), {})
     written = lark_writer.write_lark(rules, OpaqueTokens()).text
     assert begun in written
     for text, expected in accepted.items():

@@ -76,8 +76,8 @@ def test_a_schema_that_was_refused_is_written_once_in_the_next_list(
         offered = [tool(f"new_{at}_{number}", {"a": {"type": "string"}}) for at in range(number)]
         offered.append(tool(f"crawl_{number}", {"never": ONCE}, "never"))
         written: list[object] = []
-        spied = partial(_noted, written, schema_loosening.written_grammar)
-        monkeypatch.setattr(request_grammar, "written_grammar", spied)
+        spied = partial(_noted, written, schema_loosening.write_loosened)
+        monkeypatch.setattr(request_grammar, "write_loosened", spied)
         grammar = analysis_of(HERMES).grammar(offered)
         assert grammar.structural_tag()
         assert [each.tool for each in grammar.loosened("structural_tag")] == [f"crawl_{number}"]

@@ -11,7 +11,7 @@ import pytest
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.decoding.answer_judge import closing_texts
 from autoparser.analysis.decoding.mask_sampling import RandomSampler, WaitingAnswer
-from autoparser.analysis.decoding.matcher_grammar import row_of, row_words
+from autoparser.analysis.decoding.matcher_grammar import mask_row, row_words
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.grammar_readers import read_by_xgrammar
@@ -108,7 +108,7 @@ def test_walks_under_xgrammar_come_to_an_end_in_a_real_vocabulary(name: str) -> 
         mask = xgrammar.allocate_token_bitmask(1, size)
         while not matcher.is_terminated():
             matcher.fill_next_token_bitmask(mask)
-            row = row_of(mask, 0)
+            row = mask_row(mask, 0)
             assert any(row_words(row)), f"nothing is allowed after {tokenizer.decode(tokens)!r}"
             (token,) = sampler.choose([WaitingAnswer(0, tokens, row)], memoryview(b""))
             assert matcher.accept_token(token)
