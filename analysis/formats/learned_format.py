@@ -18,7 +18,7 @@ from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.switches import Switch, UnmovedVariable
 from autoparser.analysis.core.turn_format import Formats, PromptFormat, TurnFormat
 from autoparser.analysis.core.verdicts import AskedForm, Check, Gate
-from autoparser.analysis.parsing.output_parser import EitherParser, OutputParser, after_reasoning
+from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression, formats_of_request
 from autoparser.analysis.parsing.turn_request import (
     ParserFields,
@@ -127,7 +127,7 @@ class LearnedFormat(Shown, ABC):
         request = request_with(asked, self._setting_format(tools, chat_template_kwargs))
         model = None if tokenizer is None else _model_tokenizer(tokenizer)
 
-        def parser_of(turn: TurnTree) -> OutputParser:
+        def parser_of(turn: TurnTree, alternative: OutputParser | None = None) -> OutputParser:
             return OutputParser(
                 after_reasoning(turn) if asked.reasoning_over else turn,
                 reasoning=asked.reasoning,
@@ -138,15 +138,16 @@ class LearnedFormat(Shown, ABC):
                 call_ids=call_ids,
                 tokenizer=model,
                 strip_code_fence=asked.strip_code_fence,
+                alternative=alternative,
             )
 
-        own = parser_of(build_expression(self.formats, request))
+        turn = build_expression(self.formats, request)
         if self.also is None or not request.calls:
-            return own
+            return parser_of(turn)
         other = structs.replace(
             request, begun_turn=_same(request.begun_turn, self.formats, self.also)
         )
-        return EitherParser(own, parser_of(build_expression(self.also, other)))
+        return parser_of(turn, parser_of(build_expression(self.also, other)))
 
     def grammar(
         self,

@@ -5,7 +5,7 @@
 
 Most pieces are plain text in content, reasoning or arguments: they take a lane that bypasses the
 reader. `IdentifiedStream` also gets token ids, so that text that only spells a marker stays text.
-`EitherParser` reads in two ways: the template's, and one that was learned.
+A parser with an `alternative` reads in two ways: the template's, and one that was learned.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace as replace_fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec.structs import replace
 
@@ -88,8 +88,51 @@ def _not_a_text(value: object) -> RequestError:
     return RequestError(f"an output must be a string, got {got}", hint=hint)
 
 
-class StreamParser:
-    """Reads one output piece by piece."""
+@runtime_checkable
+class StreamParser(Protocol):
+    """Reads one output piece by piece.
+
+    Nothing that was returned is taken back: the deltas of `feed` and `finish` add up to `message`.
+    """
+
+    def __repr__(self) -> str:
+        """Return the message so far, in one line."""
+        return f"<StreamParser: {self.message!r}>"
+
+    def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
+        """Read a piece of text; return the deltas that it adds.
+
+        `ids` are the new token ids, for a parser made with a tokenizer. Raises RequestError for ids
+        without one, and for a text that is not a string.
+        """
+        ...
+
+    def finish(self, *, complete: bool = True) -> list[Delta]:
+        """End the text; return the remaining deltas, the last of which is the finish reason."""
+        ...
+
+    @property
+    def message(self) -> ParsedMessage:
+        """The message so far."""
+        ...
+
+    @property
+    def reasoning_end(self) -> int | None:
+        """The offset after the closer of the reasoning, as in the message."""
+        ...
+
+    @property
+    def searching(self) -> bool:
+        """Whether a call could not be read, and a search for calls in its text has begun."""
+        ...
+
+    def read_on(self) -> None:
+        """Read the text that waits for the closer of a call, as far as possible."""
+        ...
+
+
+class TurnStream(StreamParser):
+    """Reads one output in one format."""
 
     def __init__(
         self, reader: TurnReader, collector: MessageCollector, *, prefill: str = ""
@@ -108,21 +151,13 @@ class StreamParser:
             self._leave_lane()
             collector.forget(self._tape)
 
-    def __repr__(self) -> str:
-        """Return the message so far, in one line."""
-        return f"<{type(self).__name__}: {self.message!r}>"
-
     @property
     def searching(self) -> bool:
         """Whether a call could not be read, and a search for calls in its text has begun."""
         return self._collector.vain_searches > 0
 
     def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
-        """Read a piece of text; return the deltas that it adds.
-
-        `ids` are the new token ids, for a parser made with a tokenizer. Raises RequestError for ids
-        without one, and for a text that is not a string.
-        """
+        """Read a piece of text; return the deltas that it adds."""
         tape = self._tape
         lane = tape.lane
         if lane is not None and text.__class__ is str and text and ids is None:
@@ -271,7 +306,7 @@ class StreamParser:
 # A parser of one output whose token ids are known: text that only spells a marker is text.
 
 
-class IdentifiedStream(StreamParser):
+class IdentifiedStream(TurnStream):
     """Reads one output piece by piece, with its token ids."""
 
     def __init__(
@@ -359,14 +394,15 @@ class OutputParser:
         unclosed_reasoning: UnclosedReasoning = "calls",
         forgive: Forgiven = "repairs",
         markup: MarkupIn = "keep",
+        alternative: OutputParser | None = None,
     ) -> None:
         """Make the parser of an expression.
 
         `whole_calls` passes on a call only once it closed. `call_ids` makes the ids of calls that
         are written without one; a number is the seed of such a maker. If it makes an empty id,
         OpenAI's form has the call's index instead. With a `tokenizer`, texts come with their ids.
-        `strip_code_fence` drops the fence around an answer in JSON. The other options are those of
-        `ParserOptions`.
+        `strip_code_fence` drops the fence around an answer in JSON. If an `alternative` opens a
+        call first, it reads the output. The other options are those of `ParserOptions`.
         """
         self.turn = turn
         keeps = unclosed_reasoning != "calls"
@@ -384,6 +420,7 @@ class OutputParser:
         self._whole_calls = whole_calls
         self._make_id = call_ids if callable(call_ids) else CallIds(call_ids)
         self._tokens = None if tokenizer is None else MarkerTokens(turn, tokenizer)
+        self._alternative = alternative
 
     def __repr__(self) -> str:
         """Return which tools may be called, in one line."""
@@ -396,6 +433,8 @@ class OutputParser:
 
         The cost is one search for the texts that open calls, in the prefill and the text.
         """
+        if self._alternative is not None and self._alternative.may_hold_call(text):
+            return True
         opens = self._opens_call
         return opens is not None and opens.search(self.turn.prefill + text) is not None
 
@@ -431,13 +470,14 @@ class OutputParser:
 
     def stream(self) -> StreamParser:
         """Begin to read an output that comes in pieces."""
-        stream = self._stream(self._reader)
-        if self._without_calls is None:
+        stream: StreamParser = self._stream(self._reader)
+        if self._without_calls is not None:
+            stream = ExactStream(self.turn, stream, self._stream(self._without_calls))
+        if self._alternative is None:
             return stream
-        plain = self._stream(self._without_calls)
-        return ExactStream(self.turn, stream, plain)  # type: ignore[return-value]
+        return EitherStream(stream, self._alternative.stream())
 
-    def _stream(self, reader: TurnReader) -> StreamParser:
+    def _stream(self, reader: TurnReader) -> TurnStream:
         collector = MessageCollector(
             self.turn.offered,
             reasoning=self._reasoning,
@@ -450,7 +490,7 @@ class OutputParser:
         )
         prefill, tokens = self.turn.prefill, self._tokens
         if tokens is None:
-            return StreamParser(reader, collector, prefill=prefill)
+            return TurnStream(reader, collector, prefill=prefill)
         return IdentifiedStream(reader, collector, tokens, prefill=prefill)
 
 
@@ -463,7 +503,7 @@ class OutputParser:
 _TEXTS = (DeltaKind.CONTENT, DeltaKind.REASONING)
 
 
-class EitherStream:
+class EitherStream(StreamParser):
     """Reads one output with two `StreamParser`s, with the same methods."""
 
     def __init__(self, own: StreamParser, other: StreamParser) -> None:
@@ -501,6 +541,16 @@ class EitherStream:
     def reasoning_end(self) -> int | None:
         """The offset after the closer of the reasoning, as in the message."""
         return self._readers[self._chosen or 0].reasoning_end
+
+    @property
+    def searching(self) -> bool:
+        """Whether a search for calls has begun in what one of the two could not read."""
+        return any(reader.searching for reader in self._readers)
+
+    def read_on(self) -> None:
+        """Read the text that waits for the closer of a call, as far as possible."""
+        for reader in self._readers:
+            reader.read_on()
 
     @property
     def message(self) -> ParsedMessage:
@@ -605,21 +655,3 @@ def _row_pattern(row: StrictRow, written: str) -> re.Pattern[str]:
     end = row.end
     pieces.append(rf"(?:{re.escape(end.before + end.core)}(?:{re.escape(end.after)})?)?")
     return re.compile("".join(pieces))
-
-
-class EitherParser(OutputParser):
-    """Parses an output in the template's format or in another one."""
-
-    def __init__(self, own: OutputParser, other: OutputParser) -> None:
-        """Join two parsers of one request; the attributes are those of the first."""
-        self.__dict__.update(own.__dict__)
-        self._parsers = (own, other)
-
-    def may_hold_call(self, text: str) -> bool:
-        """Return whether a text may contain a call in either format."""
-        return any(parser.may_hold_call(text) for parser in self._parsers)
-
-    def stream(self) -> StreamParser:
-        """Begin to read an output that comes in pieces."""
-        own, other = (parser.stream() for parser in self._parsers)
-        return EitherStream(own, other)  # type: ignore[return-value]
