@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from autoparser.analysis.core.call_format import CallLimit
+from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.text_format import TurnLayout
@@ -28,7 +28,7 @@ from .call_frame import CallsFrame, Leads, learn_frame, learn_leads
 from .call_rows import SeenId, SeenSlot, learn_id, learn_slot
 from .observer import Observer, SlotKind
 from .prober import Evidence, Finding, Sentinels, surroundings_words
-from .prompt_words import FreeStretch, WordedCall, find_worded_call, learn_free_words
+from .prompt_words import FreeStretch, find_worded_call, learn_free_words
 from .reasoning_phases import CALLS, PartsStage, PhaseInput
 from .turn_layouts import (
     SectionMarkers,
@@ -67,7 +67,7 @@ class CallsStage:
 
     edges: TurnEdges
     """The text around the parts of a turn (T3)."""
-    worded: WordedCall | None
+    worded: CallFormat | None
     """The call that the words about tools spell out (T1), or None if turns show calls, or no
     words do."""
     free: tuple[FreeStretch, ...]
@@ -98,14 +98,14 @@ def examine_calls(
 
 def examine_t1(
     observer: Observer, start: PhaseInput
-) -> tuple[tuple[FreeStretch, ...], WordedCall | None, Finding]:
+) -> tuple[tuple[FreeStretch, ...], CallFormat | None, Finding]:
     """Find whether a call reaches the text, and if not, whether the prompt spells one out."""
     called = observer.sample(CALLS)
     evidence = [observer.compare("no call / a call", Presence(), CALLS)]
     free: tuple[FreeStretch, ...] = ()
     worded = None if start.shows_calls else find_worded_call(observer)
     if worded is not None:
-        evidence.append(Evidence("no tools / tools", worded.without, worded.with_words))
+        evidence.append(worded[1])
     if start.shows_calls:
         free = learn_free_words(observer, start.suggestions)
         words = [repr(stretch.text[stretch.start : stretch.end]) for stretch in free]
@@ -121,7 +121,7 @@ def examine_t1(
     markers = ("tool_section_start", "tool_section_end")
     kind = EvidenceKind.RENDER if worded is None else EvidenceKind.WORDS
     finding = Finding("T1", "tool calls", conclusion, tuple(evidence), markers, kind=kind)
-    return free, worded, finding
+    return free, None if worded is None else worded[0], finding
 
 
 # T2: one call compared with two.

@@ -76,6 +76,11 @@ def whole_words(text: str, place: WordSpan) -> bool:
     )
 
 
+def leading_space(text: str) -> str:
+    """Return the whitespace that a text begins with."""
+    return text[: len(text) - len(text.lstrip())]
+
+
 def is_wordly(char: str) -> bool:
     """Whether a character is one of a word."""
     return char.isalnum() or char == "_"

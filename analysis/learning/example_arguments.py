@@ -36,7 +36,7 @@ from autoparser.analysis.core.text_format import StringEscape, StringText
 from .argument_containers import container_notation
 from .argument_notation import EntryOrder, Strings, TypedRows, known_notations
 from .call_rows import cut_at, without_equal_quotes
-from .example_alignment import ArgumentStyle, Mark, ShownCall
+from .example_alignment import ArgumentStyle, Mark, ShownCall, leading_space
 from .example_entries import EntryFrame, ShownEntries, conclude_entry_frame, shown_entries
 from .examples import KEY_MARK, with_key_mark
 
@@ -121,10 +121,6 @@ def _string_notations(outer_string: StringText) -> Iterator[StringText]:
         yield StringText(sign, sign, escape)
 
 
-def _key_text(inner: ValueNotation) -> StringText:
-    return StringText(escape=inner.string.escape)
-
-
 def _equations_of_sample(value: Json, text: str, inner: ValueNotation) -> list[_Equation] | None:
     """Return the literals of a container, or None if a text of it is missing."""
     found: list[_Equation] = []
@@ -166,7 +162,7 @@ def _leaves_and_signs(value: Json, inner: ValueNotation) -> Iterator[_Leaf | _Si
     if isinstance(value, dict) and value:
         for at, (key, held) in enumerate(value.items()):
             yield _Sign.NEXT_MEMBER if at else _Sign.OPEN_OBJECT
-            yield _Leaf(_key_text(inner).write(key), key=True)
+            yield _Leaf(StringText(escape=inner.string.escape).write(key), key=True)
             yield _Sign.MIDDLE
             yield from _leaves_and_signs(held, inner)
         yield _Sign.CLOSE_OBJECT
@@ -247,7 +243,7 @@ def _notation_from_signs(
         object_ = _container_from_signs(
             known_signs[_Sign.OPEN_OBJECT], separator, known_signs[_Sign.CLOSE_OBJECT], row
         )
-        object_ = replace(object_, key=_key_text(inner))
+        object_ = replace(object_, key=StringText(escape=inner.string.escape))
     return replace(inner, array=array, object=object_)
 
 
@@ -309,12 +305,11 @@ def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments |
                 seen.append((marks[0].value, json.loads(text) if encoded else text))
     if not seen:
         return None
-    best, right, indented = json_notation(), -1, ""
     # A malformed example outvotes nobody: the notation of most counts.
-    for notation, margin in _candidate_notations([text for _, text in seen]):
-        count = sum(notation.write(value, margin) == text for value, text in seen)
-        if count > right:
-            best, right, indented = notation, count, margin
+    best, indented = max(
+        _candidate_notations([text for _, text in seen]),
+        key=lambda pair: sum(pair[0].write(value, pair[1]) == text for value, text in seen),
+    )
     guesses = () if any(value for value, _ in seen) else ("no example has an argument",)
     return ShownArguments(
         ArgumentFormat(best.object, best, indented if best.object.indent else "", encoded=encoded),
@@ -326,7 +321,7 @@ def _candidate_notations(texts: Sequence[str]) -> Iterator[tuple[ValueNotation, 
     for comma, colon in product((", ", ","), (": ", ":")):
         yield from ((notation, "") for notation in known_notations(comma=comma, colon=colon))
     for lines in {(text.split("\n")[1], text.split("\n")[-1]) for text in texts if "\n" in text}:
-        inner, margin = (line[: len(line) - len(line.lstrip())] for line in lines)
+        inner, margin = map(leading_space, lines)
         indent = inner.removeprefix(margin)
         if indent:
             notations = known_notations(indent=indent)

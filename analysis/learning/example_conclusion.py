@@ -32,6 +32,7 @@ from .example_alignment import (
     ShownCall,
     ValueFrames,
     align_message,
+    leading_space,
     may_be_unknown,
     shown_calls,
 )
@@ -352,7 +353,7 @@ def _reasoning_closes(aligned: Sequence[AlignedExample]) -> set[str]:
         if not at or example.marks[at - 1].what is not TurnPart.REASONING:
             return set()
         before = example.between(at)
-        space = before[: len(before) - len(before.lstrip())]
+        space = leading_space(before)
         closes.update(space + unit for unit in edge_units(before.lstrip())[:1])
     return closes
 

@@ -33,7 +33,7 @@ from autoparser.analysis.core.text_alignment import (
 from autoparser.analysis.core.text_format import StringEscape, StringGuard
 
 from .call_rows import cut_at
-from .example_alignment import AlignedExample, ShownCall, ValueFrames, most_frequent
+from .example_alignment import AlignedExample, ShownCall, ValueFrames, leading_space, most_frequent
 from .examples import KEY_MARK, fill_marks, with_key_mark, with_own_words
 
 
@@ -343,7 +343,7 @@ def _words_in(text: str) -> frozenset[str]:
 
 def _first_unit(text: str) -> str:
     """Return the first unit of a text, and the whitespace before it."""
-    space = text[: len(text) - len(text.lstrip())]
+    space = leading_space(text)
     return space + next(iter(edge_units(text[len(space) :])), "")
 
 

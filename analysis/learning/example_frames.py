@@ -26,7 +26,7 @@ from autoparser.analysis.core.text_alignment import (
 
 from .call_frame import INDEX_MARK, CallsFrame, close_of_later_calls
 from .call_rows import SeenSlot, row_with_places
-from .example_alignment import ShownCall, most_frequent
+from .example_alignment import ShownCall, leading_space, most_frequent
 from .example_arguments import ShownArguments
 from .examples import ARGUMENTS_MARK, ID_MARK, NAME_MARK
 
@@ -229,7 +229,7 @@ def _guess_separator(before: str, after: str, inner: str, base: int) -> ShownFra
         wrapper = opening[: listed.end()], close[ended[-1].start() :]
         opening, close = opening[listed.end() :], close[: ended[-1].start()]
         separator = ", "
-    space = before[: len(before) - len(before.lstrip())]
+    space = leading_space(before)
     rest = after[len(after.rstrip()) :]
     repetition = RepeatedText(space + wrapper[0], opening, separator, close, wrapper[1] + rest)
     guess = "no example has two calls in one turn: how they are separated"

@@ -37,6 +37,7 @@ from .example_alignment import (
     AlignedExample,
     Mark,
     ShownCall,
+    leading_space,
     most_frequent,
     present_parts,
     shown_calls,
@@ -157,10 +158,9 @@ def _possible_begins(
         return
     text = _text_of_mark(mark)
     written = example.text[mark.start : mark.end]
-    core = mark.start + len(written) - len(written.lstrip())
+    core = mark.start + len(leading_space(written))
     for strip in EdgeStrip:
-        kept = strip.left(text)
-        kept = kept[: len(kept) - len(kept.lstrip())]
+        kept = leading_space(strip.left(text))
         if example.text.endswith(kept, 0, core):
             yield core - len(kept), strip
 

@@ -159,17 +159,22 @@ def _decoded_arguments(text: str, file: str, place: str) -> Mapping[str, Any]:
 NAME_MARK, ID_MARK, ARGUMENTS_MARK, KEY_MARK = "\ue001", "\ue002", "\ue003", "\ue004"
 
 
+def with_word_mark(literal: str, word: str, mark: str) -> str:
+    """Replace a whole word in a literal, so that literals of different calls compare equal."""
+    return re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", mark, literal)
+
+
 def with_own_words(literal: str, call: ToolCall) -> str:
     """Replace the name and the id of its call in a literal by marks."""
     for word, mark in ((call.id, ID_MARK), (call.name, NAME_MARK)):
         if word and word in literal:
-            literal = _with_word_marked(literal, word, mark)
+            literal = with_word_mark(literal, word, mark)
     return literal
 
 
 def with_key_mark(literal: str, key: str) -> str:
     """Replace the key of its argument in a literal by a mark, as in `</city>`."""
-    return _with_word_marked(literal, key, KEY_MARK) if key in literal else literal
+    return with_word_mark(literal, key, KEY_MARK) if key in literal else literal
 
 
 def fill_marks(literal: str, words: Mapping[str, str]) -> str:
@@ -177,10 +182,6 @@ def fill_marks(literal: str, words: Mapping[str, str]) -> str:
     for mark, word in words.items():
         literal = literal.replace(mark, word)
     return literal
-
-
-def _with_word_marked(literal: str, word: str, mark: str) -> str:
-    return re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", mark, literal)
 
 
 # A format without calls, as if its template never rendered them.

@@ -91,7 +91,7 @@ def assemble_format(
     calls, worded = _assemble_calls(observer, results), results.calls.worded
     worded_parts = set[TurnPart]() if named.confirmed else {TurnPart.REASONING}
     if calls is None and worded is not None:
-        calls = worded.calls
+        calls = worded
         worded_parts.add(TurnPart.CALLS)
     elsewhere = (
         set[TurnPart]()

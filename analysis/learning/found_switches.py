@@ -40,7 +40,7 @@ from autoparser.analysis.core.text_alignment import diff_split, edge_units, pref
 
 from .observer import Observer
 from .prober import Probe, Prober
-from .shape_negotiation import answered_conversation, sentinel_call, switch_candidates
+from .shape_negotiation import answered_conversation, switch_candidates
 from .suggestions import ANY_WORD, Suggestions
 
 # Settings to learn: those under which a turn or its generation prompt may differ.
@@ -164,7 +164,7 @@ class Ground:
 
     def views(self, setting: Setting) -> _Views:
         """Render the conversations that show the effects of a switch; sample and turn are known."""
-        call = Message(calls=(sentinel_call(self.prober),))
+        call = Message(calls=(self.prober.sentinels.call(),))
         return _Views(
             self.prompt(setting),
             self._probe((self.prober.user,), setting),
@@ -199,7 +199,7 @@ class Ground:
         )
         if not self.calls:
             return (question, reply, user)
-        called = Message(reasoning=marks.reasoning, calls=(sentinel_call(self.prober),))
+        called = Message(reasoning=marks.reasoning, calls=(self.prober.sentinels.call(),))
         answer = ToolResult(text_of(marks.answer), marks.names[0], marks.ids[0])
         return (question, called, answer, reply, user)
 
@@ -260,24 +260,19 @@ def find_switches(
     grounds = list(_grounds_to_try(prober, calls=calls, showing=showing))
     names = switch_candidates(suggestions)[:MOST_VARIABLES]
     found = [_Trial(name, grounds, suggestions).result for name in names]
+
+    def try_unmoved(others: Sequence[Ground]) -> None:
+        """Try the variables without an effect on other grounds."""
+        for at, result in enumerate(found):
+            if others and isinstance(result, UnmovedVariable) and not result.raises:
+                found[at] = _Trial(result.name, others, suggestions).result
+
     # Few variables act on long messages alone, and a template may walk through each character.
-    long = [replace(grounds[0], long=True)]
-    found = [
-        _Trial(result.name, long, suggestions).result
-        if isinstance(result, UnmovedVariable) and not result.raises
-        else result
-        for result in found
-    ]
+    try_unmoved([replace(grounds[0], long=True)])
     if any(isinstance(result, UnmovedVariable) for result in found):
         # Few variables act on media parts alone, and few templates accept any.
         media = [replace(grounds[0], media=(kind, kind)) for kind in MediaKind]
-        shown = [ground for ground in media if _shows_media(ground)]
-        found = [
-            _Trial(result.name, shown, suggestions).result
-            if shown and isinstance(result, UnmovedVariable) and not result.raises
-            else result
-            for result in found
-        ]
+        try_unmoved([ground for ground in media if _shows_media(ground)])
     return FoundSwitches(
         tuple(result for result in found if isinstance(result, Switch)),
         tuple(result for result in found if isinstance(result, UnmovedVariable)),

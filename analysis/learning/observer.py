@@ -185,11 +185,8 @@ class Observer:
         return labels
 
     def call(self, at: int = 0, arguments: Mapping[str, Json] | None = None) -> ToolCall:
-        """Return call number `at`, with one string argument unless others are given."""
-        marks = self.prober.sentinels
-        if arguments is None:
-            arguments = {marks.keys[at]: marks.values[at]}
-        return ToolCall(marks.names[at], arguments, marks.ids[at])
+        """Return call number `at` of sentinels."""
+        return self.prober.sentinels.call(at, arguments)
 
     def message(self, presence: Presence, calls: int = 1) -> Message:
         """Return a message of sentinels with these parts."""

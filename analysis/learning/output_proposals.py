@@ -24,7 +24,7 @@ from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from autoparser.analysis.core.text_format import StringEscape
 from autoparser.analysis.core.turn_format import TurnFormat
 
-from .example_alignment import ArgumentStyle, Hypothesis
+from .example_alignment import ArgumentStyle, Hypothesis, leading_space
 from .example_conclusion import turn_text
 from .examples import Example
 from .output_calls import FramedBeginning, ObjectStyle, entry_calls, framed_beginning, object_calls
@@ -71,7 +71,7 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
     `answers` are those of them without a call after them.
     """
     units = [(text, edge_units(text)) for text in texts if text.strip()]
-    opened = [(text, _join_leading_space(row)) for text, row in units]
+    opened = [(text, _joinleading_space(row)) for text, row in units]
     # A block opens with the marker that most texts begin with.
     firsts = Counter(row[0] for _, row in opened if is_unit(row[0].lstrip()))
     for opening, count in firsts.most_common(1):
@@ -88,7 +88,7 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
     return block_between("", closing, [text for text, _ in units]) if closing else None
 
 
-def _join_leading_space(row: Sequence[str]) -> list[str]:
+def _joinleading_space(row: Sequence[str]) -> list[str]:
     """Join whitespace before the first unit to it."""
     first, *rest = row
     return [first + rest[0], *rest[1:]] if first.isspace() and rest else [first, *rest]
@@ -123,15 +123,11 @@ def block_between(opening: str, closing: str, texts: Sequence[str]) -> Reasoning
     full = [text for text in inside if text.strip()] or inside
     rest = [text for text in after if text.strip()] or after
     return ReasoningBlock(
-        opening + _leading_space(shared_beginning(full)) if opening else "",
-        _leading_space(shared_end(full)[::-1])[::-1]
+        opening + leading_space(shared_beginning(full)) if opening else "",
+        leading_space(shared_end(full)[::-1])[::-1]
         + closing
-        + _leading_space(shared_beginning(rest)),
+        + leading_space(shared_beginning(rest)),
     )
-
-
-def _leading_space(text: str) -> str:
-    return text[: len(text) - len(text.lstrip())]
 
 
 class SuggestedMarkers:
@@ -387,7 +383,7 @@ def _without_turn_end(text: str, ends: Sequence[str]) -> str:
     for end in ends:
         if text.rstrip().endswith(end.strip()):
             cut = text.rstrip().removesuffix(end.strip())
-            return cut.removesuffix(end[: len(end) - len(end.lstrip())])
+            return cut.removesuffix(leading_space(end))
     return text
 
 

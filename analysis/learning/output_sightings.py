@@ -25,6 +25,7 @@ from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.text_format import StringEscape
 
 from .example_alignment import escaped_value_at, value_at
+from .examples import NAME_MARK, with_word_mark
 from .outputs import ODD, OfferedTools, WordSeen, shared_beginning, shared_end
 
 # Names of tools in outputs, and the keys of their schemas after them.
@@ -329,7 +330,7 @@ def _each_call(outputs: Sequence[SightedOutput]) -> list[tuple[SightedOutput, in
 
 def _ids_between_fields(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     texts = [
-        _with_name_mark(text, call.name)
+        with_word_mark(text, call.name, NAME_MARK)
         for output in outputs
         for call in output.calls
         for (_, end), (start, _) in pairwise(call.places)
@@ -353,10 +354,9 @@ def _ids_before_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] |
     texts = [output.before(at) for output, at in _each_call(outputs)]
     last = shared_end(texts)
     rests = [text.removesuffix(last) for text in texts]
-    words = [match.group() for rest in rests if (match := _ID_AT_END.search(rest))]
-    if not last.strip() or not _mostly_differ(words, len(rests)):
-        return None
     found = [(rest, match) for rest in rests if (match := _ID_AT_END.search(rest))]
+    if not last.strip() or not _mostly_differ([match.group() for _, match in found], len(rests)):
+        return None
     first = shared_end([rest[: match.start()] for rest, match in found])
     if len(first.strip()) < _SHORTEST:
         return None
@@ -377,10 +377,9 @@ def _ids_after_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | 
     texts = [output.after(at) for output, at in _each_call(outputs)]
     first = shared_beginning(texts)
     rests = [text.removeprefix(first) for text in texts]
-    words = [match.group() for rest in rests if (match := _ID.match(rest))]
-    if not first.strip() or not _mostly_differ(words, len(rests)):
-        return None
     found = [(rest, match) for rest in rests if (match := _ID.match(rest))]
+    if not first.strip() or not _mostly_differ([match.group() for _, match in found], len(rests)):
+        return None
     following = shared_beginning([rest[match.end() :] for rest, match in found])
     if not following.strip():
         return None
@@ -433,7 +432,7 @@ def _with_ids_at(outputs: Sequence[SightedOutput], place: _Place) -> list[Sighte
             span = place(output, at)
             calls.append(replace(call, id_at=span))
             if span is not None:
-                word = _with_name_mark(output.text[slice(*span)], call.name)
+                word = with_word_mark(output.text[slice(*span)], call.name, NAME_MARK)
                 words.append(word)
                 # A word that counts calls is an index, not an id.
                 numbers.append(word in (str(at), str(at + 1)))
@@ -441,8 +440,3 @@ def _with_ids_at(outputs: Sequence[SightedOutput], place: _Place) -> list[Sighte
     if all(numbers) or not _mostly_differ(words, sum(len(output.calls) for output in outputs)):
         return None
     return found
-
-
-def _with_name_mark(text: str, name: str) -> str:
-    """Replace the name in a literal, so that literals of different calls compare equal."""
-    return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "\ue001", text)

@@ -44,7 +44,7 @@ from autoparser.analysis.core.text_format import (
 )
 
 from .prober import Prober
-from .shape_negotiation import prints_parts, sentinel_call
+from .shape_negotiation import prints_parts
 
 
 def learn_content_parts(prober: Prober, *, calls: bool) -> ContentParts:
@@ -132,7 +132,7 @@ class _PartsScene:
     def _dialogue(self) -> Dialogue:
         marks, user = self.prober.sentinels, self.prober.user
         if self.role == "tool":
-            call = sentinel_call(self.prober)
+            call = self.prober.sentinels.call()
             return (user, Message(calls=(call,)), ToolResult(marks.answer, call.name, call.id))
         if self.role == "assistant":
             return (user, Message(marks.content))

@@ -82,6 +82,12 @@ class Sentinels:
     number: float
     """E.g. 654317.5."""
 
+    def call(self, at: int = 0, arguments: Mapping[str, Json] | None = None) -> ToolCall:
+        """Return call number `at`, with one string argument unless others are given."""
+        if arguments is None:
+            arguments = {self.keys[at]: self.values[at]}
+        return ToolCall(self.names[at], arguments, self.ids[at])
+
     def words(self) -> tuple[str, ...]:
         """Return every sentinel's text."""
         return (

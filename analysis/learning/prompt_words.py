@@ -38,7 +38,7 @@ from autoparser.analysis.core.turn_shape import ReasoningRetention
 
 from .call_frame import PromptText
 from .observer import Observer
-from .prober import Probe
+from .prober import Evidence, Probe
 from .shape_negotiation import STANDARD_FIELDS, answered_conversation
 from .suggestions import Suggestions
 
@@ -79,22 +79,18 @@ def read_prompts(
     for short in rests:
         for long in rests:
             if long != short and long.startswith(short):
-                return _unconfirmed(short, long[len(short) :].strip())
+                return NamedReasoning(short, long[len(short) :].strip(), confirmed=False)
     alone = observer.prober.probe((observer.prober.user,), tools=False).text
     for rest in rests:
         if is_unit(rest) and header.strip() and rest not in alone:
             # The prompt opens a block that no turn shows; assume the usual closing tag.
-            return _unconfirmed(rest, f"{rest[0]}/{rest[1:]}")
+            return NamedReasoning(rest, f"{rest[0]}/{rest[1:]}", confirmed=False)
         match [unit for unit in edge_units(rest) if unit.strip()]:
             case [opening, closing] if is_unit(opening) and is_unit(closing):
-                return _unconfirmed(opening, closing)
+                return NamedReasoning(opening, closing, confirmed=False)
             case _:
                 pass
     return NamedReasoning()
-
-
-def _unconfirmed(opening: str, close: str) -> NamedReasoning:
-    return NamedReasoning(opening, close, confirmed=False)
 
 
 # Words of a call that a field of the message replaces.
@@ -348,35 +344,13 @@ def _keeps_reasoning(observer: Observer, *, tools: bool) -> bool | None:
     return (word in later.text) if later.rendered and word in last.text else None
 
 
-class WordedPair(NamedTuple):
-    """A pair of tags in words that a switch adds to the prompt."""
-
-    open: str
-    """E.g. `"<reason>"`."""
-    close: str
-    """E.g. `"</reason>"`."""
-    without: Probe
-    """The prompt with the switch unset."""
-    with_words: Probe
-    """The prompt with the words."""
-
-
-class WordedCall(NamedTuple):
-    """An example call in words that tools add to the prompt."""
-
-    calls: CallFormat
-    """The format of the example, e.g. `<tool_call>{"name": …, "arguments": …}</tool_call>`."""
-    without: Probe
-    """The prompt without tools."""
-    with_words: Probe
-    """The prompt with the words."""
-
-
 _LONGEST_INSIDE = 40
 """At most this many characters are between two paired tags: a placeholder, or "and"."""
 
 
-def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> WordedPair | None:
+def find_worded_reasoning(
+    observer: Observer, switches: Sequence[Switch]
+) -> tuple[NamedReasoning, Evidence] | None:
     """Search the text that a switch adds before the turn for a pair of tags."""
     prober = observer.prober
     unset = prober.probe((prober.user,))
@@ -396,11 +370,12 @@ def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> Wor
                 if any(isinstance(text, str) and text in inside for text in given):
                     continue  # a document of the caller's, and no reasoning
                 if len(inside) <= _LONGEST_INSIDE and "\n" not in inside:
-                    return WordedPair(opening, close, unset, with_words)
+                    evidence = Evidence("switch unset / set", unset, with_words)
+                    return NamedReasoning(opening, close, confirmed=False), evidence
     return None
 
 
-def find_worded_call(observer: Observer) -> WordedCall | None:
+def find_worded_call(observer: Observer) -> tuple[CallFormat, Evidence] | None:
     """Search the text that tools add before the turn for tags around a JSON object."""
     prober = observer.prober
     without = prober.probe((prober.user,), tools=False)
@@ -414,7 +389,7 @@ def find_worded_call(observer: Observer) -> WordedCall | None:
             continue
         calls = _read_example_call(opening, inside, close)
         if calls is not None:
-            return WordedCall(calls, without, with_words)
+            return calls, Evidence("no tools / tools", without, with_words)
     return None
 
 

@@ -32,7 +32,6 @@ from .observer import Observer
 from .prober import Evidence, Finding, Probe
 from .prompt_words import (
     NamedReasoning,
-    WordedPair,
     before_next_user,
     find_worded_reasoning,
     learn_retention,
@@ -263,8 +262,8 @@ def examine_r2(
     if not start.shows_reasoning and parts.cut is None and start.fullest is None:
         worded = find_worded_reasoning(observer, start.switches)
     if worded is not None:
-        pairs.append(Evidence("switch unset / set", worded.without, worded.with_words))
-    named = _named_reasoning(observer, start, parts, header, worded)
+        pairs.append(worded[1])
+    named = _named_reasoning(observer, start, parts, header, None if worded is None else worded[0])
     texts = {prompt_text.text for prompt_text in start.prompts}
     if len(texts) > 1:
         conclusion = f"{len(texts)} different generation prompts, by the switches"
@@ -287,7 +286,7 @@ def _named_reasoning(
     start: PhaseInput,
     parts: PartsStage,
     header: str,
-    worded_pair: WordedPair | None,
+    worded: NamedReasoning | None,
 ) -> NamedReasoning | None:
     """Return the markers of reasoning that turns do not show, or None if they do."""
     shown = {part for layout in parts.layouts.values() for part in layout.parts}
@@ -300,8 +299,8 @@ def _named_reasoning(
     cut = "" if parts.cut is None else parts.cut.text
     named = read_prompts(observer, start.prompts, header, cut)
     # Prompts come first: they are read by models, words only describe.
-    if not named.close and worded_pair is not None:
-        return NamedReasoning(worded_pair.open, worded_pair.close, confirmed=False)
+    if not named.close and worded is not None:
+        return worded
     return named
 
 

@@ -26,7 +26,6 @@ from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
     Message,
-    ToolCall,
     ToolResult,
     UserMessage,
 )
@@ -65,12 +64,6 @@ class UnusableTemplateError(Exception):
         super().__init__(reason)
         self.hint = hint
         self.cause = cause
-
-
-def sentinel_call(prober: Prober) -> ToolCall:
-    """Return a call made of sentinels, with one string argument."""
-    marks = prober.sentinels
-    return ToolCall(marks.names[0], {marks.keys[0]: marks.values[0]}, marks.ids[0])
 
 
 def prints_parts(text: str, parts: Sequence[Json]) -> bool:
@@ -300,7 +293,7 @@ def call_shape(
 def _shown_of_call(prober: Prober) -> tuple[int, str]:
     """Rate how much of a call a shape shows, with a description in words."""
     marks = prober.sentinels
-    call = sentinel_call(prober)
+    call = prober.sentinels.call()
     probe = prober.probe(answered_conversation(prober, Message(calls=(call,))))
     if not probe.rendered:
         return 0, f"raises: {probe.error}"
@@ -321,7 +314,7 @@ def _shown_of_call(prober: Prober) -> tuple[int, str]:
 
 def string_arguments(prober: Prober) -> StringArguments:
     """Find how the template treats arguments that are given as JSON text."""
-    call = sentinel_call(prober)
+    call = prober.sentinels.call()
     dialogue = answered_conversation(prober, Message(calls=(call,)))
     given = prober.using(shape=replace(prober.shape, arguments_as_string=True)).probe(dialogue)
     usual = prober.using(shape=replace(prober.shape, arguments_as_string=False)).probe(dialogue)
@@ -438,7 +431,7 @@ def _settings_to_try(prober: Prober, suggestions: Suggestions) -> list[Setting]:
 def _reasoned_message(prober: Prober, *, with_calls: bool) -> Message:
     marks = prober.sentinels
     if with_calls:
-        return Message(reasoning=marks.reasoning, calls=(sentinel_call(prober),))
+        return Message(reasoning=marks.reasoning, calls=(prober.sentinels.call(),))
     return Message(marks.content, marks.reasoning)
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from autoparser.analysis.core.conversation import Dialogue, Json, Message, Presence, Tool, ToolCall
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolCall
 from autoparser.analysis.core.message_shape import (
     FormDeparture,
     MessageShape,
@@ -330,7 +330,6 @@ class TemplateTurns:
                 history=history,
             )
         )
-        self._beginnings: dict[Presence, str] = {}
 
     @property
     def prompt(self) -> str:
@@ -380,9 +379,8 @@ class TemplateTurns:
 
     def beginning(self, message: Message, text: str) -> str:
         """Return the common prefix of a turn's text and another turn with the same parts."""
-        if message.presence not in self._beginnings:
-            self._beginnings[message.presence] = self._observer.sample(message.presence).text
-        return text[: prefix_length(text, self._beginnings[message.presence])]
+        other = self._observer.sample(message.presence).text
+        return text[: prefix_length(text, other)]
 
     def _with_ids(self, message: Message) -> Message:
         if all(call.id for call in message.calls):

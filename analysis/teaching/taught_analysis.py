@@ -29,7 +29,6 @@ from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.continuations import TemplateContinuation
 from autoparser.analysis.learning.example_conclusion import written_turn
 from autoparser.analysis.learning.prober import Prober
-from autoparser.analysis.learning.shape_negotiation import sentinel_call
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import message_of
 
@@ -88,7 +87,7 @@ def _renders(analysis: Analysis) -> Iterator[str]:
 def _conversations(prober: Prober, setting: Setting) -> Iterator[str]:
     user, marks = prober.user, prober.sentinels
     answer = Message(marks.content, marks.reasoning)
-    called = Message(reasoning=marks.reasoning, calls=(sentinel_call(prober),))
+    called = Message(reasoning=marks.reasoning, calls=(marks.call(),))
     result = ToolResult(marks.answer, marks.names[0], marks.ids[0])
     for tools in (True, False):
         for dialogue in ((user,), (user, answer, user), (user, called, result, answer)):
