@@ -176,9 +176,6 @@ def event(value: Json, name: str = "") -> bytes:
     return head + b"data: " + msgspec.json.encode(value) + b"\n\n"
 
 
-# OpenAI's chat completions: one object, or the chunks of a stream.
-
-
 class ChatForm(AnswerForm):
     """The form of OpenAI's chat completions."""
 

@@ -51,8 +51,6 @@ from .client_apis import MessagesForm, ResponsesForm, messages_request, response
 from .completion_backend import CompletionBackend, CompletionEnd
 from .output_watch import OutputWatch
 
-# Prometheus metrics. None of them contains text of a user.
-
 
 class ServeMetrics:
     """The metrics of one application."""
@@ -91,9 +89,6 @@ class ServeMetrics:
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
         return generate_latest(self._registry)
-
-
-# The answer to one chat.
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,11 @@ from autoparser.analysis.core.message_shape import MessageShape
 
 _LOG = logging.getLogger("autoparser")
 
-# Messages of OpenAI's clients in the shape that a template takes.
+# Messages in the shape that a template takes.
 #
-# A client sends arguments of calls as JSON text, reasoning in a field of its server's choice, texts
-# sometimes as a list of parts, and no name with a tool's result. The analysis has found the shape
-# that the template takes (`MessageShape`). Other messages are passed unchanged to the template.
+# Clients of OpenAI's API send arguments as JSON text, reasoning in one of two fields, texts
+# sometimes as a list of parts, and tool results without the tool's name. The analysis has found the
+# shape that the template takes (`MessageShape`). Messages with other content are passed unchanged.
 
 
 REASONING = ("reasoning_content", "reasoning")
@@ -54,7 +54,7 @@ def shaped_messages(
     names: dict[str, str] = {}
     shaped: list[Mapping[str, Any]] = []
     for given in messages:
-        # OpenAI's own client sends fields back as null that its answers have.
+        # OpenAI's client returns empty fields of its answers as null.
         raw_message = {
             name: value for name, value in given.items() if value is not None or name == "content"
         }
@@ -128,9 +128,6 @@ def _text(content: object) -> str | None:
             return None
         texts.append(text)
     return "\n".join(texts)
-
-
-# Errors for a client of the chat endpoint.
 
 
 class ChatErrorKind(Enum):
@@ -208,9 +205,6 @@ def as_chat_error(error: Exception) -> ChatError:
     of_template = isinstance(error, TemplateRenderError | TemplateLimitError)
     words = f"the chat template {error.message}" if of_template else error.message
     return ChatError(words, kind, place=None if of_template else error.place, hint=error.hint)
-
-
-# Limits of the chat endpoint.
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,6 @@ from autoparser.analysis.decoding.answer_writers import grammar_fields, marker_f
 from .chat_preparer import PreparedChat
 from .chat_request import ChatError, ChatErrorKind, ChatRequest
 
-# Read the events of backends as pieces of a completion: text, ids, log probabilities, end.
-
 
 @dataclass(frozen=True, slots=True)
 class CompletionEnd:
@@ -223,12 +221,12 @@ class CompletionBackend:
         self.url = url.rstrip("/").removesuffix("/v1")
         self.engine = engine
         self.model = model
-        # One more, so that its health can be asked for under load. None is used twice: a server
-        # may close one that waits just as it is asked again, which no client can tell from a crash.
+        # One more, so that its health can be checked under load. No connection is reused: a server
+        # may close it at the moment of the next request, which looks like a crash to a client.
         bound = httpx2.Limits(max_connections=connections + 1, max_keepalive_connections=0)
         times = httpx2.Timeout(None, connect=CONNECT, pool=CONNECT)
         self._leading: str | None = None
-        # What the environment says of proxies is not for a backend.
+        # The environment's proxies are not meant for a backend.
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx2.AsyncClient(
             limits=bound, timeout=times, headers=headers, trust_env=False
@@ -335,7 +333,7 @@ class CompletionBackend:
                 written = await self._client.post(f"{self.url}/detokenize", json=found.json())
                 self._leading = str(written.json()["content"])
             except (httpx2.HTTPError, ValueError, LookupError):
-                # The completion itself will say what is wrong with the server.
+                # The completion will fail, too, with a better error.
                 return prompt
         return prompt.removeprefix(self._leading)
 
@@ -403,12 +401,12 @@ class CompletionBackend:
             words = str(_decoded(error_text, dict[str, Any])["error"]["message"])
         except (msgspec.DecodeError, LookupError, TypeError):
             words = error_text
-        # What is wrong with a request that it understood is its sender's business.
+        # These statuses are the fault of the request, so its sender gets them.
         invalid = status in (400, 413, 422)
         kind = ChatErrorKind.INVALID if invalid else ChatErrorKind.BACKEND
         kind = ChatErrorKind.BUSY if status in (429, 503) else kind
         if status in (401, 403):
-            # A client has no part in that key.
+            # The key belongs to this server, not to its clients.
             return ChatError("the backend wants another key", kind, hint="see --server-key")
         return ChatError(f"the backend refuses: {one_line(words, SHOWN)}", kind)
 
@@ -461,7 +459,7 @@ async def _lines(answer: httpx2.Response) -> AsyncIterator[str]:
     """
     held = bytearray()
     async for piece in answer.aiter_bytes():
-        # Only what came is searched: a line may come in thousands of pieces.
+        # Only the new piece is searched: a line may arrive in thousands of pieces.
         first, *lines = piece.split(b"\n")
         held += first
         for line in lines:

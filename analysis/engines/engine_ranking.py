@@ -331,9 +331,6 @@ def _worst_last(score: PairScore) -> tuple[object, ...]:
     )
 
 
-# All engines, tried on one template.
-
-
 @dataclass(frozen=True, slots=True)
 class EnginesTried:
     """The rankings of all engines."""

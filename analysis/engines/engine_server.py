@@ -32,11 +32,11 @@ from autoparser.analysis.templates.worker_pool import ClosedAtExit
 
 from .chat_request import REASONING
 
-# How a probe asks a server: JSON over HTTP, bounded in time and size, redirects not followed.
+# Requests of a probe: JSON over HTTP, bounded in time and size; redirects are not followed.
 #
-# Contract: what makes a server no server to probe (it cannot be reached, it is silent, it wants a
-# key, it sends one elsewhere) is a `ProbeError` with a way out. What it says to one request, a
-# refusal as well, is a `ServerReply`; its body is JSON or it is not.
+# Contract: a server that cannot be probed at all (unreachable, silent, locked by a key,
+# redirecting) is a `ProbeError` with a hint. Any response to a request, including a refusal, is a
+# `ServerReply`.
 
 
 SHOWN = 200
@@ -132,10 +132,10 @@ class ProbeClient(ClosedAtExit):
         """Number of requests sent."""
         self._timeout = timeout
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        # No connection is used twice: a server may close one just as it is asked again, after it
-        # has failed above all, which no client can tell from a crash.
+        # No connection is reused: a server may close it at the moment of the next request, above
+        # all after a failure, and a client cannot distinguish that from a crash.
         alone = httpx2.Limits(max_keepalive_connections=0)
-        # What the environment says of proxies is not for a server of this machine.
+        # The environment's proxies are not meant for a server of this machine.
         self._client = httpx2.Client(
             timeout=timeout, headers=headers, limits=alone, follow_redirects=False, trust_env=False
         )
@@ -175,7 +175,7 @@ class ProbeClient(ClosedAtExit):
         return reply
 
     def _read(self, method: str, path: str, body: Mapping[str, Json] | None) -> ServerReply:
-        # What a server drips byte by byte is within every single wait, so the whole is bounded.
+        # A server that sends byte by byte meets the timeout of every read, so the sum is bounded.
         until = time.monotonic() + self._timeout
         content = bytearray()
         with self._client.stream(method, f"{self.url}{path}", json=body) as answer:
@@ -220,20 +220,17 @@ class ProbeClient(ClosedAtExit):
 
 
 def _events(text: str) -> Iterator[Mapping[str, Json]]:
-    # Not at every line break of Unicode, which JSON may hold as they are.
+    # Only at line feeds: JSON may contain other line breaks of Unicode unescaped.
     for line in text.split("\n"):
         data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
         if data:
             try:
                 event: Json = json.loads(data)
             except ValueError:
-                # What ends a stream is not JSON.
+                # `[DONE]`, which ends a stream, is not JSON.
                 continue
             if isinstance(event, dict):
                 yield event
-
-
-# A chat, and an answer to it whose meaning is known.
 
 
 @dataclass(frozen=True)
@@ -421,9 +418,6 @@ class ParserEndpoints(ABC):
         """Return content and calls, by any tool parser. Raises TextRefusedError."""
 
 
-# The message that a client gets, and its differences from the message that was meant.
-
-
 def client_message(value: Json) -> ReadMessage:
     """Read a message of a chat completion."""
     return joined_deltas([_object(value)])
@@ -525,9 +519,6 @@ def _object(value: Json) -> Mapping[str, Json]:
 def text_or_empty(value: Json) -> str:
     """Return a text, or an empty one if the value is not one."""
     return value if isinstance(value, str) else ""
-
-
-# Chat completions as servers give them, whole and streamed.
 
 
 def first_choice(value: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -107,9 +107,6 @@ class TokenServer(EngineServer):
         return self.text(written), message
 
 
-# vLLM.
-
-
 DERENDER = f"{CHAT}/derender"
 LIKELIER, MOST = 5.0, 100.0
 """Bias for each character of a token, in log odds, and vLLM's maximum."""
@@ -256,9 +253,6 @@ class _ForcedByVllm(TextRung):
         return message
 
 
-# SGLang.
-
-
 SEPARATE = "/separate_reasoning"
 PARSE = "/parse_function_call"
 NO_THINKING: dict[str, Json] = {"enable_thinking": False, "thinking": False}
@@ -385,9 +379,6 @@ class _ForcedByGrammar(TextRung):
             self._chat_without_thinking(chat), len(text.encode()) + SPARE
         )
         return {**body, "ebnf": only_text(text)}
-
-
-# llama.cpp.
 
 
 MARK = "x"

@@ -57,9 +57,6 @@ from .engine_server import (
     nearest_reading,
 )
 
-# Conversations whose prompts are compared: what the template renders, and what a server makes.
-
-
 PROMPT_QUESTION = "Will it rain in Oslo?"
 SYSTEM = "Answer in one sentence."
 ID = "aB3dE6gH1"
@@ -250,9 +247,6 @@ def until_end(text: str, stops: Sequence[str]) -> str:
     ends = "|".join(re.escape(stop) for stop in stops if stop)
     last = [run.start() for run in re.finditer(rf"(?:(?:{ends})\s*)+", text)] if ends else []
     return text[: last[-1]] if last else text
-
-
-# One text, and what a server makes of it.
 
 
 class ReadVerdict(StrEnum):

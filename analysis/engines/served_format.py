@@ -69,9 +69,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-# The template of a server.
-
-
 TEMPLATE_VARIABLE = "AUTOPARSER_TEMPLATE"
 """Variable that names the template, as `load_template` takes it; it has precedence."""
 
@@ -97,7 +94,7 @@ def served_template(
     Special tokens are the tokenizer's if the source of the template has none.
     Raises TemplateNotFoundError if none has one, and as `load_template` does.
     """
-    # A process that no request reaches, or that reads what another one learned, imports no learner.
+    # Lazy: a process without requests, or one that reads a shared format, needs no renderer.
     from autoparser.analysis.templates.chat_template import ChatTemplate  # noqa: PLC0415
 
     known = held_special_tokens(tokenizer)
@@ -128,10 +125,9 @@ def _option(arguments: Sequence[str]) -> str | None:
     return found
 
 
-# The analysis, shared between the processes of a server: its front end, its core and its workers
-# each load the plugin. The first of them that needs the format learns it in an isolated worker and
-# writes it to a file, whose name has the template and the version of all that decides; the others
-# wait for that and read it.
+# The analysis is shared between the processes of a server: its front end, its core and its workers
+# each load the plugin. The first that needs the format learns it in an isolated worker and writes
+# it to a file, named by a hash of the template and of the engine's version; the others wait for it.
 
 
 def analyze_isolated(template: ChatTemplate) -> Analysis:
@@ -207,7 +203,7 @@ def learn_shared(template: ChatTemplate) -> LearnedFormat:
         return analyze_isolated(template)
     parts = (template.text, sorted(template.special_tokens.items()), template.sandbox)
     text = f"{stamp} {parts!r}"
-    # Texts may hold what UTF-8 has no bytes for.
+    # Templates may contain surrogates, which UTF-8 cannot encode.
     name = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
     file = folder / f"{name}.json"
     with _alone(file.with_suffix(".lock")):
@@ -230,7 +226,7 @@ def _read_shared(file: Path, template: ChatTemplate) -> LearnedFormat | None:
 
 def _learn_and_share(file: Path, template: ChatTemplate) -> LearnedFormat:
     found = analyze_isolated(template)
-    # No answer is read by the gate, and to run it takes as long as to analyze.
+    # Parsing does not need the gate, and running it takes as long as the analysis.
     cache_file(file, file_text(found.to_file(gate=_NO_GATE)).encode("ascii"))
     with suppress(OSError):
         for old in file.parent.iterdir():
@@ -254,9 +250,6 @@ def _alone(lock: Path) -> Generator[None]:
         with suppress(OSError):  # of file systems without locks
             fcntl.flock(stream, fcntl.LOCK_EX)
         yield
-
-
-# What was learned, and from where.
 
 
 FORMAT_VARIABLE = "AUTOPARSER_FORMAT"
@@ -350,9 +343,6 @@ def learn_served(tokenizer: object) -> ServedSource:
     if named:
         return ServedSource(learn_shared(template), file=Path(named))
     return ServedSource(learn_shared(template), held=_template_of(tokenizer))
-
-
-# An engine's request as plain values; engines have classes of their own.
 
 
 @dataclass(frozen=True)
@@ -512,7 +502,7 @@ class ServedFormat:
         except AutoparserError:
             if text is None:
                 raise
-            # The template refuses the value, or it was not learned: the prompt decides.
+            # The template raises for the value, or it was not learned: the prompt decides.
             return parser_with(None)
 
     @property
@@ -552,7 +542,7 @@ class ServedFormat:
         if not (request.forced or request.strict or request.content is not None):
             return None
         settings = self._switches_in(request)
-        # The engine masks these tokens inside a tag.
+        # The engine masks end tokens inside a tag, so the grammar must not require them.
         eos = tuple(self.text([end]) for end in sorted(self._ends))
         made = self._grammar(request, settings)
         grammar = replace(made, content_tag=request.content_tag, eos=eos)
@@ -562,7 +552,7 @@ class ServedFormat:
             openings = {
                 opening.text: opening.setting for opening in self.learned.formats.openings[::-1]
             }
-            # Nothing set is the grammar's own.
+            # The empty setting is that of the grammar itself.
             others = filter(None, openings.values())
             turns = [self._grammar(request, setting).turn for setting in others]
             grammar = replace(grammar, turn=at_any_start([grammar.turn, *turns]))
@@ -578,7 +568,7 @@ class ServedFormat:
             tool_choice=request.tool_choice,
             parallel_tool_calls=request.parallel,
             json_schema=None if request.forced else request.content,
-            # What an engine's own reading of a schema leaves out is no reason to refuse it.
+            # Engines ignore parts of schemas that they cannot express; refusing them would be new.
             loosen=None if request.content is None or request.strict else True,
         )
 
@@ -667,7 +657,7 @@ def served_format(tokenizer: object) -> ServedFormat:
     the tokenizer is not a fast one.
     """
     known = tokenizer_of(tokenizer)
-    # Requests that come while the first one learns wait for it.
+    # Concurrent requests wait while the first one learns.
     with _learning:
         found, source = _formats.get(known, (None, None))
         if found is None or source is None or source.has_other_template(tokenizer):

@@ -60,9 +60,6 @@ from .probed_texts import (
     rank_served_parsers,
 )
 
-# The engine at an address, by the owner in its list of models.
-
-
 MODELS = "/v1/models"
 ITSELF = f"give the address of the engine itself, not of a proxy: {', '.join(ServerEngine)}"
 
@@ -105,10 +102,8 @@ def _chosen(client: ProbeClient, models: list[dict[str, Json]], model: str) -> M
     return found
 
 
-# The last way: sampled outputs.
-#
-# Their meaning is not known, so this package's own reading stands for it, which the reports state.
-# They are used only if the server offers nothing better, or on request.
+# Sampled outputs are the last route. Their meaning is unknown, so this package's own reading is
+# taken for it, which the reports state. They are used only without a better route, or on request.
 
 
 QUESTIONS: Mapping[str, tuple[str, bool]] = {
@@ -347,9 +342,6 @@ def _read(reader: TextRung, chat: ProbedChat, known_text: KnownText) -> ProbedTe
     return (
         _with_stream(read, lambda: reader.read_stream(chat, known_text)) if reader.streams else read
     )
-
-
-# Advice about a server that reads wrong.
 
 
 class AdviceKind(StrEnum):

@@ -299,9 +299,6 @@ class ReasoningDetector:
         return self._reasoning_result(self._stream.finish())
 
 
-# Hooks. SGLang calls them with its own objects; each leaves what is not read by this plugin.
-
-
 def _settings_of(request: Any) -> dict[str, object]:
     """Return the variables that a request's prompt is rendered with."""
     given: dict[str, object] = dict(getattr(request, "chat_template_kwargs", None) or {})
@@ -412,9 +409,6 @@ HOOKED: Mapping[str, tuple[str, Callable[..., Any]]] = {
     "sglang.srt.parser.reasoning_parser.ReasoningParser.__init__": ("AFTER", tell_detector),
 }
 """Hooks by their place in SGLang: the kind of hook, and the function."""
-
-
-# Registration.
 
 
 def register() -> None:

@@ -456,9 +456,6 @@ class ReasoningHalf(_ServedParser):
         return self.messages.delta_of(self._stream.finish())
 
 
-# Registration.
-
-
 def register() -> None:
     """Register both parsers, and the whole one where both names, or the only one, are ours.
 

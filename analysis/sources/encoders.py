@@ -52,12 +52,16 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-# The generation prompt of an encoder that has no parameter to leave it out.
+# The generation prompt of an encoder without a parameter that omits it.
 #
-# Such a function writes the start of the model's turn after every conversation that waits for one.
-# Two encodings tell it from the end of a user's turn: with one user message V, and with two, U and
-# V. The text before V in both is the start of a user's turn; the rest of the text between U and V
-# is its end; and the text after V beyond that end is the start of the model's turn.
+# Such a function writes the start of the model's turn after every user message at the end. Two
+# encodings separate it from the end of the user's turn: one of the user message V, and one of U and
+# V. The text before V in both is the start of a user's turn, the rest of the text between U and V
+# is its end, and the text after V beyond that end is the start of the model's turn. For example
+#
+#     <user>V</s><model>        <user>U</s><user>V</s><model>
+#
+# has `<user>` and `</s>` around user messages, and the generation prompt `<model>`.
 
 
 U, V = "Uqaz7", "Vwsx8"
@@ -299,11 +303,11 @@ class _Adapter:
         text = self._encoded(messages, arguments)
         if GENERATION in self.names or variables.get(GENERATION) or _is_answered(messages):
             return text
-        # It writes the start of the model's turn unasked, and was asked not to.
+        # It always writes the generation prompt, which this render omits.
         return text.removesuffix(self._prompt(arguments))
 
     def _encoded(self, messages: list[object], arguments: Mapping[str, object]) -> str:
-        # The function may change what it is given.
+        # The function may change its arguments.
         given, named = copy.deepcopy((messages, dict(arguments)))
         if self.by_position:
             return self._text(self.function(given, **named))

@@ -21,9 +21,6 @@ from autoparser.analysis.core.errors import TemplateNotFoundError, TemplateReadE
 
 from .local_files import open_file, reading
 
-# Windows: the beginning of a file, as far as it was needed, from a disk, a cache or a network.
-
-
 LARGEST_HEADER = 64 << 20
 """Most bytes of a header. A vocabulary of 260,000 tokens with its merges has about 12 million."""
 

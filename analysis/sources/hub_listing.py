@@ -212,10 +212,8 @@ def _in_cache(repository: str, revision: str | None) -> HubListing | None:
     return HubListing(repository, commit, files, from_hub=False) if files else None
 
 
-# Files of a model, fetched into the Hub library's cache.
-#
-# Contract: after an error the cache has no partial file, and no revision points at a commit whose
-# files are not all there.
+# Contract of fetching: after an error the cache has no partial file, and no revision refers to a
+# commit with missing files.
 
 
 LARGEST_FILE = 128 << 20
@@ -314,9 +312,6 @@ class _ByteCounter:
 
     close = update_transfer = refresh = ignore
     set_description = set_postfix_str = set_transfer_postfix_str = ignore
-
-
-# The beginning of a file on the Hub, by range requests: a GGUF header without the weights.
 
 
 PARTIAL_CONTENT = 206

@@ -234,10 +234,8 @@ def _endpoint() -> str:
     return constants.ENDPOINT
 
 
-# Retries while the Hub is busy, without the library's own messages.
-#
-# `huggingface_hub` itself retries the parts of a download, but not the first request about a
-# repository, nor a download that begins with an error of the Hub.
+# `huggingface_hub` retries parts of a download, but neither the first request about a repository
+# nor a download that begins with an error of the Hub, so these are retried here.
 
 
 Answer = TypeVar("Answer")
@@ -289,7 +287,7 @@ def guarded_library() -> Generator[None]:
     hooks = client.event_hooks
     if _judge_answer not in hooks["response"]:
         client.event_hooks = {**hooks, "response": [*hooks["response"], _judge_answer]}
-    # Files of that store are fetched by a library of its own, from where an answer says.
+    # The Xet store has a client of its own, which would follow addresses without these checks.
     stored, constants.HF_HUB_DISABLE_XET = constants.HF_HUB_DISABLE_XET, True
     try:
         with _quiet_library():
@@ -385,7 +383,7 @@ def _quiet_library() -> Generator[None]:
         hub_logging.set_verbosity(before)
 
 
-# A URL that was taken for a path has only one slash left.
+# A URL that was parsed as a path has only one slash left.
 _URL = re.compile(r"https?:/+(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 
 _HUB = "https://huggingface.co"
@@ -447,12 +445,11 @@ def _split(url: str) -> tuple[str, list[str]]:
     return parsed.netloc.lower(), [part for part in parsed.path.split("/") if part]
 
 
-# Names of models on the Hub, by the rules of `huggingface_hub` for such names.
+# Names of models on the Hub, by the rules of `huggingface_hub`.
 #
-# A repository is ``org/name``, or one word for those that are older than organizations. A name that
-# ends as template files do is a missing file, not a repository. After the repository a GGUF file
-# may be named, as ``org/name/file.gguf``, or by its quantization, as ``org/name:Q4_K_M``. The Hub's
-# URL of any of them is a name, too.
+# A repository is ``org/name``, or one word if it is older than organizations. A name with the
+# suffix of a template file is a missing file, not a repository. A GGUF file of a repository is
+# named as ``org/name/file.gguf``, or by its quantization, as ``org/name:Q4_K_M``.
 
 
 _PART = r"[A-Za-z0-9_](?:[\w.\-]{0,94}[A-Za-z0-9_])?"

@@ -22,9 +22,6 @@ from typing import BinaryIO
 from autoparser.analysis.core.documents import SAVED_FORMATS
 from autoparser.analysis.core.errors import TemplateReadError, is_mapping, kind_of as value_kind
 
-# Reading no more of a file than a text may have: it may be a stranger's.
-
-
 LARGEST = 64 << 20
 """Bytes of a text that is read; the largest of real models have a few million."""
 
@@ -94,7 +91,7 @@ def pipe_patience() -> float | None:
     It is ``--timeout``: nothing else ends a task that only waits, since its limits are of
     processor time.
     """
-    # Lazy: a command that reads no pipe need not import what starts workers.
+    # Lazy: only reading a pipe needs the limits of workers.
     from autoparser.analysis.templates import worker_limits  # noqa: PLC0415
 
     guard = worker_limits.current_guard()
@@ -151,7 +148,7 @@ def open_file(path: Path, *, noted: bool = True) -> BinaryIO:
 def _open_at_once(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if hasattr(os, "set_blocking"):
-        # Only to open it must not wait: what is written is.
+        # Opening must not block, but reading waits for the writer.
         os.set_blocking(descriptor, True)
     return descriptor
 
@@ -180,9 +177,6 @@ def cached_file(path: Path, largest: int = LARGEST) -> bytes | None:
     return content if len(content) <= largest else None
 
 
-# The files of the engine, by which an answer that is cached has its version.
-
-
 HOME = Path(__file__).parents[1]
 """The folder of the engine."""
 
@@ -199,9 +193,6 @@ def files_below(directory: str | Path, depth: int = 99) -> Iterator[str]:
             yield entry.path
         elif depth and entry.name != "__pycache__":
             yield from files_below(entry.path, depth - 1)
-
-
-# The kind of a file that is not a template, in words for the person who named it.
 
 
 _HEAD = 64
@@ -405,9 +396,6 @@ def json_kind(value: object) -> str:
     return "null" if value is None else value_kind(value)
 
 
-# Saved formats among files: they are known by their `schema`, whatever their name and version.
-
-
 _LARGEST_FORMAT = 64 << 20
 """Bytes of a file that may be one."""
 _FORMAT_HEAD = 4096
@@ -427,7 +415,7 @@ def is_format_text(content: bytes) -> bool:
     try:
         return is_format_file(json.loads(content))
     except (RecursionError, ValueError):
-        # It is broken; what it says of itself stands at its beginning.
+        # Broken JSON is recognized by the `schema` at its beginning.
         return bool(
             re.match(rb'\s*{\s*"schema"\s*:\s*"' + re.escape(SAVED_FORMATS.encode()), content)
         )

@@ -173,11 +173,9 @@ def _one_text(
     return FoundTemplates({DEFAULT_NAME: found}, special_tokens or {}, source)
 
 
-# Templates from a program's objects: a path, a text, a tokenizer or a processor.
-#
-# Contract: an object is asked for what transformers' tokenizers and processors have,
-# `chat_template` and `special_tokens_map`; its class does not matter, and transformers is never
-# imported.
+# Contract of templates from objects: only `chat_template` and `special_tokens_map` are read, which
+# tokenizers and processors of transformers have. The class does not matter, and transformers is
+# never imported.
 
 
 class HoldsTemplate(Protocol):
@@ -252,10 +250,9 @@ def _held_texts(holder: object) -> Mapping[str, str]:
     return {name: text for name, text in held.items() if isinstance(text, str) and text}
 
 
-# A model's files from the Hub, as a directory that every command takes.
-#
-# From a model of GGUF files it is made of what their headers hold: the templates, the special
-# tokens, and the tokenizer where it can be told in full.
+# `fetch` makes a directory that every command takes. For a model of GGUF files, its content comes
+# from their headers: the templates, the special tokens, and the tokenizer if the header has all of
+# it.
 
 
 _PLAIN_NAME = re.compile(r"\w[\w.\- ]{0,99}")
@@ -308,7 +305,7 @@ def _files(listing: HubListing, source: Provenance) -> dict[str, bytes] | None:
     """Fetch a model's own files; return None if they hold no template."""
     if templates_in_files(listing, source) is None:
         return None
-    # Each once; the tokenizer's last, since what is fetched last marks the revision as fetched.
+    # Without duplicates; the tokenizer last, since the last file marks the revision as fetched.
     names = list(dict.fromkeys((*template_files(listing), *tokenizer_files(listing))))
     directory = fetch_files(listing, names, source.revision)
     if directory is None:
@@ -329,7 +326,7 @@ def _from_header(header: GgufContents) -> dict[str, bytes]:
         found[file] = text.encode()
     config = json.dumps(dict(header.special_tokens), indent=2, ensure_ascii=False)
     found[CONFIG_FILE] = f"{config}\n".encode()
-    # A tokenizer that cuts text otherwise than the model's would be taken for the model's.
+    # An inexact tokenizer would be mistaken for the model's own.
     with suppress(TokenizerError):
         found[TOKENIZER_FILE] = tokenizer_of_gguf(header, segmenting=True).to_str().encode()
     return found

@@ -98,9 +98,6 @@ class FoundTemplates(Struct, frozen=True):
         )
 
 
-# The ``chat_template`` value of a JSON file: one text, or several by name.
-
-
 TEMPLATE_KEY = "chat_template"
 
 
@@ -200,9 +197,7 @@ def _token_text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-# A model directory: which of its files hold its chat templates.
-#
-# Facts from transformers 5.23.0. The first of these that is there decides alone:
+# Facts from transformers 5.23.0. Only the first existing source of these is used:
 # ``chat_template`` in ``processor_config.json``; ``chat_template.json`` (the processors' legacy
 # file, refused beside ``additional_chat_templates``); ``chat_template.jinja`` with
 # ``additional_chat_templates/*.jinja``; ``chat_template`` in ``tokenizer_config.json``.
@@ -282,10 +277,8 @@ def _additional_files(directory: Path) -> dict[str, str]:
     }
 
 
-# Templates from GGUF files: one file, or one that represents all of a model's.
-#
-# A model has several GGUF files, one for each quantization, with the same templates. Without a
-# choice, the first by name that is a model's first part is taken; reports name it.
+# A model has several GGUF files, one for each quantization, with the same templates. By default the
+# first by name is read, or its first part; reports name it.
 
 
 GGUF = ".gguf"
@@ -358,7 +351,7 @@ def templates_in_files(listing: HubListing, source: Provenance) -> FoundTemplate
         found = templates_in_directory(directory, source)
     except TemplateNotFoundError:
         return None
-    # A path in the cache says little to a person.
+    # Errors name the repository: a path in the cache would be unreadable.
     by_name = {
         key: replace(template, file=f"{listing.repository}/{template.part}")
         for key, template in found.by_name.items()

@@ -89,15 +89,12 @@ def _assemble(
     return tokenizer
 
 
-# Which added tokens llguidance never takes as text, and a vocabulary in which no text spells
-# them.
-#
-# llguidance takes an added token as a token of its own, never as text, when it is flagged special
-# or looks like ``<…>``; only ``<[id]>`` in a grammar reaches it. But where a grammar forces text
-# (a ``const``, the rest of an ``enum``'s value, a regex without a choice), llguidance tokenizes
-# that text with the tokenizer, gets the added token, offers it alone, and then refuses it:
-# generation is stuck (llguidance 1.9). So such tokens get names that no text holds. Forced text
-# then comes out in the plain tokens that llguidance takes, and the ids stay as they are.
+# Opaque tokens. llguidance never matches an added token by its text if it is flagged special or
+# looks like ``<…>``; only ``<[id]>`` in a grammar matches it. But where a grammar forces text (a
+# ``const``, the rest of an ``enum``'s value, a regex without a choice), llguidance tokenizes that
+# text, gets the added token, allows it alone, and then rejects it: generation is stuck (llguidance
+# 1.9). So such tokens are renamed to text that does not occur. Forced text is then tokenized to
+# plain tokens, and all ids stay the same.
 
 
 OPEN, CLOSE = "\ue000", "\ue001"
@@ -145,11 +142,8 @@ def opaque_json(text: str, ids: Collection[int]) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-# The cut of a text at the tokens that llguidance never takes as text.
-#
-# A literal of a grammar has to be cut so, and these tokens written by their ids: as text they
-# would be masked, or offered and then refused. With `<a>` among them, id 7, `x<a>y` is `x`, 7,
-# `y`.
+# A literal of a grammar is split at opaque tokens, which are written by id: as text they would be
+# masked, or allowed and then rejected. If `<a>` is one, with the id 7, `x<a>y` is `x`, 7, `y`.
 
 
 _MOST = 8192
@@ -208,9 +202,6 @@ def opaque_tokens(tokenizer: Tokenizer, eos: Iterable[int] = ()) -> OpaqueTokens
     return OpaqueTokens(ids, frozenset(eos))
 
 
-# The bytes of a token, by how the vocabulary spells it.
-
-
 def byte_letters() -> list[str]:
     """Return GPT-2's letter for each byte."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -262,9 +253,6 @@ def _spell_by_letters(name: str) -> bytes:
         return name.encode()
 
 
-# The tokens of a vocabulary by their bytes: those that begin with, or hold, given bytes.
-
-
 class TokenIndex:
     """All tokens of a vocabulary, sorted by their bytes."""
 
@@ -296,11 +284,8 @@ class TokenIndex:
         return self._holding[part]
 
 
-# Where a marker ends in a text that comes token by token, in bytes.
-#
-# Bytes are what both ways of writing a marker share: an added token has the marker's bytes, and
-# so has any row of plain tokens that spells it, even one that shares a token with the text around
-# it.
+# Markers are searched for in bytes, since a marker may be one added token, or a sequence of plain
+# tokens, the first and the last of which may include text around it.
 
 
 class SearchMarker(Struct, frozen=True, dict=True):

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 
-# Text as tokens with their offsets, and back: nothing added, nothing lost.
-#
-# Contract: a text or an id that cannot be encoded or decoded raises an AutoparserError that names
-# it; exceptions of the tokenizer do not get out.
+# Contract of encoding: a text or an id that cannot be encoded or decoded raises an AutoparserError
+# that names it, never an exception of the tokenizers library.
 
 
 class FastTokenizer(Protocol):

@@ -152,9 +152,6 @@ def _wrong(path: Path, words: str, line: int | None) -> TokenizerError:
     )
 
 
-# The tokenizer of a GGUF header, where its kind is one that can be made here.
-
-
 BYTE_LEVEL = "gpt2"
 """GGUF's name of byte-level BPE, whatever the model."""
 
@@ -282,11 +279,9 @@ def _growth(normalizer: object) -> int:
     return most * max(1, len(content)) if isinstance(content, str) else most
 
 
-# The tokenizer of a model, wherever the model is: the one home of finding and reading it.
-#
-# Found in this order: ``tokenizer.json``; tiktoken's ranks, in ``*.tiktoken`` or a
-# ``tokenizer.model`` of that form. A ``tokenizer.model`` of sentencepiece cannot be read, and is
-# said to be there. A GGUF file holds its own.
+# A model's tokenizer is searched in this order: ``tokenizer.json``; tiktoken's ranks, in
+# ``*.tiktoken`` or a ``tokenizer.model`` of that form. A ``tokenizer.model`` of sentencepiece
+# cannot be read, and the error names it. A GGUF file contains its own.
 
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -309,7 +304,7 @@ def load_tokenizer(
     name = hub_name(named)
     if name is None:
         raise _none_here(named)
-    # A commit that was found already says more than the URL.
+    # A commit that is known already is more exact than the revision of the URL.
     revision = revision or name.revision
     listing = list_repository(name.repository, revision)
     directory = None
@@ -449,14 +444,14 @@ def _adapt_object(
     tokenizer: Tokenizer, size: int, eos: int | tuple[int, ...] | None
 ) -> ModelTokenizer:
     """Adapt a tokenizer that a caller holds, once: it may come with every request."""
-    # It grows when tokens are added to it, and never changes otherwise.
+    # `size` is part of the cache key: the only change of a tokenizer is adding tokens.
     del size
     return ModelTokenizer(tokenizer, eos)
 
 
 def _load(source: str | Path, *, segmenting: bool) -> ModelTokenizer:
     path = Path(source)
-    # A bare word is a path; only what holds a slash may be a model on the Hub.
+    # A bare word is a path; only a name with a slash may be a model on the Hub.
     remote = not path.exists() and "/" in str(source)
     tokenizer = (
         load_tokenizer(source, segmenting=segmenting)

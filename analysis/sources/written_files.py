@@ -134,7 +134,7 @@ def cache_file(path: Path, content: bytes) -> None:
 
 def _new_file(folder: Path, prefix: str, suffix: str) -> tuple[BinaryIO, Path]:
     """Create a file under a unique name, with the mode of the process' new files."""
-    # Not by `tempfile`, whose files nobody else may read: this one becomes the person's own.
+    # Not by `tempfile`, whose files only their owner may read: this one is the user's result.
     path = folder / f"{prefix}{secrets.token_hex(8)}{suffix}"
     return path.open("xb"), path
 
@@ -150,7 +150,7 @@ def _write_pipe(path: Path, content: bytes) -> None:
                 if descriptor is None:
                     descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
                 content = content[os.write(descriptor, content) :]
-                # A reader that takes a piece is waited for anew.
+                # Each piece that is read restarts the timeout.
                 ends = None if seconds is None else monotonic() + seconds
             except OSError as error:
                 # Not opened by a reader yet (ENXIO), or full (EAGAIN).

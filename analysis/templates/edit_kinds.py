@@ -299,7 +299,7 @@ def asking_also(text: str, name: str) -> Iterator[TemplateEdit]:
             yield TemplateEdit(end, end, f" and {name}")
 
 
-# Text that a loop writes with some of its items, written once after the loop instead.
+# Edits that move a text, which a loop writes with some of its items, to the place after it.
 #
 # For example `{% for c in calls %}{{ c }}{% if not loop.first %}{{ '>' }}{% endif %}{% endfor %}`
 # with the text `>` gives `{% for c in calls %}{{ c }}{% if not loop.first %}{% endif %}{% endfor

@@ -34,15 +34,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-# A Python function that encodes messages, in the place of a template's text.
+# Some models ship a Python module with a function from messages to the prompt in place of Jinja.
+# Anything that renders can be analyzed, so such a function is a chat template whose text is the
+# source of its module.
 #
-# Some models ship no Jinja, but a module with a function from messages to the prompt. Whatever
-# renders can be analyzed, so such a function is a chat template whose text is its module's
-# source.
-#
-# Contract: as for `ChatTemplate`, whatever the function raises becomes a TemplateRenderError, and
-# what it does to the messages, it does to a copy. It is a stranger's code, which no sandbox
-# holds: who makes an `EncodedTemplate` has been asked to by name.
+# Contract: as for `ChatTemplate`, an exception of the function becomes a TemplateRenderError, and
+# the function gets copies of the messages. It is untrusted code without a sandbox, so an
+# `EncodedTemplate` is made only if the user names the function.
 
 
 REFUSALS = (AssertionError, NotImplementedError, ValueError)

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-# The line of a template at which a render failed.
-
-
 _LACKING = re.compile(r"t_\d+$")
 """Name of the function that Jinja compiles in place of a missing filter or test: its frame has no
 line of the template, but its caller's frame does."""
@@ -63,9 +60,6 @@ def _line_of(template: Template, code_line: int) -> int:
     if lines is None:
         lines = _LINES[template] = template.debug_info
     return next((line for line, begins in reversed(lines) if begins <= code_line), 1)
-
-
-# The offsets of Jinja's tokens in a template's text; its syntax tree has only lines.
 
 
 class TemplateToken(NamedTuple):
@@ -135,9 +129,6 @@ def written_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[int, int]]
             yield begun, token.end
 
 
-# The comments of a template, which Jinja leaves out of every render.
-
-
 def template_comments(text: str) -> Iterator[tuple[int, str]]:
     """Return each comment with the line (from 1) on which it begins.
 
@@ -150,9 +141,6 @@ def template_comments(text: str) -> Iterator[tuple[int, str]]:
                 yield line, value
     except JinjaSyntaxError:
         return
-
-
-# A template's variables as texts, and those that are not switches.
 
 
 PASSED = ("messages", "tools", "documents", "add_generation_prompt")

@@ -15,7 +15,7 @@ from autoparser.analysis.core.conversation import Json
 
 from .source_text import TemplateToken, closing_bracket, template_tokens
 
-# A template's text as a tree of what it writes and what decides whether that is written.
+# The statement tree of a template: its outputs, and the statements that decide whether they run.
 #
 # For example `<{{ 'a' + x }}>{% if y %}z{% else %}w{% endif %}` has the items `<`, an output of
 # the operands `'a'` and `x`, `>`, and a branching with the bodies `z` and `w`.
@@ -378,15 +378,13 @@ def _operation(tokens: Sequence[TemplateToken], at: int) -> tuple[int, str]:
     return end, "|" if value == "|" else "(" if called else "."
 
 
-# Small edits of a template's text, found by its syntax alone: nothing is known of what they do.
+# Small edits of a template, found by its syntax alone; renders decide which of them helps.
 #
-# An edit takes something away or asks less: an operation on a value (`|trim`, `.split(x)[-1]`), a
-# part of a condition (`and not loop.last`), a whole condition; it writes a value that is a string
-# as it is, where an operation was made for others (`x|tojson`); or it asks of the first item what
-# was asked of the last (`users[-1]`), which is another one in each later prompt. Which of them
-# serves is for renders to say. For example `{% if a and b %}{{ x|trim }}{% endif %}` gives `{% if
-# b %}`, `{% if a %}`, `{% if true %}`, `{% if false %}`, `{{ x }}` and `{{ (x if x is string else
-# x|trim) }}`.
+# An edit removes an operation on a value (`|trim`, `.split(x)[-1]`), a part of a condition (`and
+# not loop.last`) or a whole condition; it restricts an operation to values that are not strings
+# (`x|tojson`); or it tests the first item in place of the last (`users[-1]`), which changes with
+# each later prompt. For example `{% if a and b %}{{ x|trim }}{% endif %}` gives `{% if b %}`, `{%
+# if a %}`, `{% if true %}`, `{% if false %}`, `{{ x }}` and `{{ (x if x is string else x|trim) }}`.
 
 
 def default_edit(setting: Mapping[str, Json]) -> TemplateEdit:

@@ -32,9 +32,6 @@ from msgspec import Struct
 from .render_trace import OpenSite, PromptPiece, SeenValue, StepKind, TemplateSite, TraceStep
 from .source_text import TemplateToken, written_places
 
-# Values in few words, as Jinja writes them, for a trace.
-
-
 LONGEST_STRING = 160
 """Most characters of a described text; a longer one is cut in the middle."""
 

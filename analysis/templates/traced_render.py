@@ -24,8 +24,6 @@ from .render_trace import OpenSite, RenderTrace, StepKind, TemplateSite
 from .source_text import NEWLINE, template_tokens
 from .trace_recorder import FoundSite, TraceRecorder, found_sites, placed_sites
 
-# Which parts of an expression a trace tells the values of, and how a template spells them.
-
 
 def seen_parts(node: nodes.Node) -> Iterator[tuple[nodes.Expr, str]]:
     """Yield the names, attributes and compared values of an expression, with their spelling.

@@ -77,11 +77,9 @@ def memory_words(most: int | None) -> str:
     return f"it takes more than {most / MEGABYTE:g} MB of memory"
 
 
-# How much memory this process has, and the limit on it.
-#
-# The kernel counts what a process may write to as its data: heap, anonymous maps, thread stacks.
-# Address space would count a hundred gigabytes that libraries reserve and never touch. Linux
-# alone holds processes to it.
+# Memory is limited by RLIMIT_DATA, which counts writable memory: heap, anonymous maps, thread
+# stacks. A limit on address space would count a hundred gigabytes that libraries reserve and never
+# touch. Only Linux enforces it.
 
 
 _STATUS = Path("/proc/self/status")
@@ -115,7 +113,7 @@ def bound_memory(more: int | None, has: int | None) -> Generator[None]:
     soft, hard = getrlimit(RLIMIT_DATA)
     bound = has + more
     for other in (soft, hard):
-        # A negative number says that there is none.
+        # A negative number means no limit.
         bound = min(bound, other) if other >= 0 else bound
     setrlimit(RLIMIT_DATA, (bound, hard))
     try:
@@ -214,7 +212,7 @@ class RenderGuard:
     def tick(self) -> None:
         """Check the clock. Raises LimitReached, TaskLimitReached."""
         if os.getppid() != self._parent:
-            # Nobody is left who waits for this, and nobody who would end it.
+            # The parent has died, so the result is useless, and only this process can end itself.
             os._exit(1)
         now = process_time()
         most = self.limits.seconds
@@ -223,12 +221,12 @@ class RenderGuard:
         if not self._rendering:
             return
         if self._seen_renders != self._renders:
-            # The first tick in this render: from here it is timed.
+            # The first tick of this render starts its clock.
             self._seen_renders, self._seen_at = self._renders, now
             return
         most = self.limits.render_seconds
-        # It comes again with each tick until the render has ended: where an exception comes out
-        # of a finalizer, Python throws it away.
+        # Raised again at each tick until the render has ended: Python discards an exception that
+        # is raised inside a finalizer.
         if most is not None and now - self._seen_at > most:
             raise LimitReached(LimitKind.RENDER_TIME, f"it takes more than {most:.3g} s")
 
@@ -236,7 +234,7 @@ class RenderGuard:
 def _collect_bounded(
     pieces: Iterable[Piece], length: Callable[[Piece], int], most: int
 ) -> list[Piece]:
-    # Counted by the handful, in C: the loop over single pieces would cost what the render does.
+    # Counted in batches, in C: a Python loop over single pieces would cost as much as the render.
     source = iter(pieces)
     kept: list[Piece] = []
     total, size = 0, FIRST_PIECES
@@ -270,7 +268,7 @@ def _clocks(guard: RenderGuard) -> Generator[None]:
         due = math.ceil(process_time() + seconds + GRACE)
         ceiling = due if hard == RLIM_INFINITY else min(due, hard)
         setrlimit(RLIMIT_CPU, (ceiling, hard))
-    # It stays: a tick that is under way when the task ends would find nobody to take it.
+    # The handler stays installed: a pending tick at the end of a task would kill the process.
     signal.signal(signal.SIGVTALRM, _tick)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)

@@ -52,10 +52,8 @@ from .worker_process import (
     unpickle_value,
 )
 
-# A worker as its parent sees it: a task goes in, its value or its error comes out.
-#
-# Contract: one task at a time. A worker that died or was killed is not restarted; its user starts
-# another. It ends with its parent, when its pipe is closed.
+# Contract of a worker: one task at a time. A worker that died or was killed is not restarted; its
+# user starts another. It ends with its parent, when its pipe is closed.
 
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -167,7 +165,7 @@ class TaskWorker:
         except (EOFError, ConnectionError):
             fault = death_error(self._reap(), request.limits, request.file)
         except BaseException:
-            # As by an interrupt: nobody waits for its result any more. A worker at this process'
+            # For example an interrupt: the result is no longer needed. A worker at the same
             # terminal was interrupted, too, and may clean up.
             if self._terminal:
                 self._hung_up(TIDY_SECONDS)
@@ -213,9 +211,6 @@ def _end_process(process: WorkerProcess, connection: Connection, owner: int) -> 
     if os.getpid() == owner:
         process.kill()
         process.wait()
-
-
-# Context managers that are closed where a `with` statement ends.
 
 
 class ClosedAtExit(ABC):
@@ -303,7 +298,7 @@ class WorkerPool(ClosedAtExit):
                 elif not more and not outcomes:
                     return
         finally:
-            # Left early: nobody waits for the tasks under way.
+            # Left early: the results of the running tasks are not needed.
             for _, worker in self._busy.values():
                 worker.close()
                 self._idle.append(TaskWorker())
@@ -356,9 +351,6 @@ def can_take_task(worker: TaskWorker) -> bool:
     return worker.alive
 
 
-# One task in a worker; workers are kept for the next one.
-
-
 KEPT = 4
 """Idle workers that are kept."""
 
@@ -404,9 +396,6 @@ def _take_worker() -> TaskWorker:
             return worker
         worker.close()
     return TaskWorker()
-
-
-# Programs for the Python of another environment.
 
 
 def python_answer(python: str, program: str, arguments: Iterable[str], seconds: float) -> Any:

@@ -40,10 +40,8 @@ from .worker_limits import (
     hold_to_limits,
 )
 
-# Messages between a worker and its parent: pickled values.
-#
-# Contract: a worker runs the engine on untrusted templates and is not a sandbox itself: its replies
-# are unpickled as coming from this program. Frozen mappings are pickled as such.
+# Contract of messages: a worker runs the engine on untrusted templates, but is not a sandbox
+# itself: its replies are unpickled as trusted. Frozen mappings are pickled as such.
 
 
 class TaskRequest(Struct, frozen=True):
@@ -110,9 +108,6 @@ def _freeze(value: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(value)
 
 
-# The worker's side: it answers requests from its pipe until the parent closes it.
-
-
 _STANDARD = (0, 1, 2)
 _DESCRIPTORS = (Path("/proc/self/fd"), Path("/dev/fd"))
 
@@ -127,7 +122,7 @@ def serve_tasks(connection: Connection, parent: int, *, interruptible: bool = Fa
     if sys.platform != "win32":
         # The process that started this one has blocked them until here.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    # Read once a task: the system takes its time to tell.
+    # Read once per task, since the system call is slow.
     had = has = data_bytes()
     while True:
         try:
@@ -150,7 +145,7 @@ def release_files(keep: int, *, output: bool) -> None:
     """
     sink = os.open(os.devnull, os.O_RDWR)
     kept = {keep, sink, 2, *((0, 1, *inherited_files()) if output else ())}
-    # A command's own messages have a file beside that of what libraries write.
+    # A command writes its own messages to another file than libraries do.
     kept.add(_standard_error() or sink)
     for number in _open_files():
         if number not in kept:
@@ -209,12 +204,12 @@ def _answer(content: bytes, has: int | None, parent: int) -> WorkerReply:
         error = raised
         _note_traceback(error)
     except BaseException as raised:  # noqa: BLE001 - as where a library in Rust panics
-        # Its class is found by no name, so that it cannot be sent.
+        # Its class is not importable, so it cannot be pickled.
         error = RuntimeError(f"{type(raised).__name__}: {raised}").with_traceback(
             raised.__traceback__
         )
         _note_traceback(error)
-    # The frames of the task hold what it took.
+    # The frames of the task keep its memory alive.
     error.__traceback__ = None
     error.__context__ = None
     gc.collect()
@@ -253,9 +248,8 @@ def _connection(number: int) -> Connection:
     return Connection(number)
 
 
-# The activity of another process, from the kernel: whether it works, and its processor time.
-#
-# Not by ``psutil``: it would be a dependency of every installation for one line of one file.
+# The activity of a process is read from the kernel, not by ``psutil``: that would be a dependency
+# of every installation for one line of one file.
 
 
 _USER_TICKS, _SYSTEM_TICKS = 11, 12

@@ -30,9 +30,6 @@ from typing import Any
 from .asked_engine import USER, AskedEngine, JoinedMessage, Reading, message
 from .llama_reader import LlamaCpp
 
-# Tokenizers that the parsers of vLLM and SGLang can be made with, where no model is.
-
-
 _WORD = re.compile(r"\s?\w{1,5}|\s+|[^\w\s]{1,3}")
 
 
@@ -125,9 +122,6 @@ class KnownTokens:
         return self._vocabulary
 
     get_added_vocab = get_vocab
-
-
-# SGLang's parsers of reasoning and of calls, one after the other as its server has them.
 
 
 class Sglang(AskedEngine):
