@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -30,12 +29,6 @@ FOUND = 1
 
 INCOMPLETE = 2
 """The exit code where a limit ended renders, so that not all could be played."""
-
-
-class EditForm(StrEnum):
-    """The edits that are made of the verdicts."""
-
-    TEMPLATE = "template"
 
 
 DOUBT = "what is sampled may not be what a model writes"
@@ -70,11 +63,11 @@ def roundtrip(
         "Read an engine's prompts and completions instead of playing scenarios, as JSON Lines"
         " with text or token ids; shows what its prefix cache lost, and why.",
     ] = None,
-    to: Annotated[
-        EditForm | None,
+    edit: Annotated[
+        bool,
         "Write the smallest edit of the template under which the scenarios hold, as a unified"
         " diff, or the whole template with --output.",
-    ] = None,
+    ] = False,
     result: ResultOptions,
 ) -> int:
     """Check that sampled turns re-render exactly (prefix-cache safe).
@@ -84,7 +77,7 @@ def roundtrip(
     the last prompt and the sampled text, the prefix cache is lost: the report shows where, why,
     and what would fix it. --full shows every scenario.
 
-    Exit code: 0; 1 if --fail-on finds its verdict, or something breaks and --to template finds no
+    Exit code: 0; 1 if --fail-on finds its verdict, or something breaks and --edit finds no
     edit; 2 if there is nothing to play, or a limit ended renders.
     """
     as_json = result.is_json
@@ -92,13 +85,13 @@ def roundtrip(
         raise refuse_full("JSON")
     verdicts = [*LEVELS, *map(wings.code_of, wings.Cause)]
     wanted = [known_name(each, verdicts, f"there is no verdict {each!r}") for each in fail_on or []]
-    if to is not None:
+    if edit:
         edited = {"--json": as_json, "--fail-on": fail_on, "--full": full}
-        _refuse_beside({**edited, **switch_options.given}, "--to")
+        _refuse_beside({**edited, **switch_options.given}, "--edit")
     if log is not None:
         logged = {"--fail-on": fail_on, "--full": full, "--profile": profile}
         _refuse_beside(
-            {**logged, "--to": to, **switch_options.given, "--scenario": scenario}, "--log"
+            {**logged, "--edit": edit, **switch_options.given, "--scenario": scenario}, "--log"
         )
     chosen = _choose_scenarios(scenarios, scenario or [])
     engine = None
@@ -116,7 +109,7 @@ def roundtrip(
     analysis = source.analysis(template)
     warn_of_check(source.label, analysis, DOUBT)
     warn_of_switches(source.label, template, setting)
-    if to is not None:
+    if edit:
         return _write_edit(analysis, chosen, engine, result.output)
     found = wings.round_trip(
         analysis,

@@ -406,7 +406,7 @@ def _next(analysis: Analysis | None, round_trip: RoundTrip, origin: str) -> tupl
     if analysis is not None and analysis.formats.united.calls is None:
         return "learn", origin, " --examples FILE"
     if any(row.verdict.fault is Culprit.TEMPLATE for row in round_trip.rows):
-        return "roundtrip", origin, " --to template"
+        return "roundtrip", origin, " --edit"
     return "roundtrip", origin, " --full" if round_trip.tokenized else " --tokenizer PATH"
 
 

@@ -117,7 +117,7 @@ def test_a_limit_that_ends_the_search_is_named(
 
 @pytest.mark.slow
 def test_an_edited_template_is_a_diff_or_a_file(tmp_path: Path, autoparser: Run) -> None:
-    choice = ("--scenario", "reasoning + answer", "--to", "template")
+    choice = ("--scenario", "reasoning + answer", "--edit")
     ran = autoparser("roundtrip", FORGETS, *choice)
     assert ran.code == 0
     told = "1 edit: 1 more hold: reasoning + answer.\nRendered to the same text: "

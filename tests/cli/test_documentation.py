@@ -48,7 +48,7 @@ ELSEWHERE = {
 }
 """Pages with one block that nothing runs here, and what it needs."""
 _COMMANDS = "fix|compare|survey|learn|report|roundtrip"
-LONG = re.compile(rf"--to template|--engines|^autoparser ({_COMMANDS}) ")
+LONG = re.compile(rf"--edit|--engines|^autoparser ({_COMMANDS}) ")
 """Sessions of half a second and more: much is rendered, or every edit is proved."""
 
 
