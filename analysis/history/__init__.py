@@ -1,1 +1,1 @@
-"""What becomes of a turn in later prompts: renderer, token bridges, round trips."""
+"""Turns in later prompts: the renderer, token bridges, round trips."""

@@ -114,7 +114,7 @@ class EngineMessages:
         return messages
 
     def turn(self, turn: Message, arguments: Sequence[str]) -> Mapping[str, Json]:
-        """Return the message of a turn; `arguments` has those of each call, as JSON text."""
+        """Return the message of a turn; `arguments` has the JSON text for each call."""
         engine, shape = self.engine, self._shape
         content = turn.content
         if turn.calls and engine.beside_calls is not BesideCalls.VERBATIM:
@@ -141,14 +141,14 @@ class EngineMessages:
 
     @property
     def _result_shape(self) -> MessageShape:
-        """Return that of a result, whose texts an engine that makes parts joins again."""
+        """Return the shape for a result; an engine that sends parts joins a result's texts."""
         parts = self.engine.messages is MessagesAs.API_PARTS
         return (
             structs.replace(self.best, assistant_content=ContentForm.TEXT) if parts else self.best
         )
 
     def _result(self, message: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Leave out the function's name, which a result of OpenAI's API does not have."""
+        """Remove the function's name, which OpenAI's API does not have in results."""
         if self.engine.messages is MessagesAs.TEMPLATE:
             return message
         return {key: value for key, value in message.items() if key != "name"}
@@ -284,7 +284,7 @@ def _without_stop(format_: TurnFormat, text: str) -> str:
 
 
 def call_opener(format_: TurnFormat) -> str:
-    """Return the text that opens calls, stripped, or "" if there is none."""
+    """Return the text that opens calls, stripped, or "" without one."""
     calls = format_.calls
     if calls is None:
         return ""
@@ -309,7 +309,7 @@ def _arguments_text(call: ParsedCall, engine: EngineHabits) -> str:
 
 
 def following_messages(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dialogue:
-    """Return the messages after the turn; without calls there are no results."""
+    """Return the messages after the turn, with results if it has calls."""
     answered = list(calls[:1] if answers is Answers.FIRST else calls)
     if answers is Answers.REVERSED:
         answered.reverse()

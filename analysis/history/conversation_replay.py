@@ -36,7 +36,7 @@ SYSTEM = "You are a helpful assistant."
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """All that decides how one step goes."""
+    """The inputs of one step; equal exchanges have equal replays."""
 
     setting: Setting
     history: Dialogue
@@ -50,27 +50,27 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What became of the sampled text."""
+    """The result of one step: the parsed turn, the stored message, the next prompt."""
 
     exchange: Exchange
     format: TurnFormat
-    """How turns are written under its setting."""
+    """The format of turns under the exchange's setting."""
     prompt: Prompt
     parsed: ParsedMessage
     memory: Remembered
-    """The message as it stands in the history."""
+    """The message stored in the history."""
     text: str = ""
     """The next prompt, or empty if the template raised."""
     error: TemplateRenderError | None = None
 
     @property
     def whole(self) -> str:
-        """What the next prompt should begin with."""
+        """The text that must be a prefix of the next prompt."""
         return self.prompt.text + self.exchange.sampled
 
     @property
     def at(self) -> int | None:
-        """Where the next prompt departs from that, in characters, or None if it does not."""
+        """The offset at which the next prompt departs from `whole`, or None if it does not."""
         whole = self.whole
         if self.error is None and self.text.startswith(whole):
             return None
@@ -78,17 +78,17 @@ class Replay:
 
     @property
     def holds(self) -> bool:
-        """Whether the next prompt begins with the last one and what was sampled."""
+        """Whether the last prompt and the sampled text are a prefix of the next prompt."""
         return self.at is None
 
 
 class ReplayStage:
-    """Plays exchanges through one analysis."""
+    """Replays exchanges with one template."""
 
     def __init__(self, analysis: Analysis, template: ChatTemplate | None = None) -> None:
-        """Prepare to render through the template of an analysis, in the shape that it takes.
+        """Store the arguments; rendering is lazy.
 
-        `template` is another one that writes turns alike, as an edit of it may.
+        `template` renders in place of the analyzed one, e.g. an edit of it with the same format.
         """
         self.analysis = analysis
         template = analysis.rendering if template is None else template
@@ -107,7 +107,7 @@ class ReplayStage:
 
     @property
     def beyond(self) -> int:
-        """How many renders a limit ended."""
+        """The number of renders that ran into a limit."""
         return self._prober.meter.beyond
 
     def prompt(
@@ -119,7 +119,7 @@ class ReplayStage:
     ) -> Prompt:
         """Render the prompt of a request. Raises TemplateRenderError.
 
-        The turns of the history went through `engine`, or through one that keeps all of them.
+        The history's turns are stored as `engine` stores them, or unchanged without one.
         """
         key = repr((history, tools, dict(setting), engine or EngineHabits()))
         if key not in self._prompts:
@@ -144,7 +144,7 @@ class ReplayStage:
     ) -> str:
         """Render a conversation that ends with this turn. Raises TemplateRenderError.
 
-        The turn itself is as the template takes it best: a model writes it.
+        The turn itself is in the shape that suits the template best: it has not been stored yet.
         """
         key = repr((history, turn, tools, dict(setting), engine))
         if key not in self._last_turns:
@@ -156,7 +156,7 @@ class ReplayStage:
         return self._last_turns[key]
 
     def trace(self, history: Dialogue, tools: tuple[Tool, ...], setting: Setting) -> RenderTrace:
-        """Render the prompt of a request, and tell what happened on the way."""
+        """Render the prompt of a request with a trace of its steps."""
         messages = self.analysis.shape.messages(history, SYSTEM)
         prober = self._offering(tools)
         asked = prober.variables(messages, tools=bool(tools), generation=True, setting=setting)
@@ -165,7 +165,7 @@ class ReplayStage:
     def prompt_format(
         self, prompt: Prompt, tools: tuple[Tool, ...], setting: Setting
     ) -> PromptFormat:
-        """Say how turns are written under a setting, and how much of one a prompt has written."""
+        """Return the format of turns under a setting and the part of one that a prompt contains."""
         key = repr((bool(tools), dict(setting)))
         if key not in self._formats:
             self._formats[key] = self.analysis.under(setting, tools=bool(tools)).format
@@ -173,7 +173,7 @@ class ReplayStage:
         return PromptFormat(format_, opening_at_end(format_, prompt.text))
 
     def read(self, exchange: Exchange) -> ParsedMessage:
-        """Parse what was sampled. Raises TemplateRenderError if there is no prompt."""
+        """Parse the sampled text. Raises TemplateRenderError if the prompt does not render."""
         prompt = self._prompt_of(exchange)
         begun = self.prompt_format(prompt, exchange.tools, exchange.setting)
         return self._parser(begun, prompt, exchange).parse(
@@ -181,9 +181,9 @@ class ReplayStage:
         )
 
     def play(self, exchange: Exchange) -> Replay:
-        """Parse what was sampled, put it into the history, and render the next prompt.
+        """Parse the sampled text, store it in the history, and render the next prompt.
 
-        Raises TemplateRenderError if there is no prompt to begin with.
+        Raises TemplateRenderError if the first prompt does not render.
         """
         prompt = self._prompt_of(exchange)
         begun = self.prompt_format(prompt, exchange.tools, exchange.setting)
@@ -194,17 +194,17 @@ class ReplayStage:
         return self._rendered(Replay(exchange, begun.format, prompt, parsed, kept))
 
     def render_again(self, replay: Replay) -> Replay:
-        """Render a step that was played through another template, as far as it was read there.
+        """Render the next prompt of a step that another template's stage has parsed.
 
-        Raises TemplateRenderError if there is no prompt to begin with.
+        Raises TemplateRenderError if the first prompt does not render.
         """
         return self._rendered(replace(replay, prompt=self._prompt_of(replay.exchange)))
 
     def places_at(self, replay: Replay, at: int) -> Iterator[int]:
-        """Return the places of the template that wrote what stands there in the next prompt.
+        """Yield the template's offsets that wrote the text at `at` of the next prompt.
 
-        And those that wrote it while the turn was the last one. Nothing where it cannot be
-        rendered.
+        Then those that wrote it while the turn was the last one. A prompt that does not render
+        has no offsets.
         """
         for next_prompt in (False, True):
             try:
@@ -215,16 +215,16 @@ class ReplayStage:
                 yield span.start
 
     def line_at(self, replay: Replay, at: int) -> int | None:
-        """Return the template's line that wrote what stands there in the next prompt.
+        """Return the template's line that wrote the text at `at` of the next prompt.
 
-        None if that is not known: after its end, and where the turn itself goes on.
+        Return None if unknown: after the prompt's end, and within the continued turn.
         """
         if replay.exchange.next is Next.CONTINUATION:
             return None
         return self._mapped(replay, next_prompt=True).line_at(at)
 
     def _mapped(self, replay: Replay, *, next_prompt: bool) -> SourceMap:
-        """Render the next prompt, or what ends with the turn, with the places that wrote it."""
+        """Render the next prompt, or the conversation up to the turn, with a source map."""
         exchange = replay.exchange
         prober = self._offering(exchange.tools)
         asked = prober.variables(
@@ -236,11 +236,11 @@ class ReplayStage:
         return prober.template.source_map(asked)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
-        """Return the next prompt with another message in the history, or empty if it raises."""
+        """Return the next prompt with another stored message, or an empty text if it raises."""
         return self._rendered(replace(replay, memory=replace(replay.memory, message=message))).text
 
     def _rendered(self, replay: Replay) -> Replay:
-        """Render the next prompt of a step that was parsed."""
+        """Return a copy of a parsed step with its next prompt rendered."""
         exchange = replay.exchange
         continued = exchange.next is Next.CONTINUATION
         messages = self._history(replay, following=not continued)
@@ -269,7 +269,7 @@ class ReplayStage:
         return EngineMessages(self.analysis.shape, habits, parts)
 
     def _history(self, replay: Replay, *, following: bool) -> list[Mapping[str, Json]]:
-        """Return the messages up to the turn, or those that follow it, too."""
+        """Return the messages up to the turn, with those that follow it if `following`."""
         exchange, kept = replay.exchange, replay.memory
         messages = self._messages(exchange.engine)
         history = [*messages.conversation(exchange.history, SYSTEM), kept.message]

@@ -32,7 +32,7 @@ _EARLIER = "of an earlier turn"
 
 
 class EarlierTurns(StrEnum):
-    """What becomes of the turns before the last one."""
+    """The template's treatment of the turns before the last one."""
 
     ALL = "all stays"
     NOT_REASONING = "reasoning is dropped"
@@ -56,7 +56,7 @@ class History:
         self._header = format_.header.strip()
         first = "" if format_.calls is None else format_.calls.row[0]
         self._call = "" if isinstance(first, RowSlot) else first.strip()
-        """What begins each call, or empty if that is no text."""
+        """The text that begins each call, or empty if a slot begins it."""
         self._ends = tuple(end.text for end in format_.ends)
         self._headed: dict[bool, bool] = {}
 
@@ -69,10 +69,10 @@ class History:
         roles: tuple[str, ...],
         rest: Callable[[int], str],
     ) -> EarlierTurns:
-        """Say what becomes of earlier turns when `new` follows `turn`.
+        """Return the treatment of earlier turns when `new` follows `turn`.
 
-        `rest` returns what the template writes after the turn where no other turn, or only so
-        many calls, stand before it.
+        `rest` returns the template's text after the turn if only the given number of calls
+        precedes it.
         """
         key = (presence, roles, bool(base.renders.tools), base.ends_with_result)
         known = self._known_fates.get(key)
@@ -84,9 +84,9 @@ class History:
         return known
 
     def _drops_at_first(self, base: Base, turn: Message, new: Messages) -> bool:
-        """Whether the reasoning of calls is dropped when no answer stands before this turn.
+        """Whether the reasoning of calls is dropped if no answer precedes this turn.
 
-        Every other history that is asked holds an answer.
+        All other histories that are rendered contain an answer.
         """
         if not base.ends_with_result:
             return False
@@ -109,7 +109,7 @@ class History:
         return self._skeletons.marks.reasoning in text.rpartition(base.last)[2]
 
     def is_first_turn(self, base: Base, past: PromptPast, opening: str) -> bool:
-        """Whether no turn stands in a prompt before its `opening`, as far as headers tell."""
+        """Whether a prompt has no turn before its `opening`, as far as headers show."""
         header = self._header
         if not header or not self._is_headed(base):
             return False
@@ -120,9 +120,9 @@ class History:
         return header not in past.contents
 
     def has_answer(self, past: PromptPast, opening: str) -> bool:
-        """Whether a prompt holds more turns before its `opening` than calls, by what begins them.
+        """Whether a prompt has more turns before its `opening` than calls, by their opening texts.
 
-        False where that cannot be told: a turn may have several calls, and tools show some.
+        False if unknown: a turn may have several calls, and tool descriptions may show calls.
         """
         if not self._header or not self._call:
             return False
@@ -130,13 +130,13 @@ class History:
         return before.count(self._header) > before.count(self._call)
 
     def _is_headed(self, base: Base) -> bool:
-        """Whether a header stands in the history after each user message that a turn answers."""
+        """Whether every turn after a user message has a header in the history."""
         tools = bool(base.renders.tools)
         if tools not in self._headed:
             call = self._skeletons.call(base.renders) if self._skeletons.calls else None
             self._headed[tools] = all(
-                self._has_headers(base, self._skeletons.earlier(reasoning=reasoning, call=each))
-                for each, reasoning in product((call, None), (True, False))
+                self._has_headers(base, self._skeletons.earlier(reasoning=reasoning, call=shown))
+                for shown, reasoning in product((call, None), (True, False))
             )
         return self._headed[tools]
 
@@ -164,7 +164,7 @@ class History:
         if dropped:
             return EarlierTurns.NOT_REASONING
         after = rest(1 + base.ends_with_result)
-        if all(each is None or each[1].endswith(after) for each in (plain, thought)):
+        if all(pair is None or pair[1].endswith(after) for pair in (plain, thought)):
             return EarlierTurns.ALL
         return EarlierTurns.DEPENDS
 
@@ -173,9 +173,9 @@ class History:
     ) -> tuple[str, str] | None:
         """Render a history, and with more after it, or None if the template refuses them all."""
         call = self._skeletons.call(base.renders) if self._skeletons.calls else None
-        for each in (call, None):
+        for shown in (call, None):
             entries = self._skeletons.earlier(
-                reasoning=reasoning, call=each, answered=base.ends_with_result
+                reasoning=reasoning, call=shown, answered=base.ends_with_result
             )
             if self._skeletons.numbered:
                 # As many calls as `rest` asks for, and another turn before them.
@@ -205,7 +205,7 @@ class History:
         return "".join(text.split())
 
     def _is_opened(self, base: Base) -> bool:
-        """Whether a block needs an opener: what closes reasoning ends other texts, too."""
+        """Whether a block needs an opener because its closer also ends other texts."""
         after = base.before.rpartition(base.last)[2]
         ends = (*self._ends, after) if self._header and self._header not in after else self._ends
         return bool(self._open) and any(self._close in end for end in ends)
@@ -213,7 +213,7 @@ class History:
     def dropped_words(self, fate: EarlierTurns, base: Base, past: PromptPast, opening: str) -> str:
         """Name the block of a prompt before its `opening` that is dropped; return "" if none is.
 
-        `fate` says which blocks are: those with reasoning, those that hold none, or both.
+        `fate` selects the blocks with reasoning, the empty ones, or both.
         """
         if not self._close:
             return _EARLIER

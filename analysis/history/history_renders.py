@@ -1,6 +1,6 @@
-"""A template under one setting, as the renderer renders it: same tools, same switches, one moment.
+"""A template with fixed tools, switches and time of day, as the renderer uses it.
 
-Contract: what is rendered is what `ChatTemplate.render` gives, in the template's own sandbox.
+Contract: the renders equal those of `ChatTemplate.render`, in the template's own sandbox.
 Messages are prepared once and then varied, so that a render costs no more than the template itself.
 """
 
@@ -28,7 +28,7 @@ class Retention(StrEnum):
 
     NONE = "none"
     TOOL_CYCLE = "tool_cycle"
-    """While only tool results follow."""
+    """Reasoning is kept while only tool results follow."""
     ALL = "all"
 
     def keeps(self, roles: Sequence[str]) -> bool:
@@ -39,7 +39,7 @@ class Retention(StrEnum):
 
 
 class RefusalReason(StrEnum):
-    """Why there is no bridge."""
+    """The reasons to refuse a bridge."""
 
     NOTHING_NEW = "there is no new message"
     ASSISTANT = "an assistant message is among the new ones; what a model wrote comes as ids"
@@ -58,11 +58,11 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BridgeRefusal:
-    """No bridge, and the reason: render the whole conversation instead. False in a condition."""
+    """A refused bridge with its reason: render the whole conversation instead. It is falsy."""
 
     reason: RefusalReason
     detail: str = ""
-    """What of the conversation it is about, or the template's own words."""
+    """The affected part of the conversation, or the template's error message."""
 
     def __bool__(self) -> bool:
         """Return False: a refusal is not a prompt."""
@@ -84,17 +84,17 @@ class RefusedBridge(Exception):
 
 @dataclass(slots=True)
 class Purpose:
-    """What one bridge keeps on purpose although the template would rewrite it, told in notes."""
+    """The text that one bridge keeps although the template would rewrite it, listed in notes."""
 
     retention: Retention
     roles: tuple[str, ...]
-    """Of the messages that follow."""
+    """The roles of the messages that follow."""
     force: bool
-    """Whether all that can be kept is, not only reasoning."""
+    """Whether everything is kept that can be, not only reasoning."""
     notes: list[str]
 
     def keep_reasoning(self, reason: RefusalReason, detail: str) -> None:
-        """Note that reasoning is kept. Raises RefusedBridge if nobody asked for that."""
+        """Note that reasoning is kept. Raises RefusedBridge unless the caller requested it."""
         self._keep(reason, detail, on_purpose=self.force or self.retention.keeps(self.roles))
 
     def keep_end(self, reason: RefusalReason, detail: str) -> None:
@@ -128,7 +128,7 @@ class Clock:
         return self._texts.setdefault(form, self._moment.strftime(form))
 
     def still(self) -> bool:
-        """Whether what it has told is still so; a date is, until midnight."""
+        """Whether every result so far is still current; a date is until midnight."""
         now = datetime.now()  # noqa: DTZ005 - as above
         return all(now.strftime(form) == text for form, text in self._texts.items())
 
@@ -159,7 +159,7 @@ class HistoryRenders:
         return self.template.render_generation(self.variables(messages, generation))
 
     def variables(self, messages: Messages, generation: bool) -> dict[str, object]:
-        """Return what a template is rendered with."""
+        """Return the template's variables."""
         return {
             "strftime_now": self.clock,
             **self.template.special_tokens,
@@ -186,10 +186,10 @@ class HistoryRenders:
 def generation_ranges(
     renders: HistoryRenders, messages: Messages, text: str, *, generation: bool
 ) -> list[tuple[int, int]] | None:
-    """Return the stretches of `text` that stand in generation blocks.
+    """Return the ranges of `text` inside generation blocks.
 
-    None if the template has no such block, or writes something else when its blocks are
-    marked: where it changes the text of a block afterwards, nobody can tell what it marked.
+    Return None if the template has no such block, or renders other text when its blocks are
+    marked: if it edits a block's text afterwards, the marked range is unknown.
     """
     if not renders.template.marks_generation:
         return None

@@ -1,16 +1,16 @@
 """Find where in a render the images, videos and sounds of its messages are.
 
 Each part is replaced by a text with an invented word, and then left out, the last part first, so
-that the numbers of those before it stay. What stands where the word stood is the part's:
+that earlier parts keep their numbers. The text in the word's place belongs to the part:
 
     see <image> now      with the image
     see zqxv now         with the word in its place        so the image is `<image>`
 
-Where the template moves parts, nothing stands there; then what the render has more than the one
-without the part is the part's. A part of which neither is so has no stretch.
+A template that moves parts leaves nothing in that place; then the text that the render has in
+addition to the one without the part belongs to it. A part that shows in neither way has no stretch.
 
-What the analysis says to stand for each part of a kind is then looked for in the stretches, and in
-the whole text where a stretch is no such thing: the parts' placeholders stand in their order.
+The placeholder that the analysis found for a kind of part is then searched for in the stretches, or
+in the whole text if a stretch does not match: placeholders have the order of their parts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class MediaPart:
 
 @dataclass(frozen=True, slots=True)
 class MediaSpan:
-    """The stretch of a render that stands for a part, or empty if there is no such stretch."""
+    """The range of a render that belongs to a part; empty without one."""
 
     part: MediaPart
     start: int = 0
@@ -75,9 +75,9 @@ def media_spans(
     *,
     generation: bool,
 ) -> tuple[MediaSpan, ...]:
-    """Find the parts of `messages` in `text`, their render, in two renders a part.
+    """Locate the parts of `messages` in `text`, their render, with two renders for each part.
 
-    `treatments` says what stands for the parts of each kind.
+    `treatments` has the placeholder of each kind of part.
     """
     parts = media_parts(messages)
     word = unused_word(renders.template.text + text)
@@ -100,12 +100,12 @@ def media_spans(
 def _settle_spans(
     spans: Sequence[MediaSpan], text: str, without: str | None, media: MediaTreatment
 ) -> list[MediaSpan]:
-    """Give each part of a kind the one placeholder in its stretch, or its own of the whole text."""
+    """Assign each part the placeholder in its range, or the one of its number in the whole text."""
     pattern = _placeholder_pattern(media)
     asked = [span for span in spans if span.part.kind is media.kind]
     if pattern is None or not asked:
         return [*spans]
-    inside = [[*pattern.finditer(text, each.start, each.end)] for each in asked]
+    inside = [[*pattern.finditer(text, span.start, span.end)] for span in asked]
     if all(len(matches) == 1 for matches in inside):
         places = [matches[0].span() for matches in inside]
     else:
@@ -120,26 +120,26 @@ def _settle_spans(
 
 
 def _placeholder_pattern(media: MediaTreatment) -> re.Pattern[str] | None:
-    """Return what finds the placeholder of each part, or None if there is no such text."""
+    """Return a pattern that matches the placeholders, or None if the kind has none."""
     placeholder = media.placeholder
     if not placeholder or not media.each or PlaceholderPiece(slot=MediaSlot.DATA) in placeholder:
         return None
     # Whitespace at its edges parts it from what is around it.
     first, last = (
-        each.filled({MediaSlot.NUMBER: ""}) for each in (placeholder[0], placeholder[-1])
+        piece.filled({MediaSlot.NUMBER: ""}) for piece in (placeholder[0], placeholder[-1])
     )
-    pieces = [r"\d+" if each.slot else re.escape(each.filled({})) for each in placeholder]
+    pieces = [r"\d+" if piece.slot else re.escape(piece.filled({})) for piece in placeholder]
     pieces[0] = pieces[0].removeprefix(re.escape(first[: len(first) - len(first.lstrip())]))
     pieces[-1] = pieces[-1].removesuffix(re.escape(last[len(last.rstrip()) :]))
     return re.compile("".join(pieces))
 
 
 def _with_texts(messages: Messages, part: MediaPart, *texts: str) -> list[Message]:
-    """Return messages with texts in the place of a part."""
+    """Return messages with texts in place of a part."""
     content = [*_content_parts(messages[part.message])]
     content[part.part : part.part + 1] = [{"type": "text", "text": text} for text in texts]
     changed: Message = {**messages[part.message], "content": content}
-    return [changed if at == part.message else each for at, each in enumerate(messages)]
+    return [changed if at == part.message else message for at, message in enumerate(messages)]
 
 
 def _find_span(
@@ -159,7 +159,7 @@ def _find_span(
 
 
 def _stretch_in_place(render: str, marked: str, word: str) -> tuple[int, int] | None:
-    """Return the stretch that stands where the word stands."""
+    """Return the range in the word's place."""
     if marked.count(word) != 1:
         return None
     before, _, after = marked.partition(word)
@@ -169,7 +169,7 @@ def _stretch_in_place(render: str, marked: str, word: str) -> tuple[int, int] | 
 
 
 def _additional_stretch(render: str, plain: str) -> tuple[int, int] | None:
-    """Return the one stretch that a render has more than another, but for whitespace."""
+    """Return the only range that a render has in addition to another, whitespace aside."""
     split = diff_split(plain, render)
     if not plain or split.left.strip() or not split.right.strip():
         return None
@@ -182,13 +182,13 @@ def _additional_stretch(render: str, plain: str) -> tuple[int, int] | None:
 
 
 Expand: TypeAlias = Callable[[MediaTokens], Sequence[int] | None]
-"""Says which ids stand for a part in the place of its placeholder's; None leaves those."""
+"""Returns the ids that replace a part's placeholder, or None to keep the placeholder."""
 
 
 def media_tokens(spans: Sequence[MediaSpan], tokens: EncodedText) -> tuple[MediaTokens, ...]:
-    """Return the tokens that lie in these stretches, in the order of the text."""
+    """Return the tokens in these ranges, in the order of the text."""
     found: list[MediaTokens] = []
-    for span in sorted(spans, key=lambda each: each.start):
+    for span in sorted(spans, key=lambda media: media.start):
         start = tokens.starting_before(span.start)
         end = tokens.ending_by(span.end)
         if start < end and span.end:
@@ -199,8 +199,8 @@ def media_tokens(spans: Sequence[MediaSpan], tokens: EncodedText) -> tuple[Media
 
 
 def check_placed(spans: Sequence[MediaSpan], placed: Sequence[MediaTokens]) -> None:
-    """Raise RequestError for the first part for which no tokens stand."""
-    known = {(each.message, each.part) for each in placed}
+    """Raise RequestError for the first part without tokens."""
+    known = {(media.message, media.part) for media in placed}
     for span in spans:
         part = span.part
         if (part.message, part.part) not in known:
@@ -213,17 +213,17 @@ def check_placed(spans: Sequence[MediaSpan], placed: Sequence[MediaTokens]) -> N
 
 
 def expand_placeholders(rendered: RenderedTokens, expand: Expand) -> RenderedTokens:
-    """Put other ids in the place of placeholders; each is as its placeholder's first token was."""
+    """Replace placeholders by other ids, which take the facts of the placeholder's first token."""
     media: list[MediaTokens] = []
     shift = 0
-    for each in rendered.media:
-        wanted = expand(each)
-        ids = each.token_ids if wanted is None else tuple(wanted)
-        start, end = each.start + shift, each.end + shift
+    for part in rendered.media:
+        wanted = expand(part)
+        ids = part.token_ids if wanted is None else tuple(wanted)
+        start, end = part.start + shift, part.end + shift
         token_ids = (*rendered.token_ids[:start], *ids, *rendered.token_ids[end:])
         owners = _stretch_owner(rendered.owners, start, end, len(ids))
         rendered = replace(rendered, token_ids=token_ids, owners=owners)
-        media.append(replace(each, start=start, end=start + len(ids)))
+        media.append(replace(part, start=start, end=start + len(ids)))
         shift += len(ids) - (end - start)
     return replace(rendered, media=tuple(media))
 
@@ -231,7 +231,7 @@ def expand_placeholders(rendered: RenderedTokens, expand: Expand) -> RenderedTok
 def _stretch_owner(
     owners: Sequence[TokenOwner], start: int, end: int, length: int
 ) -> tuple[TokenOwner, ...]:
-    """Let the owner of the token at `start` have so many in the place of those up to `end`."""
+    """Replace the owners from `start` to `end` by `length` times the one at `start`."""
     owner = next(_owners_between(owners, start, end))
     before, behind = _owners_between(owners, 0, start), _owners_between(owners, end, None)
     return (*before, owner._replace(length=length), *behind)

@@ -39,12 +39,14 @@ class Places:
     styles: Mapping[int, Style]
     """By leaf: how its text was marked; a text that is missing here cannot be marked."""
     runs: tuple[Run, ...]
-    """In the order of the render, without overlaps."""
+    """Sorted by their place in the render, without overlaps."""
 
     def marked(self, messages: Messages) -> list[Message]:
         """Return these messages, all or the first of them, with marks in their texts."""
         leaves = self.marks.leaves
-        known = {at: each for at, each in self.styles.items() if leaves[at].message < len(messages)}
+        known = {
+            at: style for at, style in self.styles.items() if leaves[at].message < len(messages)
+        }
         return replace_texts(messages, _marked_texts(self.marks, known))
 
     def read(self, marked: str) -> tuple[str, list[Run]]:
@@ -207,7 +209,7 @@ class MessageShare:
     start: int
     end: int
     prompted: int
-    """The end of what a generation prompt writes of it; `start` if there is none."""
+    """The end of the part that a generation prompt writes, or `start` without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,7 +422,7 @@ class Attributed:
     text: str
     segments: tuple[Segment, ...]
     marked: bool
-    """Whether the template's own `{% generation %}` decides what a loss counts."""
+    """Whether the template's own `{% generation %}` defines the loss mask."""
 
 
 def attribute_render(

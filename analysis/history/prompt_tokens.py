@@ -1,4 +1,4 @@
-"""Hold prompts as token ids with the owner of each token.
+"""Prompts as token ids with the owner of each token.
 
 The parts: the checked arguments of a caller; the prompts that bridges have returned, cached; the
 stops of a template as a tokenizer writes them; and `RenderedTokens`, made by `own_tokens` from an
@@ -47,7 +47,7 @@ def messages_of(argument: object, what: str = "messages") -> list[Message]:
     listed = _check_list(argument, what, "messages", "[{role: user, content: …}, …]")
     if not listed:
         raise RequestError("there is no message", place=what, hint=_MESSAGE)
-    return [_checked_message(each, f"{what}[{at}]") for at, each in enumerate(listed)]
+    return [_checked_message(message, f"{what}[{at}]") for at, message in enumerate(listed)]
 
 
 def _checked_message(argument: object, place: str) -> Message:
@@ -83,10 +83,10 @@ def tools_of(argument: object) -> list[object] | None:
     listed = _check_list(
         argument, "tools", "tools", "[{type: function, function: {name: …, parameters: …}}, …]"
     )
-    for at, each in enumerate(listed):
-        if not isinstance(each, Mapping):
+    for at, tool in enumerate(listed):
+        if not isinstance(tool, Mapping):
             raise RequestError(
-                f"{type(each).__name__} is not a tool", place=f"tools[{at}]", hint=_TOOL
+                f"{type(tool).__name__} is not a tool", place=f"tools[{at}]", hint=_TOOL
             )
     return prepared_tools(listed)
 
@@ -123,7 +123,7 @@ def switches_of(argument: object) -> dict[str, object]:
 
 def retention_of(argument: str) -> Retention:
     """Return which reasoning a bridge keeps. Raises RequestError."""
-    known = [each.value for each in Retention]
+    known = [retention.value for retention in Retention]
     if argument in known:
         return Retention(argument)
     raise RequestError(
@@ -164,7 +164,7 @@ class _UnreadIds(NamedTuple):
 
 
 class PromptPast:
-    """A prompt, and what was found in it or in a prompt that is its prefix.
+    """A prompt, and cached search results in it and in its prefixes.
 
     Text of a prompt is also in all prompts that continue it, so nothing is searched twice.
     """
@@ -315,7 +315,7 @@ class MediaTokens:
     end: int
     """After the last of its tokens."""
     token_ids: tuple[int, ...]
-    """Those of the placeholder, as the template writes it."""
+    """The ids of the placeholder that the template writes."""
 
 
 _Fact = TypeVar("_Fact")
@@ -347,8 +347,8 @@ class RenderedTokens:
     notes: tuple[str, ...] = ()
     """The text that a bridge kept and a render of the whole conversation would not have."""
     media: tuple[MediaTokens, ...] = ()
-    """What stands for images, videos and sounds, in the order of the tokens. A part that has no one
-    stretch of the prompt is not here."""
+    """The tokens of images, videos and sounds, sorted by position. A part without a range of its
+    own in the prompt is left out."""
 
     def __len__(self) -> int:
         return len(self.token_ids)
@@ -404,9 +404,9 @@ def own_tokens(attributed: Attributed, tokens: EncodedText, first: int = 0) -> R
                 TokenOwner(
                     1,
                     segment.message,
-                    any(each.content for each in under),
-                    all(each.sampled for each in under),
-                    all(each.loss for each in under),
+                    any(segment.content for segment in under),
+                    all(segment.sampled for segment in under),
+                    all(segment.loss for segment in under),
                 )
             )
             until += 1

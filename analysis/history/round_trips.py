@@ -37,7 +37,7 @@ MOST_SETTINGS = 12
 """The most settings of switches that are tried; the report shows how many were left out."""
 
 Progress = Callable[[int, int], None]
-"""Told how many scenarios of how many are done."""
+"""Called with the number of scenarios done and of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class TripRow:
 
     scenario: Scenario
     verdict: Verdict
-    """Under the first setting to which it applies: the template's usual one, where that does."""
+    """The verdict under the first applicable setting, which is the default if that applies."""
     others: tuple[Verdict, ...] = ()
-    """Under the further settings to which it applies."""
+    """The verdicts under the other applicable settings."""
 
     @property
     def next(self) -> Next:
-        """Whose message comes next."""
+        """The sender of the next message."""
         return self.verdict.next
 
     @property
@@ -76,11 +76,11 @@ class RoundTrip(Shown):
     rows: tuple[TripRow, ...]
     """Scenarios that apply, in their order."""
     left_out: tuple[tuple[Scenario, Next, str], ...]
-    """Those that do not, and why."""
+    """The scenarios that do not apply, with the reason."""
     settings: tuple[Setting, ...]
     """The settings of the switches that were tried, the usual one first."""
     untried: int
-    """How many more settings there are."""
+    """The number of settings beyond `MOST_SETTINGS`."""
     tokenized: bool
     """Whether there was a tokenizer."""
     split_stops: tuple[tuple[str, int], ...] = ()
@@ -88,7 +88,8 @@ class RoundTrip(Shown):
     profile: EngineProfile | None = None
     """The engine that was played, or None if each scenario has habits of its own."""
     beyond: int = 0
-    """Renders that a limit ended, of the analysis too: what they would have shown is missing."""
+    """The number of renders that ran into a limit, the analysis's included; their results are
+    missing."""
 
     def __repr__(self) -> str:
         """Count the outcomes, in one line."""
@@ -126,7 +127,7 @@ def round_trip(
                 reason = f"{profile.name} decides what it is about"
                 left_out.append((given, coming, reason))
                 continue
-            verdicts = [judge_scenario(stage, scenario, coming, each, encoder) for each in chosen]
+            verdicts = [judge_scenario(stage, scenario, coming, tried, encoder) for tried in chosen]
             applying = [verdict for verdict in verdicts if verdict.applies]
             if applying:
                 rows.append(TripRow(scenario, applying[0], tuple(applying[1:])))
@@ -229,7 +230,7 @@ def code_of(cause: Cause) -> str:
 
 
 class AdviceReader(StrEnum):
-    """Whom an advice is for."""
+    """The reader that an advice addresses."""
 
     TEMPLATE = "template author"
     ENGINE = "engine"
@@ -256,7 +257,7 @@ def _advice_texts() -> Mapping[str, tuple[Advice, ...]]:
 
 
 _READ_STATUSES = (Status.OK, Status.UNFINISHED, Status.STRAY)
-"""No call was lost in the reading."""
+"""The statuses of a turn that was parsed without losing a call."""
 
 
 def cause_advice(cause: Cause | str, setting: Setting | None = None) -> tuple[Advice, ...]:
@@ -302,7 +303,7 @@ def fixing_setting(row: TripRow) -> Setting | None:
     """Return the setting nearest to the usual one under which the row holds."""
     usual = row.verdict.setting
     holding = [other.setting for other in row.others if other.holds]
-    best = min(holding, key=lambda each: len(changed_switches(usual, each)), default=None)
+    best = min(holding, key=lambda held: len(changed_switches(usual, held)), default=None)
     return None if best is None else changed_switches(usual, best)
 
 

@@ -1,10 +1,9 @@
-"""A turn as the format writes it, less what the prompt wrote: in pieces that can be varied.
+"""A turn in the learned format, without the part that the prompt wrote, in pieces to be varied.
 
-It is what the model is taken to have written where the template itself does not write the turn
-after the prompt or rewrites what it says, or where a variation changes a piece of that text.
+It is the assumed model output if the template does not write the turn after the prompt, or alters
+its texts, or if a variation changes a piece.
 
-Contract: nothing is rendered here. The text comes from the format alone, in pieces whose kinds
-are known.
+Contract: nothing is rendered here. The text comes from the format alone, in pieces of known kinds.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 
 class SampledKind(StrEnum):
-    """What a piece of a turn is."""
+    """The kinds of pieces of a turn."""
 
     MARKUP = "markup"
     REASONING = "reasoning"
@@ -35,7 +34,7 @@ class SampledKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SampledPiece:
-    """A stretch of a turn's text."""
+    """A piece of a turn's text."""
 
     kind: SampledKind
     text: str
@@ -46,21 +45,21 @@ Pieces = tuple[SampledPiece, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the model wrote after the prompt."""
+    """The model's output after the prompt."""
 
     pieces: Pieces
     cut: bool = False
-    """It was cut, as by a token limit: no end of turn was written."""
+    """Whether it was truncated, e.g. by a token limit, before the end of the turn."""
     single_newlines: bool = False
-    """Each newline was sampled as a token of its own."""
+    """Whether each newline was sampled as a token of its own."""
     plain: str | None = None
-    """What is written in its place without variations, or None if a person gave the text."""
+    """The text without variations, or None if a scenario gives the text."""
     unconfirmed: str = ""
-    """Why the format wrote `plain` and not the template itself, or empty if the template did."""
+    """The reason why the format wrote `plain`; empty if the template itself wrote it."""
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole output."""
         return text_of(self.pieces)
 
 
@@ -70,31 +69,31 @@ class Prompt:
 
     text: str
     base: str
-    """What the same conversation is without its generation prompt, as far as both are alike."""
+    """The common prefix with the render without a generation prompt."""
 
     @property
     def opening(self) -> str:
-        """What the generation prompt has written of the turn."""
+        """The beginning of the turn, which the generation prompt writes."""
         return self.text[len(self.base) :]
 
 
 class NotWrittenError(Exception):
-    """The format at hand has no such text; the reason is for a person."""
+    """The format cannot write such a turn; the message is for a person."""
 
 
 def text_of(pieces: Iterable[SampledPiece]) -> str:
-    """Put the pieces' texts together."""
+    """Join the texts of pieces."""
     return "".join(piece.text for piece in pieces)
 
 
 def sample_turn(
     format_: TurnFormat, message: Message, prompt: Prompt, opening: TurnOpening | None
 ) -> Sample:
-    """Say what a model writes after a prompt to say this, up to the string that stops it.
+    """Return the output by which a model sends a message after a prompt, up to its stop string.
 
-    `opening` says how much of the turn the prompt has written, where the format knows it.
-    Raises NotWrittenError if the format does not write such a message, or where the prompt
-    has closed the reasoning that the message has.
+    `opening` is the part of the turn that the prompt has written, if the format knows it.
+    Raises NotWrittenError if the format does not write such a message, or if the prompt has closed
+    the reasoning that the message has.
     """
     if (
         message.reasoning
@@ -110,7 +109,7 @@ def sample_turn(
 
 
 def _write_turn(format_: TurnFormat, message: Message, *, opened: bool) -> Pieces:
-    """Write a turn in pieces; `opened` says that the prompt has opened the reasoning."""
+    """Write a turn in pieces; with `opened`, the prompt has opened the reasoning."""
     _check_message(format_, message)
     layout = format_.layouts[message.presence]
     missing = TurnPart.REASONING not in layout.parts and bool(message.reasoning)
@@ -135,10 +134,10 @@ def _write_turn(format_: TurnFormat, message: Message, *, opened: bool) -> Piece
 def _with_content(
     format_: TurnFormat, pieces: list[SampledPiece], message: Message
 ) -> list[SampledPiece]:
-    """Put content where it stands in a turn without calls, if that place is in this turn, too.
+    """Insert content at its place in a turn without calls, if this turn has that place.
 
-    In a format whose calls have a header of their own it is not: nothing then shows what a model
-    writes around content beside calls.
+    A format whose calls have their own header does not have it: no render then shows the markup
+    around content next to calls.
     """
     usual = format_.layouts[structs.replace(message, calls=()).presence]
     place = usual.parts.index(TurnPart.CONTENT) if TurnPart.CONTENT in usual.parts else -1
@@ -191,7 +190,7 @@ def _write_part(format_: TurnFormat, part: TurnPart, message: Message) -> Sample
 
 
 def _write_calls(format_: CallFormat, calls: tuple[ToolCall, ...]) -> str:
-    """Write calls, each of which has to be in the text."""
+    """Write calls. Raises NotWrittenError if one is missing in the text."""
     text = format_.write(calls)
     for at in range(len(calls) if len(calls) > 1 else 0):
         if format_.write((*calls[:at], *calls[at + 1 :])) == text:
@@ -200,7 +199,7 @@ def _write_calls(format_: CallFormat, calls: tuple[ToolCall, ...]) -> str:
 
 
 def _cut_after_stop(format_: TurnFormat, tail: str) -> Pieces:
-    """Cut what closes a turn after the string at which the model stops."""
+    """Cut a turn's closing text after the string at which the model stops."""
     found = [(tail.find(stop), stop) for stop in format_.stop_strings if stop in tail]
     if not found:
         return (SampledPiece(SampledKind.MARKUP, tail.rstrip()),)
@@ -211,7 +210,7 @@ def _cut_after_stop(format_: TurnFormat, tail: str) -> Pieces:
 def _insert_reasoning(
     format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bool
 ) -> Pieces:
-    """Put a reasoning block after the header of a turn that the template writes without one."""
+    """Insert a reasoning block after the header of a turn that has none."""
     block = _reasoning_block(format_)
     if not opened and not block.open.core:
         raise NotWrittenError("nothing shows how reasoning is opened")
@@ -242,7 +241,7 @@ def _reasoning_block(format_: TurnFormat) -> MarkerBlock:
 def _drop_prompted(
     format_: TurnFormat, pieces: Pieces, whole_prompt: Prompt, opening: TurnOpening | None
 ) -> Pieces:
-    """Leave out what the prompt has written, and close what it has opened."""
+    """Remove the part that the prompt has written, and close reasoning that it has opened."""
     text, prompt = text_of(pieces), whole_prompt.opening
     shared = _overlap_length(whole_prompt.text, text)
     if shared >= len(prompt) and _is_beginning(format_, text[:shared], prompt):
@@ -273,7 +272,7 @@ def _drop_prompted(
 
 
 def _overlap_length(prompt: str, text: str) -> int:
-    """Return how much of a text's beginning a prompt already ends with."""
+    """Return the length of the longest prefix of a text that is a suffix of the prompt."""
     for size in range(min(len(prompt), len(text)), 0, -1):
         if prompt.endswith(text[:size]):
             return size
@@ -281,16 +280,16 @@ def _overlap_length(prompt: str, text: str) -> int:
 
 
 def _is_beginning(format_: TurnFormat, shared: str, prompt: str) -> bool:
-    """Whether what a prompt ends with is the turn's beginning, and no coincidence.
+    """Whether the end of a prompt is the turn's beginning rather than a coincidence.
 
-    Some templates write the header whether a generation prompt is asked for or not.
+    Some templates write the header even without a generation prompt.
     """
     header = format_.header.strip()
     return shared == prompt or (bool(header) and header in shared)
 
 
 def _close_reasoning(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces:
-    """Close the reasoning that the prompt has opened before anything was thought."""
+    """Close the empty reasoning that the prompt has opened."""
     block = _reasoning_block(format_)
     text = text_of(pieces)
     front = prompt.rpartition(block.open.core)[0] if block.open.core else prompt
@@ -302,7 +301,7 @@ def _close_reasoning(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces
 
 
 def drop_characters(pieces: Pieces, count: int) -> Pieces:
-    """Leave out the first `count` characters."""
+    """Remove the first `count` characters."""
     kept: list[SampledPiece] = []
     for piece in pieces:
         rest = piece.text[count:]

@@ -1,7 +1,7 @@
-"""Read scenarios from YAML: those of the package, and those of a person.
+"""Read scenarios from YAML: the shipped ones and a user's.
 
-Contract: an error in a file is an AutoparserError with the place in it, such as
-`scenarios[2].engine`, and what was expected there.
+Contract: an error in a file is an AutoparserError with the place, e.g. `scenarios[2].engine`, and
+the expected value.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ SHIPPED = Path(__file__).parent / "scenarios.yaml"
 
 
 class ScenarioError(AutoparserError):
-    """A scenario file is not what it should be."""
+    """A scenario file is invalid."""
 
 
 @lru_cache(maxsize=1)
 def shipped_scenarios() -> tuple[Scenario, ...]:
-    """Return the scenarios that come with the package."""
+    """Return the scenarios that the package ships."""
     # Where libyaml is there it reads them, in an eighth of the time.
     loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     content = yaml.load(SHIPPED.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - both safe
@@ -65,7 +65,7 @@ def shipped_scenarios() -> tuple[Scenario, ...]:
 
 
 class _FileMapping(Struct, frozen=True, forbid_unknown_fields=True):
-    """A mapping of a file, with the keys that it may have."""
+    """A mapping of a file; its fields are the allowed keys."""
 
 
 class _FileCall(_FileMapping, frozen=True):
@@ -90,7 +90,7 @@ class _ScenarioEntry(_FileMapping, frozen=True):
 
 
 class _FileEngine(_FileMapping, frozen=True):
-    """Habits; those that are not given are the usual ones."""
+    """The habits of an engine, with defaults for missing keys."""
 
     arguments: ArgumentsAs = ArgumentsAs.TEMPLATE
     ids: Ids = Ids.KEPT
@@ -134,7 +134,7 @@ class _ScenarioFile(_FileMapping, frozen=True):
 def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
     """Read scenarios: `{scenarios: […], tools: […]}`, or the list alone.
 
-    Without tools those of the package are offered. Raises ScenarioError.
+    Without tools, the shipped ones are offered. Raises ScenarioError.
     """
     reader = _ScenarioReader(file)
     if value is None:
@@ -155,18 +155,18 @@ def _scenarios(
 ) -> tuple[Scenario, ...]:
     reader = _ScenarioReader(file)
     found: dict[str, Scenario] = {}
-    for at, each in enumerate(scenario_file.scenarios):
+    for at, entry in enumerate(scenario_file.scenarios):
         place = f"scenarios[{at}]"
-        if each.name in found:
-            words = f"there are two scenarios {each.name!r}"
+        if entry.name in found:
+            words = f"there are two scenarios {entry.name!r}"
             raise reader.wrong(f"{place}.name", words, "rename one")
-        found[each.name] = reader.scenario(each, place, tools)
+        found[entry.name] = reader.scenario(entry, place, tools)
     return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)
 class _ScenarioReader:
-    """Makes values of what one file says, and checks what no kind says."""
+    """Converts the values of one file, and checks what their types do not."""
 
     file: str
 
@@ -234,24 +234,24 @@ class _ScenarioReader:
     def history(self, history_entries: tuple[_ScenarioEntry, ...], place: str) -> Dialogue:
         entries: list[Entry] = []
         waiting: list[ToolCall] = []
-        for at, each in enumerate(history_entries):
+        for at, entry in enumerate(history_entries):
             here = f"{place}.history[{at}]"
-            spoken = (each.reasoning, each.content, each.calls)
-            speakers = (each.user, each.tool, next((e for e in spoken if e is not None), None))
+            spoken = (entry.reasoning, entry.content, entry.calls)
+            speakers = (entry.user, entry.tool, next((e for e in spoken if e is not None), None))
             if sum(speaker is not None for speaker in speakers) > 1:
                 raise self.wrong(here, "this is of two speakers", "make two entries of it")
-            if each.user is not None:
-                entries.append(UserMessage(each.user, each.media))
-            elif each.tool is None:
-                if each.media:
+            if entry.user is not None:
+                entries.append(UserMessage(entry.user, entry.media))
+            elif entry.tool is None:
+                if entry.media:
                     words, hint = "a model writes no media", "put them into user or tool"
                     raise self.wrong(f"{here}.media", words, hint)
-                message = self.message(each, here)
+                message = self.message(entry, here)
                 waiting = list(message.calls)
                 entries.append(message)
             elif waiting:
                 call = waiting.pop(0)
-                entries.append(ToolResult(each.tool, call.name, call.id, each.media))
+                entries.append(ToolResult(entry.tool, call.name, call.id, entry.media))
             else:
                 raise self.wrong(here, "this answers no call", "put a call before it")
         if not entries or isinstance(entries[-1], Message):

@@ -1,7 +1,7 @@
-"""What is tried in a round trip: values that a person writes as YAML.
+"""Scenarios of round trips: values that a person writes as YAML.
 
-A scenario says what the model means and how it writes it, what the engine makes of that, and
-whose message comes next. It names no model and no marker: the format at hand writes the text.
+A scenario has the model's message and its spelling, the engine's habits, and the sender of the
+next message. It has no model and no marker: the learned format writes the text.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from autoparser.analysis.core.documents import JsonDocument
 
 
 class Next(StrEnum):
-    """Whose message comes after the turn that the model wrote."""
+    """The messages after the model's turn."""
 
     TOOL = "tool"
-    """The answers to its calls."""
+    """The results of its calls."""
     USER = "user"
     LATER = "later"
-    """The calls are answered and the model concludes; then the user asks again."""
+    """The results of its calls, the model's answer, and another user message."""
     CONTINUATION = "continue"
-    """Nobody's: the turn was cut and goes on, as with transformers' `continue_final_message`."""
+    """No message: the turn was truncated and continues (`continue_final_message`)."""
 
 
 class Answers(StrEnum):
-    """Which calls are answered."""
+    """The calls that get results, and the order."""
 
     ALL = "all"
     REVERSED = "reversed"
@@ -38,7 +38,7 @@ class Answers(StrEnum):
 
 
 class ArgumentsAs(StrEnum):
-    """In which form the engine puts arguments into the history."""
+    """The form of arguments that the engine stores in the history."""
 
     TEMPLATE = "template"
     """The form that the template takes."""
@@ -47,40 +47,40 @@ class ArgumentsAs(StrEnum):
 
 
 class Ids(StrEnum):
-    """Which ids the calls get in the history."""
+    """The ids of calls in the history."""
 
     KEPT = "kept"
-    """Those that the model wrote, where it wrote some."""
+    """The ids that the model wrote, if any."""
     MADE = "made"
     """The engine's own."""
     NAMED = "named"
-    """The engine's own, but where ids carry the name of the function it makes such ids."""
+    """The engine's own, with the function's name in them if the model's ids have it."""
 
 
 class UnreadCalls(StrEnum):
-    """What the engine does with a call that it cannot read, or that was cut."""
+    """The engine's treatment of a call that is malformed or truncated."""
 
     CONTENT = "content"
     """Its text stays in the content, verbatim."""
     DROPPED = "dropped"
     READ = "read"
-    """What can be read of it becomes a call, as by engines that read partial JSON."""
+    """Its readable part becomes a call, as in engines that parse partial JSON."""
 
 
 class MessagesAs(StrEnum):
-    """In which form an engine hands messages to the template."""
+    """The form of messages that an engine passes to the template."""
 
     TEMPLATE = "template"
     """The form that the template takes best."""
     API = "api"
-    """As a client of OpenAI's API sends them: calls wrapped in an object of type function, an empty
-    text beside them where nothing is said, no function's name with a result."""
+    """As a client of OpenAI's API sends them: calls in an object of type function, an empty text
+    next to calls without content, results without the function's name."""
     API_PARTS = "api-parts"
-    """The same, but texts are lists of parts where the template takes those."""
+    """The same, with texts as lists of parts if the template takes those."""
 
 
 class BesideCalls(StrEnum):
-    """What becomes of content that stands beside calls."""
+    """The treatment of content next to calls."""
 
     VERBATIM = "verbatim"
     STRIPPED = "stripped"
@@ -88,7 +88,7 @@ class BesideCalls(StrEnum):
 
 
 class EngineHabits(JsonDocument, frozen=True):
-    """What an inference engine makes of a parsed message before it goes into the history."""
+    """The changes of an inference engine to a parsed message before it goes into the history."""
 
     arguments: ArgumentsAs = ArgumentsAs.TEMPLATE
     ids: Ids = Ids.KEPT
@@ -96,43 +96,43 @@ class EngineHabits(JsonDocument, frozen=True):
     reasoning: Literal["verbatim", "stripped"] = "verbatim"
     """Whether it strips the whitespace after the reasoning, as many engines do."""
     json: Literal["verbatim", "rewritten"] = "verbatim"
-    """Whether it reads arguments and writes them again with `json.dumps`, as many engines do."""
+    """Whether it parses arguments and serializes them with `json.dumps`, as many engines do."""
     reasoning_fields: tuple[str, ...] | None = None
-    """The fields of the message that hold the reasoning; null is the one that the template
-    reads, an empty row says that reasoning does not go into the history."""
+    """The message fields that hold the reasoning. Null means the field that the template reads, and
+    an empty list means that reasoning is not stored."""
     beside_calls: BesideCalls = BesideCalls.VERBATIM
-    """What becomes of content beside calls."""
+    """Its treatment of content next to calls."""
     messages: MessagesAs = MessagesAs.TEMPLATE
-    """In which form it hands messages to the template."""
+    """The form of the messages that it passes to the template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One thing that may happen between two requests."""
+    """One course of events between two requests."""
 
     name: str
     about: str = ""
     message: Message = field(default_factory=Message)
-    """What it means to say. Where the prompt opens the reasoning, or the turn always has a block
-    of it, it reasons all the same."""
+    """The model's message. Reasoning is added if the prompt opens it, or if every turn has a block
+    of it."""
     silent: bool = False
-    """It does not reason there either."""
+    """Whether no reasoning is added even then."""
     variations: tuple[str, ...] = ()
-    """How its text departs from what the format writes, by the names of `VARIATIONS`."""
+    """The deviations from the format's text, by their names in `VARIATIONS`."""
     sampled: str | None = None
-    """The text itself, where a person gives it; `message` and `variations` then say nothing."""
+    """The output itself; if given, `message` and `variations` are ignored."""
     cut: bool = False
-    """The given text was cut, as by a token limit."""
+    """Whether the given output was truncated, e.g. by a token limit."""
     history: Dialogue = (UserMessage("What is the weather in Oslo?"),)
     tools: tuple[Tool, ...] = ()
-    """Those offered; none where there are none."""
+    """The offered tools."""
     next: tuple[Next, ...] = (Next.USER,)
     answers: Answers = Answers.ALL
     engine: EngineHabits = field(default_factory=EngineHabits)
 
     @property
     def about_engine(self) -> bool:
-        """Whether it is about a habit of an engine, which a profile would replace."""
+        """Whether it tests an engine's habit, which a profile would replace."""
         return self.engine != EngineHabits()
 
 
@@ -144,13 +144,13 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class EngineProfile:
-    """An engine's habits, and where they were read."""
+    """An engine's habits and their source."""
 
     name: str
     engine: EngineHabits
     version: str
     files: tuple[str, ...]
-    """Paths within the package."""
+    """The files of the engine's package that show them."""
 
 
 PROFILES: Mapping[str, EngineProfile] = {
@@ -210,4 +210,4 @@ PROFILES: Mapping[str, EngineProfile] = {
         ("cli/serving/utils.py", "cli/serving/chat_completion.py"),
     ),
 }
-"""Every profile by the name that a person gives."""
+"""The engine profiles by name."""

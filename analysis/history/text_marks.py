@@ -1,7 +1,7 @@
 """Put marks, invented words, into the texts of a conversation and find them in its render.
 
-A mark is letters alone, so it survives `trim`, `tojson`, escaping and, since it is searched in
-any case, `lower`. Its beginning occurs neither in the template nor in what is rendered.
+A mark consists of letters, so it survives `trim`, `tojson`, escaping and, since the search ignores
+case, `lower`. Its prefix occurs neither in the template nor in the conversation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 class LeafKind(StrEnum):
-    """What a text is in its message."""
+    """The roles of a text in its message."""
 
     CONTENT = "content"
     REASONING = "reasoning"
@@ -91,7 +91,7 @@ def _message_texts(
 
 
 _NO_TEXTS = frozenset({"type", "role", "id"})
-"""Keys of a content part whose values say what it is."""
+"""Keys of a content part whose values are identifiers rather than text."""
 
 
 def _value_texts(
@@ -134,17 +134,17 @@ MARK_DIGITS = 5
 
 
 class Style(StrEnum):
-    """Where in a text its marks stand."""
+    """The positions of marks in a text."""
 
     EDGES = "around the text, inside its whitespace"
     OUTER = "around the text and its whitespace"
     MIDDLE = "in the middle of the text"
-    """A template that looks at how a text begins or ends does not see it."""
+    """Invisible to a template that checks how a text begins or ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A stretch of rendered text that came from one text of a message."""
+    """A range of rendered text that came from one text of a message."""
 
     start: int
     end: int
@@ -175,7 +175,7 @@ class Marks:
         return f"{text[:start]}{opened}{core}{closed}{text[end:]}"
 
     def read(self, marked: str) -> tuple[str, list[tuple[int, int]]]:
-        """Take the marks out: the text without them, and each mark's number and place in it."""
+        """Return the text without marks, and the number and offset of each mark."""
         found: list[tuple[int, int]] = []
         pieces: list[str] = []
         at = length = 0
@@ -191,7 +191,7 @@ class Marks:
     def runs(
         self, text: str, mark_places: Sequence[tuple[int, int]], styles: Mapping[int, Style]
     ) -> list[Run]:
-        """Return which stretches of a text the marks stand for; `styles` are those of the texts."""
+        """Return the ranges that the marks enclose; `styles` has the marks of each text."""
         runs: list[Run] = []
         opened: dict[int, int] = {}
         for number, place in mark_places:

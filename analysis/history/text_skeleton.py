@@ -68,7 +68,7 @@ _SPELLINGS: tuple[Callable[[str], str], ...] = (
     lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     lambda text: json.dumps(text)[1:-1],
 )
-"""Ways in which templates write a content: as it is, stripped, inside a JSON string."""
+"""The spellings of content in templates: verbatim, stripped, inside a JSON string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Base:
     last: str
     """The last message's text."""
     tail: str
-    """The text of the prompt after that text."""
+    """The prompt's text after it."""
     unthought: str
     """The prompt up to that text, without the reasoning of earlier turns."""
     ends_with_result: bool
@@ -248,8 +248,8 @@ class Skeletons:
         for tools in self._fewer_tools(base.renders.tools, tool_names):
             renders = replace(base.renders, tools=tools)
             shorter = make if tools != base.renders.tools else make[:-1]
-            for each in shorter:
-                yield from self._attempt_base(each, renders)
+            for candidate in shorter:
+                yield from self._attempt_base(candidate, renders)
 
     def _fewer_tools(
         self, tools: list[object] | None, tool_names: Collection[str]
@@ -288,7 +288,7 @@ class Skeletons:
 
     def numbers(self, text: str) -> list[int]:
         """Return the numbers of the calls in a text, if the template counts them."""
-        return [int(each) for each in self._number.findall(text)] if self._number else []
+        return [int(number) for number in self._number.findall(text)] if self._number else []
 
     def _attempt_base(
         self, make: Callable[[HistoryRenders], Base], renders: HistoryRenders
@@ -392,13 +392,13 @@ class Skeletons:
             *before, last, end = format_.pieces(turn)
         except RefusedMessageError as error:
             raise RefusedBridge(RefusalReason.REFUSED, str(error)) from error
-        ends = [each.text for each in format_.ends if each.after is layout.parts[-1]]
-        known = any(end.endswith(each) for each in ends)
+        ends = [known.text for known in format_.ends if known.after is layout.parts[-1]]
+        known = any(end.endswith(text) for text in ends)
         close = end.removesuffix(ends[0]) if known else ""
         return LastText("".join(before), last + close, known)
 
     def turn_text(self, turn: Turn, number: int | None = None) -> str:
-        """Return a turn as the format writes it, or ""; `number` is that of its first call."""
+        """Return a turn in the format, or ""; `number` is the number of its first call."""
         try:
             return self._format_from(number).write(turn)
         except RefusedMessageError:
@@ -446,8 +446,8 @@ def _number_pattern(format_: TurnFormat) -> re.Pattern[str] | None:
     until = calls.row.index(RowSlot.INDEX) + 2
     pieces = {RowSlot.INDEX: r"(\d{1,9})"}
     row = (
-        pieces.get(each, ".*?") if isinstance(each, RowSlot) else re.escape(each)
-        for each in calls.row[:until]
+        pieces.get(piece, ".*?") if isinstance(piece, RowSlot) else re.escape(piece)
+        for piece in calls.row[:until]
     )
     return re.compile("".join(row), re.DOTALL | re.ASCII)
 

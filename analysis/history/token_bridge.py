@@ -82,7 +82,7 @@ class PlacedTurn:
     rest: str
     """The text after the turn's last text."""
     notes: tuple[str, ...]
-    """What the bridge keeps of the turn and of the text before it."""
+    """The text of the turn, and before it, that the bridge keeps."""
 
 
 _TurnKind: TypeAlias = tuple[object, ...]
@@ -313,7 +313,7 @@ class Bridge:
         shown = [] if bases[0].call_count else self._skeletons.numbers(bases[0].prompt)
         calls = 0 if numbers == shown else numbers[-1] + 1 - self._skeletons.first_number
         found = (self._skeletons.with_calls(base, calls) for base in bases if calls <= len(numbers))
-        counted = [each for each in found if each is not None]
+        counted = [base for base in found if base is not None]
         if not counted:
             raise RefusedBridge(RefusalReason.DEPENDS, "the number of the call")
         return counted
@@ -343,7 +343,9 @@ class Bridge:
                 self._history.keeps_later(base, behind, turn, new)
                 for base, behind in zip(bases, made, strict=True)
             )
-            later = self._answer_bases[key] = [each for each in made if each is not None and stays]
+            later = self._answer_bases[key] = [
+                answered for answered in made if answered is not None and stays
+            ]
         return later if later and self._history.has_answer(past, opening) else bases
 
     def _place_turn(
@@ -506,7 +508,7 @@ class Bridge:
             purpose.keep_reasoning(reason, dropped_block(f"of {whose}", is_empty=is_empty))
 
     def _change_reason(self, continuation: Continued, text: str) -> RefusalReason | None:
-        """Return what changes if the turn is the last one, or None; `text` is up to its end."""
+        """Return the change if the turn is the last one, or None; `text` ends with it."""
         alone = continuation.base.renders.attempt(
             continuation.messages[: -len(continuation.added.new)]
         )
@@ -597,7 +599,7 @@ class Bridge:
         if not template.startswith(own):
             at = common_length(template, own)
             first = max(0, at - _SHOWN_BEFORE)
-            ours, theirs = (each[first : at + _SHOWN_AFTER] for each in (own, template))
+            ours, theirs = (text[first : at + _SHOWN_AFTER] for text in (own, template))
             purpose.notes.append(f"kept the model's spelling: {ours!r}, not {theirs!r}")
 
     def _rest_after(self, continuation: Continued, place: int, calls: int) -> str:
@@ -619,7 +621,7 @@ class Bridge:
 
         `rest` is the text that the template writes after the turn's last text.
         """
-        ended = next((each for each in self._stops if rest.lstrip().startswith(each.text)), None)
+        ended = next((stop for stop in self._stops if rest.lstrip().startswith(stop.text)), None)
         stop, closed = "", rest
         if response.stop is None:
             written = "" if ended is None else _shared_end(response.text, ended.text)
@@ -675,7 +677,7 @@ class Bridge:
         known = self._patterns.get(key, ())
         words = words_of(continuation.added.turn.calls, continuation.added.new)
         matching = (pattern.segments(words, text) for pattern in known)
-        segments = next((each for each in matching if each is not None), None)
+        segments = next((fitting for fitting in matching if fitting is not None), None)
         if segments is None:
             segments = self._attribute_addition(continuation, start)
             pattern = pattern_of(segments, words, text)

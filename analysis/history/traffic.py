@@ -230,7 +230,7 @@ class PrefixLoss:
 
 @dataclass(frozen=True, slots=True)
 class CausedLosses:
-    """What was lost by one cause."""
+    """The losses of one cause."""
 
     cause: Cause
     losses: tuple[PrefixLoss, ...]
@@ -268,7 +268,7 @@ class Traffic:
         for loss in self.losses:
             causes.setdefault(loss.cause, []).append(loss)
         found = [CausedLosses(cause, tuple(losses)) for cause, losses in causes.items()]
-        return sorted(found, key=lambda each: -each.lost)
+        return sorted(found, key=lambda losses: -losses.lost)
 
 
 CONTEXT = 60
@@ -278,7 +278,7 @@ CONTEXT = 60
 def prefix_losses(
     analysis: LearnedFormat, records: Sequence[TrafficRecord], *, tokenizer: Tokenizer | None = None
 ) -> Traffic:
-    """Return what each request lost of the text computed for the request before it.
+    """Return the part of the earlier request's computed text that each request lost.
 
     Without token ids and without a tokenizer, characters are counted. Raises TokenizerError for a
     tokenizer that cannot encode.
@@ -431,7 +431,7 @@ def _call_cause(
     read = parsed.begun_calls
     named = [call.name for call in read] == [call.name for call in later_message.tool_calls]
     broken = [attempt for attempt in parsed.attempts if attempt.status in _BROKEN]
-    if any(completion[each.start : each.end].strip() not in later_text for each in broken):
+    if any(completion[call.start : call.end].strip() not in later_text for call in broken):
         return Cause.CALL_REPAIRED if read and named else Cause.CALL_LOST
     if not named:
         written_again = later_message.attempts and all(call.name in later_text for call in read)
@@ -477,13 +477,13 @@ def _argument_members(arguments: str) -> list[tuple[str, str]]:
     """Return the arguments in their order, each value as JSON with sorted keys."""
     value = _json_or_none(arguments)
     members = value.items() if isinstance(value, dict) else [(arguments, value)]
-    return [(str(name), json.dumps(each, sort_keys=True)) for name, each in members]
+    return [(str(name), json.dumps(value, sort_keys=True)) for name, value in members]
 
 
 def _content_cause(
     parsed: ParsedMessage, later_message: ParsedMessage, completion: str, later_text: str
 ) -> Cause:
-    """Tell content that is not in the next prompt from a turn that is written otherwise."""
+    """Distinguish content missing in the next prompt from a turn written differently."""
     is_missing = _is_gone([parsed.content], completion, later_text)
     # Other words in the place of those are no content that was dropped.
     return Cause.CONTENT_DROPPED if is_missing and not later_message.content else Cause.REWRITTEN

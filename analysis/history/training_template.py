@@ -1,11 +1,10 @@
 """Write a template with `{% generation %}` markers around one that has none.
 
-The markers are transformers' extension: they say which part of a conversation the model writes,
-and change no text. The template itself is not touched. It becomes a macro; after it stands what
-renders it, finds in its text what each assistant message has added after the generation prompt,
-by the renders and the rule of `message_attribution.py`, and writes the text again in
-pieces, those inside a generation block. So the text is the same by construction; the proof renders
-both all the same.
+The markers are transformers' extension: they enclose the text that the model writes, and do not
+change the render. The template itself stays unchanged: it becomes a macro. The code after it
+renders the macro, finds the text that each assistant message adds after the generation prompt, by
+the rule of `message_attribution.py`, and writes the render in pieces, these inside generation
+blocks. The text is equal by construction; the proof compares renders nevertheless.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ from .text_marks import MARK_DIGITS, fields_of, unused_word
 
 
 class TrainingTemplateError(AutoparserError):
-    """A template with generation markers cannot be written, or is not the same template."""
+    """A template with generation markers cannot be written, or renders other text."""
 
 
 @dataclass(frozen=True, slots=True)
 class MismarkedTurn:
-    """A turn in which what is marked is not what the renderer says is sampled."""
+    """A turn whose marked text differs from the sampled text that the renderer reports."""
 
     conversation: tuple[str, ...]
     """The roles of its messages."""
@@ -50,22 +49,22 @@ class MismarkedTurn:
     turn: str
     """The parts of the turn, or empty if the message is not an assistant's."""
     left_out: tuple[str, ...]
-    """What the model writes, unmarked."""
+    """Sampled texts without markers."""
     marked_too: tuple[str, ...]
-    """What the model does not write, marked."""
+    """Marked texts that are not sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What was rendered by both templates."""
+    """The comparison of both templates' renders."""
 
     conversations: int
-    """Rendered to the same text by both, or refused by both."""
+    """The number of conversations that render to the same text, or raise in both."""
     refused: int
     masked: int
-    """Conversations in which what is marked is also what the renderer says is sampled."""
+    """The number of conversations whose marked text is the sampled text of the renderer."""
     deviations: tuple[MismarkedTurn, ...]
-    """One for each kind of turn in each kind of conversation, in which that is not so."""
+    """The turns where it is not, one for each kind of turn and of conversation."""
 
     @property
     def passed(self) -> bool:
@@ -105,13 +104,15 @@ def prove_training_template(
         marked = _marked_ranges(others, messages, text, generation=generation)
         found = list(_find_deviations(whole, marked, dialogue, messages))
         masked += not found
-        for each in found:
-            deviations.setdefault((each.conversation, each.message, each.turn), each)
+        for deviation in found:
+            deviations.setdefault(
+                (deviation.conversation, deviation.message, deviation.turn), deviation
+            )
     return Proof(conversations, refused, masked, tuple(deviations.values()))
 
 
 class _ProofConversations:
-    """Conversations of the battery, as one template is asked for them."""
+    """The battery's conversations, prepared for one template."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._shape = analysis.shape
@@ -138,7 +139,7 @@ class _ProofConversations:
         yield from product(_proof_dialogues(messages), (False,) if briefly else (False, True))
 
     def attributed(self, messages: Messages, text: str, *, generation: bool) -> Attributed:
-        """Say whose each character of a render is."""
+        """Attribute every character of a render."""
         return attribute_render(
             self.renders,
             messages,
@@ -151,16 +152,16 @@ class _ProofConversations:
 
 @dataclass(frozen=True, slots=True)
 class AttributedTurns:
-    """A conversation of the proof, and whose each character of its text is."""
+    """A conversation of the proof with its attributed text."""
 
     variables: Mapping[str, object]
-    """What it is rendered with."""
+    """The variables of its render."""
     roles: tuple[object, ...]
     whole: Attributed
 
 
 def attributed_turns(analysis: Analysis) -> Iterator[AttributedTurns]:
-    """Return one conversation of each kind that the template takes, and writes every word of."""
+    """Yield one conversation of each kind that the template renders without losing a word."""
     asked = _ProofConversations(analysis)
     for dialogue, _ in asked.conversations(briefly=True, written_calls=True):
         messages = asked.messages(dialogue)
@@ -174,7 +175,7 @@ def attributed_turns(analysis: Analysis) -> Iterator[AttributedTurns]:
 def _marked_ranges(
     others: HistoryRenders, messages: Messages, text: str, *, generation: bool
 ) -> list[tuple[int, int]]:
-    """Return what generation blocks hold; nothing where nobody can tell."""
+    """Return the ranges of generation blocks, or no ranges if they are unknown."""
     try:
         marked = generation_ranges(others, messages, text, generation=generation)
     except TemplateRenderError:
@@ -208,7 +209,7 @@ def _find_deviations(
 def _ranges_outside(
     one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return what of the stretches in `one` is in none of `other`; both rise."""
+    """Subtract sorted ranges from sorted ranges."""
     found: list[tuple[int, int]] = []
     for start, end in one:
         at = start
@@ -224,7 +225,7 @@ def _ranges_outside(
 
 
 def _join_ranges(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Put stretches together that touch."""
+    """Merge adjacent ranges."""
     found: list[tuple[int, int]] = []
     for start, end in stretches:
         if found and found[-1][1] == start:
@@ -235,7 +236,7 @@ def _join_ranges(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _proof_dialogues(messages: Iterable[Turn]) -> Iterator[Dialogue]:
-    """Return every message: alone, between others, and again after its results."""
+    """Yield conversations with each message: alone, between others, and after its results."""
     done_turn = Turn("All done.", "It is done.")
     next_question = UserMessage("Thanks. Anything else?")
     for message in messages:
@@ -248,24 +249,24 @@ def _proof_dialogues(messages: Iterable[Turn]) -> Iterator[Dialogue]:
 
 
 MARK_LETTERS = 8
-"""A conversation is not known yet: a longer word is less likely to be in one."""
+"""Letters of a mark; conversations are unknown yet, and contain a longer word less likely."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingTemplate:
-    """A template with generation markers, and the proof that it is the same template."""
+    """A template with generation markers, and the proof that its renders are unchanged."""
 
     template: ChatTemplate
     proof: Proof
     patched: bool
-    """False where the template had such markers itself."""
+    """Whether markers were added; false if the template already had them."""
 
 
 def training_template(analysis: Analysis, *, briefly: bool = False) -> TrainingTemplate:
     """Return the template with generation markers. Raises TrainingTemplateError.
 
-    `briefly` proves it by one message of each kind of turn instead of all of the battery. Where the
-    template refuses all of them nothing is proven, which is an error, too.
+    With `briefly`, the proof uses one message of each kind of turn instead of the whole battery. A
+    template that raises on all of them proves nothing, which is an error as well.
     """
     made = _prove_template(analysis, briefly=briefly)
     if made.proof.refused == made.proof.conversations:
@@ -339,7 +340,7 @@ def _wrap_template(analysis: Analysis, *, ends: bool) -> str:
 
 
 def _jinja_literal(text: str) -> str:
-    """Write a text as Jinja reads it."""
+    """Quote a text as a Jinja string literal."""
     inner = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
     return f'"{inner}"'
 

@@ -32,20 +32,20 @@ from .scenarios import ArgumentsAs, BesideCalls, EngineHabits, Ids, MessagesAs, 
 
 
 class Cause(StrEnum):
-    """What keeps the next prompt from beginning with the last one and the sampled text."""
+    """The reasons why the last prompt and the sampled text are not a prefix of the next prompt."""
 
     RAISES = "raises"
     EARLIER = "earlier text rewritten"
     """The difference lies before the generation prompt."""
     REASONING_DROPPED = "reasoning dropped"
-    """Or the empty block that stands for it: it is not in the history."""
+    """The reasoning, or its empty block, is missing in the history."""
     HEADER = "header differs"
-    """The generation prompt writes what the turn in the history does not begin with."""
+    """The generation prompt is not a prefix of the turn in the history."""
     REASONING_STRIPPED = "reasoning stripped"
     CONTENT_STRIPPED = "content stripped"
     CONTENT_DROPPED = "content dropped"
     WHITESPACE = "joint whitespace"
-    """What stands between two parts of the turn."""
+    """The whitespace between two parts of the turn differs."""
     ENCODED_TWICE = "encoded twice"
     ARGUMENT_FORM = "argument form"
     """Given as a string, the arguments are written differently than given as an object."""
@@ -58,12 +58,12 @@ class Cause(StrEnum):
     CALL_LOST = "call lost"
     """A call that was cut, malformed or one too many is not in the history."""
     CALL_REPAIRED = "call repaired"
-    """It was read all the same, and is written as it should have been."""
+    """A malformed call was parsed nevertheless, and is rendered well-formed."""
     END = "end of turn differs"
     RETOKENIZED = "re-tokenization"
     """The texts agree and the tokens do not."""
     REWRITTEN = "turn written otherwise"
-    """None of the above changes it."""
+    """No other change explains the difference."""
 
 
 # A broken step, to be played again.
@@ -83,7 +83,7 @@ class BrokenStep:
 
     @property
     def exchange(self) -> Exchange:
-        """How the step went."""
+        """The step's inputs."""
         return self.replay.exchange
 
     def moves(self, exchange: Exchange) -> bool:
@@ -118,14 +118,14 @@ class BrokenStep:
 
 
 class Culprit(StrEnum):
-    """Whose fault a break is."""
+    """The party at fault for a break."""
 
     TEMPLATE = "template"
-    """The message in the history holds what was sampled, and the template writes it otherwise."""
+    """The stored message has all of the sampled text, and the template writes it differently."""
     ENGINE = "engine"
-    """An engine that keeps all of the message fixes it, where it hands it on as users send it."""
+    """An engine that stores the whole message, in the API's form, would fix it."""
     MODEL = "model"
-    """The messages do not hold how the model wrote: it departs from what the template writes."""
+    """The model's spelling, which messages do not store, departs from the template's."""
 
 
 def fault_of(
@@ -191,8 +191,8 @@ class Edit:
     """A sampled text with one thing changed."""
 
     cause: Cause
-    """What the template does if this makes the difference go away; where other whitespace in an
-    argument changes a value, it is not JSON_SPACING but VALUES."""
+    """The cause if this edit removes the difference. Whitespace that changes an argument's value
+    counts as VALUES, not as JSON_SPACING."""
     sampled: str
 
 
@@ -224,7 +224,8 @@ def _whitespace_edit(
     start = len(sampled[:here].rstrip())
     start_there = there - (here - start)
     end, end_there = (
-        len(each) - len(each[at:].lstrip()) for each, at in ((sampled, here), (text, there))
+        len(written) - len(written[at:].lstrip())
+        for written, at in ((sampled, here), (text, there))
     )
     ours, theirs = sampled[start:end], text[start_there:end_there]
     if ours != theirs:
@@ -513,9 +514,9 @@ _HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
     (Cause.JSON_SPACING, _by_habit("json", "verbatim")),
     (Cause.ARGUMENT_FORM, _argument_form),
     (Cause.CALL_REPAIRED, _call_repaired),
-    *((each, _by_edit(each)) for each in (Cause.REASONING_STRIPPED, Cause.CONTENT_STRIPPED)),
+    *((cause, _by_edit(cause)) for cause in (Cause.REASONING_STRIPPED, Cause.CONTENT_STRIPPED)),
     (Cause.JSON_SPACING, _spacing_differs),
-    *((each, _by_edit(each)) for each in (Cause.WHITESPACE, Cause.LITERALS, Cause.JSON_ESCAPES)),
+    *((cause, _by_edit(cause)) for cause in (Cause.WHITESPACE, Cause.LITERALS, Cause.JSON_ESCAPES)),
     (Cause.ORDER, _order_lost),
     (Cause.CALL_LOST, _call_lost),
     (Cause.CONTENT_DROPPED, _content_dropped),

@@ -88,15 +88,15 @@ AT_NEWLINES = re.compile(r"\n|[^\n]+")
 
 @dataclass(frozen=True, slots=True)
 class TokenVerdict:
-    """How many tokens need no computing again."""
+    """The number of cached tokens that the next prompt reuses."""
 
     holds: bool
     sampled: int
-    """Tokens that the model wrote."""
+    """The number of sampled tokens."""
     reused: int
-    """Those of them that the next prompt begins with, the last prompt's tokens before them."""
+    """The number of sampled tokens in the common prefix with the next prompt."""
     prompt: int
-    """Tokens of the prompt."""
+    """The number of tokens of the prompt."""
     prompt_reused: int
 
 
@@ -211,7 +211,7 @@ CONTEXT = 60
 
 
 class Outcome(StrEnum):
-    """What became of a step."""
+    """The result of a step."""
 
     HOLDS = "holds"
     BREAKS = "breaks"
@@ -223,48 +223,48 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where the sampled and the rendered text part."""
+    """The first difference between the sampled and the rendered text."""
 
     at: int
-    """Characters into the sampled text; negative: that far before its beginning."""
+    """The offset in the sampled text; negative if it is in the prompt before it."""
     part: str
-    """What the sampled text is there."""
+    """The part of the turn at that offset, e.g. `reasoning`."""
     before: str
-    """The end of what both have."""
+    """The end of the common prefix."""
     sampled: str
-    """What the model, or the prompt before it, wrote from there on."""
+    """The sampled text, or the prompt's, after the common prefix."""
     rendered: str
-    """What the next prompt has there."""
+    """The next prompt's text after the common prefix."""
     line: int | None = None
-    """The template's line that wrote that, or None if it is not known."""
+    """The template's line that wrote it, or None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a scenario goes under one setting of the switches, with one next role."""
+    """The result of a scenario under one setting of the switches, with one next role."""
 
     setting: Setting
     next: Next
     outcome: Outcome
-    """At string level."""
+    """The result for the text."""
     tokens: TokenVerdict | None = None
-    """At token level, or None if there is no tokenizer or no next prompt."""
+    """The result for tokens, or None without a tokenizer or a next prompt."""
     cause: Cause | None = None
-    """None if both levels hold."""
+    """The cause of the break, or None if text and tokens hold."""
     difference: Difference | None = None
     reason: str = ""
-    """Why it does not apply, or what the template says where it raises."""
+    """The reason why it does not apply, or the template's error message."""
     sampled: str = ""
     status: Status | None = None
     """How the sampled text was parsed."""
     fault: Culprit | None = None
-    """Whose fault it is, or None if both levels hold."""
+    """The party at fault, or None if text and tokens hold."""
     unconfirmed: str = ""
     """Why the format, not the template, wrote the turn before its variations; else empty."""
 
     @property
     def holds(self) -> bool:
-        """Whether nothing has to be computed again, at the levels that were compared."""
+        """Whether all cached tokens, or characters without a tokenizer, are reused."""
         return self.outcome is Outcome.HOLDS and (self.tokens is None or self.tokens.holds)
 
     @property
@@ -363,7 +363,7 @@ def _sample_scenario(stage: ReplayStage, scenario: Scenario, setting: Setting) -
         if usual.calls is not None:
             # The same with nothing stripped from strings in calls.
             formats.append(respell_calls(usual, Spelling(whole=True)))
-        meant = next((each for each in formats if right(write(each))), None)
+        meant = next((candidate for candidate in formats if right(write(candidate))), None)
         if meant is None:
             _check_alike(template_turn, write(usual))
         else:

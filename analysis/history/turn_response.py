@@ -1,4 +1,4 @@
-"""Parse the ids that a model wrote to its message, aware of what the prompt had written."""
+"""Parse sampled ids to a message, given the part of the turn that the prompt has written."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from autoparser.analysis.sources.tokenizer import TokenText
 from .prompt_tokens import tools_key, tools_of, turn_stops
 
 PROMPT_TAIL = 48
-"""Tokens at the end of a prompt that are looked at first for a generation prompt."""
+"""The number of tokens at a prompt's end that are searched first for a generation prompt."""
 
 MOST_PARSERS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOutput:
-    """A model's output, read."""
+    """A parsed output."""
 
     message: ParsedMessage
     text: str
-    """What was read: up to the stop token."""
+    """The parsed text, up to the stop token."""
     stop: int | None
-    """The place of the stop token among the ids; None: there is none."""
+    """The index of the stop token in the ids, or None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class PromptEnd:
     tail: str
     """The text of its last tokens."""
     opening: str
-    """The generation prompt, or what of it opens the reasoning; the whole tail where that is none
-    of the template's own."""
+    """The generation prompt, or the part of it that opens the reasoning; the whole tail if it has
+    no generation prompt of the template."""
 
 
 class Responses:
-    """Reads outputs; keeps the parser of each kind of prompt."""
+    """Parses outputs, with one cached parser for each kind of prompt."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Responses:
         switches: Mapping[str, object],
         choices: ReadingChoices,
     ) -> None:
-        """Prepare to read what the models of this template write under these switches."""
+        """Store the arguments; parsers are made on first use."""
         self._analysis, self._choices = analysis, choices
         self._text = tokens
         self._switches = switches
@@ -139,7 +139,7 @@ class Responses:
         return known
 
     def end_of(self, prompt: Sequence[int]) -> PromptEnd:
-        """Return the end of a prompt: its text, and what of it says where the turn stands."""
+        """Return the end of a prompt: its text, and the part of it that belongs to the turn."""
         if not len(prompt):
             return PromptEnd("", "")
         ids = tuple(prompt[-PROMPT_TAIL:])
@@ -167,39 +167,39 @@ class Responses:
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryStep:
-    """A prompt, and what the model wrote after it."""
+    """A prompt and the output sampled after it."""
 
     prompt_ids: Sequence[int]
     completion_ids: Sequence[int]
     complete: bool = True
-    """False where the output was cut."""
+    """Whether the output was not truncated."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallTokens:
-    """The tokens that a call stands in, or an attempt at one that failed."""
+    """The tokens of a call, or of a malformed one."""
 
     start: int
     end: int
-    """Exclusive. A token that holds characters of the call and others is in."""
+    """The index after the last token; a token that is partly the call's is included."""
     status: Status
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSample:
-    """One row of training data; ids and mask are as long as each other."""
+    """One row of training data; ids and mask have the same length."""
 
     token_ids: tuple[int, ...]
     loss_mask: tuple[bool, ...]
-    """What the model wrote, up to its stop token, which is in."""
+    """By token: whether the model sampled it, stop tokens included."""
     calls: tuple[CallTokens, ...]
-    """Of all its outputs, by their places in the sample."""
+    """The calls of all outputs, by their token indices in the sample."""
 
 
 def call_tokens(
     output: ReadOutput, ids: Sequence[int], decode: Callable[[Sequence[int]], str], first: int = 0
 ) -> tuple[CallTokens, ...]:
-    """Say in which tokens the calls of an output stand; `first` is the place of its first one."""
+    """Return the tokens of an output's calls; `first` is the index of the output's first token."""
     # A stop token may be what closes a call.
     until = len(ids) if output.stop is None else output.stop + 1
     lengths: dict[int, int] = {}
@@ -222,7 +222,7 @@ def call_tokens(
 
 
 def check_step(at: int, prompt_ids: Sequence[int], so_far: Sequence[int]) -> None:
-    """Raise RequestError if a prompt does not begin with what stood before it."""
+    """Raise RequestError if the ids so far are not a prefix of a prompt."""
     prompt = tuple(prompt_ids)
     if prompt[: len(so_far)] == tuple(so_far):
         return

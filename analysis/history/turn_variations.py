@@ -1,4 +1,4 @@
-"""Vary a model's text in named ways in which it departs from the format's own.
+"""Named variations of a model's text from the format's own.
 
 A variation works for any format: it changes the spelling of values before the turn is written
 (`respelled_by`), or the written pieces (`rewritten_by`). If it changes nothing, it does not apply.
@@ -33,15 +33,15 @@ _LITERALS = {"json": ("true", "false", "null"), "python": ("True", "False", "Non
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """A spelling of values; None leaves a property as the format has it."""
+    """A spelling of values; None keeps the format's own."""
 
     comma: str | None = None
     colon: str | None = None
     ascii_only: bool = False
     literals: str | None = None
-    """`json` or `python`."""
+    """The literals of true, false and null: `json` or `python`."""
     whole: bool = False
-    """Strings keep what the template strips from them."""
+    """Whether strings keep the characters that the template strips."""
 
 
 def respell_calls(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
@@ -136,16 +136,16 @@ Rewrite = Callable[[Pieces, TurnFormat, Message], Pieces]
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """One way of writing otherwise."""
+    """One way to depart from the format's text."""
 
     about: str
     spelling: Spelling | None = None
-    """How it spells the values of calls, or None if it leaves them."""
+    """Its spelling of argument values, or None if unchanged."""
     rewrite: Rewrite | None = None
     cut: bool = False
     """Whether the text is cut there, with nothing after it."""
     breaks_call: bool = False
-    """A call is not whole: where a parser reads it as one, the variation does not apply."""
+    """Whether it makes a call malformed; it does not apply if a parser reads the call anyway."""
     single_newlines: bool = False
 
 
@@ -161,7 +161,7 @@ def _with_text(pieces: Pieces, at: int, text: str) -> Pieces:
 
 
 def _by_change(kind: SampledKind, change: Callable[[str], str], *, beside: int = 0) -> Rewrite:
-    """Return the rewrite that changes the text of a part, or of the piece that stands beside it."""
+    """Return the rewrite that changes the text of a part, or of an adjacent piece."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
         del format_, message
@@ -195,7 +195,7 @@ def _cut_call(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
 
 
 def _break_call(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
-    """Leave out the arguments from the middle of a value on, so that the value is not closed."""
+    """Remove the arguments from the middle of a value on, so that the value is not closed."""
     at = _piece_index(pieces, SampledKind.CALLS)
     text = pieces[at].text
     start, end = _last_arguments(pieces[at], format_, message)
@@ -292,13 +292,13 @@ VARIATIONS: Mapping[str, Variation] = {
     ),
     "single-newlines": Variation("each newline is a token of its own", single_newlines=True),
 }
-"""Every variation by its name; scenarios name them."""
+"""The variations by name, which scenarios refer to."""
 
 
 def respelled_by(format_: TurnFormat, names: Sequence[str]) -> TurnFormat:
-    """Return the format as these variations spell it.
+    """Return the format with the spelling of these variations.
 
-    Raises NotWrittenError if one of them spells nothing otherwise.
+    Raises NotWrittenError if one of them changes nothing.
     """
     for name in names:
         spelling = VARIATIONS[name].spelling
@@ -310,7 +310,7 @@ def respelled_by(format_: TurnFormat, names: Sequence[str]) -> TurnFormat:
 def rewritten_by(
     sample: Sample, format_: TurnFormat, message: Message, names: Sequence[str]
 ) -> Sample:
-    """Return the sample as these variations write it. Raises NotWrittenError as above."""
+    """Return the sample rewritten by these variations. Raises NotWrittenError if unchanged."""
     pieces, cut, single = sample.pieces, sample.cut, sample.single_newlines
     for name in names:
         variation = VARIATIONS[name]
