@@ -54,7 +54,7 @@ class PromptText(NamedTuple):
     tools: bool = True
     """Whether tools are offered; the prompt without tools is listed only if it differs."""
     signs: tuple[str, ...] = ()
-    """Texts before the turn that distinguish the prompt from those of other formats, e.g.
+    """Texts before the turn by which the prompt differs from those of other formats, e.g.
     instructions on how to write calls."""
 
 

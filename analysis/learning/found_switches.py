@@ -48,8 +48,6 @@ from .suggestions import ANY_WORD, Suggestions
 
 MOST_SETTINGS = 32
 """At most this many settings are learned; few templates have more than nine."""
-
-
 _MATTERING = frozenset({SwitchEffect.TURN, SwitchEffect.CALLS, SwitchEffect.GENERATION_PROMPT})
 
 

@@ -248,8 +248,6 @@ def _signs_at(text: str, place: int) -> str:
 _KINDS = 3
 """At most this many formats are searched for in mixed outputs."""
 _FEWEST_ALIKE = 2
-
-
 _ESCAPES = (
     StringEscape.JSON,
     StringEscape.VERBATIM,

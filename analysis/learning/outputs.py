@@ -176,8 +176,6 @@ def _find_words(pattern: re.Pattern[str], text: str, start: int, end: int) -> It
 
 ODD = 5
 """One in this many texts may be odd."""
-
-
 TOLERANCES = (3, 5, 10, 1_000_000)
 """One in this many texts may be odd, tried in turn: a few texts may be wrong, or have content.
 

@@ -170,19 +170,14 @@ class _Added(NamedTuple):
 
     outcome: PartsOutcome
     """E.g. WRITTEN, or DROPPED if the parts change nothing."""
+    reason: str = ""
+    """The template's error, e.g. `"images are not supported"`."""
     added: str = ""
     """The text, e.g. `"<image>"`."""
     place: MediaPlace | None = None
     """Where it is: inline, or before or after all texts; None if nothing is added."""
-    reason: str = ""
-    """The template's error, e.g. `"images are not supported"`."""
     loses_text: bool = False
     """Whether the texts around the parts are lost."""
-
-
-def _addition_of_error(error: TemplateRenderError) -> _Added:
-    outcome, reason = _outcome_of_error(error)
-    return _Added(outcome, reason=reason)
 
 
 def _text_of_parts(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
@@ -190,9 +185,9 @@ def _text_of_parts(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
     first, last = scene.words
     plain, text = scene.play([first, last]), scene.play([first, *parts, last])
     if isinstance(text, TemplateRenderError):
-        return _addition_of_error(text)
+        return _Added(*_outcome_of_error(text))
     if isinstance(plain, TemplateRenderError):
-        return _addition_of_error(plain)
+        return _Added(*_outcome_of_error(plain))
     if text == plain:
         return _Added(PartsOutcome.DROPPED)
     if not scene.holds(text) or not scene.holds(plain):
@@ -212,14 +207,14 @@ def _addition_between(plain: _AroundParts, text: _AroundParts) -> _Added:
         # The placeholder may replace a separator of texts; then all of it is added.
         added = text.between if between.left else between.right
         outcome = PartsOutcome.DROPPED if plain.joins(added) else PartsOutcome.WRITTEN
-        return _Added(outcome, added, MediaPlace.INLINE)
+        return _Added(outcome, added=added, place=MediaPlace.INLINE)
     for place, left, right in (
         (MediaPlace.BEFORE, plain.before, text.before),
         (MediaPlace.AFTER, plain.after, text.after),
     ):
         split = diff_split(left, right)
         if split.right.strip() and not split.left:
-            return _Added(PartsOutcome.WRITTEN, split.right, place)
+            return _Added(PartsOutcome.WRITTEN, added=split.right, place=place)
     return _Added(PartsOutcome.SPREAD)
 
 

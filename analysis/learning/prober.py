@@ -169,8 +169,6 @@ def _strftime_now(format: str) -> str:  # noqa: A002 - templates may pass it by 
 
 
 NO_SETTING: Setting = MappingProxyType({})
-
-
 MOST_BEYOND = 3
 """This many renders may hit a limit before the analysis ends: each takes its whole time."""
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum, auto
 from itertools import combinations
 from typing import NamedTuple
 
@@ -50,10 +51,12 @@ from .suggestions import Suggestions
 
 @dataclass(frozen=True, slots=True)
 class ShapeTrial:
-    """One shape that was tried, and what came of it."""
+    """One shape that was tried, and the result."""
 
     what: str
+    """The shape, such as ``a call: arguments_as_string=True``."""
     outcome: str
+    """The result, such as ``shown`` or ``raises: …``."""
 
 
 class UnusableTemplateError(Exception):
@@ -255,13 +258,15 @@ _FEW = 4
 """At most this many shapes are tried on a template that never mentions calls."""
 
 
-_WHOLE_CALL = 4
+class _CallShown(IntEnum):
+    """How much of a call a render shows; more is better."""
 
-
-_ARGUMENTS_SHOWN = 3
-
-
-_PART_OF_CALL = 1
+    NOTHING = auto()
+    NAME = auto()
+    """The name without the arguments."""
+    ARGUMENTS = auto()
+    """Both, but the arguments encoded twice; or an id in place of the name."""
+    ALL = auto()
 
 
 def call_shape(
@@ -269,13 +274,13 @@ def call_shape(
 ) -> tuple[Prober, bool]:
     """Find the shape that shows most of a call, the plainest of equals."""
     # Shapes are rated, since some templates show a call only in part.
-    best: tuple[int, Prober] = (0, prober)
+    best: tuple[_CallShown, Prober] = (_CallShown.NOTHING, prober)
     mentioned = "tool_calls" in suggestions.fields
     for count, change in enumerate(_call_variants()):
         if count >= _FEW and not mentioned:
             break
         # Good enough: only simple changes may improve a call whose arguments show.
-        if best[0] >= _ARGUMENTS_SHOWN and (count > _FEW or "answered" in change):
+        if best[0] >= _CallShown.ARGUMENTS and (count > _FEW or "answered" in change):
             continue
         shape = replace(prober.shape, **change)
         candidate = prober.using(shape=shape)
@@ -284,32 +289,33 @@ def call_shape(
             trials.append(ShapeTrial(f"a call: {describe_shape(shape, prober.shape)}", outcome))
         if shown > best[0]:
             best = (shown, candidate)
-        if shown == _WHOLE_CALL:
+        if shown is _CallShown.ALL:
             break
     shown, chosen = best
-    return chosen, shown >= _PART_OF_CALL
+    return chosen, shown > _CallShown.NOTHING
 
 
-def _shown_of_call(prober: Prober) -> tuple[int, str]:
+def _shown_of_call(prober: Prober) -> tuple[_CallShown, str]:
     """Rate how much of a call a shape shows, with a description in words."""
     marks = prober.sentinels
     call = prober.sentinels.call()
     probe = prober.probe(answered_conversation(prober, Message(calls=(call,))))
     if not probe.rendered:
-        return 0, f"raises: {probe.error}"
+        return _CallShown.NOTHING, f"raises: {probe.error}"
     # Before the user's words the tool list has the same name and keys.
     text = probe.text[probe.text.rfind(marks.user) :]
     name, argument = marks.names[0] in text, marks.values[0] in text and marks.keys[0] in text
     if name and argument:
         # `\"key\"` inside a JSON string: the template encoded text that was encoded.
-        literal = f"{marks.keys[0]}\\" in text
-        return (3 if literal else 4), "shown, arguments encoded twice" if literal else "shown"
+        if f"{marks.keys[0]}\\" in text:
+            return _CallShown.ARGUMENTS, "shown, arguments encoded twice"
+        return _CallShown.ALL, "shown"
     if marks.ids[0] in text and argument:
-        return 3, "shown by its id, without its name"
+        return _CallShown.ARGUMENTS, "shown by its id, without its name"
     plain = prober.probe((prober.user, Message(marks.content)))
     if name and text.count(marks.names[0]) > plain.text.count(marks.names[0]):
-        return 1, "shown without its arguments"
-    return 0, "not shown"
+        return _CallShown.NAME, "shown without its arguments"
+    return _CallShown.NOTHING, "not shown"
 
 
 def string_arguments(prober: Prober) -> StringArguments:

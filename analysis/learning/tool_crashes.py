@@ -45,20 +45,21 @@ class ToolCrash:
     """A cause for which a template raises on tools."""
 
     cause: str
-    """What they have or lack, such as ``a parameter without description``; empty where nothing
-    that was tried makes the template render."""
+    """The property that these tools have or lack, such as ``a parameter without description``;
+    empty if no change that was tried makes the template render."""
     reason: str
     """The template's own words if it refuses them, else the error's type and words."""
     line: int | None
-    """The template's line, from 1; null where it is not known."""
+    """The template's line, from 1, or None if it is unknown."""
     refused: bool
-    """Whether the template means to raise."""
+    """Whether the template raises on purpose."""
     tools: tuple[str, ...]
-    """The names of those that raise for this cause."""
+    """The names of the tools that raise for this cause, such as ``get_weather``."""
     smallest: dict[str, Json]
-    """A function of which nothing more can be left out; empty where tools raise only together."""
+    """A function from which nothing can be removed without changing the crash; empty if tools
+    raise only together."""
     mended: dict[str, Json] | None
-    """The same without the cause, which is rendered; null where none was found."""
+    """The same function without the cause, which renders, or None if none was found."""
 
 
 class _ToolMend(NamedTuple):

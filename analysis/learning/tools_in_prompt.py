@@ -37,7 +37,7 @@ MOST_RENDERS = 400
 
 
 class ToolSpelling(StrEnum):
-    """How a text of a tool is written where that is neither as it is nor as JSON."""
+    """The notation of a tool's texts, if it is neither verbatim nor JSON."""
 
     HTML = "as HTML entities"
     TWICE = "as JSON within JSON"
@@ -59,12 +59,12 @@ _SPELLINGS: Mapping[ToolSpelling, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PartPlace:
-    """Where a part stands."""
+    """The place of a part."""
 
     tool: str
-    """The function's name."""
+    """The function's name, such as ``get_weather``."""
     pointer: str
-    """A JSON pointer in the function."""
+    """A JSON pointer in the function, such as ``#/parameters/properties/city/default``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +72,18 @@ class LostPart:
     """A kind of parts, some of which do not reach the prompt."""
 
     keyword: str
-    """The keyword, or ``tool`` where nothing of one is written."""
+    """The keyword, such as ``default``, or ``tool`` if no part of a tool is written."""
     nested: bool
-    """Whether it stands inside of a parameter: in an object, a list or a choice."""
+    """Whether it is inside a parameter: in an object, a list or a choice."""
     heavy: bool
-    """Whether without it the model does not know what to call, or with what; the other keywords
-    bound or explain values."""
+    """Whether without it the model does not know which function to call, or with which arguments;
+    the other keywords bound or explain values."""
     places: tuple[PartPlace, ...]
-    """Those that are lost."""
+    """The places of the lost parts."""
     offered: dict[str, Json]
     """A function with such a part."""
     changed: dict[str, Json]
-    """The same with other values there: both are written alike."""
+    """The same function with another value there: both are written alike."""
 
     def __str__(self) -> str:
         """Return it in words, such as ``nested required``."""
@@ -127,22 +127,22 @@ _DEFINITIONS = ("$defs", "definitions")
 
 @dataclass(frozen=True, slots=True)
 class ToolsInPrompt:
-    """What becomes of offered tools."""
+    """The parts of offered tools that reach the prompt, and those that do not."""
 
     tools: int
-    """How many were offered."""
+    """The number of tools offered."""
     taken: bool = True
     """Whether the template renders any request with tools."""
     parts: int = 0
-    """How many parts of them were changed."""
+    """The number of their parts that were changed."""
     crashes: tuple[ToolCrash, ...] = ()
     """The causes for which it raises."""
     lost: tuple[LostPart, ...] = ()
-    """The kinds of parts that are lost, those first without which the model guesses."""
+    """The kinds of parts that are lost, first those without which the model has to guess."""
     spelled: tuple[ToolSpelling, ...] = ()
-    """How their texts are written, where that is neither as they are nor as JSON."""
+    """The notation of their texts, unless these are verbatim or JSON."""
     renders: int = 0
-    """How many renders that took."""
+    """The number of renders that were needed."""
 
     @property
     def ok(self) -> bool:
