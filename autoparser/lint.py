@@ -1,4 +1,4 @@
-"""Lint: the rules, and what they find in a template.
+"""Lint: the rules and their findings.
 
 Each name is imported when it is first used.
 """

@@ -1,7 +1,7 @@
-"""How a value of the engine shows itself: as a report, to rich and in a notebook.
+"""Values of the engine that show a report on themselves: as text, in rich and in a notebook.
 
-The engine knows no report, so a value asks whoever shows values here. The public face names him
-when it is imported, and he is imported when a value is first looked at.
+The engine does not import reports, so a value calls the presenter registered here.
+`autoparser/__init__.py` registers it, and it is imported on first use.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["Presenter", "Shown", "present_by"]
 
 WIDTH = 80
-"""Characters in a line of a report where nobody says how many there are."""
+"""The default width of a report, in cells."""
 
 
 class Presenter(Protocol):
-    """Who draws the report on a value."""
+    """Draws the report on a value; registered by the package on import."""
 
     def __call__(self, value: Shown, width: int, *, full: bool) -> Text:
-        """Return it in lines of at most `width` cells; `full` leaves nothing out."""
+        """Return the report in lines of at most `width` cells; `full` includes every part."""
         ...
 
 
@@ -30,22 +30,22 @@ _load: list[Callable[[], Presenter]] = []
 
 
 def present_by(load: Callable[[], Presenter]) -> None:
-    """Take who presents values; `load` imports him when he is first needed."""
+    """Register the presenter of values; `load` imports it on first use."""
     _load[:] = [load]
 
 
 class Shown:
-    """A value that shows itself where it is looked at."""
+    """A value with a report, shown by `print(value.report())`, rich and notebooks."""
 
     __slots__ = ()
 
     shown_as: ClassVar[str]
-    """Which report tells of it."""
+    """The name of the report in `autoparser.reports`, e.g. `"analysis"`."""
 
     def report(self, *, width: int = WIDTH, full: bool = False) -> str:
         """Return the report on it as plain text.
 
-        `width` is the most cells in a line; `full` leaves nothing out where the usual report does.
+        `width` is in cells; `full` includes the parts that the usual report leaves out.
         """
         return self._presented(width, full=full).plain
 
@@ -55,9 +55,9 @@ class Shown:
 
     def _repr_html_(self) -> str:
         """Return the report for a notebook, as HTML whose every text is escaped."""
-        from io import StringIO  # noqa: PLC0415 - as what it is for
+        from io import StringIO  # noqa: PLC0415 - as below
 
-        from rich.console import Console  # noqa: PLC0415 - values are mostly not looked at
+        from rich.console import Console  # noqa: PLC0415 - most values are never shown
 
         console = Console(file=StringIO(), record=True, width=WIDTH, force_jupyter=False)
         console.print(self._presented(WIDTH), soft_wrap=True)

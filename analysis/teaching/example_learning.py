@@ -101,7 +101,7 @@ class TaughtFormat:
     @property
     def places(self) -> tuple[str, ...]:
         """The locations of these examples."""
-        return tuple(each.example.place for each in self.odd)
+        return tuple(verdict.example.place for verdict in self.odd)
 
     @property
     def read(self) -> int:
@@ -110,7 +110,7 @@ class TaughtFormat:
 
     @property
     def score(self) -> str:
-        """That number, of all, in words."""
+        """The number of examples read, and of all, in words."""
         return f"{self.read} of {len(self.examples)} examples"
 
     @property
@@ -141,12 +141,12 @@ def learn(
         words = f"it reads {own.score}, and no format can be concluded from them"
         return replace(_confirmed(own, kind), reason=words)
     # Of two that read equally many examples, the one that keeps the template's format wins.
-    candidates = sorted((*_widened(own, kind), learned), key=lambda each: -each.read)
+    candidates = sorted((*_widened(own, kind), learned), key=lambda candidate: -candidate.read)
     refusals = [_refusal(candidate, own) for candidate in candidates]
-    for each, refusal in zip(candidates, refusals, strict=True):
+    for candidate, refusal in zip(candidates, refusals, strict=True):
         if not refusal:
-            words = f"it reads {each.score}, the template's own format alone {own.read}"
-            return replace(each, reason=words, misread=each.places)
+            words = f"it reads {candidate.score}, the template's own format alone {own.read}"
+            return replace(candidate, reason=words, misread=candidate.places)
     words = f"it reads {own.score}, and {refusals[0]}"
     return replace(_confirmed(own, kind), reason=words, misread=candidates[0].places)
 
@@ -165,7 +165,7 @@ def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind
 def _widened(own: TaughtFormat, kind: EvidenceKind) -> Iterator[TaughtFormat]:
     """Yield candidates that read calls both as the template and as the other examples do."""
     base = own.analysis.format
-    missed = [each.example for each in own.odd if each.example.message.calls]
+    missed = [verdict.example for verdict in own.odd if verdict.example.message.calls]
     if not missed or not _writes_calls(base):
         return
     try:
@@ -182,17 +182,17 @@ def _writes_calls(format_: TurnFormat) -> bool:
     return format_.calls is not None and TurnPart.CALLS not in format_.unconfirmed
 
 
-def _refusal(each: TaughtFormat, own: TaughtFormat) -> str:
+def _refusal(candidate: TaughtFormat, own: TaughtFormat) -> str:
     """Return why a candidate is not used, in words, or an empty text."""
-    what = "the learned format" + " beside it" * (each.used is UsedFormat.BOTH)
-    if each.read <= own.read:
-        return f"{what} reads {each.read}"
+    what = "the learned format" + " beside it" * (candidate.used is UsedFormat.BOTH)
+    if candidate.read <= own.read:
+        return f"{what} reads {candidate.read}"
     # A template that writes calls is right about them until an example contradicts it; one without
     # calls reads unknown markup as content, so an odd example costs little.
-    lost = [place for place in each.places if place not in own.places]
+    lost = [place for place in candidate.places if place not in own.places]
     if lost and _writes_calls(own.analysis.format):
         return f"{what} misreads {lost[0]}, which is read without it"
-    spoiled = spoiled_render(own.analysis, each.analysis)
+    spoiled = spoiled_render(own.analysis, candidate.analysis)
     return f"{what} misreads what the template itself writes: {spoiled}" if spoiled else ""
 
 
@@ -235,11 +235,11 @@ def _verdict(
     expected, prompted = turn_text(example, base)
     read = reads_as(parser, example.output, example.message)
     verdicts = [
-        ExampleVerdict(example, read, written_turn(each, example.message), expected, prompted)
-        for each in formats
+        ExampleVerdict(example, read, written_turn(candidate, example.message), expected, prompted)
+        for candidate in formats
     ]
     # Of two formats that read the example, the one that writes it wins.
-    return max(verdicts, key=lambda each: (each.exact, each.departs))
+    return max(verdicts, key=lambda verdict: (verdict.exact, verdict.departs))
 
 
 def _check(verdicts: Sequence[ExampleVerdict]) -> Check:

@@ -107,8 +107,12 @@ class ReadFormat:
             for reading in self.readings
             if not reading.problem and reading.message is not None
         ]
-        called = sum(bool(each.message and each.message.calls) for each in read)
-        return called, len(read), -sum(_free(each.message) for each in read if each.message)
+        called = sum(bool(reading.message and reading.message.calls) for reading in read)
+        return (
+            called,
+            len(read),
+            -sum(_free(reading.message) for reading in read if reading.message),
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,7 +148,7 @@ class InferredFormat:
     @property
     def misread(self) -> tuple[str, ...]:
         """The locations of the outputs that do not fit."""
-        return tuple(each.output.place for each in self.odd)
+        return tuple(reading.output.place for reading in self.odd)
 
     @property
     def odd(self) -> tuple[LoggedReading, ...]:
@@ -184,7 +188,7 @@ def learn_outputs(
     base = analysis.format
     trial = _OutputTrial(logged, base, OfferedTools(tools), tokens)
     own = trial.read_by(base).readings
-    rest = [each.output for each in own if each.problem]
+    rest = [reading.output for reading in own if reading.problem]
     kept = InferredFormat(analysis, own, (), len(own) - len(rest), UsedFormat.TEMPLATE)
     if base.calls is None or TurnPart.CALLS in base.unconfirmed:
         found = trial.confirmed()
@@ -204,12 +208,16 @@ def learn_outputs(
     try:
         found = replace(trial, outputs=rest, base=without_calls(base)).concluded()
     except OutputError:
-        if not any(each.message and each.message.calls for each in own if not each.problem):
+        if not any(
+            reading.message and reading.message.calls for reading in own if not reading.problem
+        ):
             raise
         return replace(kept, refusal="no format reads the others")
     widened = widened_analysis(analysis, found.format, EvidenceKind.OUTPUT)
     read = iter(found.readings)
-    beside = [_read_beside(next(read) if each.problem else each, widened, tools) for each in own]
+    beside = [
+        _read_beside(next(read) if reading.problem else reading, widened, tools) for reading in own
+    ]
     learned = replace(
         kept,
         analysis=widened,
@@ -288,17 +296,17 @@ def format_of_outputs(
 
 @dataclass(frozen=True, slots=True)
 class _OutputTrial:
-    """Outputs to learn from, and what is known of them."""
+    """Outputs to learn from, with their tools, tokens and format."""
 
     outputs: Sequence[LoggedOutput]
     base: TurnFormat
-    """The template's format; its header, openings and ends are those of the outputs."""
+    """The template's format, whose header, openings and ends the outputs share."""
     offered: OfferedTools
     tokens: Sequence[str]
     """The added tokens of the model's tokenizer."""
 
     def confirmed(self) -> ReadFormat:
-        """Learn without the template's calls; those of its words count if outputs confirm them."""
+        """Learn without the template's calls; calls in its prose count if outputs confirm them."""
         silent = replace(self, base=without_calls(self.base))
         suggested: ReadFormat | None = None
         if self.base.calls is not None:
@@ -401,7 +409,7 @@ _MOST = 24
 def _most_telling(examples: Sequence[Example]) -> list[Example]:
     """Choose the outputs that show features the others lack."""
     if len(examples) <= _MOST:
-        return sorted(examples, key=lambda each: len(each.output))
+        return sorted(examples, key=lambda example: len(example.output))
     features = [set(_features(example)) for example in examples]
     rest = sorted(range(len(examples)), key=lambda at: len(examples[at].output))
     chosen: list[Example] = []
@@ -490,7 +498,7 @@ class _OutputJudge:
     def _problem_of_texts(self, message: Message, text: str) -> str:
         """Describe the part of a call that is left in content or reasoning, if any."""
         texts, calls = (message.content, message.reasoning), self.format.calls
-        held = sum(len(self.offered.names_in(each)) for each in texts)
+        held = sum(len(self.offered.names_in(text)) for text in texts)
         if not message.calls and held < len(self.offered.names_in(text)):
             return "the name of a tool is taken for markup"
         if any(holds_call(text, self.offered) for text in texts):

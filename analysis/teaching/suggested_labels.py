@@ -88,9 +88,9 @@ def _matched(value: Any, schema: Mapping[str, Any]) -> Any:
         match = re.search(schema["x-regex"], text, re.DOTALL)
         found = None if match is None else _groups(match)
     if found is not None and "x-regex-iterator" in schema:
-        found = [_groups(each) for each in _each(schema["x-regex-iterator"], found)] or None
+        found = [_groups(match) for match in _each(schema["x-regex-iterator"], found)] or None
     if found is not None and "x-regex-key-value" in schema:
-        pairs = [_groups(each) for each in _each(schema["x-regex-key-value"], found)]
+        pairs = [_groups(match) for match in _each(schema["x-regex-key-value"], found)]
         found = {pair["key"]: pair["value"] for pair in pairs} or None
     return found
 
@@ -227,10 +227,10 @@ class SuggestedReader:
         logged = (
             Example(output.text, Message(), output.prompt, output.place) for output in outputs
         )
-        return tuple(example for each in logged for example in self._read(each, offered))
+        return tuple(example for output in logged for example in self._read(output, offered))
 
     def contradicted(self, examples: Sequence[Example]) -> tuple[Example, ...]:
-        """Return the examples that it reads otherwise than they mean, or not at all."""
+        """Return the examples that it cannot read, or reads as another message."""
         return tuple(
             example
             for example in examples
@@ -242,7 +242,7 @@ class SuggestedReader:
         text, prefix = example.output, example.prompt or self.prompt
         try:
             found = self.parse(text, self.document, prefix=prefix, tools=tools)
-            reasoning = (found.get(each.reasoning) for each in TemplateDialect)
+            reasoning = (found.get(dialect.reasoning) for dialect in TemplateDialect)
             message = {
                 "content": found.get("content"),
                 "reasoning": next(filter(None, reasoning), None),

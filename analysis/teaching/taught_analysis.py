@@ -75,12 +75,12 @@ def _renders(analysis: Analysis) -> Iterator[str]:
         yield continuation.opening.text
         yield continuation.text or ""
     for media in analysis.content_parts.media:
-        yield "".join(each.filled(dict.fromkeys(MediaSlot, "\0")) for each in media.placeholder)
+        yield "".join(piece.filled(dict.fromkeys(MediaSlot, "\0")) for piece in media.placeholder)
     prober = analysis.prober()
     settings = [opening.setting for opening in analysis.formats.openings]
     # A switch may write a token without changing where turns begin.
     settings += [{switch.name: value} for switch in analysis.switches for value in switch.values]
-    for setting in {repr(each): each for each in (prober.setting, *settings)}.values():
+    for setting in {repr(tried): tried for tried in (prober.setting, *settings)}.values():
         yield from _conversations(prober, setting)
 
 
@@ -100,7 +100,7 @@ class UsedFormat(StrEnum):
     """Which format is used once something was learned."""
 
     TEMPLATE = "template"
-    """The template's own: what was learned reads no more."""
+    """The template's own: the learned one reads no more outputs."""
     LEARNED = "learned"
     """The learned one, in the place of the template's."""
     BOTH = "both"
@@ -138,7 +138,7 @@ def _among(formats: Formats, each: tuple[TurnFormat, ...]) -> Formats:
 
 
 def _taught(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
-    """Give another setting's format the calls that were learned for the default's."""
+    """Return another setting's format with the calls learned for the default."""
     if old.header != format_.header or old.calls is not None:
         return old
     return _with_calls_of(old, format_)
@@ -178,9 +178,11 @@ def tools_called(messages: Sequence[Message]) -> list[Json] | None:
 
 def spoiled_render(own: Analysis, other: Analysis) -> str:
     """Return the title of a message that only `own` reads back as rendered, or an empty text."""
-    for opening, renders in groupby(_own_renders(own), key=lambda each: each.opening):
+    for opening, renders in groupby(
+        _own_renders(own), key=lambda continuation: continuation.opening
+    ):
         tools, prompt = loose_tools() if opening.tools else None, opening.text or None
-        parsers = [each.parser(tools, prompt=prompt) for each in (own, other)]
+        parsers = [analysis.parser(tools, prompt=prompt) for analysis in (own, other)]
         for render in renders:
             before, after = (
                 reads_as(parser, render.text or "", render.message) for parser in parsers
@@ -193,7 +195,11 @@ def spoiled_render(own: Analysis, other: Analysis) -> str:
 def _own_renders(analysis: Analysis) -> Iterator[TemplateContinuation]:
     """Yield the turns that the template writes after its prompts, as far as known."""
     found = analysis.continuations
-    yield from (each for each in found if each.text is not None and each.form is None)
+    yield from (
+        continuation
+        for continuation in found
+        if continuation.text is not None and continuation.form is None
+    )
     format_ = analysis.format
     for opening in format_.openings[:1] if analysis.check.ok else ():
         # Messages that pass the self-check are written by the format as the template renders them.
