@@ -10,6 +10,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import JsonDocument, json_of
+from autoparser.analysis.core.server_engines import ParserFlags
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.engines.engine_process import ParserPair
 from autoparser.analysis.engines.engine_ranking import (
@@ -57,7 +58,8 @@ def parser_flags(pair: ParserPair) -> str:
 
 
 def _flags(pair: ParserPair) -> list[str]:
-    named = (("--tool-call-parser", pair.tool), ("--reasoning-parser", pair.reasoning))
+    flags = ParserFlags()
+    named = ((flags.tools, pair.tool), (flags.reasoning, pair.reasoning))
     return [f"{flag} {name}" for flag, name in named if name is not None]
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.provenance import Provenance, SourceKind
+from autoparser.analysis.core.server_engines import ParserFlags, ServerEngine
 from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
@@ -62,15 +63,18 @@ def _commands(learned: LearnedFormat, source: Provenance | None) -> Iterator[lis
     saved = ""
     if isinstance(learned, SavedFormat):
         saved = f"AUTOPARSER_FORMAT={_typed(learned.file)} "
-    calls = "--tool-call-parser autoparser" if format_.calls is not None else ""
-    reasoning = "--reasoning-parser autoparser" if format_.reasoning is not None else ""
+    flags = ParserFlags()
+    calls = f"{flags.tools} autoparser" if format_.calls is not None else ""
+    reasoning = f"{flags.reasoning} autoparser" if format_.reasoning is not None else ""
     auto = " --enable-auto-tool-choice" if calls else ""
     parsers = [f"  {' '.join(filter(None, (calls, reasoning)))}"] if calls or reasoning else []
-    own = [f"  --chat-template {file}"] if file else []
-    yield ["vLLM", f"{saved}vllm serve {model}{auto}", *parsers, *own]
-    yield ["SGLang", f"{saved}sglang serve --model-path {model}", *parsers, *own]
-    own = [f"  --chat-template-file {file}"] if file else []
-    yield ["llama.cpp", f"llama-server -m {gguf} --jinja", *own]
+    vllm, sglang = ServerEngine.VLLM.record, ServerEngine.SGLANG.record
+    llama = ServerEngine.LLAMA_SERVER.record
+    own = [f"  {vllm.template_flag} {file}"] if file else []
+    yield [vllm.title, f"{saved}vllm serve {model}{auto}", *parsers, *own]
+    yield [sglang.title, f"{saved}sglang serve --model-path {model}", *parsers, *own]
+    own = [f"  {llama.template_flag} {file}"] if file else []
+    yield [llama.title, f"llama-server -m {gguf} {llama.jinja_flag}", *own]
 
 
 def _notes(learned: LearnedFormat) -> Iterator[Row]:

@@ -302,15 +302,21 @@ class ChatRequest(Struct, frozen=True):
     stop: str | tuple[str, ...] = ()
     """Texts that end the answer, e.g. `"\\n\\n"` or `("END", "STOP")`."""
     temperature: float | None = None
-    """Sampling parameters, passed on as they are; None leaves the backend its default."""
+    """E.g. 0.7; None leaves each sampling parameter to the backend."""
     top_p: float | None = None
+    """Probability mass of the likeliest tokens that are sampled, e.g. 0.95."""
     top_k: int | None = None
+    """Number of the likeliest tokens that are sampled, e.g. 20."""
     min_p: float | None = None
+    """Least probability relative to the likeliest token, e.g. 0.05."""
     seed: int | None = None
+    """Seed of the first choice; each further choice adds 1."""
     presence_penalty: float | None = None
+    """Subtracted from the logits of tokens that have occurred."""
     frequency_penalty: float | None = None
+    """Subtracted once for each occurrence of a token."""
     repetition_penalty: float | None = None
-    """As above; llama-server calls it `repeat_penalty`."""
+    """Divisor of the logits of repeated tokens, e.g. 1.1; `repeat_penalty` in llama-server."""
     logit_bias: dict[str, float] | None = None
     """Added to the logits of tokens, by id: `{"50256": -100.0}`."""
 

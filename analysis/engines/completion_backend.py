@@ -1,7 +1,10 @@
 """Request completions from a server, and decode the pieces of its answer.
 
-llama-server is asked at its own `/completion`, where ids, counts and what was cached come along;
-the others at OpenAI's `/v1/completions`.
+llama-server is asked at its own `/completion`, which also reports ids, counts and cached tokens;
+others at OpenAI's `/v1/completions`. For example
+
+    data: {"content": "Hi", "tokens": [13347], "stop": false}   ->  CompletionPiece("Hi", (13347,))
+    data: {"choices": [{"text": "Hi", "finish_reason": null}]}  ->  CompletionPiece("Hi")
 """
 
 from __future__ import annotations

@@ -1,8 +1,13 @@
 """Run an engine's parsers in a process of the engine's own Python.
 
-Contract: the process ends with the block that started it. If a parser ends or hangs the process,
-only its answer is lost, and the next question starts another process. If the process cannot be
-started at all, AutoparserError is raised.
+A request is a line of JSON, and so is its answer (`engine_worker/__main__.py` has all of them):
+
+    {"tool": "hermes", "reasoning": null, "texts": [0], "tokens": 0}
+    {"read": [{"reasoning": "", "content": "Hi", "calls": []}]}
+
+Contract: the process ends with the block that started it. If a parser kills or hangs the process,
+only its answer is lost, and the next request starts another process. If no process can be started,
+AutoparserError is raised.
 """
 
 from __future__ import annotations

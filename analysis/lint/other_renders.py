@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import cast
 
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.source_text import TemplateToken, template_tokens
@@ -40,8 +41,9 @@ from .lint_renders import NOON, AskedRender, Render
 START = 60.0
 """Seconds for a program to say what is installed."""
 _WORKERS = Path(__file__).parent / "jinja_workers"
-_PYTHON_WORKERS = {"minijinja": "minijinja_worker.py", "xllamacpp": "llama_worker.py"}
-_NAMES = {"xllamacpp": "llama.cpp"}
+_LLAMA = ServerEngine.LLAMA_SERVER.record
+_PYTHON_WORKERS = {"minijinja": "minijinja_worker.py", _LLAMA.package: "llama_worker.py"}
+_NAMES = {_LLAMA.package: _LLAMA.title}
 _FIND = (
     "import sys; sys.path[:] = filter(None, sys.path); import importlib.metadata as m, json;"
     " import importlib.util as u;"

@@ -1,6 +1,10 @@
 """Find the templates and special tokens of a directory, a JSON or GGUF file, or a model on the Hub.
 
-A model on the Hub gives them from its files, or from the header of a GGUF file of it.
+A model on the Hub has them in its files, or in the header of one of its GGUF files. For example
+
+    {"chat_template": [{"name": "default", "template": "A"}, {"name": "tool_use", "template": "B"}]}
+
+in a `tokenizer_config.json` gives the templates `{"default": "A", "tool_use": "B"}`.
 """
 
 from __future__ import annotations

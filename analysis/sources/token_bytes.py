@@ -1,9 +1,11 @@
-"""A byte-level BPE tokenizer from its parts, as far as a file has them; or of the bytes alone.
+"""Make byte-level tokenizers, and answer questions about the exact bytes of tokens.
 
-A GGUF header and a tiktoken file hold the tokens, but not the rule by which text is cut into
-words before tokens are sought: one only names it, the other leaves it to Python code. Masks need
-the tokens alone, so they can do without; whether a text comes back as the same tokens cannot be
-judged without the rule.
+A GGUF header and a tiktoken file have the tokens, but not the pre-tokenizer, which splits text into
+words: one only names it, the other leaves it to Python code. Masks do not need it; whether a text
+is encoded to the same tokens cannot be judged without it. For example, with one token for each
+byte and the added token `<a>`,
+
+    opaque_tokens(byte_tokenizer([("<a>", True)])).pieces("x<a>y")  ->  ["x", 256, "y"]
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Encode and decode with a model's tokenizer, and hold its added tokens, ends and exact bytes.
+"""Encode and decode with a model's tokenizer; look up its added tokens, end tokens and bytes.
+
+For example, with one token for each byte and the added token `<a>`, whose id is 256,
+
+    tokenizer.text.encode("x<a>")  ->  EncodedText: ids [87, 256], offsets (0, 1) and (1, 4)
+    tokenizer.bytes_of(256)        ->  b"<a>"
 
 Expensive parts are lazy: loading a large tokenizer into llguidance takes a second.
 """

@@ -1,14 +1,17 @@
 """Hold a task in a worker to limits of time, memory and output.
 
-Contract: time is processor time of the worker, of all its threads, so that a machine under load,
-a command that waits for its standard input and one that was stopped for a while are not cut. A
-field of None is not a limit. A render that is beyond a limit is ended by `LimitReached`, the task
-by `TaskLimitReached`; both may be raised between any two steps of Python code. Code that takes no
-such step, as one call of a filter may, is beyond their reach: there the kernel ends the worker,
-by SIGPROF in a render and by SIGXCPU in all else, whether or not a parent still watches.
+    {% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}
 
-Three clocks of the kernel count processor time. One ticks, and each tick compares; a render
-costs no clock reading. One is armed anew for each render and kills. One counts the whole task.
+ends after `render_seconds` with "it takes more than 5 s".
+
+Contract: time is processor time of the worker and all its threads, so a machine under load, a
+command that waits for input, and one that was suspended are not cut. A limit of None is no limit. A
+render beyond a limit is ended by `LimitReached`, a task by `TaskLimitReached`; both may be raised
+between any two steps of Python code. Code without such a step, such as one call of a filter, is
+ended by the kernel, which kills the worker by SIGPROF in a render and by SIGXCPU elsewhere.
+
+The kernel runs three clocks of processor time. One ticks, and only a tick compares times, so that a
+render reads no clock. One is restarted for each render and kills. One counts the whole task.
 """
 
 from __future__ import annotations
