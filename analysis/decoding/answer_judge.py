@@ -93,7 +93,7 @@ class AnswerJudge:
         return tuple(sorted(self._unknown_formats))
 
     def judge(self, text: str, tokens: Sequence[int], *, ended: bool = True) -> AnswerJudgment:
-        """Judge an answer; `tokens` are those of its text, without the one that ends it.
+        """Judge an answer; `tokens` are its text's, without the one that ends it.
 
         An answer that was cut only has to be accepted by the grammar so far.
         """
@@ -186,7 +186,7 @@ class AnswerJudge:
 
 
 def _read_json(text: str) -> tuple[Json, str]:
-    """Read a JSON value; return what is wrong with the text, or an empty string."""
+    """Read a JSON value; return the fault of the text, or an empty string."""
     try:
         return json.loads(text), ""
     except (ValueError, RecursionError) as error:
@@ -203,9 +203,11 @@ class DecodedAnswer:
     name: str
     """A label such as `walk 3`."""
     text: str
+    r"""The answer, e.g. "<tool_call>\n{…}\n</tool_call>"."""
     tokens: tuple[int, ...] = ()
     """The tokens, without the one that ends the answer."""
     ended: bool = True
+    """Whether it ended by itself; False if the limit of tokens cut it."""
     forced: int = 0
     """Number of tokens that were the only ones allowed."""
     broken: str = ""
@@ -226,7 +228,9 @@ class JudgedAnswer:
     """One answer with its judgment."""
 
     answer: DecodedAnswer
+    """The answer as it was written."""
     judgment: AnswerJudgment
+    """Its faults, and how the template renders it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,15 +238,19 @@ class AnswerExample:
     """One answer with a fault, or with a part that the template writes otherwise."""
 
     name: str
+    """The answer's label, e.g. "walk 3"."""
     detail: str
+    """The fault or the difference, in words."""
     text: str
+    """The whole answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodingReport:
-    """What came of all answers."""
+    """The judgments on all answers, counted."""
 
     judged_answers: tuple[JudgedAnswer, ...] = ()
+    """The answers in the order in which they were written."""
     unknown_formats: tuple[str, ...] = ()
     """Formats of strings in the schemas that nothing here could assert."""
 
@@ -374,9 +382,11 @@ class DecodingTrial:
     begun_turn: PromptFormat
     """The format that the request's prompt belongs to."""
     grammar: Grammar
+    """The grammar of the request."""
     parser: OutputParser
     """The parser of the same request."""
     tokenizer: ModelTokenizer
+    """The tokenizer whose tokens are masked."""
     turns: TemplateTurns | NoTurns
     """The template's turns after the request's prompt; or why it cannot be asked."""
     prompt: str | None = None
@@ -484,7 +494,7 @@ class MarkerFit:
     plain: tuple[str, ...] = ()
     """Markers without a token of their own: text like any other."""
     frame: tuple[str, ...] = ()
-    """Those of them that begin or end a turn, which the model's own tokenizer has as tokens."""
+    """The markers that begin or end a turn, which the model's own tokenizer has as tokens."""
 
 
 def marker_fit(grammar: Grammar, tokenizer: ModelTokenizer) -> MarkerFit:

@@ -60,15 +60,18 @@ class LoadedModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
-    """What a model's answers cost, and what it wrote without the mask."""
+    """The speed of a model's answers, and its answers without the mask."""
 
     device: str
+    """The device's name, e.g. "cpu"."""
     batch: int
     """Answers that were written side by side."""
     tokens_per_second: float
     """Of all answers of a batch together, under the mask."""
     unmasked_tokens_per_second: float
+    """The same without the mask."""
     unmasked: DecodingReport
+    """The judgment on the answers written without the mask."""
 
 
 def load_model(directory: Path, device: str) -> LoadedModel:
@@ -112,11 +115,16 @@ class ModelWriter:
     """Writes a model's answers to one prompt, and measures the time."""
 
     trial: DecodingTrial
+    """The request, and what judges its answers."""
     model: LoadedModel
+    """The model that writes."""
     prompt: str
+    """The rendered prompt, with its generation prompt."""
     _: KW_ONLY
     batch: int
+    """The number of answers that are written side by side."""
     seed: int
+    """The seed of the first batch."""
     limit: int
     """In tokens of an answer."""
     masked: bool = True
@@ -183,7 +191,7 @@ def grammar_fields(
 
 
 def grammar_form(engine: ServerEngine | None) -> Literal["gbnf", "ebnf"]:
-    """Return the form of grammars that an engine compiles; GBNF if there is no engine."""
+    """Return the form of grammars that an engine compiles; GBNF without an engine."""
     return "gbnf" if engine is None else engine.record.grammar_form
 
 
@@ -209,6 +217,7 @@ class CompletionServer:
     url: str
     """With or without `/v1`."""
     engine: ServerEngine
+    """The server's engine."""
     model: str = ""
     """The name of its model; empty if it serves only one and needs no name."""
     timeout: float = 120.0

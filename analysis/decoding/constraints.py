@@ -297,6 +297,7 @@ class Constraint:
     """One constraint in normal form: equal ones need one compilation."""
 
     kind: ConstraintKind
+    """The kind of constraint, which decides what `text` is."""
     text: str
     """JSON of the schema or the structural tag, the regex, or the grammar."""
 

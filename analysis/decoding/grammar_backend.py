@@ -51,7 +51,7 @@ class GrammarBackend(ClosedAtExit):
         capacity: int = 256,
         slices: Sequence[str] = (),
     ) -> None:
-        """``capacity`` is the number of cached constraints, ``workers`` that of compiling threads.
+        """``capacity`` counts cached constraints, ``workers`` compiling threads.
 
         ``slices`` are those of the format (``Grammar.slices``); empty means llguidance's own.
         """

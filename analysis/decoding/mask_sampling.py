@@ -36,6 +36,7 @@ class MaskedWalk:
     tokens: tuple[int, ...]
     """The tokens, without the one that ends the answer."""
     text: str
+    """The tokens' text."""
     ended: bool
     """Whether it ended where the grammar allows it, not at the limit."""
     forced: int
@@ -330,7 +331,9 @@ class WalkSpeed:
     """The time that a batch of answers took."""
 
     walks: tuple[MaskedWalk, ...]
+    """The answers, in the batch's order."""
     seconds: float
+    """The time that all of them took."""
 
     @property
     def tokens_per_second(self) -> float:

@@ -72,7 +72,7 @@ class StatisticsCounter:
         self._dispatched: Counter[ConstraintKind] = Counter()
 
     def count(self, kind: ConstraintKind | None = None, **amounts: Any) -> None:
-        """Add to figures by their names; `kind` is that of a compilation."""
+        """Add to figures by their names; `kind` is the compiled constraint's."""
         with self._lock:
             self._counts.update(amounts)
             self._dispatched.update([] if kind is None else [kind])
@@ -103,7 +103,9 @@ class MaskRow(NamedTuple):
     owner: object
     """The memory, which it keeps alive."""
     address: int
+    """The address of its first word in memory."""
     words: int
+    """The number of its words of 32 bits, e.g. 4748 for 151,936 tokens."""
 
 
 def new_mask(rows: int, words: int) -> memoryview:
@@ -393,7 +395,7 @@ class ReasoningOpening(Enum):
     OPEN = "open"
     """The prompt has opened it: the model begins in its thinking."""
     CLOSED = "closed"
-    """The prompt has closed it, or there is none: the constraint holds at once."""
+    """The prompt has closed it, or the format has none: the constraint holds at once."""
     ABSENT = "absent"
     """The prompt does neither: the model may open it with its first words, or not at all."""
 
@@ -431,7 +433,7 @@ class _Step:
 
 
 class ReasoningGate(GrammarObject):
-    """A grammar object that leaves the reasoning free; it wraps that of the text after it."""
+    """A grammar object that leaves the reasoning free, and wraps the one for the text after it."""
 
     def __init__(
         self,

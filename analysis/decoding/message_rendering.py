@@ -193,6 +193,7 @@ class AnswerComplaint:
     """One fault of one answer."""
 
     fault: AnswerFault
+    """The kind of fault."""
     detail: str
     """The details, in words; may quote the answer."""
 
@@ -202,6 +203,7 @@ class AnswerJudgment:
     """The judgment on one answer."""
 
     complaints: tuple[AnswerComplaint, ...]
+    """The faults that were found; empty if nothing is wrong."""
     rendering: MessageRendering | None = None
     """None if an earlier fault leaves nothing to render."""
     difference: str = ""
@@ -227,7 +229,7 @@ class AnswerJudgment:
 
     @property
     def faults(self) -> frozenset[AnswerFault]:
-        """What is wrong."""
+        """The kinds of faults."""
         return frozenset(complaint.fault for complaint in self.complaints)
 
 
@@ -249,9 +251,10 @@ class TurnWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FormatTurns:
-    """Writes turns by a format, to explain what was read by it."""
+    """Writes turns by a format, to explain the messages that it read."""
 
     begun_turn: PromptFormat
+    """The format that the prompt belongs to."""
 
     def written_turn(self, message: Message) -> WrittenTurn:
         """Write a message after the generation prompt alone."""
@@ -273,6 +276,7 @@ class NoTurns:
     """Stands in for a template that cannot be asked."""
 
     reason: str
+    """Why it cannot be asked, in words."""
 
     def written_turn(self, message: Message) -> WrittenTurn:
         """Write nothing, and give the reason."""
@@ -290,8 +294,9 @@ class RenderedAgain:
     """The rendering of a message that was read."""
 
     rendering: MessageRendering
+    """How the two texts compare."""
     difference: str = ""
-    """What is written otherwise, or why nothing could be asked; empty for the same text."""
+    """The difference, or why nothing could be asked; empty for the same text."""
     rewritten: str | None = None
     """The text after the prompt in place of the answer, or None if the message is refused."""
 
@@ -329,7 +334,7 @@ class AnswerRewriter:
         self._ends = tuple(dict.fromkeys(filter(None, stops)))
 
     def compare(self, text: str, parsed: ParsedMessage) -> RenderedAgain:
-        """Compare what is written of the message with the answer, and describe the difference."""
+        """Compare the turn written of the message with the answer, and describe the difference."""
         message = message_of(parsed, text)
         if not all(_finite(dict(call.arguments)) for call in message.calls):
             reason = "a number in it is beyond what a template can be given"
@@ -482,7 +487,7 @@ def _pairs(arguments: str) -> list[tuple[str, Json]]:
 
 
 def _repeats(call: ParsedCall) -> bool:
-    """Return whether a call repeats a name; no template writes what is read of it that way."""
+    """Return whether a call repeats a name: read once, it is never written twice."""
     found: list[bool] = []
     json.loads(
         call.arguments, object_pairs_hook=lambda pairs: found.append(len(dict(pairs)) < len(pairs))

@@ -59,6 +59,7 @@ class TagContinuation:
     """The ways to go on after a part."""
 
     paths: Sequence[Path] = ((),)
+    """A row of nodes for each way; `[()]` for nothing more."""
     last: bool = False
     """Whether the answer ends after them."""
 
@@ -89,6 +90,7 @@ class TriggerArm:
     """The parts that are bound once ``trigger`` was written in free text."""
 
     trigger: str
+    """The text that begins its tags, e.g. "<tool_call>"."""
     tags: tuple[tuple[str, Ways], ...]
     """The texts that may continue the trigger, each with the trigger itself before it, and the part
     that follows each."""
@@ -405,7 +407,7 @@ class _TagReader:
         return _text(value, place)
 
     def tag(self, value: object, place: str) -> tuple[str, Ways]:
-        """Read a tag: its begin, and what follows that."""
+        """Read a tag: its begin, its content, and its end."""
         form = _object(value, place)
         begin = self.text_or_token(_field(form, "begin", place), f"{place}.begin")
         content = self.part(_field(form, "content", place), f"{place}.content")

@@ -84,6 +84,7 @@ class ValueLosses(Struct, frozen=True):
     """The values that do not come back."""
 
     types: frozenset[JsonType] = frozenset()
+    """The types whose values are lost, e.g. null where the target reads "null"."""
     characters: str = ""
     """Characters whose presence in a string loses it."""
     odd_strings: bool = False
@@ -148,9 +149,13 @@ class ContentParser(Struct, frozen=True):
     """A content parser of the target with its settings."""
 
     content: str
+    """The parser's name in the document, e.g. "json"."""
     settings: Mapping[str, Json] = {}
+    """Its arguments in the document."""
     limits: tuple[ExportLimit, ...] = ()
+    """The parts that it cannot express."""
     needs_tools: bool = False
+    """Whether it reads types from the tools that were offered."""
     empty: bool = True
     """Whether it reads an empty text as no arguments."""
     any_names: bool = False

@@ -129,7 +129,7 @@ def _transform(fields: JsonFields, root: str) -> dict[str, Json]:
 def _array(
     calls: CallFormat, fields: JsonFields, end: TurnEnds, limits: tuple[ExportLimit, ...]
 ) -> CallsField | None:
-    """Read all calls as one array; return None if there is no array."""
+    """Read all calls as one array; return None if the calls are not in one."""
     opening, closing = calls.section_open.strip(), calls.section_close.strip()
     if fields.before.strip() or fields.after.strip() or calls.later_close:
         return None

@@ -56,7 +56,9 @@ class ExportLimit(Struct, frozen=True):
     """A part that the target cannot express, and why."""
 
     piece: MessagePiece
+    """The part of a message, e.g. "call ids"."""
     reason: str
+    """Why, e.g. "nothing before the arguments tells the name"."""
     types: frozenset[JsonType] = frozenset()
     """The types of values that do not come out right; only `MessagePiece.TYPES` has any."""
     characters: str = ""

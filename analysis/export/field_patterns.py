@@ -60,6 +60,7 @@ class TargetJoint(Struct, frozen=True):
     right: TurnPart | None
     """The part after it, or None at the end of the turn."""
     text: str
+    r"""The text, e.g. "\n</think>\n\n"."""
 
     @property
     def blank(self) -> bool:
@@ -144,7 +145,7 @@ def loose_pattern(text: str) -> str:
 
 
 def any_pattern(patterns: Iterable[str]) -> str:
-    """Match one of several patterns; empty if there are none."""
+    """Match one of several patterns; empty without patterns."""
     found = list(dict.fromkeys(pattern for pattern in patterns if pattern))
     return found[0] if len(found) == 1 else f"(?:{'|'.join(found)})" if found else ""
 
@@ -197,8 +198,11 @@ class CallsField(Struct, frozen=True):
     behind: str
     """Matches the text after a call that was closed, to look back."""
     settings: Mapping[str, Json] = {}
+    """The other keys of the field, e.g. its `transform`."""
     limits: tuple[ExportLimit, ...] = ()
+    """The parts of calls that the field cannot express."""
     needs_tools: bool = False
+    """Whether it reads types from the tools that were offered."""
     section_close: str = ""
     """Closes all calls, unless that is part of the close of one."""
     separator: str = ""
@@ -213,10 +217,11 @@ class TurnEnds(Struct, frozen=True):
     pattern: str
     """Matches one; empty if only the end of the text ends a turn."""
     texts: tuple[str, ...]
+    """The ends, e.g. ("<|im_end|>",)."""
 
     @property
     def ahead(self) -> str:
-        """Look ahead to the end of a turn, or to that of a text which was stopped there."""
+        """Look ahead to the end of a turn, or to the end of a text that was stopped there."""
         return any_pattern([rf"(?=\s*{self.pattern})" if self.pattern else "", r"\s*\Z"])
 
     def stopped(self, text: str) -> str:
@@ -286,15 +291,18 @@ _BRACKETS = re.compile(r"(?:\\[]})]|\\s\*|(?:\\n| )(?:\?|\{0,\d+\}))+")
 
 
 class TargetSurroundings(Struct, frozen=True):
-    """The turn, and what the target reads of it."""
+    """A turn, with the parts that the target reads."""
 
     format: TurnFormat
+    """The format that is exported."""
     turn: TurnTree
+    """The expression of its turns."""
     joints: tuple[TargetJoint, ...]
+    """The texts between the parts, in any layout."""
     calls: CallsField | None = None
     """The calls, or None if none are written, or the target cannot read them."""
     reasoning: MarkerBlock | None = None
-    """The reasoning, or None if there is none, or the target cannot read it."""
+    """The reasoning, or None if the format lacks it or the target cannot read it."""
 
     def between(
         self, *, left: Sequence[TurnPart | None] = ANY, right: Sequence[TurnPart | None] = ANY
@@ -304,7 +312,7 @@ class TargetSurroundings(Struct, frozen=True):
 
     @property
     def begins(self) -> str:
-        """Match the beginning of a turn: that of the text, or a header that the model writes."""
+        """Match the beginning of a turn: the text's, or a header that the model writes."""
         header = self.turn.header.core
         return rf"(?:\A|{exact_pattern(header)})" if self.writes_header else r"\A"
 
@@ -334,7 +342,7 @@ class TargetSurroundings(Struct, frozen=True):
 
     @property
     def end(self) -> str:
-        """Match the texts that end a turn, the end of the text aside; empty if there are none."""
+        """Match the texts that end a turn, the end of the text aside; empty without such texts."""
         header = self.turn.header.core
         going_on = rf"(?!\s*{exact_pattern(header)})" if self.turn.goes_on and header else ""
         # If one marker ends a turn and begins the next, the first one in the text is a beginning.

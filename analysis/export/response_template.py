@@ -64,7 +64,7 @@ def response_template(
     dialect: TemplateDialect = TemplateDialect.COMMON,
     eos: str | None = None,
 ) -> Export:
-    """Write what was learned as a `response_template`, with the limits of what it can express.
+    """Write a format as a `response_template`, with the parts that it cannot express.
 
     Of an analysis or a saved format that is its fullest format, with the openings of every setting.
 
@@ -163,7 +163,7 @@ class Parse(Protocol):
         prefix: str,
         tools: Sequence[Json],
     ) -> Mapping[str, Any]:
-        """Parse what a model wrote after a prompt."""
+        """Parse a model's output after a prompt."""
         ...
 
 
@@ -171,7 +171,9 @@ class ComparedMessage(Struct, frozen=True):
     """A message in comparable form: absent parts are None."""
 
     reasoning: str | None
+    """The reasoning, or None without any."""
     content: str | None
+    """The content, or None without any."""
     calls: tuple[tuple[str, str, str | None], ...] = ()
     """Name, arguments as sorted JSON text, and the id if the export includes it."""
 
@@ -180,13 +182,17 @@ class ExportMismatch(Struct, frozen=True):
     """A message that the target reads otherwise than the export promises."""
 
     title: str
+    """The message in words."""
     prefix: str
+    """The prompt, where the target begins to read."""
     text: str
+    """The output that it read."""
     expected: ComparedMessage
+    """The message that the output means."""
     read_message: ComparedMessage | None
     """The message that the target read, or None if it raised."""
     error: str = ""
-    """The error of the target, or what the template writes of the message that was found."""
+    """The error of the target, or the template's render of the message that was found."""
 
     @property
     def kind(self) -> str:
@@ -207,6 +213,7 @@ class ExportTrial(Struct, frozen=True):
     """The results for the battery's messages."""
 
     passed: int
+    """The number of messages that are read as promised."""
     total: int
     """Number of messages that the export promises to give back."""
     left_out: int
@@ -215,6 +222,7 @@ class ExportTrial(Struct, frozen=True):
     """Messages of the total that the template writes after none of its prompts: they are read from
     the text that the format predicts, which no render confirms."""
     mismatches: tuple[ExportMismatch, ...] = ()
+    """The messages that are read in another way."""
     kinds: Mapping[str, int] = {}
     """Number of messages of the total by the part they hold, such as reasoning."""
 
@@ -302,7 +310,7 @@ class _Tryout:
     def _rendered(
         self, message: Message, template_turns: Sequence[TemplateTurns]
     ) -> ExportMismatch | None:
-        """Parse what the template writes after its prompts, and let it write what is found."""
+        """Parse the template's own turns after its prompts, and render the found messages."""
         for turns in template_turns:
             # Under another setting a turn may have fewer parts.
             expected = _surviving(self._format, self._export, turns.shown_message(message))

@@ -184,7 +184,7 @@ class _Edges(Struct, frozen=True):
 
 
 def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
-    """Return why the target cannot read the reasoning, or None if it can or there is none."""
+    """Return why the target cannot read the reasoning, or None if it can or need not."""
     block = around.turn.reasoning
     if block is None:
         shown = any(TurnPart.REASONING in layout.parts for layout in around.format.layouts.values())
@@ -388,7 +388,7 @@ def _rest_of_joint(around: TargetSurroundings, joint: TargetJoint) -> str:
 
 
 def _behind_left(around: TargetSurroundings, joint: TargetJoint) -> tuple[str, str]:
-    """Match the end of what the left neighbor takes, and return the rest."""
+    """Match the end of the left neighbor's field, and return the rest."""
     reasoning, calls, text = around.reasoning, around.calls, joint.text
     if joint.left is TurnPart.CALLS and calls is not None:
         return any_pattern([calls.section_close, calls.behind]), text

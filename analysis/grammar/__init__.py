@@ -1,1 +1,1 @@
-"""What a model may write: grammars for a request, as Lark, GBNF and structural tags."""
+"""Grammars for a request, as Lark, GBNF and structural tags."""

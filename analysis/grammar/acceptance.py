@@ -45,6 +45,7 @@ class TextAcceptance:
     """The result of checking a text against a grammar."""
 
     accepted: bool
+    """Whether the whole text is accepted."""
     tokens: int
     """Tokens of the text; bytes where no tokenizer was given."""
     taken: int
@@ -75,9 +76,13 @@ class TextTokens:
     """A text's tokens for llguidance."""
 
     guidance: LLTokenizer
+    """The vocabulary, as llguidance reads it."""
     cut: Callable[[str], Sequence[int]]
+    r"""Cuts a text into token ids, e.g. "<think>\n" into [151667, 198]."""
     bytes_of: Callable[[int], bytes]
+    """Returns the bytes of a token by its id."""
     ends: frozenset[int] = frozenset()
+    """The ids that end an answer, e.g. of <|im_end|>."""
 
 
 def text_tokens(tokenizer: ModelTokenizer) -> TextTokens:
@@ -104,7 +109,7 @@ def accept_text(
     text: str,
     markers: Sequence[str] = (),
 ) -> TextAcceptance:
-    """Check a text against a grammar; `markers` are those of the format.
+    """Check a text against a grammar; `markers` are the format's.
 
     Raises GrammarError if llguidance does not load the grammar.
     """

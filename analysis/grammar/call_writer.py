@@ -46,9 +46,10 @@ class GrammarError(AutoparserError):
 
 
 class HeaderTail(NamedTuple):
-    """What may follow a name in place of a header's text: any words, up to its last marker."""
+    """The text of a free header after a name: any words, up to its last marker."""
 
     words: Node
+    """Any words up to the marker, e.g. " <|constrain|>json<|message|>"."""
     last: str
     """The marker that ends a header, such as `<|message|>`."""
 
@@ -84,7 +85,7 @@ class CallWriter:
         self.head = _head(calls, table.brancher)
         """The beginning of every call, whatever the tool; empty if nothing precedes the name."""
         self.open: dict[str, bool] = {}
-        """The rules for the text after the head, by name; whether it is that of the first call."""
+        """The rules for the text after the head, by name; True for the first call's."""
         self._call_paths: dict[bool, list[Path]] = {}
         self._closed = ClosedEntries()
 
@@ -106,7 +107,7 @@ class CallWriter:
         return [_without(path, section_begun) for path in whole]
 
     def _more(self, key: str, closed: Sequence[Path], texts: Sequence[Path]) -> Callable[[], Node]:
-        """Return the maker of what follows a call: another one, another section, or the close."""
+        """Return the maker of the text after a call: another one, another section, or the close."""
 
         def make() -> Node:
             more_calls = self.table.rule(key, "more-calls", lambda: NOTHING)
@@ -205,7 +206,7 @@ class CallWriter:
         return found
 
     def _arguments(self, name: str, schema: Json, behind: str) -> list[tuple[Path, bool]]:
-        """Return the ways to write a tool's arguments, each with whether there are none in it."""
+        """Return the ways to write a tool's arguments, each with whether it writes no argument."""
         arguments = self.calls.arguments
         if arguments.encoded:
             raise GrammarError(

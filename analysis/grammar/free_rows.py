@@ -1,4 +1,4 @@
-r"""Widen the rows of a turn to what a reader reads beside them, where an answer is free.
+r"""Widen the rows of a turn by those that only the reader reads, for free answers.
 
     CALLS                   ->  CONTENT CALLS CONTENT, and with one of these texts alone
     «<think>\n» REASONING   ->  «<think>» REASONING: the text beside a marker has the whitespace
@@ -159,7 +159,7 @@ _SAMPLES = {TurnPart.CONTENT: "Done.", TurnPart.REASONING: "Wait."}
 
 
 def _without_reasoning(turn: TurnTree) -> tuple[StrictRow, ...]:
-    """Return what follows the reasoning, if the model opens it in every row: it need not reason."""
+    """Return the rows after the reasoning, if every row opens it: a model need not reason."""
     if turn.reasoning is None or turn.start is TurnStart.REASONING:
         return ()
     rests = [row_after_reasoning(row, turn.reasoning.close.core) for row in turn.strict.rows]
@@ -200,7 +200,7 @@ def _with_texts(turn: TurnTree, row: StrictRow) -> Iterator[StrictRow]:
 
 
 def _texts_before(turn: TurnTree, row: StrictRow) -> Iterator[tuple[StrictItem, ...]]:
-    """Return what other rows write up to their content, and what leads from there to calls."""
+    """Return the text of other rows up to their content, and the text from there to calls."""
     behind = next(_joints(turn), turn.content.close.text)
     for other in turn.strict.rows:
         at = _place(TurnPart.CONTENT, other)

@@ -4,7 +4,7 @@ r"""Write the numbers of a schema as GBNF: bounds, and multiples if the bounds l
 floats as `json.dumps` writes them (`number_range`), fractions between bounds by `Fractions`.
 
     >>> integer_range(17, 300)
-    '("1" [7-9] | [2-9] [0-9] | [1-2] [0-9] [0-9] | "300")'
+    '(("1" [7-9] | [2-9] [0-9]) | ([12] [0-9] [0-9] | "300"))'
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Bound:
     """The rest of a bound's digits, and whether the bound itself is outside."""
 
     digits: str
+    """The digits that are not written yet, e.g. "75" of 2.75 after "2."."""
     open: bool
+    """Whether the bound itself is outside, as that of exclusiveMinimum is."""
 
     def behind(self, digit: int) -> Bound | None:
         """Return the bound on the digits after this one, or None if it no longer binds."""
@@ -109,7 +111,7 @@ class Fractions:
         return join_alternatives(options) if options else None
 
     def _behind(self, digit: int, low: Bound | None, high: Bound | None) -> str | None:
-        """Return what may follow a digit on a bound: nothing, or more digits."""
+        """Return the text after a digit on a bound: nothing, or more digits."""
         more = self.digits(low, high)
         if not self._may_stop(low, high) or digit == 0:
             return more
@@ -219,7 +221,7 @@ EXPONENTS = ((-323, -5), (16, 307))
 
 
 def number_range(interval: Interval, rules: GbnfRules) -> str | None:
-    """Return an expression for the numbers inside, or None if there are none."""
+    """Return an expression for the numbers inside an interval, or None if it holds no number."""
     return _range(interval, Fractions(rules.add("digits", MORE)))
 
 
@@ -355,7 +357,7 @@ MOST_MULTIPLES = 1000
 
 
 def number_expression(schema: Schema, pointer: str, rules: GbnfRules, *, whole: bool) -> str | None:
-    """Return an expression for a schema's numbers, or None if there are none.
+    """Return an expression for a schema's numbers, or None if it allows no number.
 
     With `whole`, only integers, written without a fraction, so not as ``1.0``. Raises
     SchemaError for multiples that are too many to be written one by one.

@@ -1,11 +1,10 @@
 r"""Write regular expressions as GBNF: counts that llama.cpp takes, repetitions quick in xgrammar.
 
->>> from .regular_expressions import parse_pattern
+>>> from autoparser.analysis.grammar.regular_expressions import parse_pattern
 >>> rules = GbnfRules()
->>> RegexWriter(rules, CharacterQuoting.JSON).write(parse_pattern(r"[a-z]{2,4}-\d+"))
-'times "-" [0-9]+'
->>> list(rules)
-[('times', '[a-z]{2,4}')]
+>>> writer = RegexWriter(rules, CharacterQuoting.JSON)
+>>> writer.write(parse_pattern(r"[a-z]{2,4}-\d*")), *rules
+('times "-" [0-9]*', ('times', '[a-z]{2,4}'))
 """
 
 from __future__ import annotations
@@ -87,8 +86,8 @@ def _exactly(item: str, count: int, rules: GbnfRules) -> str:
 
 
 _INLINE = 16
-"""Maximum number of rows that are written where they are repeated; those of a character of JSON in
-ASCII are 13."""
+"""Maximum number of rows that are written where they are repeated; a character of JSON in
+ASCII has 13."""
 _WRITTEN_OUT = 3
 """Maximum count of an item of a row: xgrammar makes a rule of any other count."""
 
@@ -98,7 +97,9 @@ class RegexWriter:
     """Writes expressions for texts inside a string."""
 
     rules: GbnfRules
+    """The table that gets rules for counted and for long parts."""
     quoting: CharacterQuoting
+    """How characters are written: as JSON, or bare in a tag."""
 
     def write(self, regex: Regex) -> str:
         """Return an expression that may stand in a sequence; `regex` holds no anchors."""

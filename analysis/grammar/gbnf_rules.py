@@ -190,7 +190,7 @@ def _class_body(points: CodePoints) -> str:
 
 
 def _apart(pieces: list[str]) -> str:
-    """Join what is written of characters; a digit that follows others is written in digits."""
+    r"""Join written characters; a hexadecimal digit behind `\xHH` becomes `\xHH`, too."""
     written: list[str] = []
     for piece in pieces:
         goes_on = bool(written) and _IN_DIGITS.search(written[-1]) and piece[0] in hexdigits
@@ -370,7 +370,9 @@ class JsonTokens:
     """The names of the rules, which are allocated when they are first asked for."""
 
     rules: GbnfRules
+    """The table that the rules are added to."""
     style: JsonStyle
+    """The spacing around the tokens, e.g. ", " and ": "."""
 
     @property
     def begin_object(self) -> str:

@@ -1,9 +1,17 @@
-"""Write a schema's values as GBNF rules.
+r"""Write a schema's values as GBNF rules.
 
     schema -> SchemaDocument -> Converter.value, by Resolver.options -> rules, an expression
 
 `schema_rules` writes values as JSON, of objects first what `members_of` reads. Names of rules come
-from the schema's own names (`wish_for`); a recursive schema must have a finite value (`Ending`).
+from the schema's own names (`wish_for`):
+
+    >>> city = {"type": "object", "properties": {"city": {"enum": ["Oslo", "Rio"]}}}
+    >>> rules = GbnfRules()
+    >>> schema = {**city, "required": ["city"], "additionalProperties": False}
+    >>> name = schema_rules(schema, rules, JsonStyle())
+    >>> print(dict(rules)[name], dict(rules)["city"], sep="\n")
+    begin-object "\"city\"" colon city end-object
+    "\"Oslo\"" | "\"Rio\""
 """
 
 from __future__ import annotations

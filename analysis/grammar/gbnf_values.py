@@ -1,7 +1,9 @@
 """Write arrays, objects and strings of a schema as GBNF expressions.
 
 A flat schema is read into a plain value (`items_of`, `members_of`), whose `expression` writes it
-with the tokens of JSON. Strings are written by their regular expression (`string_expression`).
+with the tokens of JSON: an array of numbers, at least one, is ``begin-array number next-item*
+end-array``, and next-item ``comma number``. Strings are written by their regular expression
+(`string_expression`).
 """
 
 from __future__ import annotations
@@ -37,8 +39,11 @@ class Items:
     leading: Sequence[str | None]
     """Expressions of the first items, or None if no such value exists: the array ends before."""
     others: str | None
+    """The expression of all further items, or None if there are none."""
     least: int
+    """The number of items at least: minItems."""
     most: int | None
+    """The number of items at most, or None if unbounded."""
 
     def expression(self, tokens: JsonTokens) -> str | None:
         """Return the array's expression, or None if no array has these items."""
@@ -113,9 +118,11 @@ class Member:
     """A member that the schema knows by name."""
 
     name: str
+    """Its name, e.g. "city"."""
     value: str | None
     """The expression of its value, or None if it has no value and must be left out."""
     required: bool
+    """Whether every object has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +132,7 @@ class Others:
     name: str
     """The expression of their names, with quotes."""
     value: str
+    """The expression of their values, e.g. the rule "value"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +140,15 @@ class ObjectMembers:
     """The members that an object may hold."""
 
     named_members: Sequence[Member]
+    """The members that the schema lists, in the order in which they are written."""
     others: Others | None
+    """All other members, or None if there are none."""
     least: int
+    """The number of members at least: minProperties."""
     most: int | None
+    """The number of members at most, or None if unbounded."""
     pointer: str
+    """The object's place for errors, e.g. "#/properties/filter"."""
 
     def expression(self, tokens: JsonTokens) -> str | None:
         """Return the object's expression, or None if no object has these members.
@@ -156,7 +169,7 @@ class _Chain:
         """Numbers of members from here on need not be distinguished."""
 
     def between_braces(self) -> str | None:
-        """Return the text between the braces, maybe empty, or None if there is no such object."""
+        """Return the text between the braces, or None if no object meets the counts."""
         named_members = self.members.named_members
         counts: list[set[int]] = [{0}]
         for member in named_members:
@@ -176,7 +189,7 @@ class _Chain:
         return member.value is not None and (most is None or count < most)
 
     def _rest(self, member: Member, count: int, rests: dict[int, str | None]) -> str | None:
-        """Return what may follow `count` members, this one being the next that is known."""
+        """Return the text after `count` members, this one being the next that is known."""
         left_out = None if member.required else rests[count]
         pair, behind = None, None
         if self._takes(member, count) and (behind := rests[self._after(count)]) is not None:
@@ -196,7 +209,7 @@ class _Chain:
         return f"{self.tokens.comma} {member}" if count else member
 
     def _others(self, count: int) -> str | None:
-        """Return what may follow `count` members where no more are known."""
+        """Return the text after `count` members where no more are known."""
         others, most = self.members.others, self.members.most
         least = max(0, self.members.least - count)
         room = None if most is None else most - count
@@ -271,7 +284,7 @@ def string_expression(
     *,
     wish: str = "string",
 ) -> str | None:
-    """Return the rule of a schema's strings, with their quotes, or None if there are none.
+    """Return the rule of a schema's strings, with their quotes, or None if it allows no string.
 
     Raises SchemaError for a pattern that is malformed, that is not regular, or that is longer or
     shorter than the schema's lengths in a way that cannot be written.

@@ -59,13 +59,13 @@ from .string_shape import StringShape, whole_pattern
 _LONGEST = 1000
 """Maximum length of a close of free text; llguidance takes minutes for ten times as many."""
 _FEW = 2
-"""Maximum number of places that get states of their own for a text, with what follows it."""
+"""Maximum number of places that get states of their own for a text and its continuation."""
 ARGUMENT = "argument"
 """The part of a turn that is a text in a call."""
 
 
 class SchemaTable(GbnfRules):
-    """The table of rules of a grammar: its own, and those of the schemas in it."""
+    """The table of a grammar's rules: its own, and its schemas'."""
 
     def value(self, value: JsonValue) -> str:
         """Return the expression of a JSON value; raises SchemaError where GBNF cannot say it."""
@@ -405,7 +405,7 @@ def state_bodies(states: Sequence[State], names: Sequence[str]) -> Iterator[str]
 def _onward(
     state: State, names: Sequence[str], barred: AbstractSet[str] = frozenset()
 ) -> list[str]:
-    """Write the transitions of a state, but for those of some characters."""
+    """Write the transitions of a state, except by the characters in `barred`."""
     return [
         f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items() if char not in barred
     ]

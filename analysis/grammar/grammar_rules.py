@@ -1,7 +1,15 @@
-"""Define the rules of a grammar as plain values, before any target's syntax.
+r"""Define the rules of a grammar as plain values, before any target's syntax.
 
 A `GrammarRules` is a root and named rules; their nodes are literals, patterns, JSON values,
 choices, sequences, repetitions, and places where free text may begin, with an exit for each close.
+Writers (`lark_writer`, `gbnf_writer`, `structural_tag`) give them a syntax:
+
+    >>> city = JsonValue({"type": "string"})
+    >>> call = sequence_node(LiteralNode('<call>{"city": '), city, LiteralNode("}</call>"))
+    >>> answer = FreeTextNode((ProseExit(FreeProse(("<call>",)), "", NOTHING),))
+    >>> rules = GrammarRules(choice_node(answer, RuleReference("call")), {"call": call})
+
+In Lark, by way of example, the rule is ``call: "<call>{\"city\": " json "}</call>"``.
 """
 
 from __future__ import annotations
@@ -23,6 +31,7 @@ class LiteralNode:
     """Text that is written exactly."""
 
     text: str
+    r"""The text, e.g. "<tool_call>\n<function="."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +78,11 @@ class JsonStyle:
     """The spacing of JSON, and how its strings are written."""
 
     item_separator: str = ", "
+    """The text between items and members, e.g. "," in a compact format."""
     key_separator: str = ": "
+    """The text between a key and its value, e.g. ":"."""
     ascii_only: bool = False
+    r"""Whether "é" is written as "\u00e9", as `json.dumps` does."""
     indent: str = ""
     """The indentation of one level; empty if all is on one line."""
 
@@ -95,6 +107,7 @@ class RuleReference:
     """A rule by its name."""
 
     name: str
+    """The name, e.g. "get_weather city value"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +115,7 @@ class SequenceNode:
     """Nodes in a sequence; without nodes, nothing is written."""
 
     items: tuple[Node, ...] = ()
+    """The nodes in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +123,7 @@ class ChoiceNode:
     """One of several nodes."""
 
     options: tuple[Node, ...]
+    """The alternatives, each different."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +131,9 @@ class RepeatNode:
     """A repeated node."""
 
     node: Node
+    """The node that is repeated."""
     least: int = 0
+    """The minimum."""
     most: int | None = None
     """The maximum, or None if unbounded."""
 
@@ -126,6 +143,7 @@ class EmbeddedLark:
     """A whole grammar in llguidance's Lark, written by its author."""
 
     lark: str
+    """The text of the grammar, e.g. "start: /[0-9]+/"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +159,9 @@ class FreeProse:
     left: EdgeStrip = EdgeStrip.NOTHING
     """The edge that it does not begin with, since the template would strip it."""
     right: EdgeStrip = EdgeStrip.NOTHING
+    """The edge that it does not end with."""
     may_be_empty: bool = False
+    """Whether the empty text is one of them."""
     shapes: tuple[str, ...] = ()
     """Regular expressions in Rust's syntax, each of which it has to match as a whole."""
     shape: StringShape | None = None
@@ -171,10 +191,11 @@ class ProseExit:
     """One way out of free text: the text that closes it, and the node that follows."""
 
     prose: FreeProse | None
-    """The text before the close, or None if there is none."""
+    """The text before the close, or None if the close comes at once."""
     close: str
     """The close; empty if the output ends, or ends with what `then` allows."""
     then: Node
+    """The node that follows the close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +203,7 @@ class FreeTextNode:
     """A place where free text may begin. Whichever exit's close is complete first is taken."""
 
     exits: tuple[ProseExit, ...]
+    """The ways out, e.g. by "</think>" and by the end of the output."""
 
 
 Node: TypeAlias = (
@@ -265,6 +287,7 @@ class GrammarRules:
     """A whole grammar."""
 
     root: Node
+    """The node of a whole answer."""
     rules_by_name: Mapping[str, Node]
     """The rules that `RuleReference` names."""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -84,7 +84,7 @@ NOTHING_WRITTEN = '""'
 
 
 def grouped_ways(ways: Iterable[tuple[str, str]]) -> list[str]:
-    """Group alternatives that share a text or what follows it; the language stays the same."""
+    """Group alternatives that share a text or a continuation; the language stays the same."""
     firsts: dict[str, dict[str, None]] = {}
     for first, rest in ways:
         firsts.setdefault(rest or NOTHING_WRITTEN, {})[first or NOTHING_WRITTEN] = None
@@ -243,7 +243,7 @@ class _LarkWriter:
                 return self._alternatives(self.free_text(node))
 
     def reference(self, name: str) -> str:
-        """Return the name of a rule; a JSON value already has one, that of its schema."""
+        """Return the name of a rule; a JSON value already has its schema's."""
         known = self.values.get(name)
         if known is None:
             target = self.rules.get(name)
@@ -458,7 +458,7 @@ class _LarkWriter:
         exclude: Sequence[str],
         signs: str,
     ) -> str:
-        """Write what follows a text by its close, and what follows where there is no text."""
+        """Write the continuations of a text by its close, and those without a text."""
         alone_too = {
             symbols for symbols, then in thens.items() if symbols and alone.get(symbols) == then
         }
@@ -575,7 +575,7 @@ class _LarkWriter:
     def _exit(
         self, exit_: ProseExit, close: tuple[str, int | None, str], *, quick: bool
     ) -> tuple[str, str]:
-        """Write an exit: the text up to the close, or to its first token, and what follows."""
+        """Write an exit: the text up to the close, or to its first token, and its continuation."""
         before, token, behind = close
         self.text(exit_.close)
         then = self.node(exit_.then)
@@ -637,7 +637,7 @@ class _LarkWriter:
 
 
 _STRETCHED: IdentityCache[StretchedText] = IdentityCache(64)
-"""Cached states of free texts: many requests share what closes them."""
+"""Cached states of free texts: many requests share their closes."""
 _FRAMES: IdentityCache[_LarkWriter] = IdentityCache(64)
 """Cached writers of the rules that tools do not change."""
 

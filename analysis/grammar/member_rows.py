@@ -86,13 +86,15 @@ class MemberRow:
     """Makes the row of members of which at least one is required."""
 
     table: RuleTable
+    """The table that gets the rules of optional members."""
     separator: str
+    """The text between members, e.g. ", "."""
     close: str
     """The text after the last member, and after its separator if each member has one."""
     is_ended: bool
     """Whether each member has a separator after it, including the last one."""
     opening: str = ""
-    """The beginning of every member, if it is read before any name is told from others."""
+    """The beginning of every member, if a reader takes it before it compares names."""
 
     def node(
         self, members: Iterable[tuple[str, Path]], wanted: AbstractSet[str], others: Node = NOTHING
@@ -419,7 +421,7 @@ class MemberRules:
 
     @property
     def _mixed(self) -> bool:
-        """Whether a made-up name may stand before one that the schema names."""
+        """Whether a made-up name may come before one that the schema names."""
         return self.more and self.container.order is not MemberOrder.GIVEN
 
     @cached_property
@@ -452,7 +454,7 @@ class MemberRules:
 
     @cached_property
     def _opening(self) -> str:
-        """The text before a made-up key: it is read before any key is told from it."""
+        """The text before a made-up key, which a reader takes before it compares keys."""
         head = self._entries[-1][0][:1] if self.more and self._entries[-1] else ()
         return head[0] if head and isinstance(head[0], str) else ""
 
@@ -494,7 +496,7 @@ class MemberRules:
         )
 
     def _one_or_later(self, at: int) -> Node:
-        """Make the rule for this member and what follows, or a later one, each written once."""
+        """Make the rule for this member and the later ones, each written once."""
         following = min(at + 1, len(self.names))
         steps = [(entry, following) for entry in self._entries[at]]
         one = self.table.brancher.branch(self._step_paths(steps))

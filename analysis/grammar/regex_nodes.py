@@ -108,6 +108,7 @@ class SetCharacter:
     """One character of a set."""
 
     points: CodePoints
+    r"""The set, e.g. the digits for `\d`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ class RegexSequence:
     """Parts in a sequence; without parts, the empty text."""
 
     parts: tuple[Regex, ...] = ()
+    """The parts, e.g. three for `a[bc]d*`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ class RegexChoice:
     """One of several expressions."""
 
     options: tuple[Regex, ...]
+    """The alternatives, e.g. two for `a|b`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +132,11 @@ class RegexRepeat:
     """Repeats an expression `least` to `most` times; None means any number."""
 
     item: Regex
+    """The repeated expression, e.g. `[a-z]` in `[a-z]{2,4}`."""
     least: int
+    """The minimum, e.g. 2 for `{2,4}`."""
     most: int | None
+    """The maximum, e.g. 4 for `{2,4}`, or None for `{2,}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +144,7 @@ class TextAnchor:
     """The text's beginning, or its end."""
 
     start: bool
+    """True for `^`, False for `$`."""
 
 
 Regex: TypeAlias = SetCharacter | RegexSequence | RegexChoice | RegexRepeat | TextAnchor
@@ -341,7 +348,7 @@ def without_texts(regex: Regex, texts: Iterable[str]) -> Regex | None:
 
 
 def _beginnings(regex: Regex) -> list[tuple[CodePoints, Regex]]:
-    """Return the ways to begin: the first character's set, and what follows it."""
+    """Return the ways to begin: the first character's set, and the rest of the expression."""
     match regex:
         case SetCharacter(points):
             return [(points, RegexSequence())]

@@ -103,15 +103,17 @@ class Grammar(Shown):
     shown_as: ClassVar[str] = "grammar"
 
     turn: TurnTree
+    """The expression of the turn, from where the prompt ends."""
     tools: Mapping[str, Json]
     """The parameters' schema by the names of the tools that may be called."""
     parallel: bool = True
+    """Whether more than one call may be written."""
     required: bool = False
     """Whether a call has to be written."""
     json_schema: Json = None
     """The schema of content, or None for free text."""
     content_tag: TagFormat | None = None
-    """What content has to be in a structural tag, in the place of the schema."""
+    """The format of content in a structural tag, in the place of the schema."""
     lazy: bool = False
     """Whether it begins only where one of the triggers was written."""
     loosen: bool | None = False
@@ -122,10 +124,10 @@ class Grammar(Shown):
     as_written: bool = False
     """Whether a free answer, too, is held to the rows that the template writes."""
     eos: tuple[str, ...] = ()
-    """The tokens that end an answer beside those of the template, such as ``<|call|>``."""
+    """The tokens that end an answer beside the template's own, such as ``<|call|>``."""
 
     def __repr__(self) -> str:
-        """Return what may be called, in one line."""
+        """Return the offered tools and the options, in one line."""
         named = ", ".join(map(repr, self.tools)) or "no tool"
         words = ["a call is required"] * self.required + ["one call"] * (not self.parallel)
         words += ["by a JSON schema"] * (self.json_schema is not None) + ["lazy"] * self.lazy
@@ -136,7 +138,7 @@ class Grammar(Shown):
         return without_ends(self.turn, self.eos)
 
     def after_reasoning(self) -> tuple[Grammar, str]:
-        """Return the grammar of what follows the reasoning, and the text that closes that.
+        """Return the grammar of the text after the reasoning, and the reasoning's closer.
 
         For a model that thinks freely. Raises GrammarError if the prompt does not leave it in
         its reasoning.
@@ -300,7 +302,7 @@ class Grammar(Shown):
         *,
         dialect: GrammarDialect = GrammarDialect.LARK,
     ) -> TextAcceptance:
-        """Return whether a text is accepted, and else where, and what was allowed there.
+        """Check a text; where it is refused, report the place and the allowed continuations.
 
         llguidance judges, token by token; without a tokenizer, and for GBNF, byte by byte.
         `tokenizer` is all that `tokenizer_of` takes. Raises as `lark` or `gbnf` does, and
@@ -415,7 +417,7 @@ class Grammar(Shown):
 
 
 def _texts_in(value: object) -> Iterator[str]:
-    """Return all texts within a value, such as what a notation writes around strings."""
+    """Return all texts within a value, such as a notation's quotes."""
     if isinstance(value, RowSlot | StrEnum):
         return
     if isinstance(value, str):

@@ -328,7 +328,7 @@ class Brancher:
         return found.values()
 
     def _front(self, path: Path, words: Sequence[PatternNode]) -> Item | None:
-        """Return what decides which way a path goes: a unit of text, a word of it, or a node."""
+        """Return the item by which a path parts from others: a unit of text, a word, a node."""
         head = path[0] if path else None
         if not isinstance(head, str):
             return head

@@ -1,6 +1,6 @@
 r"""Rewrite a schema for llguidance's ``%json``, so that it holds as the standard says.
 
-    schema -> guidance_schema -> GuidanceSchema -> ensure_loaded asks llguidance what is left
+    schema -> guidance_schema -> GuidanceSchema -> ensure_loaded asks llguidance about the rest
 
 Measured with llguidance 1.9.1: it refuses a whole grammar for an unknown keyword or format,
 whatever it says; it takes `\d` and `.` as Rust does; it accepts a leap second as a time; it counts
@@ -138,7 +138,7 @@ class GuidanceSchema:
 
 
 def guidance_schema(schema: Json) -> GuidanceSchema:
-    """Return a schema in keywords that llguidance holds; `ensure_loaded` asks what is left.
+    """Return a schema in keywords that llguidance holds; `ensure_loaded` asks about the rest.
 
     Raises UnheldKeywordError for a keyword that it cannot be held to, and SchemaError for a schema
     that is malformed.

@@ -39,7 +39,9 @@ class Loosening:
     pointer: str
     """JSON pointer of the keyword in that schema."""
     keyword: str
+    """The keyword, e.g. "uniqueItems"."""
     reason: str
+    """Why it cannot be held, e.g. "uniqueItems cannot be written as a grammar: …"."""
 
     def __str__(self) -> str:
         """Return it as one line."""
@@ -51,7 +53,9 @@ class WrittenGrammar(Generic[Written]):
     """A grammar as it is written, and the keywords that it leaves out."""
 
     grammar: Written
+    """The grammar: a text, or the document of a structural tag."""
     loosened: tuple[Loosening, ...] = ()
+    """The keywords that were left out, in the order in which they were found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +63,15 @@ class LooseRequest:
     """The schemas of a request, and which of them a grammar may be looser than."""
 
     tools: Mapping[str, Json]
+    """The parameters' schemas by the tools' names."""
     json_schema: Json
+    """The schema of content, or None for free text."""
     may_loosen: Callable[[str], bool]
     """Whether keywords of this tool may be left out; the empty name means the content's schema."""
     owners: tuple[object, ...]
-    """What else decides what can be written: the format, the tokenizer's tokens."""
+    """The other values that decide what can be written: the format, the tokenizer's tokens."""
     form: GrammarForm
+    """The form to write: what cannot be held differs from one to the other."""
 
     @property
     def is_exact(self) -> bool:

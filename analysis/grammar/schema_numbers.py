@@ -21,9 +21,13 @@ class Interval:
     """An interval; None for no bound."""
 
     low: Decimal | None = None
+    """The lower bound, e.g. 1 for {"minimum": 1}, or None."""
     high: Decimal | None = None
+    """The upper bound, e.g. 10 for {"exclusiveMaximum": 10}, or None."""
     low_open: bool = False
+    """Whether the lower bound itself is outside."""
     high_open: bool = False
+    """Whether the upper bound itself is outside."""
 
     @property
     def least_integer(self) -> int | None:
@@ -61,7 +65,7 @@ class Interval:
         return Interval(low, high, self.high_open, self.low_open)
 
     def positive(self) -> Interval | None:
-        """Return the part above zero, or None if there is none."""
+        """Return the part above zero, or None if all of it is below."""
         if self.high is not None and self.high <= 0:
             return None
         if self.low is None or self.low < 0:
@@ -90,7 +94,7 @@ def multiple_of(schema: Schema) -> Decimal | None:
 
 
 def unit_of(schema: Schema, *, whole: bool) -> Fraction | None:
-    """Return the number whose multiples are written, or None if it is 1 or there is none.
+    """Return the number whose multiples are written, or None for any number.
 
     With `whole`, of integers alone: the whole multiples of 1.5 are those of 3.
     """

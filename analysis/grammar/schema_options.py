@@ -242,7 +242,7 @@ def _disjoint_as(kind: str, first: Schema, second: Schema, flat: Flat, depth: in
 
 
 def _below(first: Schema, second: Schema) -> bool:
-    """Return whether all numbers of one lie below those of the other."""
+    """Return whether all numbers of the first schema lie below the second's."""
     for high, high_open in (("maximum", False), ("exclusiveMaximum", True)):
         for low, low_open in (("minimum", False), ("exclusiveMinimum", True)):
             end, start = first.get(high), second.get(low)
@@ -278,7 +278,9 @@ class Option:
     """A flat schema, and its place."""
 
     schema: Schema
+    """The flat schema, e.g. {"type": ["string"], "enum": ["a"]}."""
     pointer: str
+    """Its place for errors, e.g. "#/properties/city/anyOf/0"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +288,7 @@ class Resolver:
     """Resolves the schemas of one document."""
 
     document: SchemaDocument
+    """The document that references lead through."""
 
     def options(
         self, schema: Json, pointer: str, above: frozenset[str] = frozenset()

@@ -124,7 +124,7 @@ class SchemaReader:
         return [schema]
 
     def objects(self, schema: Schema) -> list[Schema]:
-        """Split what is said of objects until no union is left; empty if none fits."""
+        """Split the options that are objects until no union is left; empty if no option is one."""
         options = self.options(schema)
         if len(options) > 1:
             found: list[Schema] = []
@@ -325,7 +325,7 @@ _SEES_NAMES = frozenset(
 
 
 def _named_members(schema: Schema) -> Iterator[str]:
-    """Return the members that are declared or required by a schema and what stands beside it."""
+    """Return the members that a schema, or a part that holds beside it, declares or requires."""
     yield from schema_map(schema, "properties")
     yield from names_of(schema, "required")
     for keyword in ("allOf", *_UNIONS):

@@ -1,9 +1,12 @@
 """Decide whether any value can meet a schema, for every writer of grammars.
 
-    {"type": "string", "minLength": 5, "maxLength": 2}                          none can
-    {"properties": {"a": <that>}}                                               {} can
-    {"properties": {"a": <that>}, "required": ["a"]}                            none can
-    {"properties": {"next": {"$ref": "#"}}, "required": ["next"]}               none that ends
+    >>> text = {"type": "string", "minLength": 5, "maxLength": 2}
+    >>> may_be_met(text)
+    False
+    >>> may_be_met({"type": "object", "properties": {"a": text}})
+    True
+    >>> may_be_met({"type": "object", "properties": {"a": text}, "required": ["a"]})
+    False
 
 A part that no value meets must not be written: an optional member is left out, a model under the
 grammar of a required one could never finish. The answer is False only if it is certain.

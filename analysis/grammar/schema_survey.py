@@ -254,7 +254,7 @@ _SILENT = frozenset(
     | {"definitions", "x-place", "$schema", "readOnly", "writeOnly", "nullable", "example"}
 )
 _TYPE_ALONE = frozenset({"type", "title", "description", "default"})
-"""Keywords of most schemas that hold none: what a type is called is all that may be wrong."""
+"""Keywords of most schemas without inner schemas: only the type's name may be wrong."""
 _CHOICES = frozenset({"anyOf", "oneOf", "$ref"})
 _TELLS_VALUES = (frozenset({"enum"}), frozenset({"const"}))
 _STRINGS = frozenset({"pattern", "format", "minLength", "maxLength"})

@@ -159,11 +159,13 @@ class StringShape:
     patterns: tuple[Regex, ...] = ()
     """The patterns, without anchors."""
     least: int = 0
+    """The minimum length."""
     most: int | None = None
+    """The maximum length, or None if unbounded."""
     pointer: str = "#"
     """The pointer of the schema."""
     keywords: tuple[str, ...] = ()
-    """The keywords that say so, those of the patterns first."""
+    """The keywords behind it, the patterns' first, e.g. ("pattern", "maxLength")."""
 
     @property
     def regexes(self) -> tuple[Regex, ...]:
@@ -196,7 +198,7 @@ class StringShape:
         return choice_of_regexes(kept) if kept else None
 
     def _bounded(self, regex: Regex) -> Regex | None:
-        """Hold a text's length within bounds: where nothing is to do, or one repetition decides."""
+        """Hold a text's length within bounds, if they hold already or one repetition decides."""
         least, most = self.least, self.most
         low, high = shortest_match(regex), longest_match(regex)
         if (most is not None and low > most) or (high is not None and high < least):

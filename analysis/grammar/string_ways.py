@@ -312,7 +312,7 @@ def string_ways(
 
 
 def _enclosed(text: StringText, exclude: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return the strings that are told from what follows by their escapes alone.
+    """Return the strings that only their escapes tell from the text after them.
 
     For each way to quote them: the regular expression, what closes it, and Python's quote. What an
     escape writes is left out where it would be read as one of the texts that end the string.
@@ -352,7 +352,7 @@ def _unwritten(text: StringText) -> set[str]:
 
 
 def key_path(text: StringText, declared: Sequence[str], ends: str) -> Path:
-    """Return the way to write a key that is made up: a name that is none of the declared ones.
+    """Return the way to write a made-up key: any name except the declared ones.
 
     It is any text of some words, such as ``X-Api-Key`` or ``first name``, without a character of
     `ends`, and without those that notations write around keys.
@@ -572,7 +572,7 @@ def _hold_apart(shape: StringShape | None, ways: Sequence[Path]) -> None:
 
 
 def _begins_parts(way: Path) -> list[str]:
-    """Return what a value begins with that is written in parts; nothing for any other."""
+    """Return the opening of a value that is written in parts; empty for any other."""
     head = way[0] if way else None
     if isinstance(head, JsonValue):
         kinds = _types(head)

@@ -288,7 +288,7 @@ def write_structural_tag(
     elements: TagElements,
     free: bool = False,
 ) -> dict[str, Json]:
-    """Write what a model may write as a structural tag.
+    """Write a request's answers as a structural tag.
 
     `content` is what its content has to be, in place of the schema; `elements` decide whether
     lengths that take xgrammar long raise UnheldKeywordError. `free` is that of `rules_of`.
@@ -386,10 +386,10 @@ class _RowTags:
     tags: CallTags | None
     triggers: Sequence[GrammarTrigger]
     content: TagFormat | None
-    """What content has to be, or None for free text."""
+    """The format of content, or None for free text."""
 
     def one_of_rows(self, rows: Sequence[StrictRow]) -> TagFormat:
-        """Write one of several rows; what they have alike around their calls is written once."""
+        """Write one of several rows; equal parts around their calls are written once."""
         heads: dict[_Items, list[_Items]] = {}
         for row in rows:
             at = next((at for at, item in enumerate(row.items) if _is_calls(item)), len(row.items))
@@ -447,7 +447,7 @@ class _RowTags:
 
 
 def _free_text(marks: Sequence[str], triggers: Sequence[GrammarTrigger]) -> TagFormat:
-    """Write free text without marks, and without what begins calls."""
+    """Write free text without marks, and without the triggers of calls."""
     texts = (*marks, *(trigger.text for trigger in triggers if trigger.text))
     return {"type": "any_text", "excludes": [*dict.fromkeys(texts)]}
 

@@ -42,6 +42,7 @@ class TextStep:
     """A stretch that is read, and the state of the text before it, or None if nothing precedes."""
 
     origin: int | None
+    """The index of that state, or None at the beginning of a text."""
     terminal: str
     """In Lark's syntax, the sign at its end included; empty if nothing is read."""
     token: int | None = None
@@ -214,7 +215,7 @@ class _Stretch:
     """Whether nothing precedes that."""
 
     def unlike(self, others: Iterable[_Stretch]) -> list[_Stretch]:
-        """Return those of others that these include, and that have another outcome."""
+        """Return the others that these include, and that have another outcome."""
         alike = [] if self.is_whole else [other for other in others if other.end.endswith(self.end)]
         return [other for other in alike if other.outcome != self.outcome]
 
@@ -388,7 +389,7 @@ def _one_of(regexes: Sequence[str]) -> str:
 _JSON = r'[^"\\\x00-\x1F\x7F]'
 """A character that a JSON string holds as it is."""
 _FILLED = r'[^\s"\\\x00-\x1F\x7F]'
-"""One of these that is no whitespace."""
+"""One of these that is not whitespace."""
 
 
 def slices_of(signs: Collection[str], edge: str = "") -> tuple[str, ...]:

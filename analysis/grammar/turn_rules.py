@@ -62,7 +62,7 @@ from .schema_reader import SchemaReader
 
 
 class TriggerKind(IntEnum):
-    """How a server looks for a trigger; the numbers are those of llama.cpp."""
+    """How a server looks for a trigger; the numbers are llama.cpp's."""
 
     WORD = 1
     """A text, wherever it stands."""
@@ -74,10 +74,12 @@ class TriggerKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class GrammarTrigger:
-    """What a lazy grammar waits for."""
+    """A text or pattern that a lazy grammar waits for."""
 
     kind: TriggerKind
+    """How a server looks for it."""
     value: str
+    """The text or the regular expression, e.g. "<tool_call>"."""
     text: str = ""
     """The text to look for; empty if it differs from call to call."""
 
@@ -300,7 +302,7 @@ _LONG = 64
 
 @dataclass(frozen=True, slots=True)
 class _RuleFrame:
-    """A turn's rules but for those of the tools."""
+    """A turn's rules except the tools'."""
 
     rules: GrammarRules
     open: Mapping[str, bool]
@@ -472,7 +474,7 @@ class TurnRules:
         return self.turn.strict.rows
 
     def rows(self, *, lazy: bool = False) -> tuple[StrictRow, ...]:
-        """Return the rows that the request asks for; raises GrammarError if there are none."""
+        """Return the rows that the request asks for; raises GrammarError if no row is left."""
         rows, calls = self._all_rows, self.turn.strict.calls
         if lazy and calls is not None:
             called = [row for row in rows if row.has(TurnPart.CALLS)]

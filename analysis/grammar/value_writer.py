@@ -147,7 +147,7 @@ class _Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClosedEntries:
-    """Caches what was found of entries; the rules are those closed by a text of their own."""
+    """Caches entries: the rules of those with a close of their own, the ways of others."""
 
     rules: dict[_EntryCase, tuple[Row, RuleReference]] = field(
         default_factory=dict[_EntryCase, tuple[Row, RuleReference]]
@@ -172,8 +172,11 @@ class ValueWriter:
     """Makes the rules for values of one schema in one notation."""
 
     table: RuleTable
+    """The table that gets the rules."""
     reader: SchemaReader
+    """The reader of the whole schema, which resolves its references."""
     order: MemberOrder = MemberOrder.GIVEN
+    """The order in which the format writes members, e.g. sorted."""
     closed: ClosedEntries = field(default_factory=ClosedEntries)
     """The cache of entries; writers may share it."""
     is_apart: bool = False
@@ -256,7 +259,7 @@ class ValueWriter:
         return self.one_of(objects, notation.object, notation, exclude)
 
     def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> list[Path]:
-        """Return the way to write values of some types as JSON; empty if there are no values."""
+        """Return the way to write values of some types as JSON; empty without values."""
         part = self.reader.alone(schema, kinds, self.order)
         return [(JsonValue(part, style),)] if may_be_met(part) else []
 
@@ -454,7 +457,7 @@ class ValueWriter:
     def _closed(
         self, ways: Mapping[Row, Callable[[], list[Path]]], before: Row, schema: Json
     ) -> Node:
-        """Make the rule for what follows the common beginning of rows: values, closes."""
+        """Make the rule for the text after the common beginning of rows: values, closes."""
         found: list[Path] = []
         for row, made in ways.items():
             head = row[len(before) - 1 : len(before)]
